@@ -17,7 +17,7 @@ use crate::commands::{
 use crate::commands::{encode, models, train};
 use crate::shared::console::{Console, one_line, print_line};
 use crate::shared::options::ENCODING_HINT;
-use crate::shared::output::OutputSink;
+use crate::shared::output::{OutputSink, WorkPath};
 use crate::shared::suggest::did_you_mean;
 
 const ABOUT: &str = "Index, search, train, evaluate and compare retrieval systems";
@@ -120,6 +120,17 @@ Examples:
   ir completions fish > ~/.config/fish/completions/ir.fish";
 
 impl Command {
+    /// Work files and folders that the subcommand derives from its outputs.
+    pub(crate) fn work_paths(&self) -> Vec<WorkPath> {
+        match self {
+            #[cfg(feature = "dense")]
+            Self::Encode(args) => args.work_paths(),
+            #[cfg(feature = "dense")]
+            Self::Train(args) => args.work_paths(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Runs the subcommand and reports its error. Returns the exit code.
     pub(crate) fn run(&self, console: &Console) -> ExitCode {
         let done = match self {
@@ -194,6 +205,7 @@ impl Command {
                 }
                 (hint, _) => hint,
             },
+            Some(DataError::TemplateField { field, known, .. }) => suggestion(field, known),
             _ => String::new(),
         };
         if hint.is_empty() {

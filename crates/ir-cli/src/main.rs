@@ -28,7 +28,7 @@ fn main() -> ExitCode {
     };
     handle_signals();
     let console = Console::new(cli.quiet);
-    if let Err(error) = reject_inputs_as_outputs(&command, &matches) {
+    if let Err(error) = reject_inputs_as_outputs(&command, &matches, cli.command.work_paths()) {
         return console.fail(&error);
     }
     cli.command.run(&console)

@@ -24,11 +24,10 @@ impl Compression {
     }
 
     pub(crate) fn from_extension(path: &Path) -> Option<Self> {
-        match path.extension()?.to_str()? {
-            "gz" => Some(Self::Gzip),
-            "zst" => Some(Self::Zstd),
-            _ => None,
-        }
+        let extension = path.extension()?;
+        let formats = [("gz", Self::Gzip), ("zst", Self::Zstd)];
+        let mut formats = formats.into_iter();
+        formats.find_map(|(name, it)| extension.eq_ignore_ascii_case(name).then_some(it))
     }
 }
 

@@ -88,7 +88,6 @@ impl Console {
     }
 
     /// Prints a milestone or the result of a long job, also when standard error is not a terminal.
-    #[cfg(feature = "dense")]
     pub(crate) fn log(&self, what: impl Display) {
         if !self.quiet {
             print_line(format_args!("{}", escaped(&what.to_string())));

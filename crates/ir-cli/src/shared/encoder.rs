@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::shared::console::Interrupted;
 use crate::shared::options::{choice, first_set, positive};
-use crate::shared::suggest::did_you_mean;
+use crate::shared::suggest::{closest, did_you_mean};
 
 /// Encoder options. The command that flattens them sets the help heading.
 #[derive(Debug, clap::Args)]
@@ -38,7 +38,7 @@ pub(crate) struct EncoderOptions {
 
     /// Backend: cpu, tch, tch-cuda:N, wgpu, vulkan, cuda:N; all but cpu need the feature of the
     /// same name [default: cpu]
-    #[arg(long, visible_alias = "device", value_name = "NAME")]
+    #[arg(long, visible_alias = "device", value_parser = backend, value_name = "NAME")]
     backend: Option<Backend>,
 }
 
@@ -83,6 +83,18 @@ pub(crate) const POOLINGS: [(&str, &str, Pooling); 4] = [
         Pooling::MeanSqrt,
     ),
 ];
+
+/// Parses the name of a backend.
+pub(crate) fn backend(text: &str) -> Result<Backend, String> {
+    const NAMES: [&str; 6] = ["cpu", "tch", "tch-cuda", "wgpu", "vulkan", "cuda"];
+    text.parse().map_err(|error: ir_dense::BackendError| {
+        let (name, index) = text.find(':').map_or((text, ""), |at| text.split_at(at));
+        let close = closest(name, NAMES).map(|name| format!("{name}{index}"));
+        let close = close.filter(|close| close.parse::<Backend>().is_ok());
+        let hint = close.map(|close| format!(" (did you mean {close}?)"));
+        format!("{error}{}", hint.unwrap_or_default())
+    })
+}
 
 /// A model argument, resolved to a folder.
 pub(crate) struct ModelFolder {

@@ -2,11 +2,12 @@
 
 use std::any::TypeId;
 use std::ffi::OsString;
-use std::fmt::Display;
+use std::fmt::{self, Display};
 use std::fs::{self, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
 use clap::{ArgMatches, Command, ValueHint};
@@ -51,7 +52,12 @@ impl OutputPath {
         if self.is_stdout() {
             bail_usage!("{option}: expected a file, found standard output");
         }
-        if let Some(ending @ ("gz" | "zst")) = self.extension().and_then(|ending| ending.to_str()) {
+        let ending = self.extension().unwrap_or_default();
+        if ["gz", "zst"]
+            .iter()
+            .any(|it| ending.eq_ignore_ascii_case(it))
+        {
+            let ending = ending.display();
             bail_usage!(
                 "{option}: expected a file that is written uncompressed, found the extension .{ending}"
             );
@@ -80,27 +86,148 @@ impl OutputPath {
             .iter()
             .any(|name| self.0 == Path::new(name))
     }
+}
 
-    /// Path of the file that is written, for comparisons: absolute if its folder exists, links
-    /// resolved.
-    fn destination(&self) -> PathBuf {
-        let path = follow_links(self);
-        let absolute = || {
-            Some(
-                path.parent()?
-                    .join(".")
-                    .canonicalize()
-                    .ok()?
-                    .join(path.file_name()?),
-            )
+/// Work file or folder that a command derives from an output option: unfinished work, checkpoints.
+#[cfg_attr(not(feature = "dense"), allow(dead_code))]
+#[derive(Debug)]
+pub(crate) struct WorkPath {
+    /// Option that the path is derived from.
+    pub(crate) option: &'static str,
+    /// Description for messages; empty for the output itself.
+    pub(crate) what: &'static str,
+    pub(crate) path: PathBuf,
+    /// Whether the path is a folder that belongs to the command with everything in it.
+    pub(crate) is_folder: bool,
+}
+
+/// Path that the command writes.
+#[derive(Debug)]
+struct Destination {
+    option: String,
+    /// See [`WorkPath::what`].
+    what: &'static str,
+    /// Path as given, for messages.
+    shown: PathBuf,
+    /// Absolute path, symbolic links followed.
+    resolved: PathBuf,
+    kind: DestinationKind,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum DestinationKind {
+    Stdout,
+    File,
+    /// Folder that belongs to the command with everything in it.
+    OwnedFolder,
+    /// Folder that may have other files. Names of the files to write are known later: see
+    /// [`reject_taken`].
+    SharedFolder,
+}
+
+/// Every path that the command writes. Set once, from the command line, as the
+/// [inputs](arguments::record) are.
+static DESTINATIONS: OnceLock<Vec<Destination>> = OnceLock::new();
+
+impl Destination {
+    fn new(option: String, path: &Path, kind: DestinationKind) -> Self {
+        Self {
+            option,
+            what: "",
+            shown: path.to_owned(),
+            resolved: resolved(path),
+            kind,
+        }
+    }
+
+    fn from_work(work: WorkPath) -> Self {
+        let kind = if work.is_folder {
+            DestinationKind::OwnedFolder
+        } else {
+            DestinationKind::File
         };
-        absolute().unwrap_or(path)
+        let what = work.what;
+        Self {
+            what,
+            ..Self::new(work.option.to_owned(), &work.path, kind)
+        }
+    }
+
+    /// Rejects an input as a file, or in a folder that belongs to the command.
+    fn reject_inputs(&self) -> Result<()> {
+        match self.kind {
+            DestinationKind::Stdout | DestinationKind::SharedFolder => Ok(()),
+            DestinationKind::File => reject_input(&self.option, &self.shown),
+            DestinationKind::OwnedFolder => match arguments::find_input_below(&self.resolved) {
+                None => Ok(()),
+                Some(input) => {
+                    let (option, found) = (&self.option, self.shown.display());
+                    bail_usage!(
+                        "{option}: expected a folder without inputs, found {found} ({input})"
+                    )
+                }
+            },
+        }
+    }
+
+    /// Rejects the same destination as `first`, or one in a folder that belongs to the command.
+    fn reject_overlap(&self, first: &Self) -> Result<()> {
+        let is_below = |folder: &Self, path: &Self| {
+            folder.kind == DestinationKind::OwnedFolder
+                && path.resolved.starts_with(&folder.resolved)
+        };
+        let (option, found) = (&self.option, self.shown.display());
+        if self.option == first.option {
+            Ok(())
+        } else if self.resolved == first.resolved {
+            bail_usage!(
+                "{option}: expected a destination other than {first}, found {found} for both"
+            );
+        } else if is_below(first, self) {
+            bail_usage!("{option}: expected a destination outside of {first}, found {found}");
+        } else if is_below(self, first) {
+            let first = first.shown.display();
+            bail_usage!(
+                "{option}: expected a folder without other outputs, found {found} ({first})"
+            );
+        } else {
+            Ok(())
+        }
     }
 }
 
+impl Display for Destination {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.what {
+            "" => write!(f, "{}", self.option),
+            what => write!(f, "the {what} of {}", self.option),
+        }
+    }
+}
+
+/// Absolute path of a file or folder that may not exist yet, symbolic links followed.
+fn resolved(path: &Path) -> PathBuf {
+    let path = follow_links(path);
+    let mut folders = path.ancestors();
+    let existing = folders.find_map(|folder| {
+        let shown = match folder.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => folder,
+        };
+        let rest = path.strip_prefix(folder).ok()?;
+        Some(shown.canonicalize().ok()?.join(rest))
+    });
+    existing.unwrap_or(path)
+}
+
 /// Rejects an output that is an input of the command, a second output with the same destination,
-/// and standard output for a folder, before the command starts. Devices and pipes are exempt.
-pub(crate) fn reject_inputs_as_outputs(command: &Command, matches: &ArgMatches) -> Result<()> {
+/// and standard output for a folder, before the command starts. `work` has the paths that the
+/// command derives from its outputs. Devices and pipes are exempt.
+pub(crate) fn reject_inputs_as_outputs(
+    command: &Command,
+    matches: &ArgMatches,
+    work: Vec<WorkPath>,
+) -> Result<()> {
     let Some((name, matches)) = matches.subcommand() else {
         return Ok(());
     };
@@ -108,7 +235,7 @@ pub(crate) fn reject_inputs_as_outputs(command: &Command, matches: &ArgMatches) 
         return Ok(());
     };
     arguments::record(command, matches);
-    let mut outputs: Vec<(String, PathBuf)> = Vec::new();
+    let mut outputs: Vec<_> = work.into_iter().map(Destination::from_work).collect();
     for argument in command.get_arguments() {
         if argument.get_value_parser().type_id() != TypeId::of::<OutputPath>() {
             continue;
@@ -120,26 +247,36 @@ pub(crate) fn reject_inputs_as_outputs(command: &Command, matches: &ArgMatches) 
             None if option == "--output" => OutputPath(PathBuf::from("-")),
             None => continue,
         };
-        let is_folder = argument.get_value_hint() == ValueHint::DirPath;
-        if path.is_stdout() && is_folder {
-            bail_usage!("{option}: expected a folder, found standard output");
+        let kind = match argument.get_value_hint() {
+            ValueHint::DirPath if path.is_stdout() => {
+                bail_usage!("{option}: expected a folder, found standard output")
+            }
+            ValueHint::DirPath => DestinationKind::SharedFolder,
+            _ if path.is_stdout() => DestinationKind::Stdout,
+            _ => DestinationKind::File,
+        };
+        if !is_stream(&path) {
+            outputs.push(Destination::new(option, &path, kind));
         }
-        if is_stream(&path) {
-            continue;
-        }
-        if !path.is_stdout() && !is_folder {
-            reject_input(&option, &path)?;
-        }
-        let destination = path.destination();
-        if let Some((first, _)) = outputs.iter().find(|output| output.1 == destination) {
-            let found = path.display();
-            bail_usage!(
-                "{option}: expected a destination other than {first}, found {found} for both"
-            );
-        }
-        outputs.push((option, destination));
     }
+    for (at, output) in outputs.iter().enumerate() {
+        output.reject_inputs()?;
+        for first in &outputs[..at] {
+            output.reject_overlap(first)?;
+        }
+    }
+    let _ = DESTINATIONS.set(outputs);
     Ok(())
+}
+
+/// Rejects a file in the folder of `option` that is an input, or the destination of another output.
+pub(crate) fn reject_taken(option: &str, path: &Path) -> Result<()> {
+    reject_input(option, path)?;
+    let file = Destination::new(option.to_owned(), path, DestinationKind::File);
+    let outputs = DESTINATIONS.get().into_iter().flatten();
+    outputs
+        .into_iter()
+        .try_for_each(|first| file.reject_overlap(first))
 }
 
 /// Path that an output at `path` replaces: symbolic links are followed, other paths unchanged.

@@ -133,6 +133,16 @@ pub(crate) fn select_measures<S: AsRef<str>>(
     })
 }
 
+/// Parses one measure of an option other than a list.
+#[cfg(feature = "dense")]
+pub(crate) fn measure(text: &str) -> Result<Measure, String> {
+    text.parse()
+        .map_err(|error: ParseMeasureError| match &error {
+            ParseMeasureError::Unknown { text } => format!("{error}{}", suggested_measure(text)),
+            _ => error.to_string(),
+        })
+}
+
 /// Measures in the order of the values of `--measure`, not in trec_eval's.
 pub(crate) fn measures_in_order<S: AsRef<str>>(
     options: &[S],

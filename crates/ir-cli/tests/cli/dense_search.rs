@@ -245,10 +245,74 @@ fn other_encoders_and_texts() {
         "{}",
         ran.err
     );
+    // Fewer documents than vectors.
+    let fewer = corpus.replace("winter", "summer");
+    let fewer: Vec<&str> = fewer.lines().skip(1).collect();
+    here.write("tiny/corpus.jsonl", fewer.join("\n"));
+    let ran = search(bert, &[]).ok();
+    let expected = "expected vectors of the 2 texts of tiny, found those of 3 texts";
+    assert!(ran.err.contains(expected), "{}", ran.err);
+    // Texts of an index are not compared.
+    here.ir(&["index", "tiny", "-o", "x.ir"]).ok();
+    let queries = ["--queries", "tiny/queries.jsonl"];
+    let vectors = ["--vectors", "docs.ir", "--encoder", bert];
+    let ran = here.ir(&[&["search", "x.ir"], &queries[..], &vectors].concat());
+    let expected = "note: docs.ir: the texts of a saved or cached index are not compared";
+    let err = ran.ok().err;
+    assert!(
+        err.starts_with(expected) && err.lines().count() == 1,
+        "{err}"
+    );
     // In another order, the texts are the same.
     let lines: Vec<&str> = corpus.lines().rev().collect();
     here.write("tiny/corpus.jsonl", lines.join("\n"));
     assert_eq!(search(bert, &[]).ok().err, "");
+}
+
+/// Vectors of queries are not documents, also if the ids are the same.
+#[test]
+fn vectors_of_queries() {
+    let here = Folder::new();
+    here.write("same.jsonl", crate::common::CORPUS);
+    let bert = &format!("{TINY}bert");
+    here.ir(&["encode", bert, "same.jsonl", "--queries", "-o", "q.ir"])
+        .ok();
+    let args = [
+        "search",
+        "same.jsonl",
+        "tea",
+        "--vectors",
+        "q.ir",
+        "--encoder",
+        bert,
+    ];
+    let expected = "q.ir: expected vectors of documents, found vectors of queries";
+    for more in [&[][..], &["--any-encoder"]] {
+        let ran = here.ir(&[&args[..], more].concat()).fails(1, &[expected]);
+        assert_eq!(ran.out, "");
+    }
+}
+
+/// Vectors depend on the order of words.
+#[test]
+fn query_syntax_with_vectors() {
+    let here = Folder::new();
+    crate::common::tiny(&here);
+    let bert = &format!("{TINY}bert");
+    here.ir(&["encode", bert, "tiny", "-o", "docs.ir"]).ok();
+    let args = [
+        "search",
+        "tiny",
+        "tea AND milk",
+        "--vectors",
+        "docs.ir",
+        "--encoder",
+        bert,
+    ];
+    assert_eq!(
+        here.ir(&args).ok().err,
+        "warning: query syntax is not supported: AND is searched as text\n"
+    );
 }
 
 /// A vector file without a record of its encoder is searched with a warning.

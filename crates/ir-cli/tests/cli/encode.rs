@@ -260,7 +260,7 @@ fn misspelled_template_field() {
     let parts = [
         "expected fields of the documents (id, kind, text, title, year)",
         "{text} {titel}",
-        "found \"titel\"",
+        "found \"titel\" (did you mean title?)",
     ];
     let template = ["--template", "{text} {titel}"];
     let encode = ["encode", &model, "tiny", "-o", "docs.ir"];

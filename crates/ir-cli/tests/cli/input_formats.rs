@@ -516,3 +516,27 @@ fn unreadable_notes_are_skipped() {
     here.ir(&["search", "bad", "tea"])
         .fails(1, &["bad: expected a readable note", "latin.md", "UTF-8"]);
 }
+
+/// The path of the innermost folders is too long to be opened, for every user.
+#[cfg(target_os = "linux")]
+#[test]
+fn unreadable_folders_are_skipped() {
+    let here = Folder::new();
+    here.write("notes/a.md", "# Tea\n\ngreen tea\n");
+    here.write("trec/a", "<DOC>\n<DOCNO>1</DOCNO>\ngreen tea\n</DOC>\n");
+    let deep = vec!["d".repeat(250); 20].join("/");
+    for folder in ["notes", "trec"] {
+        let made = std::process::Command::new("mkdir")
+            .args(["-p", &format!("{folder}/{deep}")])
+            .current_dir(here.path())
+            .status();
+        assert!(made.unwrap().success());
+        let ran = here.ir(&["search", folder, "tea"]).ok();
+        assert!(ran.out.contains("green"), "{}", ran.out);
+        let warnings: Vec<&str> = ran.err.lines().collect();
+        assert_eq!(warnings.len(), 2, "{}", ran.err);
+        assert!(warnings[0].contains("cannot be read") && warnings[0].ends_with("; skipped"));
+        let count = format!("warning: {folder}: folders that cannot be read and are skipped: 1");
+        assert_eq!(warnings[1], count);
+    }
+}

@@ -20,6 +20,14 @@ fn searches_without_hits_say_why() {
         ),
         ("\"green tea\" leaves", "query syntax is not supported: \""),
         ("green AND tea", "query syntax is not supported: AND"),
+        ("“green tea”", "query syntax is not supported: “"),
+        (
+            "title:green tea",
+            "query syntax is not supported: title:green is",
+        ),
+        ("tea te*", "query syntax is not supported: te*"),
+        ("tea~2", "query syntax is not supported: tea~2"),
+        ("+tea -sea", "query syntax is not supported: +tea"),
     ] {
         let ran = here.ir(&["search", "tiny", query]).ok();
         let expected = format!("warning: {warning}");
@@ -39,6 +47,25 @@ fn searches_without_hits_say_why() {
         ran.ok().err,
         "warning: 2 of 3 queries have no hits, such as \"b\"; 1 have stop words only\n"
     );
+}
+
+/// The hint at `ir index` is for scripts, too. How long a build takes depends on the machine.
+#[test]
+fn index_hint_without_terminal() {
+    let here = Folder::new();
+    let document = |n: u64| {
+        let words = (0..60).map(|at| format!("w{}", (n * 7919 + at * at * 31 + n * at) % 50_000));
+        format!("d{n}\t{}\n", words.collect::<Vec<_>>().join(" "))
+    };
+    let search = ["search", "big.tsv", "w0", "-k", "1", "--threads", "1"];
+    let has_hint = |documents: u64| {
+        here.write("big.tsv", (0..documents).map(document).collect::<String>());
+        let err = here.ir(&search).ok().err;
+        err.contains("s; `ir index big.tsv -o FILE` saves it for later searches")
+    };
+    assert!([70_000, 200_000, 600_000].into_iter().any(has_hint));
+    here.write("big.tsv", document(0));
+    assert_eq!(here.ir(&search).ok().err, "");
 }
 
 #[test]
@@ -64,6 +91,10 @@ fn unknown_names_have_suggestions() {
     here.write("qrels", QRELS);
     here.write("run", RUN);
     here.write("other", RUN.replace("me", "mine"));
+    here.write(
+        "labeled.jsonl",
+        "{\"text\": \"tea\", \"label\": \"drink\"}\n",
+    );
     for (args, code, suggestion) in [
         (&["search", "nfcorpsu", "tea"][..], 1, "beir/nfcorpus"),
         (&["eval", "beir/nfcorpsu", "run"], 1, "beir/nfcorpus"),
@@ -81,6 +112,35 @@ fn unknown_names_have_suggestions() {
             "mine",
         ),
         (&["search", "tiny", "--analysis", "anserni"], 2, "anserini"),
+        (
+            &[
+                "search",
+                "tiny",
+                "tea",
+                "--fields",
+                "separate",
+                "--weights",
+                "titel=2",
+            ],
+            1,
+            "title",
+        ),
+        (
+            &["mine", "tiny", "--split", "test", "--template", "{titel}"],
+            1,
+            "title",
+        ),
+        (
+            &[
+                "knn-accuracy",
+                "--texts",
+                "labeled.jsonl",
+                "--text-field",
+                "txt",
+            ],
+            1,
+            "text",
+        ),
         (&["eval", "-m", "nDCG10", "qrels", "run"], 2, "nDCG@10"),
     ] {
         let suggestion = format!("(did you mean {suggestion}?)");

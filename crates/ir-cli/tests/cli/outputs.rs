@@ -162,6 +162,31 @@ fn plots_do_not_replace_inputs() {
 }
 
 #[test]
+fn plots_do_not_replace_the_table() {
+    let here = inputs();
+    let compare = [
+        "compare", "-m", "AP", "qrels", "a.trec", "b.trec", "--plots",
+    ];
+    let run = |more: &[&str]| here.ir(&[&compare[..], more].concat());
+    run(&["plots"]).ok();
+    let before = contents(&here);
+    let plot = "plots/AP-per-system.csv";
+    assert!(
+        before.iter().any(|(path, _)| path.ends_with(plot)),
+        "{before:?}"
+    );
+    let expected = "--plots: expected a destination other than --output, found ";
+    run(&["plots", "-o", plot]).fails(2, &[expected, plot]);
+    assert!(contents(&here) == before);
+    run(&["new", "-o", "new/AP-per-system.csv"]).fails(2, &[expected]);
+    assert!(contents(&here) == before && !here.at("new").exists());
+    // Other names in the folder of the plots.
+    run(&["plots", "-o", "plots/table.txt"]).ok();
+    run(&[".", "-o", "table.txt"]).ok();
+    assert_eq!(here.read("table.txt"), here.read("plots/table.txt"));
+}
+
+#[test]
 fn other_existing_files_are_replaced() {
     let here = inputs();
     here.write("project/config.json", "{}");
@@ -262,8 +287,10 @@ fn standard_output_and_compression() {
         let expected = run(&[]);
         assert!(!expected.is_empty());
         assert_eq!(run(&["-o", "out"]), "");
-        assert_eq!(run(&["-o", "out.gz"]), "");
-        assert_eq!(decompressed(here.at("out.gz")), here.read("out"));
+        for compressed in ["out.gz", "out.GZ"] {
+            assert_eq!(run(&["-o", compressed]), "");
+            assert_eq!(decompressed(here.at(compressed)), here.read("out"));
+        }
         for stdout in ["-", "/dev/stdout"] {
             assert_eq!(run(&["-o", stdout]), here.read("out"));
         }
@@ -302,6 +329,10 @@ fn binary_outputs() {
             ["--output: expected a file", ".gz"],
         ),
         ("index tiny -o x.zst", ["--output: expected a file", ".zst"]),
+        (
+            "index tiny -o x.ir.GZ",
+            ["--output: expected a file", ".GZ"],
+        ),
         (
             "search tiny tea --cache -",
             ["--cache: expected a folder", "standard output"],
@@ -475,6 +506,159 @@ mod dense {
         assert!(!here.at("new").exists());
     }
 
+    /// Unfinished work of `ir encode` is an output, too.
+    #[test]
+    fn ids_do_not_replace_unfinished_work() {
+        let here = inputs_and_model();
+        for (output, ids) in [
+            ("v.ir", "v.ir.partial"),
+            ("v.ir", "./v.ir.partial-job"),
+            ("v.ir", "v.ir.partial-ids"),
+            ("v.npy", "v.npy.vectors"),
+            ("v.npy", "v.npy.vectors.partial"),
+            ("v.npy", "v.npy.vectors.partial-job"),
+        ] {
+            here.write(ids, "");
+            let before = contents(&here);
+            let parts = [
+                "--ids: expected a destination other than the unfinished work of --output",
+                ids,
+            ];
+            here.ir(&["encode", "model", "s.jsonl", "-o", output, "--ids", ids])
+                .fails(2, &parts);
+            assert!(contents(&here) == before, "{ids}");
+            fs::remove_file(here.at(ids)).unwrap();
+        }
+    }
+
+    const TRAIN: [&str; 6] = ["--epochs", "1", "--batch", "2", "--negatives", "0"];
+
+    /// No input and no other output is in the output folder or the checkpoint folder of `ir train`.
+    #[test]
+    fn training_does_not_delete_inputs() {
+        let here = inputs_and_model();
+        let examples = here.read("t.jsonl");
+        here.write("k.checkpoints/t.jsonl", &examples);
+        here.write("r.checkpoints/evaluation.json", &examples);
+        here.write("c.checkpoints/s.jsonl", CORPUS);
+        here.write("c.checkpoints/settings.json", "{}");
+        for entry in fs::read_dir(here.at("model")).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap();
+            here.write(&format!("m.checkpoints/m/{name}"), fs::read(&path).unwrap());
+        }
+        for (name, file) in [
+            ("corpus.jsonl", CORPUS),
+            ("queries.jsonl", QUERIES),
+            ("qrels/dev.tsv", crate::common::BEIR_QRELS),
+        ] {
+            here.write(&format!("d.checkpoints/tiny/{name}"), file);
+        }
+        let inside = "--output: expected a folder without inputs, found ";
+        let outside = "expected a destination outside of ";
+        for (args, expected, input) in [
+            (
+                "model k.checkpoints/t.jsonl -o k",
+                inside,
+                "reads k.checkpoints/t.jsonl",
+            ),
+            (
+                "model r.checkpoints/evaluation.json -o ./r",
+                inside,
+                "evaluation.json",
+            ),
+            (
+                "m.checkpoints/m t.jsonl -o m",
+                inside,
+                "<MODEL> reads m.checkpoints/m/",
+            ),
+            (
+                "model t.jsonl -o c --texts c.checkpoints/s.jsonl",
+                inside,
+                "--texts reads",
+            ),
+            (
+                "model t.jsonl -o c --config c.checkpoints/settings.json",
+                inside,
+                "--config reads",
+            ),
+            (
+                "model t.jsonl -o d --dev d.checkpoints/tiny",
+                inside,
+                "--dev reads",
+            ),
+            ("model t.jsonl -o model", inside, "<MODEL> reads model/"),
+            (
+                "model t.jsonl -o h --history h.checkpoints/h.csv",
+                outside,
+                "the checkpoints of --output, found h.checkpoints/h.csv",
+            ),
+            (
+                "model t.jsonl -o h --curves ./h/c.svg",
+                outside,
+                "--output, found ./h/c.svg",
+            ),
+        ] {
+            let before = contents(&here);
+            let args: Vec<&str> = ["train"].into_iter().chain(args.split(' ')).collect();
+            here.ir(&[&args[..], &TRAIN].concat())
+                .fails(2, &[expected, input]);
+            assert!(contents(&here) == before, "{args:?}: a file changed");
+        }
+    }
+
+    /// Training deletes the files that it wrote.
+    #[test]
+    fn foreign_files_beside_checkpoints_stay() {
+        let here = inputs_and_model();
+        let train = |output: &str| {
+            let args = ["train", "model", "t.jsonl", "-o", output];
+            here.ir(&[&args[..], &TRAIN].concat())
+        };
+        here.write("tuned.checkpoints/notes.txt", "notes");
+        here.write("tuned.checkpoints/more/best.txt", "more");
+        train("tuned").ok();
+        let left: Vec<_> = contents(&here).into_iter().map(|(path, _)| path).collect();
+        let left = left
+            .iter()
+            .filter(|path| path.starts_with(here.at("tuned.checkpoints")));
+        let expected = ["more/best.txt", "notes.txt"];
+        let expected = expected.map(|name| here.at("tuned.checkpoints").join(name));
+        assert_eq!(
+            left.collect::<Vec<_>>(),
+            expected.iter().collect::<Vec<_>>()
+        );
+        assert_eq!(here.read("tuned.checkpoints/notes.txt"), "notes");
+        assert_eq!(here.read("tuned.checkpoints/more/best.txt"), "more");
+        // Files of other programs with the names of checkpoints.
+        for (output, name, text) in [
+            ("x", "evaluation.json", "{\"nDCG@10\": 0.5}"),
+            ("y", "best-7.safetensors", "weights"),
+        ] {
+            let name = format!("{output}.checkpoints/{name}");
+            here.write(&name, text);
+            train(output).fails(
+                1,
+                &[&name, "expected a file of an interrupted training run"],
+            );
+            assert_eq!(here.read(&name), text);
+            assert!(!here.at(output).exists());
+        }
+    }
+
+    /// The target of a link has no files of a finished run, and the link stays.
+    #[cfg(unix)]
+    #[test]
+    fn linked_checkpoint_folder() {
+        let here = inputs_and_model();
+        fs::create_dir(here.at("scratch")).unwrap();
+        std::os::unix::fs::symlink("scratch", here.at("tuned.checkpoints")).unwrap();
+        let args = ["train", "model", "t.jsonl", "-o", "tuned"];
+        here.ir(&[&args[..], &TRAIN].concat()).ok();
+        assert!(here.at("tuned.checkpoints").is_symlink());
+        assert_eq!(fs::read_dir(here.at("scratch")).unwrap().count(), 0);
+    }
+
     #[test]
     fn outputs_of_encode() {
         let here = inputs_and_model();
@@ -483,12 +667,15 @@ mod dense {
         let before = contents(&here);
         run(&["-"]).fails(2, &["--output: expected a file", "standard output"]);
         run(&["v.npy.gz"]).fails(2, &["--output: expected a file", ".gz"]);
+        run(&["v.ir.GZ"]).fails(2, &["--output: expected a file", ".GZ"]);
         let train = ["train", "model", "t.jsonl", "-o", "-"];
         here.ir(&train)
             .fails(2, &["--output: expected a folder", "standard output"]);
         assert!(contents(&here) == before);
         assert_eq!(run(&["v.npy", "--ids", "-"]).ok().out, "d1\nd2\nd3\n");
         run(&["v.npy", "--ids", "ids.gz"]).ok();
+        run(&["V.NPY"]).ok();
+        assert!(fs::read(here.at("V.NPY")).unwrap() == fs::read(here.at("v.npy")).unwrap());
         assert_eq!(decompressed(here.at("ids.gz")), "d1\nd2\nd3\n");
     }
 

@@ -119,6 +119,9 @@ fn errors_before_training() {
     };
     train(&["--batch", "0"]).fails(1, &["batch_size is 0, expected 1 or more"]);
     train(&["--measure", "good"]).fails(2, &["good"]);
+    let measure = ["--dev", "bundled", "--measure", "ndgc@10"];
+    train(&measure).fails(2, &["(did you mean ndcg@10?)"]);
+    train(&["--backend", "cud:0"]).fails(2, &["cud:0", "(did you mean cuda:0?)"]);
     train(&["--dev", "bundled", "--dev-split", "none"]).fails(1, &["none"]);
     fs::write(here.path().join("settings.json"), "{\"epoch\": 3}").unwrap();
     train(&["--config", "settings.json"]).fails(1, &["settings.json", "unknown field `epoch`"]);
@@ -140,7 +143,8 @@ fn errors_before_training() {
     here.ir(&["train", &model, "bad.jsonl", "-o", "tuned"])
         .fails(1, &["bad.jsonl", "positive"]);
     // The output folder is not empty.
-    here.ir(&["train", &model, "train.jsonl", "-o", "."])
+    here.write("old/file", "");
+    here.ir(&["train", &model, "train.jsonl", "-o", "old"])
         .fails(1, &["expected a new folder"]);
     assert!(!here.path().join("tuned").exists());
 }

@@ -10,7 +10,7 @@ use ir_eval::{Comparison, ComparisonPage, PageError};
 
 use super::Args;
 use crate::shared::console::check_stopped;
-use crate::shared::output::{OutputPath, OutputSink};
+use crate::shared::output::{OutputPath, OutputSink, reject_taken};
 use crate::shared::systems::EvaluatedRun;
 
 /// Default number of wins and losses shown for each pair of systems.
@@ -47,6 +47,7 @@ pub(super) fn comparison_page<'c>(
 /// Writes every plot (SVG) and its data (CSV) into a folder.
 pub(super) fn write_plots(page: &ComparisonPage<'_>, folder: &Path) -> Result<()> {
     let mut known = HashSet::new();
+    let mut names = Vec::new();
     for plot in &page.plots {
         let title = file_name(&plot.title());
         let mut name = title.clone();
@@ -56,9 +57,16 @@ pub(super) fn write_plots(page: &ComparisonPage<'_>, folder: &Path) -> Result<()
             number += 1;
             name = format!("{title}-{number}");
         }
-        for (ending, text) in [("svg", plot.to_svg()), ("csv", plot.to_csv())] {
+        let paths = ["svg", "csv"].map(|ending| folder.join(format!("{name}.{ending}")));
+        for path in &paths {
+            reject_taken("--plots", path)?;
+        }
+        names.push(paths);
+    }
+    for (plot, [svg, csv]) in page.plots.iter().zip(names) {
+        for (path, text) in [(svg, plot.to_svg()), (csv, plot.to_csv())] {
             check_stopped()?;
-            let path = OutputPath::from(folder.join(format!("{name}.{ending}")));
+            let path = OutputPath::from(path);
             OutputSink::open(Some(&path))?.write_with(|out| out.write_all(text.as_bytes()))?;
         }
     }

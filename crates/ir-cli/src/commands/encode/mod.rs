@@ -19,7 +19,7 @@ use crate::shared::encoder::{
 use crate::shared::format::grouped;
 use crate::shared::input::{open_documents, read_queries};
 use crate::shared::options::{EncodingOption, QueryForm, positive, use_threads};
-use crate::shared::output::OutputPath;
+use crate::shared::output::{OutputPath, WorkPath};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -105,6 +105,11 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    /// Files of unfinished work.
+    pub(crate) fn work_paths(&self) -> Vec<WorkPath> {
+        output::work_paths(&self.output)
+    }
+
     fn side(&self) -> Side {
         if self.queries {
             Side::Query

@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 use crate::shared::console::Resumable;
 use crate::shared::encoder::VectorOrigin;
 use crate::shared::format::grouped;
-use crate::shared::output::{OutputPath, OutputSink, create, failed, follow_links, reject_input};
+use crate::shared::output::{OutputPath, OutputSink, WorkPath, create, failed, follow_links};
 
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -54,12 +54,25 @@ impl EncodingJob {
     }
 }
 
+/// Files of unfinished work for an output at `path`.
+pub(super) fn work_paths(path: &Path) -> Vec<WorkPath> {
+    let index = index_path(path);
+    let suffixes = [".partial", ".partial-ids", ".partial-job"];
+    let mut paths: Vec<_> = suffixes.map(|suffix| with_suffix(&index, suffix)).into();
+    if is_npy(path) {
+        paths.push(index);
+    }
+    let work = |path| WorkPath {
+        option: "--output",
+        what: "unfinished work",
+        path,
+        is_folder: false,
+    };
+    paths.into_iter().map(work).collect()
+}
+
 /// Checks that the output files can be written.
 pub(super) fn check(path: &Path, ids: Option<&OutputPath>) -> Result<()> {
-    let index = index_path(path);
-    for suffix in ["", ".partial", ".partial-ids", ".partial-job"] {
-        reject_input("--output", &with_suffix(&index, suffix))?;
-    }
     drop(create(path)?);
     ids.map_or(Ok(()), OutputPath::check_writable)
 }
@@ -230,7 +243,8 @@ impl VectorOutput {
 }
 
 fn is_npy(path: &Path) -> bool {
-    path.extension().is_some_and(|end| end == "npy")
+    path.extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("npy"))
 }
 
 /// Path of the index that is written: the output, or a temporary index that becomes the .npy file.

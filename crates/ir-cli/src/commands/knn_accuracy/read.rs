@@ -13,6 +13,7 @@ use super::Args;
 #[cfg(feature = "parquet")]
 use crate::shared::console::bail_usage;
 use crate::shared::input;
+use crate::shared::suggest::did_you_mean;
 
 pub(super) fn vectors(argument: &str) -> Result<Array2<f64>> {
     let (reader, name) = input::open(argument)?;
@@ -102,7 +103,14 @@ pub(super) fn texts(argument: &str, args: &Args) -> Result<LabeledTexts> {
         match field(&args.text_field)? {
             Some(text) if is_kept => texts.push(text),
             Some(_) => {}
-            None => bail!("{at}: expected a field {:?}, found none", args.text_field),
+            None => {
+                let known = object.iter().filter(|(_, value)| value.is_string());
+                let hint = did_you_mean(&args.text_field, known.map(|(name, _)| name.as_str()));
+                bail!(
+                    "{at}: expected a field {:?}, found none{hint}",
+                    args.text_field
+                )
+            }
         }
         if given.is_none() {
             // An item without a label is unlabeled.

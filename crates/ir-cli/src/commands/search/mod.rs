@@ -50,7 +50,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         OutputSink::open(args.output.as_ref())?
     };
     if let Some(query) = &typed {
-        notes::warn_of_query_syntax(query, console);
+        notes::warn_of_query_syntax(query, args, console);
     }
 
     let store = if to_read || (args.json && typed.is_some()) {
@@ -113,7 +113,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     if engine.collection.is_some() && args.cache.is_none() {
         let hint = notes::index_hint(&engine.name, building);
-        hint.iter().for_each(|hint| console.note(hint));
+        hint.iter().for_each(|hint| console.log(hint));
     }
     Ok(())
 }

@@ -1,7 +1,6 @@
 //! Warnings and hints that explain an empty or surprising result.
 //!
-//! Warnings are printed whether or not standard error is a terminal, because scripts that evaluate
-//! the run are affected; hints are printed on a terminal only.
+//! Both are printed whether or not standard error is a terminal.
 
 use std::time::Duration;
 
@@ -60,23 +59,51 @@ pub(super) fn warn_of_empty_rankings(
 }
 
 /// Warns about query syntax of other search engines, which is searched as text.
-pub(super) fn warn_of_query_syntax(query: &str, console: &Console) {
+pub(super) fn warn_of_query_syntax(query: &str, args: &Args, console: &Console) {
     if let Some(found) = unsupported_syntax(query) {
+        // Vectors depend on the order of the words.
+        let matched = match args.system() {
+            "ir-bm25" => "; documents match any word, in any order",
+            _ => "",
+        };
         console.warn(format_args!(
-            "query syntax is not supported: {found} is searched as text; documents match any word, in any order"
+            "query syntax is not supported: {found} is searched as text{matched}"
         ));
     }
 }
 
-/// Quotes or an operator between words of a query.
+/// Quotes or an operator of a query.
 fn unsupported_syntax(query: &str) -> Option<&str> {
-    if query.matches('"').count() > 1 {
-        return Some("\"");
+    let is_quote = |c: char| matches!(c, '"' | '“' | '”' | '„' | '«' | '»');
+    let mut quotes = query.matches(is_quote);
+    if let (Some(quote), Some(_)) = (quotes.next(), quotes.next()) {
+        return Some(quote);
     }
     // A query in capitals has no operators.
+    let has_operators = query.contains(char::is_lowercase);
     let mut words = query.split_whitespace();
-    let operator = words.find(|word| ["AND", "OR", "NOT"].contains(word));
-    operator.filter(|_| query.contains(char::is_lowercase))
+    words.find(|word| ["AND", "OR", "NOT"].contains(word) && has_operators || is_operator(word))
+}
+
+/// Whether a word has a field (`title:tea`), a wildcard (`te*`), an edit distance (`tea~2`), or a
+/// leading `+` or `-`.
+fn is_operator(word: &str) -> bool {
+    let is_letter = |c: char| c.is_alphabetic();
+    let is_name = |name: &str| {
+        name.starts_with(is_letter) && name.chars().all(|c| c.is_alphanumeric() || c == '_')
+    };
+    let field = word.split_once(':');
+    let fuzzy = word.split_once('~');
+    field.is_some_and(|(name, term)| is_name(name) && term.starts_with(char::is_alphanumeric))
+        || fuzzy.is_some_and(|(term, edits)| {
+            is_name(term) && edits.chars().all(|c| c.is_ascii_digit() || c == '.')
+        })
+        || word
+            .split_once('*')
+            .is_some_and(|(start, _)| start.ends_with(is_letter))
+        || word
+            .strip_prefix(['+', '-'])
+            .is_some_and(|term| term.starts_with(is_letter))
 }
 
 /// Warns about judgments of documents that the index lacks.
@@ -114,7 +141,17 @@ mod tests {
             ("\"green tea\" leaves", Some("\"")),
             ("tea AND milk", Some("AND")),
             ("tea NOT coffee", Some("NOT")),
+            ("“green tea” leaves", Some("“")),
+            ("«thé vert»", Some("«")),
+            ("title:tea", Some("title:tea")),
+            ("green te*", Some("te*")),
+            ("tea~2 leaves", Some("tea~2")),
+            ("tea~", Some("tea~")),
+            ("+tea -sea", Some("+tea")),
+            ("tea -sea", Some("-sea")),
             ("a 5\" screen", None),
+            ("at 10:30, from https://example.org: e-mail", None),
+            ("std::vector, 2 * 3 and ~5 or -5 + 1", None),
             ("ROCK AND ROLL", None),
             ("salt and pepper", None),
         ] {

@@ -1,7 +1,7 @@
 //! Batch search with per-query filters.
 
-use anyhow::Result;
-use ir_bm25::Searcher;
+use anyhow::{Result, anyhow};
+use ir_bm25::{Searcher, SearcherError};
 use ir_core::{Distinct, Progress, Query, Ranking, Retriever, Search};
 use ir_data::datafinder;
 
@@ -9,6 +9,7 @@ use super::args::{Args, TimeFilter};
 use super::engine::SearchIndex;
 use crate::shared::console::{Console, check_stopped};
 use crate::shared::filter::QueryFilters;
+use crate::shared::suggest::did_you_mean;
 
 /// Number of queries between progress updates and interrupt checks.
 const CHUNK: usize = 128;
@@ -29,9 +30,15 @@ impl QueryRunner {
             .iter()
             .map(|(field, weight)| (field.as_str(), *weight));
         let bm25 = args.bm25.parameters().with_lengths(args.lengths);
-        let searcher = index
-            .searcher(bm25)?
-            .with_weights(&weights.collect::<Vec<_>>())?;
+        let searcher = index.searcher(bm25)?;
+        let searcher = searcher.with_weights(&weights.collect::<Vec<_>>());
+        let searcher = searcher.map_err(|error| match &error {
+            SearcherError::UnknownField { expected, found } => {
+                let hint = did_you_mean(found, expected.iter().copied());
+                anyhow!("--weights: {error}{hint}")
+            }
+            _ => error.into(),
+        })?;
         // Return each id once if the collection has duplicates.
         let retriever: Box<dyn Retriever<Query = str>> = if index.ids().repeated() > 0 {
             Box::new(Distinct(searcher.clone()))

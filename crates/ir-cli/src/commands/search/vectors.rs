@@ -88,6 +88,12 @@ impl DenseOptions {
         }
         let origin = vector_origin(path, &vectors, console);
         if let Some(origin) = &origin {
+            if origin.template.is_none() {
+                bail!(
+                    "{}: expected vectors of documents, found vectors of queries (`ir encode --queries`)",
+                    path.display()
+                );
+            }
             self.check_encoder(path, origin, &encoder, console)?;
         }
         let known = vectors.ids();
@@ -106,8 +112,14 @@ impl DenseOptions {
                 grouped(missing as u64),
                 grouped(searcher.ids().len() as u64)
             ));
-        } else if let (Some(origin), Some(collection)) = (&origin, collection) {
-            check_texts(path, origin, collection, console)?;
+        } else if let Some(origin) = &origin {
+            match collection {
+                Some(collection) => check_texts(path, origin, collection, console)?,
+                None => console.log(format_args!(
+                    "note: {}: the texts of a saved or cached index are not compared with those of the vectors",
+                    path.display()
+                )),
+            }
         }
         let dense: Box<dyn Retriever<Query = str>> =
             Box::new(Distinct(Encoded::new(encoder, vectors)));
@@ -173,8 +185,8 @@ fn vector_origin(path: &Path, vectors: &FlatIndex, console: &Console) -> Option<
     None
 }
 
-/// Checks that the vectors are of the documents as they are now. A collection with more or fewer
-/// documents than vectors passes.
+/// Checks that the vectors are of the documents as they are now. A collection with another number
+/// of documents than vectors passes with a warning.
 fn check_texts(
     path: &Path,
     origin: &VectorOrigin,
@@ -187,7 +199,15 @@ fn check_texts(
     let mut bar = console.bar();
     let texts = TextsFingerprint::from_corpus(collection.corpus(), &template, &mut bar)?;
     bar.finish();
-    if texts.count == origin.texts.count && texts != origin.texts {
+    if texts.count != origin.texts.count {
+        console.warn(format_args!(
+            "{}: expected vectors of the {} texts of {}, found those of {} texts; changed texts are not detected (run `ir encode` again)",
+            path.display(),
+            grouped(texts.count),
+            collection.name(),
+            grouped(origin.texts.count)
+        ));
+    } else if texts != origin.texts {
         bail!(
             "{}: expected vectors of the texts of {}, found those of other texts (run `ir encode` again)",
             path.display(),

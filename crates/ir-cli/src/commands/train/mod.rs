@@ -20,10 +20,11 @@ use ir_dense::{Backend, BiEncoder, Pooling};
 use ir_eval::Measure;
 
 use crate::shared::console::{Console, Resumable, bail_usage, stop_on_interrupt};
-use crate::shared::encoder::{POOLINGS, find_model};
+use crate::shared::encoder::{POOLINGS, backend, find_model};
 use crate::shared::format::grouped;
 use crate::shared::options::{QueryForm, choice, positive, use_threads};
-use crate::shared::output::{OutputPath, OutputSink};
+use crate::shared::output::{OutputPath, OutputSink, WorkPath};
+use crate::shared::rules::measure;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -182,7 +183,7 @@ struct ConfigurationOptions {
     pooling: Option<Pooling>,
 
     /// Backend, as in `ir encode` [default: cpu, or from --config]
-    #[arg(long, visible_alias = "device", value_name = "NAME", help_heading = EXECUTION)]
+    #[arg(long, visible_alias = "device", value_parser = backend, value_name = "NAME", help_heading = EXECUTION)]
     backend: Option<Backend>,
 }
 
@@ -202,6 +203,7 @@ struct EvaluationOptions {
         long,
         default_value = "nDCG@10",
         value_name = "MEASURE",
+        value_parser = measure,
         requires = "dev"
     )]
     measure: Measure,
@@ -243,6 +245,32 @@ fn presets() -> [(&'static str, &'static str, TrainingConfig); 2] {
             TrainingConfig::datafinder(),
         ),
     ]
+}
+
+impl Args {
+    /// Output folder and checkpoint folder, which belong to the command with everything in them.
+    pub(crate) fn work_paths(&self) -> Vec<WorkPath> {
+        let output = self.output.folder();
+        let checkpoints = checkpoint_folder(&output);
+        let folder = |what, path| WorkPath {
+            option: "--output",
+            what,
+            path,
+            is_folder: true,
+        };
+        let checkpoints = checkpoints.map(|path| folder("checkpoints", path));
+        checkpoints
+            .into_iter()
+            .chain([folder("", output)])
+            .collect()
+    }
+}
+
+/// Checkpoint folder beside the output folder; `None` for a path without a name.
+fn checkpoint_folder(output: &Path) -> Option<PathBuf> {
+    let mut name = output.file_name()?.to_owned();
+    name.push(".checkpoints");
+    Some(output.with_file_name(name))
 }
 
 impl ConfigurationOptions {
@@ -421,7 +449,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 /// Checks all output paths and returns the checkpoint folder.
 fn check_outputs(args: &Args, output: &Path) -> Result<PathBuf> {
     let shown = output.display();
-    let Some(name) = output.file_name() else {
+    let Some(checkpoints) = checkpoint_folder(output) else {
         bail!("{shown}: expected a new folder with a name, found an existing one");
     };
     if output.exists() {
@@ -432,21 +460,10 @@ fn check_outputs(args: &Args, output: &Path) -> Result<PathBuf> {
             bail!("{shown}: expected a new folder, found one with files in it");
         }
     }
-    let files = [("--history", &args.history), ("--curves", &args.curves)];
-    for (option, path) in files {
-        let Some(path) = path else {
-            continue;
-        };
-        if path.parent() == Some(output) {
-            bail_usage!(
-                "{option}: expected a file outside of {shown}, which is written atomically"
-            );
-        }
+    for path in [&args.history, &args.curves].into_iter().flatten() {
         path.check_writable()?;
     }
-    let mut checkpoints = name.to_owned();
-    checkpoints.push(".checkpoints");
-    Ok(output.with_file_name(checkpoints))
+    Ok(checkpoints)
 }
 
 fn write(args: &Args, output: &Path, trained: &TrainingResult) -> Result<()> {

@@ -83,6 +83,20 @@ pub(crate) fn find_input(path: &Path) -> Option<String> {
     })
 }
 
+/// Describes the input in a folder that a command writes, if there is one.
+pub(crate) fn find_input_below(folder: &Path) -> Option<String> {
+    let folder = fs::canonicalize(folder).ok()?;
+    let is_below = |path: &PathBuf| fs::canonicalize(path).is_ok_and(|it| it.starts_with(&folder));
+    INPUTS.get()?.iter().find_map(|input| {
+        let paths = input
+            .files()
+            .into_iter()
+            .chain([PathBuf::from(&input.value)]);
+        let below = paths.into_iter().find(is_below)?;
+        Some(format!("{} reads {}", input.name, below.display()))
+    })
+}
+
 /// Device and inode of a file; links are followed.
 #[cfg(unix)]
 fn identity(path: &Path) -> Option<(u64, u64)> {
@@ -156,7 +170,9 @@ fn files_of_folder(root: &Path) -> Vec<PathBuf> {
     let corpus: Vec<PathBuf> = existing("corpus.jsonl").collect();
     if corpus.is_empty() {
         let is_document = |path: &Path| notes::is_note(path) || is_trec(path);
-        files.extend(notes::find(root, is_document).unwrap_or_default());
+        files.extend(
+            notes::find(root, is_document).map_or_else(|_| Vec::new(), |found| found.files),
+        );
     } else {
         files.extend(corpus);
         files.extend(existing("queries.jsonl"));

@@ -156,7 +156,9 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
         let collection = ir_data::beir::BeirFolder::open(path)?.into_collection();
         return Ok(with_defaults(collection, file_stamp(&corpus)));
     }
-    let files = find(path, |_| true)?;
+    let found = find(path, |_| true)?;
+    found.warn(path, console);
+    let files = found.files;
     let (trec, others): (Vec<_>, Vec<_>) = files.iter().partition(|file| is_trec(file));
     let notes = others.iter().filter(|file| is_note(file)).count();
     if trec.len() > notes {

@@ -15,7 +15,7 @@ use crate::shared::format::grouped;
 use crate::shared::options::ENCODING_HINT;
 
 const MAX_NOTE_BYTES: u64 = 64 << 20;
-/// Number of skipped notes that are named in warnings.
+/// Number of skipped notes, and of skipped folders, that are named in warnings.
 const NAMED_NOTES: usize = 3;
 
 /// Corpus of the `*.md`, `*.markdown` and `*.txt` files below a folder, ordered by path. The id is
@@ -31,29 +31,68 @@ pub(crate) struct NotesCorpus {
     warned: AtomicBool,
 }
 
-/// Finds the files below `root` that `is_wanted` accepts, ordered by path; hidden files and folders
-/// are skipped.
-pub(super) fn find(root: &Path, is_wanted: fn(&Path) -> bool) -> Result<Vec<PathBuf>> {
-    let mut files = Vec::new();
-    let mut folders = vec![root.to_owned()];
-    while let Some(folder) = folders.pop() {
-        let fault = || format!("{}: cannot be read", folder.display());
-        for entry in fs::read_dir(&folder).with_context(fault)? {
-            let entry = entry.with_context(fault)?;
-            if entry.file_name().as_encoded_bytes().starts_with(b".") {
-                continue;
-            }
-            let path = entry.path();
-            // Symbolic links to folders are not followed, because they can form cycles.
-            if entry.file_type().with_context(fault)?.is_dir() {
-                folders.push(path);
-            } else if path.is_file() && is_wanted(&path) {
-                files.push(path);
-            }
+/// Files below a folder.
+#[derive(Debug, Default)]
+pub(super) struct FoundFiles {
+    /// Paths of the files, in ascending order.
+    pub(super) files: Vec<PathBuf>,
+    /// Path and error of each subfolder that cannot be read.
+    unreadable: Vec<String>,
+}
+
+impl FoundFiles {
+    /// Warns about the subfolders that cannot be read.
+    pub(super) fn warn(&self, root: &Path, console: &Console) {
+        for folder in self.unreadable.iter().take(NAMED_NOTES) {
+            console.warn(format_args!("{folder}; skipped"));
+        }
+        if !self.unreadable.is_empty() {
+            let (root, count) = (root.display(), grouped(self.unreadable.len() as u64));
+            console.warn(format_args!(
+                "{root}: folders that cannot be read and are skipped: {count}"
+            ));
         }
     }
-    files.sort();
-    Ok(files)
+}
+
+/// Finds the files below `root` that `is_wanted` accepts. Hidden files and folders are skipped, and
+/// subfolders that cannot be read.
+pub(super) fn find(root: &Path, is_wanted: fn(&Path) -> bool) -> Result<FoundFiles> {
+    let mut found = FoundFiles::default();
+    let mut folders = vec![root.to_owned()];
+    while let Some(folder) = folders.pop() {
+        let read = visit(&folder, is_wanted, &mut folders, &mut found.files);
+        match read.with_context(|| format!("{}: cannot be read", folder.display())) {
+            Err(error) if folder != root => found.unreadable.push(format!("{error:#}")),
+            read => read?,
+        }
+    }
+    found.files.sort();
+    found.unreadable.sort();
+    Ok(found)
+}
+
+/// Adds the entries of one folder to `folders` and `files`.
+fn visit(
+    folder: &Path,
+    is_wanted: fn(&Path) -> bool,
+    folders: &mut Vec<PathBuf>,
+    files: &mut Vec<PathBuf>,
+) -> io::Result<()> {
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        if entry.file_name().as_encoded_bytes().starts_with(b".") {
+            continue;
+        }
+        let (path, kind) = (entry.path(), entry.file_type()?);
+        // Symbolic links to folders are not followed, because they can form cycles.
+        if kind.is_dir() {
+            folders.push(path);
+        } else if (kind.is_file() || path.is_file()) && is_wanted(&path) {
+            files.push(path);
+        }
+    }
+    Ok(())
 }
 
 impl NotesCorpus {
