@@ -1,6 +1,7 @@
 //! `ir agree`: inter-assessor agreement, and correlation of the system rankings they induce.
 
-use std::collections::HashSet;
+use std::collections::{HashMap, TryReserveError};
+use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufRead, Cursor, Read, Write};
 
 use anyhow::{Context, Result, bail};
@@ -96,7 +97,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         ));
     }
     let ratings = match &args.table {
-        Some(file) => Some(read_table(file)?),
+        Some(file) => Some(read_table(file, console)?),
         None => (!alone).then(|| Ratings::from_qrels(qrels.iter().map(|(name, q)| (*name, q)))),
     };
     if let Some(ratings) = &ratings
@@ -138,9 +139,43 @@ fn warn_of_order(ratings: &Ratings, console: &Console) {
     }
 }
 
+/// Maximum number of different labels: the confusion matrix is quadratic in it.
+const MAX_LABELS: usize = 1000;
+
+/// Items by the hash of their name, in less memory than by the names.
+#[derive(Default)]
+struct KnownItems {
+    hasher: RandomState,
+    /// Last item of each hash.
+    last: HashMap<u64, u32>,
+    /// Earlier item of the same hash, for items that have one.
+    earlier: HashMap<u32, u32>,
+}
+
+impl KnownItems {
+    /// Adds the item that `ratings` receives next. Returns whether it is new.
+    fn insert(&mut self, item: &str, ratings: &Ratings) -> Result<bool, TryReserveError> {
+        self.last.try_reserve(1)?;
+        let hash = self.hasher.hash_one(item);
+        let number = ratings.len() as u32;
+        let Some(last) = self.last.insert(hash, number) else {
+            return Ok(true);
+        };
+        let mut same = Some(last);
+        while let Some(known) = same {
+            if ratings.item(known as usize) == Some(item) {
+                return Ok(false);
+            }
+            same = self.earlier.get(&known).copied();
+        }
+        self.earlier.insert(number, last);
+        Ok(true)
+    }
+}
+
 /// Reads a table with a header: an item column, then one label column per coder.
-fn read_table(file: &str) -> Result<Ratings> {
-    let (mut input, name) = input::open(file)?;
+fn read_table(file: &str, console: &Console) -> Result<Ratings> {
+    let (mut input, name) = input::open(file, console)?;
     let mut head = Vec::new();
     let read = input.by_ref().take(MAX_LINE).read_until(b'\n', &mut head);
     read.with_context(|| format!("{name}: cannot be read"))?;
@@ -159,7 +194,7 @@ fn read_table(file: &str) -> Result<Ratings> {
     }
     let columns = coders.len() + 1;
     let mut ratings = Ratings::new(coders);
-    let mut known = HashSet::new();
+    let mut known = KnownItems::default();
     let mut record = csv::StringRecord::new();
     loop {
         reader.get_mut().start();
@@ -174,15 +209,21 @@ fn read_table(file: &str) -> Result<Ratings> {
             let found = record.len();
             bail!("{name}:{line}: expected {columns} columns as in the header, found {found}");
         }
-        if !known.insert(record[0].to_owned()) {
-            let item = &record[0];
+        let out_of_memory =
+            || format!("{name}:{line}: expected a table that fits into memory, found a larger one");
+        let item = &record[0];
+        if !known.insert(item, &ratings).with_context(out_of_memory)? {
             bail!("{name}:{line}: expected each item once, found {item:?} again");
         }
         let label = |text: &str| match text.trim() {
             "" | "-" | "NA" => None,
             text => Some(RatingCategory::from(text)),
         };
-        ratings.push(&record[0], record.iter().skip(1).map(label));
+        let labels = record.iter().skip(1).map(label);
+        ratings.try_push(item, labels).with_context(out_of_memory)?;
+        if ratings.categories().len() > MAX_LABELS {
+            bail!("{name}:{line}: expected at most {MAX_LABELS} different labels, found more");
+        }
     }
     Ok(ratings)
 }

@@ -89,7 +89,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         level: args.level,
     };
     let counts = match (&args.counts, &args.training) {
-        (Some(file), _) => read_counts(file)?,
+        (Some(file), _) => read_counts(file, console)?,
         (None, Some(file)) => count(&input::qrels(file, HeaderLine::Skip, console)?, args.level),
         (None, None) => BTreeMap::new(),
     };
@@ -130,8 +130,8 @@ fn count(qrels: &Qrels, level: Grade) -> BTreeMap<String, u64> {
     counts
 }
 
-fn read_counts(file: &str) -> Result<BTreeMap<String, u64>> {
-    let (input, name) = input::open(file)?;
+fn read_counts(file: &str, console: &Console) -> Result<BTreeMap<String, u64>> {
+    let (input, name) = input::open(file, console)?;
     let mut rows = ColumnReader::new(input, name.as_str());
     let mut counts = BTreeMap::new();
     while let Some((line, [doc, count])) = rows.next_row("2")? {

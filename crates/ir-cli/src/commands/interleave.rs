@@ -128,7 +128,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let names: Vec<&str> = runs.iter().map(|run| run.tag.as_str()).collect();
     // All inputs are read before the first output is written.
     let clicks = args.clicks.as_ref();
-    let credits = clicks.map(|file| credits(&merged, file)).transpose()?;
+    let credits = clicks
+        .map(|file| credits(&merged, file, console))
+        .transpose()?;
     let out = OutputSink::open(args.output.as_ref())?;
     if let Some(path) = &args.teams {
         OutputSink::open(Some(path))?.write_with(|out| write_teams(&merged, &names, out))?;
@@ -152,8 +154,12 @@ fn write_teams(merged: &Lists, names: &[&str], out: &mut OutputSink) -> std::io:
 }
 
 /// Reads a click file. Returns the credit of each run, for each topic with a click.
-fn credits<'a>(merged: &'a Lists, file: &str) -> Result<BTreeMap<&'a str, Vec<usize>>> {
-    let (input, file) = input::open(file)?;
+fn credits<'a>(
+    merged: &'a Lists,
+    file: &str,
+    console: &Console,
+) -> Result<BTreeMap<&'a str, Vec<usize>>> {
+    let (input, file) = input::open(file, console)?;
     let mut clicks = ColumnReader::new(input, file.as_str());
     let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
     while let Some((line, [topic, doc])) = clicks.next_row("2 (topic, document)")? {

@@ -184,11 +184,11 @@ fn draw(args: &Args, console: &Console) -> Result<()> {
 
 fn merge(args: &Args, file: &str, console: &Console) -> Result<()> {
     at_most_one_stdin(args.merge.iter().chain(&args.files))?;
-    let (input, name) = input::open(file)?;
+    let (input, name) = input::open(file, console)?;
     let mut pool = Pool::read(input, &name)?;
     let mut blank = 0;
     for list in &args.files {
-        blank += judge(&mut pool, list)?;
+        blank += judge(&mut pool, list, console)?;
     }
     let waiting = pool.to_judge().count();
     if waiting > 0 {
@@ -209,8 +209,8 @@ fn merge(args: &Args, file: &str, console: &Console) -> Result<()> {
 }
 
 /// Merges the grades of a judging list into a pool. Returns the number of lines without a grade.
-fn judge(pool: &mut Pool, file: &str) -> Result<usize> {
-    let (input, name) = input::open(file)?;
+fn judge(pool: &mut Pool, file: &str, console: &Console) -> Result<usize> {
+    let (input, name) = input::open(file, console)?;
     let mut blank = 0;
     for (number, line) in (1..).zip(input.lines()) {
         let line = line.with_context(|| format!("{name}:{number}: cannot be read"))?;

@@ -5,6 +5,7 @@ use std::io::{self, IsTerminal, Write};
 use std::ops::Range;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -24,6 +25,9 @@ const LOG_INTERVAL: Duration = Duration::from_secs(60);
 /// Maximum length of a message and of a word in it, in characters.
 const MAX_LINE: usize = 2000;
 const MAX_WORD: usize = 500;
+
+/// When to print the next progress line about reading; it is postponed by the other ones.
+static READING_LINE_DUE: Mutex<Option<Instant>> = Mutex::new(None);
 
 /// Exit code of the signal that requested a stop (128 + its number); 0 before.
 static STOP: AtomicU8 = AtomicU8::new(0);
@@ -107,6 +111,17 @@ impl Console {
             resumed: 0,
             line_due: (!self.quiet && !self.terminal).then(|| self.started + LOG_DELAY),
         }
+    }
+
+    /// Creates a progress bar for reading a file; as [`Console::bar`], but files in sequence share
+    /// the interval between lines.
+    pub(crate) fn reading_bar(&self) -> Bar {
+        let mut bar = self.bar();
+        let shared = *reading_line_due();
+        bar.line_due = bar
+            .line_due
+            .map(|due| shared.map_or(due, |shared| shared.max(due)));
+        bar
     }
 
     /// Prints an error and its causes in one line. Returns the exit code.
@@ -324,6 +339,7 @@ impl Progress for Bar {
         let now = Instant::now();
         if self.line_due.is_some_and(|due| now >= due) {
             self.line_due = Some(now + LOG_INTERVAL);
+            *reading_line_due() = self.line_due;
             let line = log_line(stage, self.resumed..done, total, now - self.begun);
             print_line(format_args!("{line}"));
         }
@@ -339,6 +355,12 @@ impl Drop for Bar {
     fn drop(&mut self) {
         self.finish();
     }
+}
+
+fn reading_line_due() -> MutexGuard<'static, Option<Instant>> {
+    READING_LINE_DUE
+        .lock()
+        .unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Formats a log line: items done, their rate and the remaining time. `done` starts at the items

@@ -44,7 +44,7 @@ impl QrelsFormat {
         if let Self::Qrels = self {
             return Ok(Box::new(input::qrels(file, header, console)?));
         }
-        let (input, name) = input::open_judgment_file(file)?;
+        let (input, name) = input::open_judgment_file(file, console)?;
         if let Self::Subtopics = self {
             let subtopics = trec::read_subtopic_qrels(input, &name, header)?;
             return Ok(Box::new(with_warnings(subtopics, console)));

@@ -1,7 +1,11 @@
 //! Options and inputs that would need too much memory or time.
 
-use std::io::Write;
-use std::process::{Command, Stdio};
+use std::io::{BufRead, BufReader, Read, Write};
+#[cfg(feature = "dense")]
+use std::path::Path;
+#[cfg(target_os = "linux")]
+use std::process::Output;
+use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::common::{Folder, QRELS, RUN, tiny};
@@ -57,6 +61,197 @@ fn white_space_before_the_first_text_is_limited() {
         .fails(1, &["blank.jsonl.gz", long]);
     let accuracy = ["knn-accuracy", "--texts", "blank.jsonl.gz"];
     here.ir(&accuracy).fails(1, &["blank.jsonl.gz:1:", long]);
+}
+
+#[cfg(feature = "dense")]
+#[test]
+fn white_space_before_texts_to_encode_is_limited() {
+    let here = Folder::new();
+    blanks(&here, "blank.jsonl.gz", 80, b' ');
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let model = root.join("../ir-dense/testdata/tiny/bert");
+    let model = model.to_str().unwrap();
+    here.ir(&["encode", model, "blank.jsonl.gz", "-o", "x.npy"])
+        .fails(
+            1,
+            &["blank.jsonl.gz: expected text in the first 67108864 bytes"],
+        );
+    here.ir(&["train", model, "blank.jsonl.gz", "-o", "trained"])
+        .fails(1, &["blank.jsonl.gz:1: expected at most 67108864 bytes"]);
+}
+
+/// Runs a command with at most `megabytes` of address space.
+#[cfg(target_os = "linux")]
+fn limited(here: &Folder, megabytes: u64, args: &[&str]) -> Output {
+    Command::new("sh")
+        .args(["-c", &format!("ulimit -v {}; exec \"$@\"", megabytes << 10)])
+        .args(["sh", env!("CARGO_BIN_EXE_ir")])
+        .args(args)
+        .current_dir(here.path())
+        // By default, the allocator reserves address space for each thread.
+        .env("MALLOC_ARENA_MAX", "1")
+        .env("RAYON_NUM_THREADS", "1")
+        .env("TMPDIR", here.path())
+        .output()
+        .unwrap()
+}
+
+#[cfg(target_os = "linux")]
+#[track_caller]
+fn fails(output: Output, expected: &str) {
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert_eq!(output.status.code(), Some(1), "{error}");
+    let last = error.lines().last().unwrap_or_default();
+    assert!(last.starts_with("error: "), "{error}");
+    assert!(last.contains(expected), "{error}");
+}
+
+/// A gzip file of 256 MiB: `line`, extended to 1 MiB, 256 times, then `last`.
+#[cfg(target_os = "linux")]
+fn long_lines(here: &Folder, name: &str, (start, end): (&str, &str), last: &str) {
+    let member = |text: &[u8]| {
+        let mut file = ir_data::create(here.at("member.gz")).unwrap();
+        file.write_all(text).unwrap();
+        file.commit().unwrap();
+        std::fs::read(here.at("member.gz")).unwrap()
+    };
+    let line = format!("{start}{}{end}\n", "a".repeat(1 << 20));
+    let lines = member(line.as_bytes()).repeat(256);
+    here.write(name, [lines, member(last.as_bytes())].concat());
+    std::fs::remove_file(here.at("member.gz")).unwrap();
+}
+
+/// The examples of a compressed file are not kept in memory.
+#[cfg(target_os = "linux")]
+#[test]
+fn compressed_examples_need_little_memory() {
+    let here = Folder::new();
+    tiny(&here);
+    let example = ("{\"query\": \"", "\", \"positives\": [\"d1\"]}");
+    long_lines(&here, "examples.gz", example, "{}\n");
+    let before = here.files();
+    let args = ["mine", "tiny", "--examples", "examples.gz", "-n", "1"];
+    fails(limited(&here, 256, &args), "examples.gz:257: expected");
+    assert_eq!(here.files(), before, "temporary files");
+}
+
+/// More texts than labels are counted, not kept.
+#[cfg(target_os = "linux")]
+#[test]
+fn texts_without_labels_need_little_memory() {
+    let here = Folder::new();
+    long_lines(&here, "texts.gz", ("", ""), "tea\n");
+    here.write("labels", "a\nb\n");
+    let args = ["knn-accuracy", "--texts", "texts.gz", "--labels", "labels"];
+    let expected = "labels: expected 257 labels as texts.gz has, found 2";
+    fails(limited(&here, 256, &args), expected);
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn agreement_of_large_tables_needs_little_memory() {
+    let here = Folder::new();
+    let mut table = "item,Ann,Ben\n".to_owned();
+    for item in 0..1_000_000 {
+        table += &format!("{item},{},{}\n", item % 2, item % 3);
+    }
+    here.write("table.csv", table);
+    let args = ["agree", "--table", "table.csv"];
+    let output = limited(&here, 160, &args);
+    let error = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{error}");
+    let text = String::from_utf8(output.stdout).unwrap();
+    assert!(text.contains("1000000"), "{text}");
+    let expected = "expected a table that fits into memory, found a larger one";
+    fails(limited(&here, 80, &args), expected);
+}
+
+#[test]
+fn labels_of_a_table_are_limited() {
+    let here = Folder::new();
+    let table = |labels: usize| {
+        let rows = (0..labels).map(|label| format!("i{label}\t{label}\t0\n"));
+        let rows: String = rows.collect();
+        here.write("table", format!("item\ta\tb\n{rows}"));
+    };
+    table(1000);
+    here.ir(&["agree", "--table", "table", "--json"]).ok();
+    table(1001);
+    let expected = "table:1002: expected at most 1000 different labels, found more";
+    here.ir(&["agree", "--table", "table"])
+        .fails(1, &[expected]);
+}
+
+/// First line of standard error of a command that runs longer than 5 s.
+fn first_message(child: &mut Child) -> String {
+    let mut line = String::new();
+    let mut messages = BufReader::new(child.stderr.take().unwrap());
+    messages.read_line(&mut line).unwrap();
+    // The rest of the messages must not block the command.
+    std::thread::spawn(move || std::io::copy(&mut messages, &mut std::io::sink()));
+    line
+}
+
+/// Starts a command whose standard error is not a terminal.
+fn start(here: &Folder, args: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_ir"))
+        .args(args)
+        .current_dir(here.path())
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+#[test]
+fn reading_reports_progress() {
+    let here = Folder::new();
+    here.write("qrels", QRELS);
+    let commands = [
+        (&["eval", "qrels", "-"][..], ""),
+        (&["agree", "--table", "-"], "item\ta\tb\n"),
+    ];
+    let children = commands.map(|(args, head)| {
+        let mut child = start(&here, args);
+        let mut input = child.stdin.take().unwrap();
+        let writer = std::thread::spawn(move || {
+            let _ = input.write_all(head.as_bytes());
+            let blank = vec![b'\n'; 1 << 20];
+            while input.write_all(&blank).is_ok() {
+                std::thread::sleep(Duration::from_millis(200));
+            }
+        });
+        (child, writer)
+    });
+    for (mut child, writer) in children {
+        let line = first_message(&mut child);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        writer.join().unwrap();
+        let bytes = line.strip_prefix("reading standard input: ");
+        let bytes = bytes.and_then(|bytes| bytes.trim_end().parse::<u64>().ok());
+        assert!(bytes.is_some_and(|bytes| bytes > 1 << 20), "{line}");
+    }
+}
+
+#[test]
+fn classification_reports_progress() {
+    let here = Folder::new();
+    let rows = ndarray::Array2::from_shape_fn((60_000, 64), |(row, column)| {
+        ((row * 31 + column * 17) % 101) as f64
+    });
+    let mut vectors = Vec::new();
+    ir_knn::npy::write(rows.view(), &mut vectors).unwrap();
+    here.write("x.npy", vectors);
+    here.write("labels", "a\nb\n".repeat(30_000));
+    let args = ["knn-accuracy", "--vectors", "x.npy", "--labels", "labels"];
+    let mut child = start(&here, &args);
+    let line = first_message(&mut child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let rest = line.strip_prefix("comparing: ").unwrap_or_default();
+    assert!(rest.contains(" of 60000, "), "{line}");
 }
 
 /// More texts than labels are counted, not kept.
@@ -133,6 +328,13 @@ fn resampling_can_be_interrupted() {
             .stderr(Stdio::piped())
             .spawn()
             .unwrap();
+        let mut messages = child.stderr.take().unwrap();
+        let mut error = String::new();
+        if test == "bootstrap" {
+            let mut lines = BufReader::new(&mut messages);
+            lines.read_line(&mut error).unwrap();
+            assert!(error.contains(" of 4000000000, "), "{error}");
+        }
         std::thread::sleep(Duration::from_millis(500));
         assert!(
             child.try_wait().unwrap().is_none(),
@@ -146,7 +348,8 @@ fn resampling_can_be_interrupted() {
         let output = child.wait_with_output().unwrap();
         assert!(start.elapsed() < Duration::from_secs(5), "{test}");
         assert_eq!(output.status.code(), Some(130), "{test}");
-        let error = String::from_utf8(output.stderr).unwrap();
+        let mut error = String::new();
+        messages.read_to_string(&mut error).unwrap();
         assert_eq!(error, "error: interrupted; nothing was written\n", "{test}");
         assert_eq!(output.stdout, b"");
     }

@@ -244,7 +244,10 @@ fn damage_once(mut bytes: Vec<u8>, random: &mut SplitMix64) -> Vec<u8> {
                 b"{}\n",
                 b"[",
             ];
-            bomb(blocks[random.below(7)])
+            match random.below(8) {
+                7 => long_examples(),
+                block => bomb(blocks[block]),
+            }
         }
         11 => {
             let open = ["[", "{\"a\":", "<DOC>", "(", "\""][random.below(5)];
@@ -350,6 +353,13 @@ fn compressed(bytes: &[u8]) -> Vec<u8> {
     file.write_all(bytes).unwrap();
     file.commit().unwrap();
     fs::read(path).unwrap()
+}
+
+/// Valid training examples of 512 MiB in a gzip file of some kB: 512 lines of 1 MiB.
+fn long_examples() -> Vec<u8> {
+    let text = "tea ".repeat(1 << 18);
+    let line = format!("{{\"query\": \"{text}\", \"positives\": [\"d1\"]}}\n");
+    compressed(line.as_bytes()).repeat(512)
 }
 
 /// A repeated text in a gzip file of some kB: 256 members of 1 MiB, or 8 of lines.

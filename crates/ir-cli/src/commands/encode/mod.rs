@@ -248,7 +248,7 @@ fn queries(args: &Args, console: &Console) -> Result<Vec<ir_core::Query>> {
         if args.split.is_some() {
             bail_usage!("--split: expected a collection, found a query file");
         }
-        read_queries(path, args.text.encoding)?
+        read_queries(path, args.text.encoding, console)?
     } else {
         let split = args.split.as_deref().unwrap_or("test");
         open_documents(argument, args.text.encoding, console)?

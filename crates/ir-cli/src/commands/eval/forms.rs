@@ -111,7 +111,7 @@ impl FormArgs {
         let Some(file) = &self.zscores else {
             return Ok(None);
         };
-        let (input, name) = input::open(file)?;
+        let (input, name) = input::open(file, console)?;
         Ok(Some(with_warnings(ZScores::read(input, &name)?, console)))
     }
 
@@ -123,7 +123,7 @@ impl FormArgs {
         out: &Output<'_>,
         console: &Console,
     ) -> Result<()> {
-        let (input, name) = input::open_judgment_file(judged)?;
+        let (input, name) = input::open_judgment_file(judged, console)?;
         let rules = *out.rules;
         let preferences = match form {
             OtherJudgments::Prefs => preferences::read(input, &name)?,

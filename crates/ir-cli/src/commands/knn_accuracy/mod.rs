@@ -201,16 +201,15 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if args.sublinear && args.model == Vectorizer::RandomIndexing {
         bail_usage!("--sublinear: expected --model tfidf or lsi");
     }
-    let mut bar = console.bar();
-    let mut stage = |name: &str| bar.report(name, 0, None);
-    let _ = stage("reading");
     let (source, mut vectors, labels, lines) = if let Some(name) = &args.vectors {
-        let labels = read::labels(args.labels.as_deref().unwrap_or_default())?;
-        (name, ItemVectors::Dense(read::vectors(name)?), labels, None)
+        let labels = read::labels(args.labels.as_deref().unwrap_or_default(), console)?;
+        let vectors = ItemVectors::Dense(read::vectors(name, console)?);
+        (name, vectors, labels, None)
     } else {
         let name = args.texts.as_ref().context("clap asks for one of both")?;
-        let texts = read::texts(name, args)?;
-        let _ = stage("learning");
+        let texts = read::texts(name, args, console)?;
+        let mut bar = console.bar();
+        bar.report("learning", 0, None);
         let vectors = vectorize(&texts.texts, args)?;
         (name, vectors, texts.labels, Some(texts.lines))
     };
@@ -229,10 +228,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         vectors.normalize();
     }
     let classes = Classes::new(rows.iter().map(|&row| &labels[row]));
-    let _ = stage("comparing");
+    let mut bar = console.bar();
     let knn = KnnClassifier::new(args.k).with_metric(args.metric);
     let accuracy = knn
-        .cross_validate(vectors.rows(), &classes, args.folds)
+        .cross_validate_with_progress(vectors.rows(), &classes, args.folds, &mut bar)
         .map_err(|error| placed(error, source, &rows, lines.as_deref()))?;
     bar.finish();
     warn(&accuracy, args, console);

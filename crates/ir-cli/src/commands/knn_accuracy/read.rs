@@ -10,18 +10,19 @@ use ndarray::Array2;
 use serde_json::{Map, Value};
 
 use super::Args;
+use crate::shared::console::Console;
 #[cfg(feature = "parquet")]
 use crate::shared::console::bail_usage;
 use crate::shared::input;
 use crate::shared::suggest::did_you_mean;
 
-pub(super) fn vectors(argument: &str) -> Result<Array2<f64>> {
-    let (reader, name) = input::open(argument)?;
+pub(super) fn vectors(argument: &str, console: &Console) -> Result<Array2<f64>> {
+    let (reader, name) = input::open(argument, console)?;
     Ok(npy::read(reader, &name)?)
 }
 
-pub(super) fn labels(argument: &str) -> Result<Vec<String>> {
-    let (reader, name) = input::open(argument)?;
+pub(super) fn labels(argument: &str, console: &Console) -> Result<Vec<String>> {
+    let (reader, name) = input::open(argument, console)?;
     let mut lines = LineReader::new(reader, &name);
     let mut labels = Vec::new();
     while let Some(line) = lines.read()? {
@@ -44,13 +45,17 @@ pub(super) struct LabeledTexts {
 
 /// Reads JSON lines, plain lines, or a Parquet file of the ICLR dataset. Of more texts than labels,
 /// only as many as there are labels are kept in memory, and an error is returned at the end.
-pub(super) fn texts(argument: &str, args: &Args) -> Result<LabeledTexts> {
+pub(super) fn texts(argument: &str, args: &Args, console: &Console) -> Result<LabeledTexts> {
     if is_parquet(argument) {
-        return papers(argument, args);
+        return papers(argument, args, console);
     }
-    let given = args.labels.as_deref().map(labels).transpose()?;
+    let given = args
+        .labels
+        .as_deref()
+        .map(|file| labels(file, console))
+        .transpose()?;
     let limit = given.as_ref().map_or(usize::MAX, Vec::len);
-    let (reader, name) = input::open(argument)?;
+    let (reader, name) = input::open(argument, console)?;
     let unlabeled =
         || anyhow!("{name}: expected --labels for texts that are plain lines, found none");
     let mut lines = LineReader::new(reader, &name);
@@ -154,7 +159,7 @@ fn is_parquet(argument: &str) -> bool {
 }
 
 #[cfg(feature = "parquet")]
-fn papers(argument: &str, args: &Args) -> Result<LabeledTexts> {
+fn papers(argument: &str, args: &Args, console: &Console) -> Result<LabeledTexts> {
     let title = match args.text_field.as_str() {
         "text" | "abstract" => false,
         "title" => true,
@@ -173,7 +178,7 @@ fn papers(argument: &str, args: &Args) -> Result<LabeledTexts> {
     });
     let (texts, own): (_, Vec<String>) = papers.unzip();
     let labels = match &args.labels {
-        Some(argument) => labels(argument)?,
+        Some(argument) => labels(argument, console)?,
         None => own,
     };
     Ok(LabeledTexts {
@@ -184,7 +189,7 @@ fn papers(argument: &str, args: &Args) -> Result<LabeledTexts> {
 }
 
 #[cfg(not(feature = "parquet"))]
-fn papers(argument: &str, _: &Args) -> Result<LabeledTexts> {
+fn papers(argument: &str, _: &Args, _: &Console) -> Result<LabeledTexts> {
     bail!(
         "{argument}: Parquet files need the feature `parquet` (cargo install --path crates/ir-cli --features parquet)"
     )

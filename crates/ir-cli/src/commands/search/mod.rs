@@ -42,7 +42,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let asked = args
         .queries
         .as_deref()
-        .map(|queries| input::read_queries(queries, args.text.encoding))
+        .map(|queries| input::read_queries(queries, args.text.encoding, console))
         .transpose()?;
     let out = if to_read && !args.json {
         OutputSink::colored_stdout()

@@ -4,6 +4,7 @@ pub(crate) mod arguments;
 mod documents;
 mod head;
 mod notes;
+mod progress;
 mod queries;
 
 use std::io::{self, BufReader};
@@ -21,6 +22,7 @@ use ir_eval::{Evaluator, Report, RunFileError, RunFileOptions};
 use crate::shared::console::Console;
 use crate::shared::output::is_stream;
 use crate::shared::suggest::did_you_mean;
+use progress::ReadingProgress;
 
 pub(crate) use documents::{
     CollectionSource, DocumentOrder, DocumentSource, open_collection, open_documents,
@@ -48,18 +50,29 @@ pub(crate) fn with_warnings<T>(parsed: Parsed<T>, console: &Console) -> T {
 
 const STDIN: &str = "standard input";
 
-/// Opens a file, or standard input for `-`, with decompression. Returns the reader and the name for
-/// error messages.
-pub(crate) fn open(argument: impl AsRef<Path>) -> Result<(Box<dyn io::BufRead + Send>, String)> {
+/// Opens a file, or standard input for `-`, with decompression and progress. Returns the reader and
+/// the name for error messages.
+pub(crate) fn open(
+    argument: impl AsRef<Path>,
+    console: &Console,
+) -> Result<(Box<dyn io::BufRead + Send>, String)> {
     let argument = argument.as_ref();
+    let bar = console.reading_bar();
     if argument == Path::new("-") {
         let input = BufReader::with_capacity(1 << 16, io::stdin());
-        return Ok((ir_data::decompress(input, STDIN)?, STDIN.to_owned()));
+        let reader = ir_data::decompress(input, STDIN)?;
+        let reader = ReadingProgress::new(reader, STDIN, None, bar);
+        return Ok((Box::new(reader), STDIN.to_owned()));
     }
-    Ok((
-        Box::new(ir_data::open(argument)?),
-        argument.display().to_string(),
-    ))
+    let name = argument.display().to_string();
+    let reader = ir_data::open(argument)?;
+    let is_plain = argument.is_file() && ir_data::detect_compression(argument)?.is_none();
+    let total = match is_plain {
+        true => argument.metadata().ok().map(|data| data.len()),
+        false => None,
+    };
+    let reader = ReadingProgress::new(reader, &name, total, bar);
+    Ok((Box::new(reader), name))
 }
 
 /// Whether the catalog has a collection of this name.
@@ -68,19 +81,22 @@ pub(crate) fn is_collection(name: &str) -> bool {
 }
 
 /// Opens judgments in a format that no collection has: a file or `-`.
-pub(crate) fn open_judgment_file(argument: &str) -> Result<(Box<dyn io::BufRead + Send>, String)> {
+pub(crate) fn open_judgment_file(
+    argument: &str,
+    console: &Console,
+) -> Result<(Box<dyn io::BufRead + Send>, String)> {
     let name = argument.split_once(':').map_or(argument, |(name, _)| name);
     if is_collection(name) && !Path::new(argument).is_file() {
         bail!(
             "{argument}: expected a file with judgments in the format of -R, found a collection (no collection has such judgments)"
         );
     }
-    open(argument)
+    open(argument, console)
 }
 
 /// Reads a run from a file or `-` and prints warnings.
 pub(crate) fn run(argument: &str, header: HeaderLine, console: &Console) -> Result<Run> {
-    let (reader, name) = open(argument)?;
+    let (reader, name) = open(argument, console)?;
     Ok(with_warnings(
         trec::read_run(reader, &name, header)?,
         console,
@@ -95,7 +111,7 @@ pub(crate) fn evaluate(
     how: RunFileOptions,
     console: &Console,
 ) -> Result<Report> {
-    let read = read_and_evaluate(evaluator, argument, how);
+    let read = read_and_evaluate(evaluator, argument, how, console);
     let read = read.map_err(|error| match error.downcast() {
         // Other errors already name the run.
         Ok(RunFileError::Eval { error, warnings }) => {
@@ -112,22 +128,23 @@ fn read_and_evaluate(
     evaluator: &Evaluator<'_>,
     argument: &str,
     how: RunFileOptions,
+    console: &Console,
 ) -> Result<Parsed<Report>> {
     let path = Path::new(argument);
-    let (reader, name) = open(argument)?;
+    let (reader, name) = open(argument, console)?;
     if argument == "-" || is_stream(path) {
         return Ok(evaluator.evaluate_reader(reader, &name, how.header)?);
     }
     if ir_data::detect_compression(path)?.is_none() {
         return Ok(evaluator.evaluate_file(path, how)?);
     }
-    evaluator.evaluate_stream(argument, how.header, || Ok(ir_data::open(path)?))
+    evaluator.evaluate_stream(argument, how.header, || Ok(open(path, console)?.0))
 }
 
 /// Reads judgments from a file, `-`, or a collection: `NAME`, `NAME:SPLIT`, `FOLDER` or
 /// `FOLDER:SPLIT`, and prints warnings. The default split is `test`.
 pub(crate) fn qrels(argument: &str, header: HeaderLine, console: &Console) -> Result<Qrels> {
-    let read = any_qrels(argument, header).map_err(|error| match format_hint(&error) {
+    let read = any_qrels(argument, header, console).map_err(|error| match format_hint(&error) {
         Some(hint) => anyhow!("{error} ({hint})"),
         None => error,
     });
@@ -148,16 +165,19 @@ fn format_hint(error: &anyhow::Error) -> Option<&'static str> {
     }
 }
 
-fn any_qrels(argument: &str, header: HeaderLine) -> Result<Parsed<Qrels>> {
+fn any_qrels(argument: &str, header: HeaderLine, console: &Console) -> Result<Parsed<Qrels>> {
+    let read = |file: &Path| {
+        let (reader, name) = open(file, console)?;
+        Ok(ir_data::trec::parse_qrels_any(reader, &name, header)?)
+    };
     if argument == "-" {
-        let (reader, name) = open(argument)?;
-        return Ok(ir_data::trec::parse_qrels_any(reader, &name, header)?);
+        return read(Path::new(argument));
     }
     let path = Path::new(argument);
     let (name, split) = argument.split_once(':').unwrap_or((argument, "test"));
     let known = is_collection(name);
     if !known && let Some((folder, split)) = folder(argument) {
-        return qrels_in_folder(folder, split, header);
+        return qrels_in_folder(folder, split, header, console);
     }
     if known && !path.is_file() {
         return Ok(without_warnings(
@@ -171,7 +191,7 @@ fn any_qrels(argument: &str, header: HeaderLine) -> Result<Parsed<Qrels>> {
             suggested_collection(name)
         );
     }
-    Ok(ir_data::read_qrels_any(path, header)?)
+    read(path)
 }
 
 fn folder(argument: &str) -> Option<(&Path, &str)> {
@@ -184,7 +204,12 @@ fn folder(argument: &str) -> Option<(&Path, &str)> {
         .find(|(folder, _)| folder.is_dir())
 }
 
-fn qrels_in_folder(folder: &Path, split: &str, header: HeaderLine) -> Result<Parsed<Qrels>> {
+fn qrels_in_folder(
+    folder: &Path,
+    split: &str,
+    header: HeaderLine,
+    console: &Console,
+) -> Result<Parsed<Qrels>> {
     let judged = folder.join("qrels");
     if !judged.is_dir() {
         bail!(
@@ -194,7 +219,8 @@ fn qrels_in_folder(folder: &Path, split: &str, header: HeaderLine) -> Result<Par
     }
     let plain = judged.join(format!("{split}.tsv"));
     if plain.is_file() {
-        return Ok(ir_data::read_qrels_any(plain, header)?);
+        let (reader, name) = open(plain, console)?;
+        return Ok(ir_data::trec::parse_qrels_any(reader, &name, header)?);
     }
     Ok(without_warnings(BeirFolder::open(folder)?.qrels(split)?))
 }

@@ -10,12 +10,13 @@ use ir_data::tsv::{self, Column};
 use ir_data::{datafinder, indri, jsonl, sgml, smart};
 
 use super::head::FileHead;
+use crate::shared::console::Console;
 
 /// Reads queries. Formats: JSON lines of BEIR (`_id`, `text`), of DataFinder (`query`) or with `id`
 /// and `contents`; a JSON array of DataFinder queries; TREC topics; Indri topics; SMART; lines
 /// `id TAB text`. `encoding` applies to formats other than JSON. `-` reads standard input.
-pub(crate) fn read(path: &Path, encoding: TextEncoding) -> Result<Vec<Query>> {
-    let (mut reader, name) = super::open(path)?;
+pub(crate) fn read(path: &Path, encoding: TextEncoding, console: &Console) -> Result<Vec<Query>> {
+    let (mut reader, name) = super::open(path, console)?;
     let mut head = FileHead::read(&mut reader, &name)?;
     if head.is_empty() {
         bail!("{name}: expected queries, found none");
@@ -61,7 +62,7 @@ mod tests {
         let path = folder.path().join(OsStr::from_bytes(b"q\xff.tsv"));
         std::fs::write(&path, "q1\tgreen tea\n").unwrap();
         assert_eq!(
-            read(&path, TextEncoding::Utf8).unwrap()[0].text,
+            read(&path, TextEncoding::Utf8, &Console::new(true)).unwrap()[0].text,
             "green tea"
         );
     }
