@@ -8,6 +8,7 @@ use ir_core::fusion::{Fusion, ScoreCombination, ScoreNormalization, fuse_weighte
 use ir_core::trec::{ScoreFormat, write_run};
 
 use crate::shared::console::{Console, bail_usage};
+use crate::shared::input;
 use crate::shared::options::{choice, non_negative, positive, tag};
 use crate::shared::output::{OutputPath, OutputSink};
 use crate::shared::runs::RunOptions;
@@ -183,6 +184,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     } else if weights.len() != args.runs.len() {
         let (expected, found) = (args.runs.len(), weights.len());
         bail_usage!("--weights: expected one for each of {expected} runs, found {found}");
+    for run in &args.runs {
+        input::check_is_run(run, " (this command takes runs only)")?;
+    }
     }
     let reading = RunOptions {
         order: RunOrder::Score,

@@ -22,6 +22,10 @@ Examples:
   ir index ~/disk4 -o disk4.ir                    a folder of TREC files
   ir index ~/notes -o notes.ir --store all        a folder of *.md and *.txt
 
+JSON lines have an id (`_id` or `id`), a text (`text`; with `id`, also
+`contents`) and optionally `title`. Other fields, and the members of
+`metadata`, are attributes for --filter.
+
 The defaults reproduce Anserini's \"flat\" BEIR index: title and text in one
 field; Unicode word segmentation, possessive removal, lower-casing, 33 stop
 words, Porter stemmer; ties broken by id. BM25's k1 and b are set at search
@@ -102,10 +106,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             field.average_length()
         ));
     }
-    console.note(format_args!(
-        "{}: {} documents, {:.1} MB, {:.1} s",
-        args.output.display(),
+    console.log(format_args!(
+        "{} documents ({}) in {}: {:.1} MB, {:.1} s",
         grouped(stats.documents as u64),
+        documents.format,
+        args.output.display(),
         stats.bytes as f64 / 1e6,
         began.elapsed().as_secs_f64()
     ));

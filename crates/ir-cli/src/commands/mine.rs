@@ -180,6 +180,10 @@ impl NegativeOptions {
         mining
             .validate()
             .map_err(|error| Usage(error.to_string()))?;
+    fn split(&self) -> &str {
+        self.split.as_deref().unwrap_or("train")
+    }
+
         Ok(mining)
     }
 }
@@ -207,6 +211,7 @@ struct MiningInput {
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
+    check_split(args, &documents)?;
     stop_on_interrupt();
     use_threads(args.threads)?;
     let mining = args.choice.config()?;
@@ -291,6 +296,31 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             "from a run".to_owned()
         } else {
             args.bm25.parameters().to_string()
+/// Checks, before documents are read, that the collection has the split.
+fn check_split(args: &Args, documents: &DocumentSource) -> Result<()> {
+    if args.examples.is_some() {
+        return Ok(());
+    }
+    let splits = documents.collection.splits();
+    let Some(other) = splits
+        .iter()
+        .find(|split| *split == "test")
+        .or(splits.first())
+    else {
+        let name = &args.collection;
+        bail_usage!("{name}: expected judged queries, found none (give --examples FILE)");
+    };
+    if splits.iter().any(|split| split == args.split()) {
+        return Ok(());
+    }
+    match documents.collection.qrels(args.split()) {
+        Err(error @ DataError::UnknownSplit { .. }) if args.split.is_none() => {
+            bail!("{error} (for example --split {other})")
+        }
+        checked => Ok(checked.map(drop)?),
+    }
+}
+
         },
     ));
     Ok(())
@@ -331,11 +361,7 @@ fn read_examples(
         });
     }
     let collection = &documents.collection;
-    let split = args.split.as_deref().unwrap_or("train");
-    if collection.splits().is_empty() {
-        let name = &args.collection;
-        bail_usage!("{name}: expected judged queries, found none (give --examples FILE)");
-    }
+    let split = args.split();
     let set = JudgedTrainingSet::from_split(collection, split, Arc::clone(texts), args.unusable());
     let set = set.map_err(advise)?;
     let mut left_out: Vec<String> = messages(set.skipped());

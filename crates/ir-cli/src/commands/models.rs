@@ -118,6 +118,12 @@ fn locate(cache: &ModelCache, name: &str, out: &mut OutputSink) -> Result<()> {
     let known = known_model(name);
     let folder = cache.find(name);
     if known.is_none() && folder.is_none() {
+        if Path::new(name).is_absolute() || Path::new(name).exists() {
+            bail!(
+                "{name}: expected the name of a model, found a path (commands accept a model folder \
+                 in place of a name)"
+            );
+        }
         bail!(
             "{name}: expected a model in {} or one that `ir models` lists, found neither; \
              `ir models fetch {name}` downloads it if the hub has it{}",

@@ -153,9 +153,9 @@ fn missing_inputs() {
                 &["nothing.tsv", "No such file"],
             ),
             (
-                &["search", "tiny", "--queries", "tiny"],
+                &["search", "tiny", "--queries", "empty"],
                 1,
-                &["tiny: expected a file, found a directory"],
+                &["empty: expected a folder in BEIR's layout"],
             ),
             (&["index", "nowhere", "-o", "x.ir"], 1, &["nowhere"]),
             (
@@ -188,7 +188,7 @@ fn missing_inputs() {
             (
                 &["eval", "qrels", "tiny"],
                 1,
-                &["tiny: expected a file, found a directory"],
+                &["tiny: expected a run, found a collection"],
             ),
             (&["eval", "bundled:nope", "run"], 1, &["nope", "test"]),
             (&["datasets", "verify", "nope"], 1, &["nope", "bundled"]),

@@ -352,9 +352,16 @@ fn folder_of_trec_files() {
     here.write("disk/readme.txt", "Green tea on disk 4");
     here.write("disk/.hidden", doc("X-1"));
     assert_eq!(ids(&here, "disk"), "FR-1 FT-0 FT-1 FT-2");
+    let err = here.ir(&["index", "disk", "-o", "disk.ir"]).ok().err;
+    let lines: Vec<&str> = err.lines().collect();
+    assert_eq!(lines.len(), 2, "{err}");
     assert_eq!(
-        here.ir(&["index", "disk", "-o", "disk.ir"]).ok().err,
-        "warning: disk: 1 of 4 files do not start with <DOC> and are skipped, such as disk/readme.txt\n"
+        lines[0],
+        "warning: disk: 1 of 4 files do not start with <DOC> and are skipped, such as disk/readme.txt"
+    );
+    assert!(
+        lines[1].starts_with("4 documents (TREC files) in disk.ir: "),
+        "{err}"
     );
     here.ir(&["search", "disk", "tea", "-o", "disk/ft/ft911"])
         .fails(2, &["<COLLECTION> reads disk/ft/ft911"]);

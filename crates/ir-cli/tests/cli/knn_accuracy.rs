@@ -321,7 +321,10 @@ fn invalid_input() {
     fails(
         "knn-accuracy --texts papers.jsonl",
         1,
-        &["papers.jsonl:1: expected a field \"text\", found none"],
+        &[
+            "papers.jsonl:1: expected a field \"text\", found \"",
+            "(--text-field names the field of the text)",
+        ],
     );
     fails(
         "knn-accuracy --texts papers.jsonl --text-field abstract --label-field class",

@@ -25,6 +25,7 @@ mod many_texts;
 mod measures;
 mod messages;
 mod mine;
+mod misread_input;
 #[cfg(feature = "dense")]
 mod models;
 mod outputs;

@@ -90,6 +90,7 @@ fn where_prints_folder_and_settings() {
     }
     ir(&here, NO_HUB, &["models", "where", "org/none"])
         .fails(1, &["org/none", "found neither", "ir models fetch"]);
+    ir(&here, NO_HUB, &["models", "where", "/none"]).fails(1, &["/none", "found a path"]);
     ir(
         &here,
         NO_HUB,

@@ -196,7 +196,7 @@ fn other_existing_files_are_replaced() {
         "index tiny -o tiny/index.ir",
         "search tiny -o tiny/run.txt",
         "search notes tea -o notes/run.trec",
-        "search . tea -o run.trec",
+        "search ./notes tea -o run.trec",
         "index tiny -o tiny/corpus.jsonl.ir",
         "search tiny -o tiny/queries.jsonl.trec",
         "search tiny -o tiny/qrels/run.trec",

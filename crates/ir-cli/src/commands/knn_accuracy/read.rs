@@ -112,8 +112,9 @@ pub(super) fn texts(argument: &str, args: &Args, console: &Console) -> Result<La
                 let known = object.iter().filter(|(_, value)| value.is_string());
                 let hint = did_you_mean(&args.text_field, known.map(|(name, _)| name.as_str()));
                 bail!(
-                    "{at}: expected a field {:?}, found none{hint}",
-                    args.text_field
+                    "{at}: expected a field {:?}, found {} (--text-field names the field of the text){hint}",
+                    args.text_field,
+                    input::field_names(&object)
                 )
             }
         }

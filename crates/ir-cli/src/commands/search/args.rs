@@ -23,6 +23,7 @@ Examples:
 
   ir search beir/arguana --remove-self --scores strict --output run.trec
   ir search corpus.ir --queries queries.tsv --output run.trec.gz
+  ir search nfcorpus.ir --queries beir/nfcorpus --split dev --output dev.trec
   ir search datafinder --preset datafinder --hits 5 \\
       --not-later-than-query --query-form keyphrases
 
@@ -65,12 +66,13 @@ pub(crate) struct Args {
 
     /// Query file: BEIR's queries.jsonl, JSON lines with `id` and `text`, lines `id TAB text`, TREC
     /// topics (`<top>`), Indri topics (`<parameters>`) or SMART (`.I`);
-    /// `-` for standard input
-    #[arg(long, value_name = "FILE", help_heading = QUERIES)]
+    /// `-` for standard input. Or a collection, by name or folder: its queries of --split
+    #[arg(long, value_name = "FILE|COLLECTION", help_heading = QUERIES)]
     pub(crate) queries: Option<PathBuf>,
 
-    /// Split of the collection whose judged queries are searched [default: test]
-    #[arg(long, value_name = "SPLIT", value_hint = ValueHint::Other, help_heading = QUERIES, conflicts_with_all = ["words", "query", "queries"])]
+    /// Split of the collection whose judged queries are searched. Of a collection without
+    /// judgments, all queries are searched, and --split is an error [default: test]
+    #[arg(long, value_name = "SPLIT", value_hint = ValueHint::Other, help_heading = QUERIES, conflicts_with_all = ["words", "query"])]
     pub(crate) split: Option<String>,
 
     /// Query text to use: the text, or the keyphrases if the collection has them

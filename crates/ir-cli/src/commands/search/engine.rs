@@ -34,6 +34,7 @@ impl SearchIndex {
                 (*index, None)
             }
             CollectionSource::Documents(documents) => {
+                super::check_queries(&documents.collection, args)?;
                 let index = match &args.cache {
                     None => {
                         let config = args.setup.config(&documents, store);

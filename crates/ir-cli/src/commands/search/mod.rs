@@ -15,6 +15,7 @@ use ir_bm25::StoredFields;
 use ir_bm25::analysis::Highlighter;
 use ir_core::trec::write_run;
 use ir_core::{Query, Ranking, Run};
+use ir_data::Collection;
 
 pub(crate) use args::Args;
 use engine::SearchIndex;
@@ -42,7 +43,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let asked = args
         .queries
         .as_deref()
-        .map(|queries| input::read_queries(queries, args.text.encoding, console))
+        .map(|queries| {
+            let split = args.split.as_deref();
+            input::read_queries_of(queries, split, args.text.encoding, console)
+        })
         .transpose()?;
     let out = if to_read && !args.json {
         OutputSink::colored_stdout()
@@ -138,23 +142,40 @@ fn check(args: &Args, typed: bool, to_read: bool) -> Result<()> {
 /// Judged queries of the split; all queries if the collection has no judgments.
 fn collection_queries(engine: &SearchIndex, args: &Args, console: &Console) -> Result<Vec<Query>> {
     if let Some(collection) = &engine.collection {
-        if args.split.is_some() || !collection.splits().is_empty() {
-            for note in collection.notes() {
-                console.note(format_args!("note: {note}"));
+        let split = args.split.as_deref();
+        if let Some(queries) = input::collection_queries(collection, split, console)? {
+            if !collection.splits().is_empty() {
+                let qrels = collection.qrels(split.unwrap_or("test"))?;
+                notes::warn_of_missing_documents(engine, &qrels, console);
             }
-            let split = args.split.as_deref().unwrap_or("test");
-            notes::warn_of_missing_documents(engine, &collection.qrels(split)?, console);
-            return Ok(collection.queries(split)?);
-        }
-        let all = collection.all_queries()?;
-        if !all.is_empty() {
-            console.note("no judgments; searching all queries");
-            return Ok(all);
+            return Ok(queries);
         }
     }
-    let name = &args.collection;
+    without_queries(&args.collection)
+}
+
+/// Checks, before an index is built, that the collection has queries and the split.
+fn check_queries(collection: &Collection, args: &Args) -> Result<()> {
+    if args.typed().is_some() || args.queries.is_some() {
+        return Ok(());
+    }
+    let (splits, split) = (collection.splits(), args.split.as_deref());
+    if split.is_none() && splits.is_empty() {
+        return match collection.all_queries()?.is_empty() {
+            true => without_queries(&args.collection),
+            false => Ok(()),
+        };
+    }
+    let split = split.unwrap_or("test");
+    if splits.iter().all(|known| known != split) {
+        collection.qrels(split)?;
+    }
+    Ok(())
+}
+
+fn without_queries<T>(name: &str) -> Result<T> {
     bail_usage!(
-        "{name}: expected a collection with queries, found none (give words, --query TEXT or --queries FILE)"
+        "{name}: expected a collection with queries, found none (give words, --query TEXT, or --queries with a file or collection)"
     )
 }
 

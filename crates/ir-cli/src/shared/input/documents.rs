@@ -1,6 +1,6 @@
 //! Resolves a collection argument: a saved index, or documents in any supported format.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
@@ -12,7 +12,7 @@ use ir_data::sgml::SgmlCorpus;
 use ir_data::smart::SmartCorpus;
 use ir_data::training::DocumentTexts;
 use ir_data::{
-    Collection, DocTemplate, DuplicateIds, InMemoryJudgedQueries, JsonFields, JsonlCorpus,
+    Collection, DataError, DocTemplate, DuplicateIds, InMemoryJudgedQueries, JsonlCorpus,
     TextEncoding, TsvCorpus, tsv,
 };
 
@@ -47,6 +47,8 @@ pub(crate) struct DocumentSource {
     pub(crate) duplicate_ids: bool,
     /// Cache key of the documents: changes whenever they do.
     pub(crate) fingerprint: String,
+    /// Detected format, for messages.
+    pub(crate) format: &'static str,
 }
 
 impl DocumentSource {
@@ -79,7 +81,8 @@ pub(crate) fn open_documents(
     encoding: TextEncoding,
     console: &Console,
 ) -> Result<DocumentSource> {
-    match open_collection(argument, encoding, Verify::SmallSections, console)? {
+    let expected = "a file or folder of documents";
+    match resolve(argument, encoding, Verify::SmallSections, expected, console)? {
         CollectionSource::Documents(documents) => Ok(documents),
         CollectionSource::Index(_) => bail!("{argument}: expected documents, found an index"),
     }
@@ -91,6 +94,18 @@ pub(crate) fn open_collection(
     argument: &str,
     encoding: TextEncoding,
     verify: Verify,
+    console: &Console,
+) -> Result<CollectionSource> {
+    let expected = "an index, a file or folder of documents";
+    resolve(argument, encoding, verify, expected, console)
+}
+
+/// [`open_collection`]. `expected` describes the accepted inputs in errors.
+fn resolve(
+    argument: &str,
+    encoding: TextEncoding,
+    verify: Verify,
+    expected: &str,
     console: &Console,
 ) -> Result<CollectionSource> {
     let path = Path::new(argument);
@@ -114,12 +129,10 @@ pub(crate) fn open_collection(
         return from_folder(path, encoding, console).map(CollectionSource::Documents);
     }
     if path.exists() {
-        bail!(
-            "{argument}: expected an index, or a file or folder of documents, found a device or pipe"
-        );
+        bail!("{argument}: expected {expected}, found a device or pipe");
     }
     bail!(
-        "{argument}: expected an index, a file or folder of documents, or a collection ({}), found none of them{}",
+        "{argument}: expected {expected}, or a collection ({}), found none of them{}",
         names(),
         suggested_collection(argument)
     )
@@ -144,17 +157,22 @@ fn from_catalog(catalog: &Catalog, entry: &CatalogEntry) -> Result<DocumentSourc
         order,
         duplicate_ids: entry.distinct_ids < entry.documents,
         fingerprint: format!("{} {hashes}", entry.name),
+        format: "collection of `ir datasets`",
     })
 }
 
 fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result<DocumentSource> {
-    let corpus = ["corpus.jsonl", "corpus.jsonl.zst", "corpus.jsonl.gz"]
+    let corpus = BEIR_CORPUS
         .map(|name| path.join(name))
         .into_iter()
         .find(|corpus| corpus.exists());
     if let Some(corpus) = corpus {
         let collection = ir_data::beir::BeirFolder::open(path)?.into_collection();
-        return Ok(with_defaults(collection, file_stamp(&corpus)));
+        return Ok(with_defaults(
+            collection,
+            file_stamp(&corpus),
+            "BEIR folder",
+        ));
     }
     let found = find(path, |_| true)?;
     found.warn(path, console);
@@ -173,8 +191,9 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
         }
         let stamps: String = trec.iter().map(|file| file_stamp(file)).collect();
         let corpus = SgmlCorpus::from_files(trec.into_iter().cloned()).with_encoding(encoding);
-        return Ok(unjudged(path, encoding, &stamps, corpus));
+        return Ok(unjudged(path, encoding, &stamps, corpus, "TREC files"));
     }
+    reject_folder_of_collections(path, &files)?;
     let files: Vec<_> = files.into_iter().filter(|file| is_note(file)).collect();
     if files.is_empty() {
         bail!(
@@ -184,11 +203,43 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
     }
     let stamps: String = files.iter().map(|file| file_stamp(file)).collect();
     let notes = NotesCorpus::new(path, files, encoding, console);
-    Ok(unjudged(path, encoding, &stamps, notes))
+    Ok(unjudged(path, encoding, &stamps, notes, "notes"))
+}
+
+/// Names of the documents file of a BEIR folder.
+const BEIR_CORPUS: [&str; 3] = ["corpus.jsonl", "corpus.jsonl.zst", "corpus.jsonl.gz"];
+/// Minimum number of notes that are indexed from a folder that also has collections in subfolders.
+const MIN_NOTES: usize = 10;
+/// Number of subfolders that are named in an error.
+const NAMED_FOLDERS: usize = 5;
+
+/// Rejects a folder of collections with fewer than [`MIN_NOTES`] notes: its notes are files such as
+/// `README.md`.
+fn reject_folder_of_collections(path: &Path, files: &[PathBuf]) -> Result<()> {
+    let is_corpus = |file: &&PathBuf| BEIR_CORPUS.iter().any(|name| file.ends_with(name));
+    let mut collections: Vec<_> = files.iter().filter(is_corpus).collect();
+    collections.dedup_by_key(|file| file.parent());
+    let notes = files.iter().filter(|file| is_note(file)).count();
+    if collections.is_empty() || notes >= MIN_NOTES {
+        return Ok(());
+    }
+    let folders = collections.iter().filter_map(|file| file.parent());
+    let named = folders
+        .take(NAMED_FOLDERS)
+        .map(|folder| folder.display().to_string());
+    let mut named = named.collect::<Vec<_>>().join(", ");
+    if let Some(more @ 1..) = collections.len().checked_sub(NAMED_FOLDERS) {
+        named.push_str(&format!(" and {more} more"));
+    }
+    bail!(
+        "{}: expected a collection, found folders that are collections: {named}",
+        path.display()
+    )
 }
 
 fn from_file(path: &Path, encoding: TextEncoding) -> Result<DocumentSource> {
-    let head = FileHead::read(&mut ir_data::open(path)?, &path.display().to_string())?;
+    let name = path.display().to_string();
+    let head = FileHead::read(&mut ir_data::open(path)?, &name)?;
     if head.is_empty() {
         bail!(
             "{}: expected an index or documents, found an empty file",
@@ -198,24 +249,34 @@ fn from_file(path: &Path, encoding: TextEncoding) -> Result<DocumentSource> {
     let stamp = file_stamp(path);
     if head.is_smart() {
         let corpus = SmartCorpus::cranfield(path).with_encoding(encoding);
-        return Ok(unjudged(path, encoding, &stamp, corpus));
+        return Ok(unjudged(path, encoding, &stamp, corpus, "SMART"));
     }
     if head.is_element("DOC") {
         let corpus = SgmlCorpus::new(path).with_encoding(encoding);
-        return Ok(unjudged(path, encoding, &stamp, corpus));
+        return Ok(unjudged(path, encoding, &stamp, corpus, "TREC"));
     }
     if !head.is_json(path) {
+        // Errors of the first line say that the file is read as TSV.
+        let first = encoding.decode(&*head.bytes);
+        let first = tsv::read_documents(first, &name, &tsv::ID_TEXT_TITLE);
+        if let Err(error @ DataError::Columns { .. }) = first {
+            return Err(head.tsv_error(path, error));
+        }
         let corpus = TsvCorpus::new(path, &tsv::ID_TEXT_TITLE).with_encoding(encoding);
-        return Ok(unjudged(path, encoding, &stamp, corpus));
+        return Ok(unjudged(path, encoding, &stamp, corpus, "TSV"));
     }
-    let mut fields = head.json_fields();
-    if fields.id == "id" && head.has("contents") {
-        fields = JsonFields::anserini();
-    }
+    let fields = head.json_fields();
+    head.check_fields(&name, &fields)?;
     let corpus = JsonlCorpus::new(path)
         .with_fields(fields)
         .with_duplicate_ids(DuplicateIds::Reject);
-    Ok(unjudged(path, TextEncoding::Utf8, &stamp, corpus))
+    Ok(unjudged(
+        path,
+        TextEncoding::Utf8,
+        &stamp,
+        corpus,
+        "JSON lines",
+    ))
 }
 
 /// A collection without queries. `stamps` identifies its files.
@@ -224,6 +285,7 @@ fn unjudged(
     encoding: TextEncoding,
     stamps: &str,
     corpus: impl Corpus + 'static,
+    format: &'static str,
 ) -> DocumentSource {
     let fingerprint = match encoding {
         TextEncoding::Utf8 => stamps.to_owned(),
@@ -231,15 +293,20 @@ fn unjudged(
     };
     let name = path.display().to_string();
     let collection = Collection::new(name, corpus, InMemoryJudgedQueries::default());
-    with_defaults(collection, fingerprint)
+    with_defaults(collection, fingerprint, format)
 }
 
-fn with_defaults(collection: Collection, fingerprint: String) -> DocumentSource {
+fn with_defaults(
+    collection: Collection,
+    fingerprint: String,
+    format: &'static str,
+) -> DocumentSource {
     DocumentSource {
         collection,
         fields: IndexedFields::One,
         order: DocumentOrder::Id,
         duplicate_ids: false,
         fingerprint,
+        format,
     }
 }

@@ -3,8 +3,11 @@
 use std::io::{BufRead, Read};
 use std::path::Path;
 
-use anyhow::{Error, Result, bail};
-use ir_data::{JsonFields, MAX_LINE};
+use anyhow::{Error, Result, anyhow, bail};
+use ir_data::{DataError, JsonFields, MAX_LINE};
+use serde_json::{Map, Value};
+
+use super::notes::is_note;
 
 /// First non-blank line of a file, and the bytes consumed to find it.
 pub(super) struct FileHead {
@@ -13,6 +16,8 @@ pub(super) struct FileHead {
     /// First non-blank line, without byte order mark and surrounding white space; empty if the
     /// file has none.
     pub(super) line: String,
+    /// Number of that line, from 1.
+    line_number: u64,
 }
 
 impl FileHead {
@@ -20,7 +25,9 @@ impl FileHead {
     /// white space before it is an error.
     pub(super) fn read(reader: &mut dyn BufRead, name: &str) -> Result<Self> {
         let mut bytes = Vec::new();
+        let mut line_number = 0;
         loop {
+            line_number += 1;
             let start = bytes.len();
             let read = reader
                 .take(MAX_LINE + 1)
@@ -40,7 +47,11 @@ impl FileHead {
             }
             if read == 0 || !line.is_empty() {
                 let line = String::from_utf8_lossy(line).into_owned();
-                return Ok(Self { bytes, line });
+                return Ok(Self {
+                    bytes,
+                    line,
+                    line_number,
+                });
             }
         }
     }
@@ -71,19 +82,77 @@ impl FileHead {
         found.is_some_and(|(found, _)| found.eq_ignore_ascii_case(name))
     }
 
-    /// BEIR's field names, with `id` instead of `_id` if the first line has only that.
+    /// BEIR's field names, with `id` instead of `_id` if the first line has only that; Anserini's
+    /// if it also has `contents`.
     pub(super) fn json_fields(&self) -> JsonFields {
         let mut fields = JsonFields::beir();
         if self.has("id") && !self.has("_id") {
+            if self.has("contents") {
+                return JsonFields::anserini();
+            }
             fields.id = "id".to_owned();
         }
         fields
+    }
+
+    /// Checks that the first line, if it is a JSON object, has an id and a text. The error names
+    /// the accepted fields and those of the line.
+    pub(super) fn check_fields(&self, name: &str, fields: &JsonFields) -> Result<()> {
+        let Ok(object) = serde_json::from_str::<Map<String, Value>>(&self.line) else {
+            return Ok(());
+        };
+        let expected = if !object.contains_key(&fields.id) {
+            "\"_id\" or \"id\""
+        } else if object.contains_key(&fields.text) {
+            return Ok(());
+        } else if fields.id == "id" {
+            "\"text\" or \"contents\""
+        } else {
+            "\"text\""
+        };
+        bail!(
+            "{name}:{}: expected a field {expected}, found {}",
+            self.line_number,
+            field_names(&object)
+        )
+    }
+
+    /// Adds to an error of the columns that the file is read as TSV, and which format its first
+    /// line has.
+    pub(super) fn tsv_error(&self, path: &Path, error: DataError) -> Error {
+        let format = match format_of_columns(&self.line) {
+            "" if is_note(path) => "; notes are read from a folder: give the folder",
+            format => format,
+        };
+        anyhow!("{error} (read as TSV: id, tab, text{format})")
     }
 
     pub(super) fn has(&self, field: &str) -> bool {
         serde_json::from_str::<serde_json::Value>(&self.line)
             .is_ok_and(|object| object.get(field).is_some())
     }
+}
+
+/// End of a hint that names the format of a line of a run or of judgments; empty for other lines.
+fn format_of_columns(line: &str) -> &'static str {
+    let columns: Vec<&str> = line.split_whitespace().collect();
+    let is_grade = |text: &str| text.parse::<i64>().is_ok();
+    match columns[..] {
+        [_, _, _, rank, score, _] if is_grade(rank) && score.parse::<f64>().is_ok() => "; a run?",
+        [_, _, _, grade] if is_grade(grade) => "; judgments?",
+        [_, _, grade] if is_grade(grade) => "; judgments?",
+        ["query-id", "corpus-id", "score"] => "; judgments?",
+        _ => "",
+    }
+}
+
+/// Names of the fields of an object, quoted, for messages.
+pub(crate) fn field_names(object: &Map<String, Value>) -> String {
+    if object.is_empty() {
+        return "none".to_owned();
+    }
+    let names: Vec<String> = object.keys().map(|name| format!("{name:?}")).collect();
+    names.join(", ")
 }
 
 /// Whether a file starts with the SGML element `<DOC>`, in any case. White space before it is at

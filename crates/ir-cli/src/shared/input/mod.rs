@@ -27,7 +27,10 @@ use progress::ReadingProgress;
 pub(crate) use documents::{
     CollectionSource, DocumentOrder, DocumentSource, open_collection, open_documents,
 };
-pub(crate) use queries::read as read_queries;
+pub(crate) use head::field_names;
+pub(crate) use queries::{
+    of_collection as collection_queries, read as read_queries, read_any as read_queries_of,
+};
 
 /// FNV-1a fingerprint of texts, equal on every platform and in every release.
 pub(crate) fn fingerprint(texts: impl IntoIterator<Item = impl AsRef<str>>) -> String {
@@ -94,8 +97,19 @@ pub(crate) fn open_judgment_file(
     open(argument, console)
 }
 
+/// Rejects the name of a collection in place of a run. `advice` ends the error.
+pub(crate) fn check_is_run(argument: &str, advice: &str) -> Result<()> {
+    let path = Path::new(argument);
+    let name = argument.split_once(':').map_or(argument, |(name, _)| name);
+    if !path.is_file() && (is_collection(name) || path.join("qrels").is_dir()) {
+        bail!("{argument}: expected a run, found a collection{advice}");
+    }
+    Ok(())
+}
+
 /// Reads a run from a file or `-` and prints warnings.
 pub(crate) fn run(argument: &str, header: HeaderLine, console: &Console) -> Result<Run> {
+    check_is_run(argument, "")?;
     let (reader, name) = open(argument, console)?;
     Ok(with_warnings(
         trec::read_run(reader, &name, header)?,
@@ -130,6 +144,7 @@ fn read_and_evaluate(
     how: RunFileOptions,
     console: &Console,
 ) -> Result<Parsed<Report>> {
+    check_is_run(argument, "")?;
     let path = Path::new(argument);
     let (reader, name) = open(argument, console)?;
     if argument == "-" || is_stream(path) {
@@ -187,7 +202,7 @@ fn any_qrels(argument: &str, header: HeaderLine, console: &Console) -> Result<Pa
     if !path.exists() {
         bail!(
             "{argument}: expected a judgment file or a collection ({}), found neither{}",
-            names(),
+            names_with_judgments(),
             suggested_collection(name)
         );
     }
@@ -235,6 +250,12 @@ fn without_warnings(data: Qrels) -> Parsed<Qrels> {
 /// End of an error message with the collection whose name is closest to an unknown one.
 pub(crate) fn suggested_collection(name: &str) -> String {
     did_you_mean(name, entries().iter().map(|entry| entry.name.as_str()))
+}
+
+fn names_with_judgments() -> String {
+    let judged = entries().iter().filter(|entry| !entry.splits.is_empty());
+    let names: Vec<&str> = judged.map(|entry| entry.name.as_str()).collect();
+    names.join(", ")
 }
 
 pub(crate) fn names() -> String {

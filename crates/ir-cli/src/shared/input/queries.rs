@@ -5,12 +5,57 @@ use std::path::Path;
 
 use anyhow::{Result, bail};
 use ir_core::Query;
-use ir_data::TextEncoding;
 use ir_data::tsv::{self, Column};
+use ir_data::{Collection, DataError, TextEncoding};
 use ir_data::{datafinder, indri, jsonl, sgml, smart};
 
 use super::head::FileHead;
-use crate::shared::console::Console;
+use super::{is_collection, open_documents};
+use crate::shared::console::{Console, bail_usage};
+
+/// Reads queries from a file or `-` as [`read`], or from a collection, by name or folder: those of
+/// [`of_collection`].
+pub(crate) fn read_any(
+    path: &Path,
+    split: Option<&str>,
+    encoding: TextEncoding,
+    console: &Console,
+) -> Result<Vec<Query>> {
+    let argument = path.to_str();
+    let collection = argument.filter(|name| path.is_dir() || is_collection(name));
+    let Some(name) = collection.filter(|_| !path.is_file()) else {
+        if split.is_some() {
+            bail_usage!("--split: expected a collection, found a query file");
+        }
+        return read(path, encoding, console);
+    };
+    let documents = open_documents(name, encoding, console)?;
+    match of_collection(&documents.collection, split, console)? {
+        Some(queries) => Ok(queries),
+        None => bail!("{name}: expected a collection with queries, found none"),
+    }
+}
+
+/// Judged queries of a split (default: `test`). Without judgments and `split`: all queries. `None`
+/// if the collection has no queries.
+pub(crate) fn of_collection(
+    collection: &Collection,
+    split: Option<&str>,
+    console: &Console,
+) -> Result<Option<Vec<Query>>> {
+    if split.is_some() || !collection.splits().is_empty() {
+        for note in collection.notes() {
+            console.note(format_args!("note: {note}"));
+        }
+        return Ok(Some(collection.queries(split.unwrap_or("test"))?));
+    }
+    let all = collection.all_queries()?;
+    if all.is_empty() {
+        return Ok(None);
+    }
+    console.note("no judgments; searching all queries");
+    Ok(Some(all))
+}
 
 /// Reads queries. Formats: JSON lines of BEIR (`_id`, `text`), of DataFinder (`query`) or with `id`
 /// and `contents`; a JSON array of DataFinder queries; TREC topics; Indri topics; SMART; lines
@@ -38,10 +83,16 @@ pub(crate) fn read(path: &Path, encoding: TextEncoding, console: &Console) -> Re
     } else if head.is_element("parameters") {
         indri::read_queries(encoding.decode(reader), &name)?
     } else if head.is_json(path) {
-        jsonl::read_queries(reader, &name, &head.json_fields())?
+        let fields = head.json_fields();
+        head.check_fields(&name, &fields)?;
+        jsonl::read_queries(reader, &name, &fields)?
     } else {
         let layout = [Column::Id, Column::Text];
-        tsv::read_queries(encoding.decode(reader), &name, &layout)?
+        let read = tsv::read_queries(encoding.decode(reader), &name, &layout);
+        read.map_err(|error| match error {
+            DataError::Columns { .. } => head.tsv_error(path, error),
+            error => error.into(),
+        })?
     };
     if queries.is_empty() {
         bail!("{name}: expected queries, found none");

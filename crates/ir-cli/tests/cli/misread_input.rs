@@ -1,0 +1,166 @@
+//! Inputs of another kind or format than the command reads: the error says what was found.
+
+use crate::common::{BEIR_QRELS, CORPUS, Folder, RUN, tiny};
+
+#[test]
+fn folder_of_collections() {
+    let here = Folder::new();
+    tiny(&here);
+    here.write("all/README.md", "Collections of tea");
+    here.write("all/b/deep/corpus.jsonl.gz", "");
+    here.write("all/a/corpus.jsonl", CORPUS);
+    let expected =
+        "all: expected a collection, found folders that are collections: all/a, all/b/deep";
+    here.ir(&["index", "all", "-o", "x.ir"])
+        .fails(1, &[expected]);
+    here.ir(&["search", "all", "tea"]).fails(1, &[expected]);
+    std::fs::remove_file(here.at("all/README.md")).unwrap();
+    here.ir(&["search", "all", "tea"]).fails(1, &[expected]);
+    // Many notes beside a collection are a folder of notes.
+    for n in 0..10 {
+        here.write(&format!("all/{n}.md"), "green tea");
+    }
+    here.ir(&["search", "all", "tea"]).ok();
+}
+
+#[test]
+fn index_reports_the_number_of_documents_and_the_format() {
+    let here = Folder::new();
+    tiny(&here);
+    here.write("docs.jsonl", CORPUS);
+    here.write("docs.tsv", "a\ttea\n");
+    here.write("notes/a.md", "tea");
+    for (name, expected) in [
+        ("tiny", "3 documents (BEIR folder) in x.ir: "),
+        ("docs.jsonl", "3 documents (JSON lines) in x.ir: "),
+        ("docs.tsv", "1 documents (TSV) in x.ir: "),
+        ("notes", "1 documents (notes) in x.ir: "),
+    ] {
+        let err = here.ir(&["index", name, "-o", "x.ir"]).ok().err;
+        assert!(err.starts_with(expected), "{err}");
+        assert_eq!(err.lines().count(), 1, "{err}");
+        let quiet = here.ir(&["--quiet", "index", name, "-o", "x.ir"]);
+        assert_eq!(quiet.ok().err, "");
+    }
+}
+
+#[test]
+fn queries_of_a_collection() {
+    let here = Folder::new();
+    tiny(&here);
+    here.write(
+        "tiny/qrels/dev.tsv",
+        "query-id\tcorpus-id\tscore\nq2\td3\t1\n",
+    );
+    here.ir(&["index", "tiny", "-o", "tiny.ir"]).ok();
+    for split in [&[][..], &["--split", "dev"]] {
+        let run = |args: &[&str]| here.ir(&[args, split].concat()).ok().out;
+        let saved = run(&["search", "tiny.ir", "--queries", "tiny"]);
+        assert!(!saved.is_empty());
+        assert_eq!(saved, run(&["search", "tiny"]));
+    }
+    here.ir(&["search", "tiny.ir", "--queries", "bundled"]).ok();
+    here.ir(&["search", "tiny.ir"])
+        .fails(2, &["tiny.ir", "--queries with a file or collection"]);
+    here.ir(&["search", "tiny.ir", "--queries", "tiny", "--split", "none"])
+        .fails(1, &["expected a split of", "dev, test"]);
+    let file = ["search", "tiny.ir", "--queries", "tiny/queries.jsonl"];
+    here.ir(&[&file[..], &["--split", "dev"]].concat())
+        .fails(2, &["--split: expected a collection, found a query file"]);
+    here.write("notes/a.md", "tea");
+    here.ir(&["search", "tiny.ir", "--queries", "notes"]).fails(
+        1,
+        &["notes: expected a collection with queries, found none"],
+    );
+}
+
+#[test]
+fn files_read_as_tsv() {
+    let here = Folder::new();
+    tiny(&here);
+    here.write("run.trec", RUN);
+    here.write("qrels.tsv", BEIR_QRELS);
+    here.write("qrels.txt", "q1 0 d1 1\n");
+    here.write("a.md", "\n# Tea\n");
+    let tsv = "(read as TSV: id, tab, text";
+    for (name, at, hint) in [
+        (
+            "run.trec",
+            "run.trec:1: expected 2 to 3 columns, found 1",
+            "; a run?)",
+        ),
+        ("qrels.txt", "qrels.txt:1: ", "; judgments?)"),
+        (
+            "a.md",
+            "a.md:2: ",
+            "; notes are read from a folder: give the folder)",
+        ),
+    ] {
+        here.ir(&["index", name, "-o", "x.ir"])
+            .fails(1, &[at, tsv, hint]);
+    }
+    for (name, hint) in [("run.trec", "; a run?)"), ("qrels.tsv", "; judgments?)")] {
+        here.ir(&["search", "tiny", "--queries", name])
+            .fails(1, &["expected 2 columns, found ", tsv, hint]);
+    }
+}
+
+#[test]
+fn fields_of_json_lines() {
+    let here = Folder::new();
+    tiny(&here);
+    here.write("none.jsonl", "\n{\"docno\": 1, \"text\": \"tea\"}\n");
+    here.write("body.jsonl", "{\"id\": 1, \"body\": \"tea\"}\n");
+    here.write("contents.jsonl", "{\"id\": \"q\", \"contents\": \"tea\"}\n");
+    for (name, expected) in [
+        (
+            "none.jsonl",
+            "none.jsonl:2: expected a field \"_id\" or \"id\", found \"docno\", \"text\"",
+        ),
+        (
+            "body.jsonl",
+            "body.jsonl:1: expected a field \"text\" or \"contents\", found \"body\", \"id\"",
+        ),
+    ] {
+        here.ir(&["index", name, "-o", "x.ir"])
+            .fails(1, &[expected]);
+        here.ir(&["search", "tiny", "--queries", name])
+            .fails(1, &[expected]);
+    }
+    here.ir(&["search", "tiny", "--queries", "contents.jsonl"])
+        .ok();
+    let help = here.ir(&["index", "--help"]).ok().out;
+    assert!(help.contains("`_id` or `id`"), "{help}");
+}
+
+#[test]
+fn splits_are_checked_before_the_index_is_built() {
+    let here = Folder::new();
+    tiny(&here);
+    let error = ["expected a split of", "test"];
+    here.ir(&["search", "tiny", "--split", "dev", "--cache", "kept"])
+        .fails(1, &error);
+    assert!(!here.at("kept").exists());
+    here.ir(&["mine", "tiny", "-o", "x"])
+        .fails(1, &["found \"train\"", "(for example --split test)"]);
+}
+
+#[test]
+fn only_accepted_inputs_are_named() {
+    let here = Folder::new();
+    here.write("run", RUN);
+    let index = here.ir(&["index", "nfcorpus", "-o", "x.ir"]);
+    let index = index.fails(1, &["nfcorpus: expected a file or folder of documents, or"]);
+    assert!(!index.err.contains("an index"), "{}", index.err);
+    here.ir(&["search", "nfcorpus", "tea"])
+        .fails(1, &["nfcorpus: expected an index, a file or folder"]);
+    here.ir(&["eval", "bundled", "beir/nfcorpus"])
+        .fails(1, &["beir/nfcorpus: expected a run, found a collection"]);
+    let judged = here.ir(&["eval", "nosuch", "run"]);
+    let judged = judged.fails(1, &["beir/nfcorpus"]);
+    assert!(!judged.err.contains("packages"), "{}", judged.err);
+    here.ir(&["fuse", "beir/nfcorpus", "run"]).fails(
+        1,
+        &["beir/nfcorpus: expected a run, found a collection (this command takes runs only)"],
+    );
+}
