@@ -238,6 +238,17 @@ impl Command {
     }
 }
 
+/// Lets every option of the command and its subcommands have a negative number as its value, so
+/// that the error names the valid range.
+pub(crate) fn with_negative_values(command: clap::Command) -> clap::Command {
+    command
+        .mut_args(|arg| match arg.get_action().takes_values() {
+            true if !arg.is_positional() => arg.allow_negative_numbers(true),
+            _ => arg,
+        })
+        .mut_subcommands(with_negative_values)
+}
+
 fn print_completions(shell: Shell) -> Result<()> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut Cli::command(), "ir", &mut script);
@@ -293,7 +304,13 @@ pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
 fn one_line_error(text: &str) -> String {
     let usage = ["\nUsage:", "\nFor more information"].map(|start| text.find(start));
     let end = usage.into_iter().flatten().min().unwrap_or(text.len());
-    format!("{} (see --help)", one_line(&text[..end]))
+    let mut parts = text[..end].split("\n\n  tip: ");
+    let mut line = one_line(parts.next().unwrap_or_default());
+    // No word that starts with a hyphen is meant as a value after `--`.
+    for tip in parts.filter(|tip| !tip.contains("as a value, use")) {
+        line.push_str(&format!("; {}", one_line(tip)));
+    }
+    format!("{line} (see --help)")
 }
 
 #[cfg(test)]
@@ -311,5 +328,25 @@ mod tests {
         let line = one_line_error(&error.to_string());
         assert!(line.starts_with("error: the following required arguments were not provided"));
         assert!(!line.contains('\n') && line.contains("<RUN>"), "{line}");
+        let line = |arguments: &str| {
+            let arguments = arguments.split(' ');
+            let command = with_negative_values(Cli::command());
+            one_line_error(
+                &command
+                    .try_get_matches_from(arguments)
+                    .unwrap_err()
+                    .to_string(),
+            )
+        };
+        assert_eq!(
+            line("ir index notes --k1 0.9"),
+            "error: unexpected argument '--k1' found (see --help)"
+        );
+        assert_eq!(
+            line("ir eval qrels run --quiett"),
+            "error: unexpected argument '--quiett' found; a similar argument exists: '--quiet' (see --help)"
+        );
+        let negative = line("ir mine bundled -n -1 -o out");
+        assert!(negative.contains("invalid value '-1'"), "{negative}");
     }
 }

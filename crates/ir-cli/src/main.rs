@@ -19,7 +19,7 @@ use crate::shared::console::{Console, handle_signals};
 use crate::shared::output::reject_inputs_as_outputs;
 
 fn main() -> ExitCode {
-    let mut command = Cli::command();
+    let mut command = cli::with_negative_values(Cli::command());
     let parsed = command.try_get_matches_from_mut(std::env::args_os());
     let parsed = parsed.and_then(|matches| Ok((Cli::from_arg_matches(&matches)?, matches)));
     let (cli, matches) = match parsed {

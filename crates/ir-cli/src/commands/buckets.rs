@@ -56,7 +56,7 @@ pub(crate) struct Args {
     order: RunOrder,
 
     /// Minimum grade of a relevant document
-    #[arg(short = 'l', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(i64).range(0..), allow_negative_numbers = true)]
+    #[arg(short = 'l', long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(i64).range(0..))]
     level: Grade,
 
     /// Print one JSON object per run

@@ -40,15 +40,15 @@ pub(crate) struct Args {
     second: String,
 
     /// Maximum rank compared [default: all]
-    #[arg(long, short = 'k', value_name = "K", value_parser = positive, allow_negative_numbers = true)]
+    #[arg(long, short = 'k', value_name = "K", value_parser = positive)]
     depth: Option<usize>,
 
     /// Score tolerance: absolute differences up to it count as equal; `inf` ignores scores
-    #[arg(long, value_name = "X", default_value_t = 0.0, value_parser = tolerance, allow_negative_numbers = true)]
+    #[arg(long, value_name = "X", default_value_t = 0.0, value_parser = tolerance)]
     tolerance: f64,
 
     /// Persistence p of rank-biased overlap, 0 < p < 1; 0.9 puts 86 % of the weight on the top 10
-    #[arg(long, value_name = "P", default_value_t = 0.9, value_parser = fraction, allow_negative_numbers = true)]
+    #[arg(long, value_name = "P", default_value_t = 0.9, value_parser = fraction)]
     rbo_p: f64,
 
     /// Print a line for each differing topic

@@ -46,20 +46,15 @@ pub(crate) struct Args {
     normalize: Option<ScoreNormalization>,
 
     /// Weight of each run, in the order of the runs; not for round-robin [default: 1 each]
-    #[arg(long, value_delimiter = ',', value_name = "W,W,...", value_hint = ValueHint::Other, allow_negative_numbers = true, value_parser = non_negative::<f64>)]
+    #[arg(long, value_delimiter = ',', value_name = "W,W,...", value_hint = ValueHint::Other, value_parser = non_negative::<f64>)]
     weights: Vec<f64>,
 
     /// Constant k of reciprocal rank fusion; larger values flatten the weight of the top ranks
-    #[arg(
-        long,
-        default_value = "60",
-        value_name = "K",
-        allow_negative_numbers = true
-    )]
+    #[arg(long, default_value = "60", value_name = "K")]
     rrf_k: f64,
 
     /// Maximum number of documents per topic
-    #[arg(long, short = 'k', default_value_t = 1000, value_parser = positive, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, short = 'k', default_value_t = 1000, value_parser = positive, value_name = "N")]
     hits: usize,
 
     /// Run tag (last column)
@@ -184,14 +179,14 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     } else if weights.len() != args.runs.len() {
         let (expected, found) = (args.runs.len(), weights.len());
         bail_usage!("--weights: expected one for each of {expected} runs, found {found}");
-    for run in &args.runs {
-        input::check_is_run(run, " (this command takes runs only)")?;
-    }
     }
     let reading = RunOptions {
         order: RunOrder::Score,
         skip_header: args.skip_header,
     };
+    for run in &args.runs {
+        input::check_is_run(run, " (this command takes runs only)")?;
+    }
     let out = OutputSink::open(args.output.as_ref())?;
     let runs = reading.read(&args.runs, console)?;
     let fused = match fusion {

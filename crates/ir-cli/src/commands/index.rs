@@ -57,7 +57,7 @@ pub(crate) struct Args {
     store: StoredFields,
 
     /// Number of threads [default: one per core]
-    #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N")]
+    #[arg(long, value_parser = positive, value_name = "N")]
     threads: Option<usize>,
 }
 

@@ -41,7 +41,7 @@ pub(crate) struct Args {
     method: InterleaveMethod,
 
     /// Maximum number of documents per topic
-    #[arg(long, short = 'k', default_value_t = 10, value_parser = positive, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, short = 'k', default_value_t = 10, value_parser = positive, value_name = "N")]
     hits: usize,
 
     /// Seed of the random choices

@@ -109,7 +109,7 @@ pub(crate) struct Args {
     filter: Vec<Predicate>,
 
     /// Number of threads; does not affect the result [default: one per core]
-    #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N", help_heading = "Output")]
+    #[arg(long, value_parser = positive, value_name = "N", help_heading = "Output")]
     threads: Option<usize>,
 }
 
@@ -125,11 +125,11 @@ struct NegativeOptions {
     random: usize,
 
     /// First candidate rank; positives occupy ranks
-    #[arg(long, default_value_t = 1, value_parser = positive, allow_negative_numbers = true, value_name = "RANK")]
+    #[arg(long, default_value_t = 1, value_parser = positive, value_name = "RANK")]
     first_rank: usize,
 
     /// Last rank from which negatives are taken
-    #[arg(long, default_value_t = 500, value_parser = positive, allow_negative_numbers = true, value_name = "RANK")]
+    #[arg(long, default_value_t = 500, value_parser = positive, value_name = "RANK")]
     last_rank: usize,
 
     /// Selection among the candidates
@@ -137,17 +137,12 @@ struct NegativeOptions {
     draw: NegativeSelection,
 
     /// Absolute margin: candidates score at most the lowest positive score minus it
-    #[arg(
-        long,
-        allow_negative_numbers = true,
-        value_name = "NUMBER",
-        conflicts_with = "relative_margin"
-    )]
+    #[arg(long, value_name = "NUMBER", conflicts_with = "relative_margin")]
     margin: Option<f32>,
 
     /// Relative margin: candidates score at most the lowest positive score minus this fraction of
     /// it, 0 to 1
-    #[arg(long, allow_negative_numbers = true, value_name = "FRACTION")]
+    #[arg(long, value_name = "FRACTION")]
     relative_margin: Option<f32>,
 
     /// Seed of the sampling of negatives
@@ -180,15 +175,15 @@ impl NegativeOptions {
         mining
             .validate()
             .map_err(|error| Usage(error.to_string()))?;
-    fn split(&self) -> &str {
-        self.split.as_deref().unwrap_or("train")
-    }
-
         Ok(mining)
     }
 }
 
 impl Args {
+    fn split(&self) -> &str {
+        self.split.as_deref().unwrap_or("train")
+    }
+
     fn unusable(&self) -> OnInvalidExample {
         if self.leave_out {
             OnInvalidExample::Skip
@@ -211,12 +206,12 @@ struct MiningInput {
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
-    check_split(args, &documents)?;
     stop_on_interrupt();
     use_threads(args.threads)?;
     let mining = args.choice.config()?;
     let each = mining.hard.saturating_add(mining.random);
     let documents = open_documents(&args.collection, args.text.encoding, console)?;
+    check_split(args, &documents)?;
     let mut out = OutputSink::open(args.output.as_ref())?;
     let other = args.run.as_deref();
     let other = other
@@ -296,6 +291,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             "from a run".to_owned()
         } else {
             args.bm25.parameters().to_string()
+        },
+    ));
+    Ok(())
+}
+
 /// Checks, before documents are read, that the collection has the split.
 fn check_split(args: &Args, documents: &DocumentSource) -> Result<()> {
     if args.examples.is_some() {
@@ -319,11 +319,6 @@ fn check_split(args: &Args, documents: &DocumentSource) -> Result<()> {
         }
         checked => Ok(checked.map(drop)?),
     }
-}
-
-        },
-    ));
-    Ok(())
 }
 
 fn read_examples(

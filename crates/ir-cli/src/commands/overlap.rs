@@ -32,7 +32,7 @@ pub(crate) struct Args {
     runs: Vec<String>,
 
     /// Maximum rank compared [default: all]
-    #[arg(long, short = 'k', value_name = "K", value_parser = positive, allow_negative_numbers = true)]
+    #[arg(long, short = 'k', value_name = "K", value_parser = positive)]
     depth: Option<usize>,
 
     /// Judgments, to also count relevant documents: a file or a collection name
@@ -40,7 +40,7 @@ pub(crate) struct Args {
     qrels: Option<String>,
 
     /// Minimum grade of a relevant document
-    #[arg(long, short = 'l', value_name = "N", default_value_t = 1, requires = "qrels", allow_negative_numbers = true,
+    #[arg(long, short = 'l', value_name = "N", default_value_t = 1, requires = "qrels",
         value_parser = clap::value_parser!(i64).range(0..))]
     level: Grade,
 

@@ -43,7 +43,7 @@ pub(crate) struct Args {
     files: Vec<String>,
 
     /// Pool depth: all documents up to this rank in any run are judged [default: 100]
-    #[arg(long, short = 'k', value_name = "K", value_parser = positive, allow_negative_numbers = true)]
+    #[arg(long, short = 'k', value_name = "K", value_parser = positive)]
     depth: Option<usize>,
 
     /// Sampled stratum per topic, from the ranks below the previous one down to TO: a fraction such

@@ -25,7 +25,7 @@ pub(crate) struct EncoderOptions {
     prefix: Option<String>,
 
     /// Maximum sequence length in tokens, special tokens included [default: from the model]
-    #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N")]
+    #[arg(long, value_parser = positive, value_name = "N")]
     max_tokens: Option<usize>,
 
     /// Pooling of token vectors [default: from the model]

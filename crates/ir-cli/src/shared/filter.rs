@@ -1,10 +1,13 @@
 //! Attribute conditions of `--filter`.
 
+use std::collections::BTreeSet;
+
 use anyhow::{Context, Result, bail};
 use ir_bm25::{Index, StoredFields};
 use ir_core::{AllOf, AttributeValue, Attributes, DocFilter, DocNum, DocSet, Predicate, Years};
 
 use crate::shared::console::Console;
+use crate::shared::suggest::did_you_mean;
 
 /// Parses a condition: `year<=2015`, `repository=geo,sra`, `language!=German`, `license`.
 pub(crate) fn condition(text: &str) -> Result<Predicate, String> {
@@ -39,7 +42,9 @@ pub(crate) fn condition(text: &str) -> Result<Predicate, String> {
         }
     };
     let name = subject(&predicate).map_or("", |subject| subject.0);
-    if name.is_empty() || name.contains(['<', '>', '=']) {
+    // `year=<2015` is not a condition on the text `<2015`.
+    let is_transposed = matches!(cut("="), Some((_, value)) if value.starts_with(['<', '>', '=']));
+    if name.is_empty() || name.contains(['<', '>', '=']) || is_transposed {
         return Err(expected());
     }
     Ok(predicate)
@@ -150,6 +155,7 @@ fn select_documents(
             continue;
         };
         let (mut there, mut usable) = (false, false);
+        let mut known = BTreeSet::new();
         for doc in (0..index.len() as u32).map(DocNum::new) {
             let attributes = index.attributes(doc).with_context(read)?;
             if let Some(value) = attributes.get(attribute) {
@@ -160,6 +166,9 @@ fn select_documents(
             if usable {
                 break;
             }
+            if !there {
+                known.extend(attributes.iter().map(|(name, _)| name.to_owned()));
+            }
         }
         if !there {
             let absent_passes = condition.matches(&Attributes::new());
@@ -168,8 +177,9 @@ fn select_documents(
             } else {
                 "none passes"
             };
+            let hint = did_you_mean(attribute, known.iter().map(String::as_str));
             console.warn(format_args!(
-                "--filter: no document has an attribute {attribute:?}; {all}"
+                "--filter: no document has an attribute {attribute:?}; {all}{hint}"
             ));
         } else if !usable {
             console.warn(format_args!(
@@ -214,6 +224,9 @@ mod tests {
             "<=3",
             "year<=NaN",
             "year<2015",
+            "year=<2015",
+            "year=>2015",
+            "year==2015",
             "=x",
         ] {
             assert!(condition(wrong).is_err(), "{wrong}");

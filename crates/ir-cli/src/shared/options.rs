@@ -120,11 +120,11 @@ pub(crate) struct Bm25Options {
     preset: Option<Bm25>,
 
     /// Term-frequency saturation of BM25. Range: ≥ 0 [default: from the preset]
-    #[arg(long, alias = "bm25.k1", value_parser = non_negative::<f32>, allow_negative_numbers = true, value_name = "K1")]
+    #[arg(long, alias = "bm25.k1", value_parser = non_negative::<f32>, value_name = "K1")]
     k1: Option<f32>,
 
     /// Length normalization of BM25. Range: 0 to 1 [default: from the preset]
-    #[arg(long, alias = "bm25.b", value_parser = b, allow_negative_numbers = true, value_name = "B")]
+    #[arg(long, alias = "bm25.b", value_parser = b, value_name = "B")]
     b: Option<f32>,
 }
 

@@ -19,13 +19,13 @@ pub(crate) struct RuleOptions {
     /// Minimum grade of a relevant document [default: 1, as in trec_eval]
     #[arg(
         short = 'l', long, alias = "level_for_rel", value_name = "N",
-        default_value_t = 1, hide_default_value = true, allow_negative_numbers = true,
+        default_value_t = 1, hide_default_value = true,
         value_parser = clap::value_parser!(i64).range(0..)
     )]
     level: Grade,
 
     /// Maximum number of retrieved documents evaluated per query [default: all]
-    #[arg(short = 'M', long, alias = "Max_retrieved_per_topic", value_name = "N", value_parser = positive, allow_negative_numbers = true)]
+    #[arg(short = 'M', long, alias = "Max_retrieved_per_topic", value_name = "N", value_parser = positive)]
     max_retrieved: Option<usize>,
 
     /// Evaluate judged documents only: remove unjudged ones from the rankings
@@ -35,7 +35,7 @@ pub(crate) struct RuleOptions {
     /// Number of documents in the collection, for the measure `utility`
     #[arg(
         short = 'N', long, alias = "Number_docs_in_coll", value_name = "N",
-        value_parser = clap::value_parser!(u64), allow_negative_numbers = true
+        value_parser = clap::value_parser!(u64)
     )]
     collection_size: Option<u64>,
 

@@ -135,11 +135,11 @@ fn filter_conditions_without_effect() {
         for (filter, expected) in [
             (
                 "yeer<=2015",
-                "no document has an attribute \"yeer\"; all pass",
+                "no document has an attribute \"yeer\"; all pass (did you mean year?)",
             ),
             (
                 "yeer!=2015",
-                "no document has an attribute \"yeer\"; all pass",
+                "no document has an attribute \"yeer\"; all pass (did you mean year?)",
             ),
             (
                 "yeer=2015",

@@ -148,9 +148,9 @@ fn unknown_names_have_suggestions() {
     }
     // clap's own suggestions.
     here.ir(&["help", "comparee"])
-        .fails(2, &["tip: a similar subcommand exists: 'compare'"]);
+        .fails(2, &["; a similar subcommand exists: 'compare'"]);
     here.ir(&["fuse", "--method", "combsm", "run"])
-        .fails(2, &["tip: a similar value exists: 'combsum'"]);
+        .fails(2, &["; a similar value exists: 'combsum'"]);
     let nothing = here.ir(&["search", "nowhere", "tea"]);
     assert!(!nothing.err.contains("did you mean"), "{}", nothing.err);
 }

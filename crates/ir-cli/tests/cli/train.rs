@@ -117,7 +117,7 @@ fn errors_before_training() {
         arguments.extend(more);
         here.ir(&arguments)
     };
-    train(&["--batch", "0"]).fails(1, &["batch_size is 0, expected 1 or more"]);
+    train(&["--batch", "0"]).fails(2, &["batch_size is 0, expected 1 or more"]);
     train(&["--measure", "good"]).fails(2, &["good"]);
     let measure = ["--dev", "bundled", "--measure", "ndgc@10"];
     train(&measure).fails(2, &["(did you mean ndcg@10?)"]);

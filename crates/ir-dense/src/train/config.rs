@@ -270,7 +270,11 @@ impl TrainingConfig {
         steps as u64
     }
 
-    pub(super) fn validate(&self) -> Result<(), TrainError> {
+    /// Checks that every value is in its range.
+    ///
+    /// # Errors
+    /// [`TrainError::Setting`] names the first value that is not.
+    pub fn validate(&self) -> Result<(), TrainError> {
         let at_least_one = ("1 or more", (Included(1.0), Included(f64::MAX)));
         let positive = ("above 0", (Excluded(0.0), Included(f64::MAX)));
         let not_negative = ("at least 0", (Included(0.0), Included(f64::MAX)));

@@ -90,7 +90,7 @@ pub(crate) struct Args {
     family: HypothesisFamily,
 
     /// Significance level; confidence intervals have the level 1 - alpha
-    #[arg(long, default_value_t = 0.05, value_parser = fraction, allow_negative_numbers = true, value_name = "ALPHA")]
+    #[arg(long, default_value_t = 0.05, value_parser = fraction, value_name = "ALPHA")]
     alpha: f64,
 
     /// Confidence interval method
@@ -99,7 +99,7 @@ pub(crate) struct Args {
 
     /// Random samples of randomization, bootstrap (test and interval) and datafinder
     /// [default: 100000, 10000, 1000]
-    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), allow_negative_numbers = true, value_name = "N")]
+    #[arg(long, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
     samples: Option<u32>,
 
     /// Seed of the randomization test and the bootstrap

@@ -88,11 +88,11 @@ pub(crate) struct Args {
     encoder: EncoderOptions,
 
     /// Batch size in texts, as in sentence-transformers, instead of tokens
-    #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N", help_heading = "Execution", conflicts_with = "batch_tokens")]
+    #[arg(long, value_parser = positive, value_name = "N", help_heading = "Execution", conflicts_with = "batch_tokens")]
     batch_size: Option<usize>,
 
     /// Batch size in tokens: larger batches are faster and need more memory [default: 2048]
-    #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N", help_heading = "Execution")]
+    #[arg(long, value_parser = positive, value_name = "N", help_heading = "Execution")]
     batch_tokens: Option<usize>,
 
     /// Discard the unfinished work of an earlier command
@@ -100,7 +100,7 @@ pub(crate) struct Args {
     restart: bool,
 
     /// Number of threads [default: one per core]
-    #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N", help_heading = "Execution")]
+    #[arg(long, value_parser = positive, value_name = "N", help_heading = "Execution")]
     threads: Option<usize>,
 }
 

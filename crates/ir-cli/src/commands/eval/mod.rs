@@ -103,7 +103,7 @@ pub(crate) struct Args {
     forms: forms::FormArgs,
 
     /// Number of threads that read the run; does not affect the output [default: one per core]
-    #[arg(long, value_name = "N", allow_negative_numbers = true)]
+    #[arg(long, value_name = "N")]
     threads: Option<NonZeroUsize>,
 
     /// Print one JSON object per value, in full precision, and a last one with the rules

@@ -126,7 +126,7 @@ pub(crate) struct Args {
     pub(crate) filter: Vec<Predicate>,
 
     /// Number of hits per query [default: 1000 for a run, 10 for a list]
-    #[arg(long, short = 'k', value_parser = positive, allow_negative_numbers = true, value_name = "K", help_heading = "Output")]
+    #[arg(long, short = 'k', value_parser = positive, value_name = "K", help_heading = "Output")]
     pub(crate) hits: Option<usize>,
 
     /// Remove hits whose id equals the query id, after taking the top K (Anserini's -removeQuery);
@@ -156,7 +156,7 @@ pub(crate) struct Args {
     pub(crate) explain: bool,
 
     /// Number of threads; does not affect the result [default: one per core]
-    #[arg(long, value_parser = positive, allow_negative_numbers = true, value_name = "N", help_heading = "Output")]
+    #[arg(long, value_parser = positive, value_name = "N", help_heading = "Output")]
     pub(crate) threads: Option<usize>,
 }
 

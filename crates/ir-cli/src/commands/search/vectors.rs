@@ -40,7 +40,7 @@ pub(crate) struct DenseOptions {
 
     /// Weight of the BM25 score in the hybrid score cos + ALPHA * BM25. Tune it on held-out
     /// queries; 0.05 suits short queries, longer queries need less
-    #[arg(long, value_parser = crate::shared::options::non_negative::<f32>, allow_negative_numbers = true, value_name = "ALPHA", requires = "vectors")]
+    #[arg(long, value_parser = crate::shared::options::non_negative::<f32>, value_name = "ALPHA", requires = "vectors")]
     alpha: Option<f32>,
 
     // Query encoder options; they must match those of `ir encode`.

@@ -19,7 +19,7 @@ use ir_dense::train::{
 use ir_dense::{Backend, BiEncoder, Pooling};
 use ir_eval::Measure;
 
-use crate::shared::console::{Console, Resumable, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, Resumable, Usage, bail_usage, stop_on_interrupt};
 use crate::shared::encoder::{POOLINGS, backend, find_model};
 use crate::shared::format::grouped;
 use crate::shared::options::{QueryForm, choice, positive, use_threads};
@@ -321,6 +321,9 @@ impl ConfigurationOptions {
         encoder.pooling = self.pooling.or(encoder.pooling);
         encoder.query.max_tokens = self.query_tokens.or(encoder.query.max_tokens);
         encoder.document.max_tokens = self.document_tokens.or(encoder.document.max_tokens);
+        config
+            .validate()
+            .map_err(|error| Usage(error.to_string()))?;
         Ok(config)
     }
 }
