@@ -60,7 +60,6 @@ pub(super) fn nearest(
 }
 
 fn squared_lengths(rows: ArrayView2<'_, f64>) -> Vec<f64> {
-    let rows = rows.rows().into_iter();
-    rows.map(|row| row.iter().map(|value| value * value).sum())
-        .collect()
+    let square = |row| rows.row(row).iter().map(|value| value * value).sum();
+    (0..rows.nrows()).into_par_iter().map(square).collect()
 }
