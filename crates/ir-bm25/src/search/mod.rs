@@ -23,9 +23,8 @@ use scorer::FieldModel;
 const WEIGHTS: std::ops::RangeInclusive<f32> = 1e-9..=1e9;
 
 /// Maximum number of posting lists for pruning. In a long query no list contributes much, so nearly
-/// every document stays a candidate and bookkeeping costs more than it saves. Over 1.1 million
-/// one-line documents, pruning takes .9, 1.1, 1.5 and 1.8 times the CPU time of exhaustive scoring
-/// for the top 10 of queries of 8, 12, 16 and 24 words. Larger collections favor pruning.
+/// every document stays a candidate and bookkeeping costs more than it saves: over a million
+/// one-line documents, from about ten lists on. Larger collections favor pruning.
 const MAX_PRUNED_LISTS: usize = 16;
 
 /// BM25 searcher over an [`Index`]; implements [`Retriever`].
