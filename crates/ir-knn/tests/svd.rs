@@ -1,6 +1,7 @@
 //! Truncated SVD compared with the full SVD of nalgebra.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use ir_core::Flow;
 use ir_knn::{CsrMatrix, TruncatedSvd, TruncatedSvdConfig, TruncatedSvdError};
 use ndarray::Array2;
 use proptest::prelude::*;
@@ -97,4 +98,29 @@ fn invalid_parameters_and_zero_matrices_are_rejected() {
     let svd = TruncatedSvd::fit(&rows, &TruncatedSvdConfig::new(2)).unwrap();
     let other = CsrMatrix::new(4, vec![0], vec![], vec![]).unwrap();
     assert!(svd.transform(&other).is_err());
+}
+
+#[test]
+fn progress_and_cancellation() {
+    let values: Vec<f64> = (0..300).map(|i| 1.0 + f64::from(i) / 300.0).collect();
+    let rows = CsrMatrix::new(300, (0..=300).collect(), (0..300).collect(), values).unwrap();
+    let config = TruncatedSvdConfig::new(14);
+    let mut steps = Vec::new();
+    let mut watch = |stage: &str, done: u64, total: Option<u64>| {
+        assert_eq!((stage, total), ("decomposing", None));
+        steps.push(done);
+        Flow::Continue
+    };
+    let watched = TruncatedSvd::fit_with_progress(&rows, &config, &mut watch);
+    assert_eq!(watched, TruncatedSvd::fit(&rows, &config));
+    assert!(
+        steps.len() > 2 && steps.is_sorted_by(|a, b| a < b),
+        "{steps:?}"
+    );
+    let mut stop = |_: &str, done: u64, _: Option<u64>| match done {
+        0 => Flow::Continue,
+        _ => Flow::Stop,
+    };
+    let stopped = TruncatedSvd::fit_with_progress(&rows, &config, &mut stop);
+    assert_eq!(stopped, Err(TruncatedSvdError::Canceled));
 }

@@ -2,10 +2,11 @@
 //! serialization, and independence of the number of threads.
 #![allow(clippy::unwrap_used, reason = "tests")]
 
-use ir_core::{Analyzer, EncodeError, Encoder, Side, Token};
+use ir_core::{Analyzer, EncodeError, Encoder, Flow, Side, Token};
 use ir_knn::{
-    Classes, DocFrequency, KnnClassifier, Lsi, LsiConfig, RandomIndexing, RandomIndexingConfig,
-    TfWeighting, TfidfConfig, TfidfFitError, TfidfVectorizer, TruncatedSvdConfig,
+    Classes, DocFrequency, KnnClassifier, Lsi, LsiConfig, LsiError, RandomIndexing,
+    RandomIndexingConfig, TfWeighting, TfidfConfig, TfidfFitError, TfidfVectorizer,
+    TruncatedSvdConfig, TruncatedSvdError, WordAnalyzer,
 };
 
 fn texts() -> Vec<String> {
@@ -223,4 +224,48 @@ fn serialized_models_with_invalid_configurations_are_rejected() {
     let error = serde_json::from_value::<RandomIndexing>(saved).unwrap_err();
     let expected = format!("row 0: expected {} dimensions, found {dim}", dim + 10);
     assert_eq!(error.to_string(), expected);
+}
+
+/// Counted texts are reported, then Lanczos steps; each stage can be canceled.
+#[test]
+fn progress_and_cancellation() {
+    let texts = texts();
+    let config = LsiConfig::default().with_svd(TruncatedSvdConfig::new(5));
+    let fit = |progress: &mut dyn FnMut(&str, u64, Option<u64>) -> Flow| {
+        let mut watch = |stage: &str, done, total| progress(stage, done, total);
+        let fitted = Lsi::fit_with_progress(WordAnalyzer::default(), &texts, &config, &mut watch);
+        fitted.map(|lsi| serde_json::to_string(&lsi).unwrap())
+    };
+    let (mut counted, mut steps) = (Vec::new(), 0);
+    let fitted = fit(&mut |stage, done, total| {
+        match stage {
+            "counting terms" => counted.push((done, total)),
+            stage => {
+                assert_eq!((stage, total), ("decomposing", None));
+                steps += 1;
+            }
+        }
+        Flow::Continue
+    });
+    let plain = Lsi::fit(&texts, &config).unwrap();
+    assert_eq!(fitted.unwrap(), serde_json::to_string(&plain).unwrap());
+    assert_eq!(counted.first(), Some(&(0, Some(1500))));
+    assert_eq!(counted.last(), Some(&(1500, Some(1500))));
+    assert!(steps > 0);
+    let stopped = |at: &str| {
+        fit(&mut |stage, _, _| match stage == at {
+            true => Flow::Stop,
+            false => Flow::Continue,
+        })
+    };
+    let canceled = LsiError::Tfidf(TfidfFitError::Canceled);
+    assert_eq!(stopped("counting terms"), Err(canceled));
+    let canceled = LsiError::Svd(TruncatedSvdError::Canceled);
+    assert_eq!(stopped("decomposing"), Err(canceled));
+    let vocabulary = TfidfConfig::default().with_vocabulary(["tea".to_owned()]);
+    let mut stop = |_: &str, _: u64, _: Option<u64>| Flow::Stop;
+    let analyzer = WordAnalyzer::default();
+    let fixed =
+        TfidfVectorizer::fit_transform_with_progress(analyzer, &texts, &vocabulary, &mut stop);
+    assert_eq!(fixed.err(), Some(TfidfFitError::Canceled));
 }

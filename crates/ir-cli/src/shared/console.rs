@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use ir_bm25::BuildError;
 use ir_core::{CorpusError, Flow, Progress};
 
@@ -21,6 +21,11 @@ const BAR_DELAY: Duration = Duration::from_millis(300);
 const LOG_DELAY: Duration = Duration::from_secs(5);
 /// Interval between progress lines.
 const LOG_INTERVAL: Duration = Duration::from_secs(60);
+
+/// Time from the start of a stage until its rate predicts the remaining time.
+const ESTIMATE_DELAY: Duration = Duration::from_secs(2);
+/// Remaining time below which it is printed in seconds.
+const SHORT_TIME: Duration = Duration::from_secs(120);
 
 /// Maximum length of a message and of a word in it, in characters.
 const MAX_LINE: usize = 2000;
@@ -306,11 +311,17 @@ impl Bar {
             (None, _) => "{spinner} {msg} {human_pos} {elapsed}",
             // Slow enough for a rate to be informative.
             (Some(_), "training" | "encoding") => {
-                "{msg} {wide_bar:.cyan/dim} {human_pos}/{human_len} {per_sec} {eta}"
+                "{msg} {wide_bar:.cyan/dim} {human_pos}/{human_len} {per_sec} {left}"
             }
-            (Some(_), _) => "{msg} {wide_bar:.cyan/dim} {human_pos}/{human_len} {eta}",
+            (Some(_), _) => "{msg} {wide_bar:.cyan/dim} {human_pos}/{human_len} {left}",
         };
         if let Ok(style) = ProgressStyle::with_template(template) {
+            let left = move |state: &ProgressState, out: &mut dyn fmt::Write| {
+                let new = state.pos().saturating_sub(done);
+                let left = Some(state.eta()).filter(|_| is_estimate(new, state.elapsed()));
+                let _ = out.write_str(&left.map_or(String::new(), remaining));
+            };
+            let style = style.with_key("left", left);
             self.bar.set_style(style.progress_chars("━━─"));
         }
         match total {
@@ -363,20 +374,37 @@ fn reading_line_due() -> MutexGuard<'static, Option<Instant>> {
         .unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Formats a log line: items done, their rate and the remaining time. `done` starts at the items
-/// that were done `elapsed` ago.
+/// Whether the rate of `new` items in `elapsed` predicts the remaining time.
+fn is_estimate(new: u64, elapsed: Duration) -> bool {
+    new > 0 && elapsed >= ESTIMATE_DELAY
+}
+
+/// Formats a remaining time: seconds below two minutes, otherwise minutes.
+fn remaining(left: Duration) -> String {
+    let seconds = left.as_secs_f64();
+    if left < SHORT_TIME {
+        format!("{seconds:.0} s left")
+    } else {
+        format!("{:.0} min left", seconds / 60.0)
+    }
+}
+
+/// Formats a log line: items done, and if they allow an estimate, their rate and the remaining
+/// time. `done` starts at the items that were done `elapsed` ago.
 fn log_line(stage: &str, done: Range<u64>, total: Option<u64>, elapsed: Duration) -> String {
-    let per_second = done.end.saturating_sub(done.start) as f64 / elapsed.as_secs_f64();
+    let new = done.end.saturating_sub(done.start);
     let done = done.end;
     let Some(total) = total else {
         return format!("{stage}: {done}");
     };
-    if per_second <= 0.0 || !per_second.is_finite() {
+    if !is_estimate(new, elapsed) {
         return format!("{stage}: {done} of {total}");
     }
-    let left = total.saturating_sub(done) as f64 / per_second / 60.0;
-    let digits = if per_second < 10.0 { 2 } else { 0 };
-    format!("{stage}: {done} of {total}, {per_second:.digits$}/s, {left:.0} min left")
+    let per_second = new as f64 / elapsed.as_secs_f64();
+    let left = total.saturating_sub(done) as f64 / per_second;
+    let left = Duration::try_from_secs_f64(left).unwrap_or(Duration::MAX);
+    let (left, digits) = (remaining(left), if per_second < 10.0 { 2 } else { 0 });
+    format!("{stage}: {done} of {total}, {per_second:.digits$}/s, {left}")
 }
 
 #[cfg(test)]
@@ -410,5 +438,17 @@ mod tests {
         // Items of an interrupted process do not count for the rate.
         let expected = "training: 9000 of 90000, 50/s, 27 min left";
         assert_eq!(line(3000..9000, Some(90_000)), expected);
+        let expected = "training: 60 of 90, 0.50/s, 60 s left";
+        assert_eq!(line(0..60, Some(90)), expected);
+        // No estimate at the start of a stage.
+        let soon = log_line("training", 0..60, Some(90), Duration::from_millis(1900));
+        assert_eq!(soon, "training: 60 of 90");
+    }
+
+    #[test]
+    fn remaining_times() {
+        for (seconds, expected) in [(0, "0 s left"), (119, "119 s left"), (120, "2 min left")] {
+            assert_eq!(remaining(Duration::from_secs(seconds)), expected);
+        }
     }
 }

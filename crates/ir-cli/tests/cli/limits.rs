@@ -135,6 +135,51 @@ fn compressed_examples_need_little_memory() {
     assert_eq!(here.files(), before, "temporary files");
 }
 
+/// Steps of the SVD are reported while it runs.
+#[test]
+fn fitting_reports_progress() {
+    let here = Folder::new();
+    let text = |n: usize| {
+        let words = (0..40).map(|at| format!("w{}", (n * 7919 + at * at * 31 + n * at) % 20_000));
+        format!("{}\n", words.collect::<Vec<_>>().join(" "))
+    };
+    here.write("texts", (0..60_000).map(text).collect::<String>());
+    here.write("labels", "a\nb\n".repeat(30_000));
+    let args = ["knn-accuracy", "--texts", "texts", "--labels", "labels"];
+    let lsi = ["--model", "lsi", "--components", "1000"];
+    let mut child = start(&here, &[&args[..], &lsi].concat());
+    let line = first_message(&mut child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let steps = line.strip_prefix("decomposing: ").unwrap_or_default();
+    assert!(
+        steps.trim_end().parse::<u64>().is_ok_and(|steps| steps > 0),
+        "{line}"
+    );
+}
+
+/// The total of `ir encode` is the number of texts.
+#[cfg(feature = "dense")]
+#[test]
+fn encoding_reports_its_total() {
+    let here = Folder::new();
+    here.write("many.tsv", crate::many_texts::many_texts(400_000));
+    let model = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../ir-dense/testdata/tiny/bert"
+    );
+    let args = ["encode", model, "many.tsv", "-o", "v.ir", "--threads", "1"];
+    let mut child = start(&here, &args);
+    let line = first_message(&mut child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    let rest = line.strip_prefix("encoding: ").unwrap_or_default();
+    let (done, rest) = rest.split_once(" of ").unwrap_or_default();
+    assert!(done.parse::<u64>().is_ok(), "{line}");
+    let total = rest.trim_end().split(',').next();
+    assert_eq!(total, Some("400000"), "{line}");
+}
+
 /// More texts than labels are counted, not kept.
 #[cfg(target_os = "linux")]
 #[test]

@@ -1,6 +1,6 @@
 //! Latent semantic indexing: TF-IDF followed by a truncated SVD.
 
-use ir_core::{Analyzer, EncodeError, Encoder, Side};
+use ir_core::{Analyzer, EncodeError, Encoder, Progress, Side};
 use ndarray::Array2;
 use serde::{Deserialize, Serialize};
 
@@ -99,11 +99,34 @@ impl<A: Analyzer> Lsi<A> {
     ) -> Result<Self, LsiError> {
         let (tfidf, rows) = TfidfVectorizer::fit_transform_with(analyzer, texts, &config.tfidf)?;
         let svd = TruncatedSvd::fit(&rows, &config.svd)?;
-        Ok(Self {
+        Ok(Self::new(tfidf, svd, config))
+    }
+
+    /// Fits a model as [`Lsi::fit_with`], and reports the texts whose terms are counted, then the
+    /// Lanczos steps, whose total is unknown.
+    ///
+    /// # Errors
+    /// As [`Lsi::fit`]; [`TfidfFitError::Canceled`] or [`TruncatedSvdError::Canceled`] if
+    /// `progress` cancels.
+    pub fn fit_with_progress<T: AsRef<str> + Sync>(
+        analyzer: A,
+        texts: &[T],
+        config: &LsiConfig,
+        progress: &mut dyn Progress,
+    ) -> Result<Self, LsiError> {
+        let weights = &config.tfidf;
+        let (tfidf, rows) =
+            TfidfVectorizer::fit_transform_with_progress(analyzer, texts, weights, progress)?;
+        let svd = TruncatedSvd::fit_with_progress(&rows, &config.svd, progress)?;
+        Ok(Self::new(tfidf, svd, config))
+    }
+
+    fn new(tfidf: TfidfVectorizer<A>, svd: TruncatedSvd, config: &LsiConfig) -> Self {
+        Self {
             tfidf,
             svd,
             normalize: config.normalize,
-        })
+        }
     }
 
     /// Returns the vectors of texts, one per row, shape `[texts, components]`.

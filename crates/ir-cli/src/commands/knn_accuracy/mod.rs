@@ -10,12 +10,12 @@ use ir_core::Progress;
 use ir_knn::{
     Classes, CsrMatrix, DistanceMetric, DocFrequency, KnnAccuracy, KnnClassifier, KnnError,
     MatrixView, RandomIndexing, RandomIndexingConfig, TfWeighting, TfidfConfig, TfidfVectorizer,
-    TruncatedSvd, TruncatedSvdConfig, normalize_rows,
+    TruncatedSvd, TruncatedSvdConfig, WordAnalyzer, normalize_rows,
 };
 use ndarray::{Array2, Axis};
 use serde_json::json;
 
-use crate::shared::console::{Console, bail_usage};
+use crate::shared::console::{Bar, Console, bail_usage};
 use crate::shared::options::{choice, positive};
 use crate::shared::output::OutputSink;
 use crate::shared::runs::at_most_one_stdin;
@@ -209,8 +209,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         let name = args.texts.as_ref().context("clap asks for one of both")?;
         let texts = read::texts(name, args, console)?;
         let mut bar = console.bar();
-        bar.report("learning", 0, None);
-        let vectors = vectorize(&texts.texts, args)?;
+        let vectors = vectorize(&texts.texts, args, &mut bar)?;
+        bar.finish();
         (name, vectors, texts.labels, Some(texts.lines))
     };
     let (found, expected) = (labels.len(), vectors.rows().nrows());
@@ -302,7 +302,7 @@ fn check_components(dim: usize, texts: &[String], config: &TfidfConfig) -> Resul
     Ok(())
 }
 
-fn vectorize(texts: &[String], args: &Args) -> Result<ItemVectors> {
+fn vectorize(texts: &[String], args: &Args, bar: &mut Bar) -> Result<ItemVectors> {
     let mut config = TfidfConfig::default().with_ngrams(1, args.ngrams.unwrap_or(1));
     if args.sublinear {
         config = config.with_tf(TfWeighting::Sublinear);
@@ -323,13 +323,16 @@ fn vectorize(texts: &[String], args: &Args) -> Result<ItemVectors> {
         }
         indexing.terms = config;
         let (_, rows) = RandomIndexing::fit_transform(texts, &indexing).with_context(name)?;
+        bar.report("learning", 0, None);
         return Ok(ItemVectors::Dense(rows));
     }
-    let (_, rows) = TfidfVectorizer::fit_transform(texts, &config).with_context(name)?;
+    let analyzer = WordAnalyzer::default();
+    let fitted = TfidfVectorizer::fit_transform_with_progress(analyzer, texts, &config, bar);
+    let (_, rows) = fitted.with_context(name)?;
     Ok(match args.model {
         Vectorizer::Lsi => {
             let config = TruncatedSvdConfig::new(args.components.unwrap_or(100));
-            let svd = TruncatedSvd::fit(&rows, &config).with_context(name)?;
+            let svd = TruncatedSvd::fit_with_progress(&rows, &config, bar).with_context(name)?;
             ItemVectors::Dense(svd.transform(&rows)?)
         }
         Vectorizer::Tfidf | Vectorizer::RandomIndexing => ItemVectors::Sparse(rows),

@@ -12,13 +12,14 @@ const MAX_RESTARTS: usize = 1000;
 ///
 /// The operator must be symmetric and positive semidefinite. Returns its largest eigenvalues in
 /// descending order and their concatenated eigenvectors, or `None` when the iteration does not
-/// converge. The order of sums does not depend on the number of threads.
+/// converge or the operator returns `None`. The order of sums does not depend on the number of
+/// threads.
 ///
 /// # Source
 /// Wu and Simon, "Thick-restart Lanczos method for large symmetric eigenvalue problems", SIMAX
 /// 22(2), 2000.
 pub(super) fn largest(
-    operator: impl Fn(&[f64]) -> Vec<f64>,
+    mut operator: impl FnMut(&[f64]) -> Option<Vec<f64>>,
     size: usize,
     wanted: usize,
     tolerance: f64,
@@ -39,7 +40,7 @@ pub(super) fn largest(
     for _ in 0..MAX_RESTARTS {
         let mut residual = 0.0;
         for step in retained..steps {
-            let mut next = operator(basis.vector(step));
+            let mut next = operator(basis.vector(step))?;
             let before = norm(&next);
             let mut projections = basis.orthogonalize(&mut next);
             // Twice is enough: Parlett, "The Symmetric Eigenvalue Problem", section 6.9.

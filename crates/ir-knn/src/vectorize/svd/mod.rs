@@ -2,6 +2,7 @@
 
 mod lanczos;
 
+use ir_core::{Flow, NoProgress, Progress};
 use ndarray::Array2;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -113,6 +114,9 @@ impl TryFrom<SavedSvd> for TruncatedSvd {
 /// eigenvalues.
 const RELATIVE_NOISE: f64 = 1e-7;
 
+/// Number of Lanczos steps between two reports.
+const REPORT_STEPS: u64 = 8;
+
 impl TruncatedSvd {
     /// Decomposes a matrix.
     ///
@@ -120,6 +124,19 @@ impl TruncatedSvd {
     /// When the number of components is 0 or exceeds the number of rows or columns, the tolerance
     /// is out of range, all values are zero, or the iteration does not converge.
     pub fn fit(rows: &CsrMatrix, config: &TruncatedSvdConfig) -> Result<Self, TruncatedSvdError> {
+        Self::fit_with_progress(rows, config, &mut NoProgress)
+    }
+
+    /// Decomposes a matrix as [`TruncatedSvd::fit`], and reports the Lanczos steps; their total is
+    /// unknown.
+    ///
+    /// # Errors
+    /// As [`TruncatedSvd::fit`]; [`TruncatedSvdError::Canceled`] if `progress` cancels.
+    pub fn fit_with_progress(
+        rows: &CsrMatrix,
+        config: &TruncatedSvdConfig,
+        progress: &mut dyn Progress,
+    ) -> Result<Self, TruncatedSvdError> {
         let (len, dim, wanted) = (rows.nrows(), rows.ncols(), config.components);
         if wanted == 0 || wanted > len.min(dim) {
             return Err(TruncatedSvdError::Components {
@@ -146,11 +163,20 @@ impl TruncatedSvd {
         } else {
             (&columns, &scaled)
         };
-        let operator = |vector: &[f64]| short.dot(&long.dot(vector));
+        let (mut steps, mut flow) = (0_u64, Flow::Continue);
+        let operator = |vector: &[f64]| {
+            if steps.is_multiple_of(REPORT_STEPS) {
+                flow = progress.report("decomposing", steps, None);
+            }
+            steps += 1;
+            (flow == Flow::Continue).then(|| short.dot(&long.dot(vector)))
+        };
         let size = short.nrows();
-        let (values, vectors) =
-            lanczos::largest(operator, size, wanted, config.tolerance, config.seed)
-                .ok_or(TruncatedSvdError::NotConverged { components: wanted })?;
+        let found = lanczos::largest(operator, size, wanted, config.tolerance, config.seed);
+        let (values, vectors) = found.ok_or(match flow {
+            Flow::Stop => TruncatedSvdError::Canceled,
+            Flow::Continue => TruncatedSvdError::NotConverged { components: wanted },
+        })?;
         let roots: Vec<f64> = values.iter().map(|v| v.max(0.0).sqrt()).collect();
         let is_noise = |root: f64| root <= RELATIVE_NOISE * roots[0];
         let mut components = Array2::zeros((wanted, dim));
@@ -248,4 +274,7 @@ pub enum TruncatedSvdError {
     /// The iteration did not reach its tolerance.
     #[error("the iteration for {components} components did not converge")]
     NotConverged { components: usize },
+    /// The caller's [`Progress`] canceled the operation.
+    #[error("canceled")]
+    Canceled,
 }

@@ -2,7 +2,7 @@
 
 use std::hash::Hasher;
 
-use ir_core::Analyzer;
+use ir_core::{Analyzer, Flow, Progress};
 use rayon::prelude::*;
 use rustc_hash::FxHasher;
 use serde::{Serialize, Serializer};
@@ -78,14 +78,37 @@ impl TextCounts {
     }
 }
 
-/// Counts the terms of texts in parallel, one task per chunk. Every task may build a separate
-/// vocabulary, so tasks are few. Results do not depend on the size of a chunk.
+/// Counts the terms of texts in parallel, one task per chunk. Results do not depend on the size of
+/// a chunk.
 pub(super) fn count_chunks<T: Sync, C: Send>(
     texts: &[T],
     count: impl Fn(&[T]) -> C + Sync,
 ) -> Vec<C> {
+    texts.par_chunks(chunk_size(texts)).map(&count).collect()
+}
+
+/// [`count_chunks`], and reports the number of counted texts after every chunk per thread. `None`
+/// if `progress` cancels.
+pub(super) fn count_chunks_with_progress<T: Sync, C: Send>(
+    texts: &[T],
+    count: impl Fn(&[T]) -> C + Sync,
+    progress: &mut dyn Progress,
+) -> Option<Vec<C>> {
+    let (size, total) = (chunk_size(texts), Some(texts.len() as u64));
+    let (mut counted, mut done) = (Vec::new(), 0);
+    let mut report = |done| progress.report("counting terms", done, total) == Flow::Continue;
+    for group in texts.chunks(size * rayon::current_num_threads()) {
+        report(done).then_some(())?;
+        counted.par_extend(group.par_chunks(size).map(&count));
+        done += group.len() as u64;
+    }
+    report(done).then_some(counted)
+}
+
+/// Number of texts in a chunk. Every task may build a separate vocabulary, so tasks are few.
+fn chunk_size<T>(texts: &[T]) -> usize {
     let size = texts.len().div_ceil(4 * rayon::current_num_threads());
-    texts.par_chunks(size.max(256)).map(&count).collect()
+    size.max(256)
 }
 
 /// Vocabulary: terms numbered from 0 in order of insertion.

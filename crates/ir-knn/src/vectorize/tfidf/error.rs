@@ -49,4 +49,7 @@ pub enum TfidfFitError {
         "vocabulary: expected terms that occur (idf is not smoothed), found {term:?} in no text"
     )]
     UnseenTerm { term: String },
+    /// The caller's [`Progress`](ir_core::Progress) canceled the operation.
+    #[error("canceled")]
+    Canceled,
 }

@@ -1,17 +1,19 @@
 //! Fitting: vocabulary and inverse document frequencies.
 
-use ir_core::Analyzer;
+use ir_core::{Analyzer, Progress};
 use rayon::prelude::*;
 use rustc_hash::FxHashSet;
 
-use super::counts::{TextCounts, Vocabulary, count_chunks};
+use super::counts::{TextCounts, Vocabulary, count_chunks, count_chunks_with_progress};
 use super::{IdfWeighting, TfidfConfig, TfidfFitError, TfidfVectorizer};
 
-/// Returns the fitted vectorizer and the term counts of the texts by column.
+/// Returns the fitted vectorizer and the term counts of the texts by column. Without `progress`,
+/// all texts are counted at once, which is faster on many threads.
 pub(super) fn fit<A: Analyzer, T: AsRef<str> + Sync>(
     analyzer: A,
     texts: &[T],
     config: &TfidfConfig,
+    progress: Option<&mut dyn Progress>,
 ) -> Result<(TfidfVectorizer<A>, Vec<TextCounts>), TfidfFitError> {
     config.validate()?;
     if texts.is_empty() {
@@ -24,14 +26,14 @@ pub(super) fn fit<A: Analyzer, T: AsRef<str> + Sync>(
             if vocabulary.is_empty() {
                 return Err(TfidfFitError::EmptyVocabulary);
             }
-            let chunks = count_chunks(texts, |texts| {
-                TextCounts::new(&analyzer, config, texts, |term| terms.get(term))
-            });
+            let count =
+                |texts: &[T]| TextCounts::new(&analyzer, config, texts, |term| terms.get(term));
+            let chunks = counted(texts, count, progress)?;
             let df = TermFrequencies::new(&chunks, terms.len()).documents;
             (terms, df, chunks)
         }
         None => {
-            let (vocabulary, mut chunks) = count_all(&analyzer, texts, config);
+            let (vocabulary, mut chunks) = count_all(&analyzer, texts, config, progress)?;
             let frequencies = TermFrequencies::new(&chunks, vocabulary.len());
             let selected = select_terms(&vocabulary, &frequencies, texts.len(), config)?;
             let mut columns = vec![None; vocabulary.len()];
@@ -70,12 +72,14 @@ fn count_all<A: Analyzer, T: AsRef<str> + Sync>(
     analyzer: &A,
     texts: &[T],
     config: &TfidfConfig,
-) -> (Vocabulary, Vec<TextCounts>) {
-    let counted = count_chunks(texts, |texts| {
+    progress: Option<&mut dyn Progress>,
+) -> Result<(Vocabulary, Vec<TextCounts>), TfidfFitError> {
+    let count = |texts: &[T]| {
         let mut terms = Vocabulary::default();
         let chunk = TextCounts::new(analyzer, config, texts, |term| Some(terms.insert(term)));
         (terms, chunk)
-    });
+    };
+    let counted = counted(texts, count, progress)?;
     // Term numbers of each chunk are mapped to global ones, chunk by chunk.
     let mut all = Vocabulary::default();
     let numbers: Vec<Vec<u32>> = counted
@@ -89,7 +93,21 @@ fn count_all<A: Analyzer, T: AsRef<str> + Sync>(
         }
         chunk
     });
-    (all, chunks.collect())
+    Ok((all, chunks.collect()))
+}
+
+/// Counts texts, with progress if it is reported.
+fn counted<T: Sync, C: Send>(
+    texts: &[T],
+    count: impl Fn(&[T]) -> C + Sync,
+    progress: Option<&mut dyn Progress>,
+) -> Result<Vec<C>, TfidfFitError> {
+    match progress {
+        None => Ok(count_chunks(texts, count)),
+        Some(progress) => {
+            count_chunks_with_progress(texts, count, progress).ok_or(TfidfFitError::Canceled)
+        }
+    }
 }
 
 /// Document frequency and collection frequency of each term.

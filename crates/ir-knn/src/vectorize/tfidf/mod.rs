@@ -7,7 +7,7 @@ mod fit;
 
 use std::sync::Arc;
 
-use ir_core::{Analyzer, EncodeError, Encoder, Side};
+use ir_core::{Analyzer, EncodeError, Encoder, Progress, Side};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
@@ -129,7 +129,7 @@ impl<A: Analyzer> TfidfVectorizer<A> {
         texts: &[T],
         config: &TfidfConfig,
     ) -> Result<Self, TfidfFitError> {
-        fit::fit(analyzer, texts, config).map(|(fitted, _)| fitted)
+        fit::fit(analyzer, texts, config, None).map(|(fitted, _)| fitted)
     }
 
     /// Fits a vectorizer on texts with any analyzer and returns their vectors.
@@ -141,7 +141,23 @@ impl<A: Analyzer> TfidfVectorizer<A> {
         texts: &[T],
         config: &TfidfConfig,
     ) -> Result<(Self, CsrMatrix), TfidfFitError> {
-        let (fitted, chunks) = fit::fit(analyzer, texts, config)?;
+        let (fitted, chunks) = fit::fit(analyzer, texts, config, None)?;
+        let rows = fitted.matrix(chunks);
+        Ok((fitted, rows))
+    }
+
+    /// Fits a vectorizer and returns the vectors as [`TfidfVectorizer::fit_transform_with`], and
+    /// reports the texts whose terms are counted.
+    ///
+    /// # Errors
+    /// As [`TfidfVectorizer::fit`]; [`TfidfFitError::Canceled`] if `progress` cancels.
+    pub fn fit_transform_with_progress<T: AsRef<str> + Sync>(
+        analyzer: A,
+        texts: &[T],
+        config: &TfidfConfig,
+        progress: &mut dyn Progress,
+    ) -> Result<(Self, CsrMatrix), TfidfFitError> {
+        let (fitted, chunks) = fit::fit(analyzer, texts, config, Some(progress))?;
         let rows = fitted.matrix(chunks);
         Ok((fitted, rows))
     }
