@@ -80,6 +80,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     use_threads(args.threads)?;
     let output = args.output.binary_file("--output")?;
     let documents = open_documents(&args.collection, args.text.encoding, console)?;
+    documents.check_encoding(args.text.encoding)?;
     // Fail early if the output cannot be written: the builder creates it at the end.
     drop(create(output)?);
     let config = args.setup.config(&documents, args.store);

@@ -7,13 +7,13 @@ use clap::ValueHint;
 use ir_core::{Corpus, Document, Flow, Fnv1a, Progress, Side};
 use ir_data::DocTemplate;
 use ir_dense::{
-    Backend, BiEncoder, EncoderConfig, EncoderFingerprint, KnownModel, ModelCache, Pooling,
-    SideConfig,
+    Backend, BiEncoder, EncoderConfig, EncoderFingerprint, KnownModel, ModelCache, ModelError,
+    Pooling, SideConfig, TokenizerError,
 };
 use ir_knn::VectorSimilarity;
 use serde::{Deserialize, Serialize};
 
-use crate::shared::console::Interrupted;
+use crate::shared::console::{Interrupted, Usage};
 use crate::shared::options::{choice, first_set, positive};
 use crate::shared::suggest::{closest, did_you_mean};
 
@@ -151,6 +151,22 @@ pub(crate) fn find_model(argument: &Path) -> Result<ModelFolder> {
             argument.display()
         ),
     }
+}
+
+/// Opens an encoder. A `--max-tokens` out of the range of the model is a usage error.
+pub(crate) fn open_encoder(folder: &Path, config: &EncoderConfig) -> Result<BiEncoder> {
+    let is_limited = [&config.query, &config.document]
+        .iter()
+        .any(|side| side.max_tokens.is_some());
+    BiEncoder::open_with(folder, config).map_err(|error| match &error {
+        ModelError::Setting { field, .. } if field == "max_tokens" => {
+            Usage(format!("--max-tokens: {error}")).into()
+        }
+        ModelError::Tokenizer(TokenizerError::Limit { .. }) if is_limited => {
+            Usage(format!("--max-tokens: {error}")).into()
+        }
+        _ => error.into(),
+    })
 }
 
 /// End of an error message with the known or cached model whose name is closest to an unknown one.

@@ -66,6 +66,12 @@ impl IndexOptions {
     }
 
     /// Order of documents with equal scores: the option, or the collection's default.
+    /// First option that affects only scores of BM25 and the order of equal ones.
+    #[cfg(feature = "dense")]
+    pub(crate) fn first_lexical_option(&self) -> Option<&'static str> {
+        self.first_set().filter(|option| *option != "--memory")
+    }
+
     pub(crate) fn order(&self, documents: &DocumentSource) -> DocumentOrder {
         self.order.unwrap_or(documents.order)
     }

@@ -88,6 +88,36 @@ fn usage_errors() {
                 &["french", "anserini"],
             ),
             (
+                &["search", "tiny", "tea", "--tag", "t"],
+                2,
+                &["--tag: expected a TREC run, found a list of hits (--output FILE"],
+            ),
+            (
+                &["search", "tiny", "--json", "--scores", "exact"],
+                2,
+                &["--scores: expected a TREC run, found --json"],
+            ),
+            (
+                &["search", "tiny", "tea", "--remove-self"],
+                2,
+                &["--remove-self: expected queries with ids, found query words"],
+            ),
+            (
+                &["search", "tiny", "tea", "--verify"],
+                2,
+                &["--verify: expected a saved index or --cache, found tiny"],
+            ),
+            (
+                &["search", "tiny", "tea", "--encoding", "latin-1"],
+                2,
+                &["--encoding: expected", "found tiny (BEIR folder)"],
+            ),
+            (
+                &["index", "tiny", "-o", "x.ir", "--encoding", "latin-1"],
+                2,
+                &["--encoding: expected", "found tiny (BEIR folder)"],
+            ),
+            (
                 &["search", "tiny", "tea", "--queries", "q"],
                 2,
                 &["--queries"],

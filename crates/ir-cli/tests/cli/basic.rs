@@ -209,6 +209,21 @@ fn result_list_and_json() {
         assert_eq!(hit["title"], "Tea");
         assert_eq!(hit["attributes"]["year"], 2012);
         assert_eq!(hit["score"], hit["explanation"]["value"]);
+        // The judged queries of a collection, and those of a file.
+        for queries in [&["--hits", "1"][..], &["--queries", "tiny/queries.jsonl"]] {
+            if what == "tiny.ir" && queries[0] == "--hits" {
+                continue;
+            }
+            let json = here.ir(&[&["search", what, "--json"], queries].concat());
+            let first = json.ok().out.lines().next().unwrap().to_owned();
+            let hit: serde_json::Value = serde_json::from_str(&first).unwrap();
+            assert_eq!(
+                (&hit["query"], &hit["title"]),
+                (&"q1".into(), &"Tea".into())
+            );
+            assert_eq!(hit["text"], "Green tea leaves");
+            assert_eq!(hit["attributes"]["kind"], "drink");
+        }
     }
     let none = here.ir(&["search", "tiny", "zebra"]).ok();
     assert_eq!(none.out, "");

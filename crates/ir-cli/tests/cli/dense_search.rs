@@ -172,9 +172,64 @@ fn query_encoder_options() {
             assert!((score - expected).abs() < 1e-5 * expected.abs().max(1.0));
         }
     }
-    // Encoder options need --vectors.
+    let low = here.ir(&[&with[..], &["--max-tokens", "1"]].concat());
+    low.fails(2, &["--max-tokens: the limit of 1 tokens is too low"]);
+}
+
+/// Without --vectors or --alpha, options of the encoder or of BM25 have no effect.
+#[test]
+fn options_without_effect() {
+    let here = Folder::new();
+    crate::common::tiny(&here);
+    let bert = &format!("{TINY}bert");
+    here.ir(&["encode", bert, "tiny", "-o", "docs.ir"]).ok();
     here.ir(&["search", "tiny", "--pooling", "cls"])
-        .fails(2, &["--pooling", "--vectors"]);
+        .fails(2, &["--pooling: expected --vectors"]);
+    let with = ["search", "tiny", "--vectors", "docs.ir", "--encoder", bert];
+    for (option, value) in [
+        ("--k1", "1.2"),
+        ("--b", "0.5"),
+        ("--preset", "lucene"),
+        ("--lengths", "one-byte"),
+        ("--model", "bm25"),
+        ("--weights", "contents=2"),
+        ("--analysis", "english"),
+        ("--fields", "text"),
+        ("--order", "id"),
+    ] {
+        let expected = format!("{option}: expected --alpha (hybrid search), found --vectors");
+        let dense = here.ir(&[&with[..], &[option, value]].concat());
+        dense.fails(2, &[&expected]);
+        let hybrid = [&with[..], &["--alpha", "0.1", option, value]].concat();
+        here.ir(&hybrid).ok();
+    }
+    here.ir(&[&with[..], &["--memory", "64MB"]].concat()).ok();
+}
+
+/// The error of a file that has no vectors says what it is, before an index is built.
+#[test]
+fn other_files_as_vectors() {
+    let here = Folder::new();
+    here.write("docs.jsonl", crate::common::CORPUS);
+    let bert = &format!("{TINY}bert");
+    here.ir(&["encode", bert, "docs.jsonl", "-o", "x.npy"]).ok();
+    here.ir(&["index", "docs.jsonl", "-o", "bm25.ir"]).ok();
+    here.write("empty.ir", "");
+    here.write("folder/x", "");
+    for (name, found) in [
+        ("x.npy", "a .npy file, which has no document ids"),
+        ("bm25.ir", "a BM25 index (written by `ir index`)"),
+        ("docs.jsonl", "another file"),
+        ("empty.ir", "an empty file"),
+        ("folder", "a folder"),
+    ] {
+        let expected = format!(
+            "--vectors: {name}: expected vectors written by `ir encode MODEL COLLECTION -o FILE.ir`, found {found}"
+        );
+        let args = ["search", "docs.jsonl", "tea", "--vectors", name];
+        let ran = here.ir(&[&args[..], &["--encoder", bert]].concat());
+        ran.fails(1, &[&expected]);
+    }
 }
 
 const TINY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../ir-dense/testdata/tiny/");

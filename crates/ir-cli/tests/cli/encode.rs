@@ -230,7 +230,9 @@ fn encode_errors() {
     let expected = ["backend cuda:1", "feature `cuda`"];
     fails(&[&model, "tiny", "--backend", "cuda:1"], 1, &expected);
     let expected = ["max_tokens is 4000", "at most 32"];
-    fails(&[&model, "tiny", "--max-tokens", "4000"], 1, &expected);
+    fails(&[&model, "tiny", "--max-tokens", "4000"], 2, &expected);
+    let expected = ["--max-tokens: the limit of 2 tokens is too low"];
+    fails(&[&model, "tiny", "--max-tokens", "2"], 2, &expected);
     here.write("empty.jsonl", "");
     fails(&[&model, "empty.jsonl"], 1, &["empty.jsonl", "empty file"]);
     let same = ["--ids", "out.ir"];

@@ -329,13 +329,19 @@ fn latin_1_files() {
     here.write("tiny.jsonl", CORPUS.replace("leaves", "café"));
     let search = |name, encoding| {
         let args = ["search", name, "café", "--cache", "cache", "--json"];
-        let ran = here.ir(&[&args[..], &["--encoding", encoding]].concat());
-        ran.ok().out
+        here.ir(&[&args[..], &["--encoding", encoding]].concat())
     };
-    assert_ne!(search("docs.tsv", "utf-8"), "");
-    assert_eq!(search("docs.tsv", "latin-1"), "");
-    assert_ne!(search("docs.tsv", "utf-8"), "");
-    assert_ne!(search("tiny.jsonl", "latin-1"), "");
+    assert_ne!(search("docs.tsv", "utf-8").ok().out, "");
+    assert_eq!(search("docs.tsv", "latin-1").ok().out, "");
+    assert_ne!(search("docs.tsv", "utf-8").ok().out, "");
+    search("tiny.jsonl", "latin-1").fails(2, &["--encoding", "found tiny.jsonl (JSON lines)"]);
+    // Queries of another file may have the encoding.
+    let queries = ["--queries", "topics", "--encoding", "latin-1"];
+    let ran = here.ir(&[&["search", "tiny.jsonl"], &queries[..]].concat());
+    assert!(ran.ok().out.starts_with("1 Q0 d1"));
+    here.ir(&["index", "docs.tsv", "-o", "x.ir"]).ok();
+    here.ir(&["search", "x.ir", "café", "--encoding", "latin-1"])
+        .fails(2, &["--encoding", "found x.ir, which is a saved index"]);
 }
 
 /// A folder as on TREC's disks: files in subfolders, some compressed, beside others.

@@ -186,7 +186,7 @@ fn control_characters_are_escaped() {
     let piped = here.ir(&compare).ok().out;
     assert!(piped.contains(tag), "a pipe gets the tag unchanged");
 
-    let Some(shown) = on_terminal(&here, &compare) else {
+    let Some(shown) = on_terminal(&here, &compare, "") else {
         eprintln!("control_characters_are_escaped: no script(1) for a terminal");
         return;
     };
@@ -194,17 +194,54 @@ fn control_characters_are_escaped() {
     assert!(!shown.contains(tag), "{shown}");
     // Colors of the list are the command's own.
     let search = ["search", "bundled", "boats"];
-    let colored = on_terminal(&here, &search).unwrap_or_default();
+    let colored = on_terminal(&here, &search, "").unwrap_or_default();
     assert!(colored.contains("\u{1b}["), "{colored}");
 }
 
-/// Output of the command on a pseudoterminal; `None` without script(1) of util-linux.
-fn on_terminal(here: &Folder, args: &[&str]) -> Option<String> {
+/// Lists fit the terminal, also a narrow one; in a pipe, the width is fixed.
+#[test]
+fn lists_fit_the_terminal() {
+    let here = Folder::new();
+    tiny(&here);
+    let long = "green tea ".repeat(40);
+    here.write("docs.tsv", format!("{}\t{long}\t{long}\n", "id-".repeat(8)));
+    let search = ["search", "docs.tsv", "tea", "--explain"];
+    let piped = here.ir_env(&search, &[("COLUMNS", "30")]).ok().out;
+    assert_eq!(piped, here.ir(&search).ok().out);
+    assert!(
+        piped.lines().all(|line| line.chars().count() <= 130),
+        "{piped}"
+    );
+    for columns in [40, 58, 80, 120] {
+        let Some(shown) = on_terminal(&here, &search, &columns.to_string()) else {
+            eprintln!("lists_fit_the_terminal: no script(1) for a terminal");
+            return;
+        };
+        // Without colors.
+        let plain = shown
+            .split('\u{1b}')
+            .enumerate()
+            .map(|(at, part)| match at {
+                0 => part,
+                _ => part.split_once('m').unwrap().1,
+            });
+        let plain = plain.collect::<String>();
+        let widths = plain.lines().map(|line| line.trim_end().chars().count());
+        assert!(widths.clone().max() <= Some(columns), "{columns}: {plain}");
+        assert!(widths.max() > Some(columns * 3 / 4), "{columns}: {plain}");
+        assert!(plain.contains("length: tokens"), "{columns}: {plain}");
+    }
+}
+
+/// Output of the command on a pseudoterminal with the variable `COLUMNS`; `None` without script(1)
+/// of util-linux.
+fn on_terminal(here: &Folder, args: &[&str], columns: &str) -> Option<String> {
     let line = format!("{} {}", env!("CARGO_BIN_EXE_ir"), args.join(" "));
     let ran = Command::new("script")
         .args(["-qec", &line, "/dev/null"])
         .current_dir(here.path())
         .env("TERM", "xterm")
+        .env("COLUMNS", columns)
         .env_remove("NO_COLOR")
         .stdin(Stdio::null())
         .output()

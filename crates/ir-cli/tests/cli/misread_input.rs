@@ -20,7 +20,13 @@ fn folder_of_collections() {
     for n in 0..10 {
         here.write(&format!("all/{n}.md"), "green tea");
     }
-    here.ir(&["search", "all", "tea"]).ok();
+    let expected = "note: all: read as a folder of 10 notes, without the collections below it: \
+                    all/a, all/b/deep (`ir search all/a` searches one)\n";
+    assert_eq!(here.ir(&["search", "all", "tea"]).ok().err, expected);
+    for name in ["a/corpus.jsonl", "b/deep/corpus.jsonl.gz"] {
+        std::fs::remove_file(here.at(&format!("all/{name}"))).unwrap();
+    }
+    assert_eq!(here.ir(&["search", "all", "tea"]).ok().err, "");
 }
 
 #[test]

@@ -9,12 +9,12 @@ use anyhow::{Result, bail};
 use clap::ValueHint;
 use ir_core::{Encoder, Flow, Progress, Side};
 use ir_data::DocTemplate;
-use ir_dense::{BiEncoder, EncoderConfig, encode_stream};
+use ir_dense::{EncoderConfig, encode_stream};
 use output::{EncodingJob, VectorOutput};
 
 use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt};
 use crate::shared::encoder::{
-    EncoderOptions, TextsFingerprint, VectorOrigin, find_model, similarity,
+    EncoderOptions, TextsFingerprint, VectorOrigin, find_model, open_encoder, similarity,
 };
 use crate::shared::format::grouped;
 use crate::shared::input::{open_documents, read_queries};
@@ -153,6 +153,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         return encode(args, texts, console);
     }
     let documents = open_documents(&args.collection, args.text.encoding, console)?;
+    documents.check_encoding(args.text.encoding)?;
     let template = documents.template(args.template.as_ref())?;
     let corpus = documents.collection.corpus();
     // Invalid documents are reported before the first is encoded.
@@ -176,7 +177,7 @@ fn encode(args: &Args, texts: EncodingInput<'_>, console: &Console) -> Result<()
         bail!("{}: expected texts, found none", args.collection);
     }
     let model = find_model(&args.model)?;
-    let encoder = BiEncoder::open_with(&model.folder, &model.with_catalog_defaults(args.config()))?;
+    let encoder = open_encoder(&model.folder, &model.with_catalog_defaults(args.config()))?;
     let side = args.side();
     let total = Some(texts.fingerprint.count);
     let origin = VectorOrigin::new(
@@ -251,9 +252,9 @@ fn queries(args: &Args, console: &Console) -> Result<Vec<ir_core::Query>> {
         read_queries(path, args.text.encoding, console)?
     } else {
         let split = args.split.as_deref().unwrap_or("test");
-        open_documents(argument, args.text.encoding, console)?
-            .collection
-            .queries(split)?
+        let documents = open_documents(argument, args.text.encoding, console)?;
+        documents.check_encoding(args.text.encoding)?;
+        documents.collection.queries(split)?
     };
     args.query_form.apply(queries)
 }

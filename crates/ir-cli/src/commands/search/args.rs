@@ -2,16 +2,18 @@
 
 use std::path::PathBuf;
 
+use anyhow::Result;
 use clap::{ValueEnum, ValueHint};
-use ir_bm25::DocLengths;
+use ir_bm25::{Bm25, DocLengths};
 use ir_core::Predicate;
 use ir_core::store::Verify;
 use ir_core::trec::ScoreFormat;
 
+use crate::shared::console::bail_usage;
 use crate::shared::filter::condition;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::options::{
-    Bm25Options, EncodingOption, QueryForm, choice, non_negative, positive, tag,
+    Bm25Options, EncodingOption, QueryForm, choice, first_set, non_negative, positive, tag,
 };
 use crate::shared::output::OutputPath;
 
@@ -79,16 +81,16 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = QueryForm::Text, value_name = "FORM", help_heading = QUERIES)]
     pub(crate) query_form: QueryForm,
 
-    /// Retrieval model: Robertson's BM25, as Lucene computes it
-    #[arg(long, value_parser = ["bm25"], default_value = "bm25", value_name = "MODEL", help_heading = "Model")]
-    model: String,
+    /// Retrieval model: Robertson's BM25, as Lucene computes it [default: bm25]
+    #[arg(long, value_parser = ["bm25"], value_name = "MODEL", help_heading = "Model")]
+    model: Option<String>,
 
     #[command(flatten)]
-    pub(crate) bm25: Bm25Options,
+    bm25: Bm25Options,
 
-    /// Precision of the document lengths in BM25
-    #[arg(long, value_parser = choice(LENGTHS), default_value = "one-byte", value_name = "FORM", help_heading = "Model")]
-    pub(crate) lengths: DocLengths,
+    /// Precision of the document lengths in BM25 [default: one-byte]
+    #[arg(long, value_parser = choice(LENGTHS), value_name = "FORM", help_heading = "Model")]
+    lengths: Option<DocLengths>,
 
     /// Field weights of an index with separate fields, such as title=2,text=1 [default: 1]
     #[arg(long, value_delimiter = ',', value_parser = weight, value_name = "FIELD=WEIGHT", help_heading = "Model")]
@@ -139,7 +141,7 @@ pub(crate) struct Args {
     #[arg(long, short = 'o', value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<OutputPath>,
 
-    /// Run tag (last column) [default: ir-bm25, ir-vectors or ir-hybrid]
+    /// Tag of the run (last column) [default: ir-bm25, ir-vectors or ir-hybrid]
     #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, value_parser = tag, help_heading = "Output")]
     tag: Option<String>,
 
@@ -188,6 +190,74 @@ impl Args {
             return system;
         }
         BM25
+    }
+
+    /// BM25 with the parameters of the options.
+    pub(crate) fn bm25(&self) -> Bm25 {
+        let lengths = self.lengths.unwrap_or(DocLengths::OneByte);
+        self.bm25.parameters().with_lengths(lengths)
+    }
+
+    /// Whether the output is a list of hits for a reader.
+    pub(crate) fn is_list(&self) -> bool {
+        self.typed().is_some() && self.output.is_none() && !self.json
+    }
+
+    /// Rejects options that cannot have an effect beside the others. Options that depend on the
+    /// collection are checked when it is opened.
+    pub(crate) fn check(&self) -> Result<()> {
+        let typed = self.typed().is_some();
+        if typed && self.not_later_than_query.is_some() {
+            bail_usage!(
+                "--not-later-than-query: expected queries with a year, found query words (use --filter 'year<=2015')"
+            );
+        }
+        if typed && self.query_form == QueryForm::Keyphrases {
+            bail_usage!(
+                "--query-form keyphrases: expected queries of a collection or a file, found query words"
+            );
+        }
+        if typed && self.remove_self {
+            bail_usage!("--remove-self: expected queries with ids, found query words");
+        }
+        let is_run = !self.json && !self.is_list();
+        if self.explain && is_run {
+            bail_usage!("--explain: expected a list or --json, found a TREC run");
+        }
+        let of_a_run = first_set([
+            ("--tag", self.tag.is_some()),
+            ("--scores", self.scores.is_some()),
+        ]);
+        if let Some(option) = of_a_run.filter(|_| !is_run) {
+            let found = match self.json {
+                true => "--json",
+                false => "a list of hits (--output FILE writes a run)",
+            };
+            bail_usage!("{option}: expected a TREC run, found {found}");
+        }
+        #[cfg(feature = "dense")]
+        {
+            let is_published = self.not_later_than_query == Some(TimeFilter::Published);
+            if self.vectors.system().is_some() && is_published {
+                bail_usage!(
+                    "--not-later-than-query=published: expected BM25, found --vectors (use =exact)"
+                );
+            }
+            self.vectors.check(self.first_lexical_option())?;
+        }
+        Ok(())
+    }
+
+    /// First option that affects only scores of BM25.
+    #[cfg(feature = "dense")]
+    fn first_lexical_option(&self) -> Option<&'static str> {
+        let of_the_search = first_set([
+            ("--model", self.model.is_some()),
+            ("--lengths", self.lengths.is_some()),
+            ("--weights", !self.weights.is_empty()),
+        ]);
+        let bm25 = self.bm25.first_set().or(of_the_search);
+        bm25.or(self.setup.first_lexical_option())
     }
 
     pub(crate) fn typed(&self) -> Option<String> {

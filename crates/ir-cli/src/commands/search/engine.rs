@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use ir_bm25::{Index, IndexConfig, StoredFields};
-use ir_data::Collection;
+use ir_data::{Collection, TextEncoding};
 
 use super::args::Args;
 use crate::shared::console::{Console, bail_usage};
@@ -31,9 +31,20 @@ impl SearchIndex {
                         "{option} applies only when an index is built, but {name} is a saved index"
                     );
                 }
+                if args.queries.is_none() && args.text.encoding != TextEncoding::Utf8 {
+                    bail_usage!(
+                        "--encoding: expected text files, found {name}, which is a saved index"
+                    );
+                }
                 (*index, None)
             }
             CollectionSource::Documents(documents) => {
+                if args.verify && args.cache.is_none() {
+                    bail_usage!("--verify: expected a saved index or --cache, found {name}");
+                }
+                if args.queries.is_none() {
+                    documents.check_encoding(encoding)?;
+                }
                 super::check_queries(&documents.collection, args)?;
                 let index = match &args.cache {
                     None => {

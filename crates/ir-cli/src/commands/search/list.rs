@@ -19,22 +19,29 @@ pub(crate) struct ShownHit<'a> {
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ListStyle {
     width: usize,
+    /// Whether no line may exceed the width.
+    wraps: bool,
     color: bool,
 }
 
 impl ListStyle {
-    /// Style for standard output: colors and terminal width on a terminal, otherwise plain.
+    /// Style for standard output: colors and the terminal's width on a terminal, otherwise plain.
+    /// The variable `COLUMNS` overrides the width of the terminal.
     pub(crate) fn for_stdout() -> Self {
         let terminal = io::stdout().is_terminal();
-        let width = terminal_size::terminal_size().filter(|_| terminal);
+        let width = terminal.then(terminal_width).flatten();
         Self {
-            width: width
-                .map_or(100, |(width, _)| usize::from(width.0))
-                .clamp(40, 160),
+            width: width.map_or(PLAIN_WIDTH, |width| width.clamp(20, 160)),
+            wraps: terminal,
             color: terminal
                 && std::env::var_os("NO_COLOR").is_none_or(|no| no.is_empty())
                 && std::env::var_os("TERM").is_none_or(|term| term != "dumb"),
         }
+    }
+
+    /// Indentation of the lines below the first of a hit.
+    fn indent(self) -> usize {
+        if self.width < NARROW { 5 } else { 14 }
     }
 
     fn paint(self, code: &str, text: &str) -> String {
@@ -49,9 +56,27 @@ impl ListStyle {
 const BOLD: &str = "1";
 const DIM: &str = "2";
 const MATCH: (&str, &str) = ("\x1b[1;33m", "\x1b[0m");
-const INDENT: usize = 14;
+/// Width without a terminal.
+const PLAIN_WIDTH: usize = 100;
+/// Width below which lines are indented less.
+const NARROW: usize = 60;
+/// Minimum width of a title beside the id.
+const MIN_TITLE: usize = 20;
+/// Width of the rank and the score before the id.
+const BEFORE_ID: usize = 14;
 
-/// Writes one hit: rank, score, id, title, year, and the best matching snippet.
+/// Width of the terminal in characters.
+fn terminal_width() -> Option<usize> {
+    let columns = std::env::var("COLUMNS").ok();
+    let columns = columns.and_then(|columns| columns.parse().ok());
+    columns.filter(|&columns| columns > 0).or_else(|| {
+        let (width, _) = terminal_size::terminal_size()?;
+        Some(usize::from(width.0))
+    })
+}
+
+/// Writes one hit: rank, score, id, title, year, and the best matching snippet. A title that does
+/// not fit beside the id has a line of its own.
 pub(crate) fn write(
     hit: &ShownHit<'_>,
     words: &Highlighter<'_>,
@@ -63,25 +88,37 @@ pub(crate) fn write(
     let year = document.and_then(|doc| doc.attributes.year());
     let year = year.map_or(String::new(), |year| format!(" ({year})"));
     let id = clean(hit.id);
-    let room = style
-        .width
-        .saturating_sub(INDENT + 2 + id.chars().count() + year.chars().count());
-    let title = shortened(&title, room.max(20));
-    writeln!(
-        out,
-        "{:>3}  {:>7.4}  {}{}{}{}",
+    let indent = style.indent();
+    let head = format!(
+        "{:>3}  {:>7.4}  {}",
         hit.rank,
         hit.score,
-        style.paint(BOLD, &id),
-        if title.is_empty() { "" } else { "  " },
-        marked(&title, words, style),
-        style.paint(DIM, &year)
-    )?;
+        style.paint(BOLD, &id)
+    );
+    let room = style
+        .width
+        .saturating_sub(BEFORE_ID + 2 + id.chars().count() + year.chars().count());
+    if title.is_empty() {
+        writeln!(out, "{head}{}", style.paint(DIM, &year))?;
+    } else {
+        let is_below = style.wraps && room < MIN_TITLE.min(title.chars().count());
+        let room = match is_below {
+            true => style.width.saturating_sub(indent + year.chars().count()),
+            false => room.max(MIN_TITLE),
+        };
+        let before = if is_below {
+            format!("\n{:indent$}", "")
+        } else {
+            "  ".to_owned()
+        };
+        let title = marked(&shortened(&title, room), words, style);
+        writeln!(out, "{head}{before}{title}{}", style.paint(DIM, &year))?;
+    }
     if let Some(document) = &hit.document {
         let text = clean(&document.text);
         let text = text.trim();
         if !text.is_empty() {
-            let snippet = words.snippet(text, style.width.saturating_sub(INDENT + 4));
+            let snippet = words.snippet(text, style.width.saturating_sub(indent + 4));
             let before = if snippet.range.start > 0 { "… " } else { "" };
             let cut = snippet.range.end < text.len();
             let after = if cut { " …" } else { "" };
@@ -94,13 +131,18 @@ pub(crate) fn write(
                 *span = span.start - snippet.range.start..span.end - snippet.range.start;
             }
             let shown = mark(&text[snippet.range], &spans, MATCH.0, MATCH.1);
-            writeln!(out, "{:INDENT$}{before}{shown}{after}", "")?;
+            writeln!(out, "{:indent$}{before}{shown}{after}", "")?;
         }
     }
     if let Some(explanation) = &hit.explanation {
         for line in explanation.to_string().lines() {
-            let line = style.paint(DIM, &without_controls(line));
-            writeln!(out, "{:INDENT$}{line}", "")?;
+            let width = match style.wraps {
+                true => style.width.saturating_sub(indent),
+                false => usize::MAX,
+            };
+            for line in wrapped(&without_controls(line), width) {
+                writeln!(out, "{:indent$}{}", "", style.paint(DIM, &line))?;
+            }
         }
     }
     Ok(())
@@ -151,6 +193,28 @@ fn shortened(text: &str, room: usize) -> String {
     format!("{}…", start.trim_end())
 }
 
+/// Breaks a line at blanks into lines of at most `width` characters, where its words allow it. The
+/// lines after the first are indented by 4 more than the line.
+fn wrapped(line: &str, width: usize) -> Vec<String> {
+    let words = line.trim_start();
+    let indent = line.len() - words.len();
+    let mut lines = vec![" ".repeat(indent)];
+    let mut is_start = true;
+    for word in words.split(' ') {
+        let last = lines.last_mut().map_or(0, |last| last.chars().count());
+        if !is_start && last + 1 + word.chars().count() > width {
+            lines.push(" ".repeat(indent + 4));
+            is_start = true;
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push_str(if is_start { "" } else { " " });
+            line.push_str(word);
+        }
+        is_start = false;
+    }
+    lines
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -158,6 +222,15 @@ mod tests {
     #[test]
     fn nothing_that_steers_a_terminal() {
         assert_eq!(clean("a\x1b[31mred\r\n\u{202e}b"), "a [31mred b");
+    }
+
+    #[test]
+    fn long_lines_are_wrapped_at_blanks() {
+        let line = "  2.5  boost: count × weight";
+        assert_eq!(wrapped(line, 40), [line]);
+        let expected = ["  2.5  boost:", "      count ×", "      weight"];
+        assert_eq!(wrapped(line, 13), expected);
+        assert_eq!(wrapped("incompressible", 3), ["incompressible"]);
     }
 
     #[test]

@@ -25,7 +25,7 @@ use rank::QueryRunner;
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::format::grouped;
 use crate::shared::input;
-use crate::shared::options::{QueryForm, use_threads};
+use crate::shared::options::use_threads;
 use crate::shared::output::{OutputSink, failed};
 
 /// Default number of hits of a run, as in Anserini.
@@ -38,7 +38,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     use_threads(args.threads)?;
     let typed = args.typed();
     let to_read = typed.is_some() && args.output.is_none();
-    check(args, typed.is_some(), to_read)?;
+    args.check()?;
     // Fail early: queries and output are opened before indexing.
     let asked = args
         .queries
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         notes::warn_of_query_syntax(query, args, console);
     }
 
-    let store = if to_read || (args.json && typed.is_some()) {
+    let store = if to_read || args.json {
         StoredFields::Everything
     } else if args.filter.is_empty() {
         StoredFields::Nothing
@@ -118,23 +118,6 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if engine.collection.is_some() && args.cache.is_none() {
         let hint = notes::index_hint(&engine.name, building);
         hint.iter().for_each(|hint| console.log(hint));
-    }
-    Ok(())
-}
-
-fn check(args: &Args, typed: bool, to_read: bool) -> Result<()> {
-    if typed && args.not_later_than_query.is_some() {
-        bail_usage!(
-            "--not-later-than-query: expected queries with a year, found query words (use --filter 'year<=2015')"
-        );
-    }
-    if typed && args.query_form == QueryForm::Keyphrases {
-        bail_usage!(
-            "--query-form keyphrases: expected queries of a collection or a file, found query words"
-        );
-    }
-    if args.explain && !args.json && !to_read {
-        bail_usage!("--explain: expected a list or --json, found a TREC run");
     }
     Ok(())
 }

@@ -29,8 +29,7 @@ impl QueryRunner {
             .weights
             .iter()
             .map(|(field, weight)| (field.as_str(), *weight));
-        let bm25 = args.bm25.parameters().with_lengths(args.lengths);
-        let searcher = index.searcher(bm25)?;
+        let searcher = index.searcher(args.bm25())?;
         let searcher = searcher.with_weights(&weights.collect::<Vec<_>>());
         let searcher = searcher.map_err(|error| match &error {
             SearcherError::UnknownField { expected, found } => {
@@ -53,11 +52,6 @@ impl QueryRunner {
             console,
         )? {
             None => retriever,
-            Some(_) if args.not_later_than_query == Some(TimeFilter::Published) => {
-                crate::shared::console::bail_usage!(
-                    "--not-later-than-query=published: expected BM25, found --vectors (use =exact)"
-                );
-            }
             Some(retriever) => retriever,
         };
         let (name, time) = (&args.collection, args.not_later_than_query);

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use ir_bm25::Searcher;
 use ir_core::fusion::WeightedSum;
+use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{
     Distinct, DocIds, DocNum, Encoded, Encoder, Hit, Ranking, Retriever, Search, SearchError, Side,
 };
@@ -13,7 +14,9 @@ use ir_dense::BiEncoder;
 use ir_knn::FlatIndex;
 
 use crate::shared::console::{Console, bail_usage};
-use crate::shared::encoder::{EncoderOptions, TextsFingerprint, VectorOrigin, find_model};
+use crate::shared::encoder::{
+    EncoderOptions, TextsFingerprint, VectorOrigin, find_model, open_encoder,
+};
 use crate::shared::format::grouped;
 
 /// Options of dense retrieval.
@@ -59,6 +62,23 @@ impl DenseOptions {
         })
     }
 
+    /// Rejects options without effect, and a file without vectors. `lexical` is the first option
+    /// that affects only scores of BM25.
+    pub(crate) fn check(&self, lexical: Option<&'static str>) -> Result<()> {
+        let Some(path) = &self.vectors else {
+            if let Some(option) = self.encoder_options.first_set() {
+                bail_usage!("{option}: expected --vectors");
+            }
+            return Ok(());
+        };
+        if let Some(option) = lexical.filter(|_| self.alpha.is_none()) {
+            bail_usage!(
+                "{option}: expected --alpha (hybrid search), found --vectors without scores of BM25"
+            );
+        }
+        open_vectors(path, Verify::SmallSections).map(drop)
+    }
+
     /// Dense or hybrid retriever over the document numbers of the index; `None` without vectors.
     /// `collection` has the documents, unless the index is a saved one.
     pub(crate) fn retriever(
@@ -68,15 +88,12 @@ impl DenseOptions {
         console: &Console,
     ) -> Result<Option<Box<dyn Retriever<Query = str>>>> {
         let (Some(path), Some(folder)) = (&self.vectors, &self.encoder) else {
-            if let Some(option) = self.encoder_options.first_set() {
-                bail_usage!("{option}: expected --vectors");
-            }
             return Ok(None);
         };
-        let vectors = FlatIndex::open(path)?;
+        let vectors = open_vectors(path, Verify::AllSections)?;
         let model = find_model(folder)?;
         let config = model.with_catalog_defaults(self.encoder_options.config(Side::Query));
-        let encoder = BiEncoder::open_with(&model.folder, &config)?;
+        let encoder = open_encoder(&model.folder, &config)?;
         if !vectors.is_empty() && vectors.dim() != encoder.dim() {
             bail!(
                 "{}: expected vectors of {} dimensions (encoder {}), found {}",
@@ -170,6 +187,26 @@ impl DenseOptions {
             ),
         }
     }
+}
+
+/// Opens a vector index. The error of another file says what it is.
+fn open_vectors(path: &Path, verify: Verify) -> Result<FlatIndex> {
+    let found = match FlatIndex::open_with(path, verify) {
+        Ok(vectors) => return Ok(vectors),
+        Err(OpenIndexError::Directory { .. }) => "a folder",
+        Err(OpenIndexError::NotAnIndex { found, .. }) => match found.as_str() {
+            "" => "an empty file",
+            found if found.starts_with("ir-bm25") => "a BM25 index (written by `ir index`)",
+            found if found.contains("NUMPY") => "a .npy file, which has no document ids",
+            found if found.starts_with("ir-") => "another index",
+            _ => "another file",
+        },
+        Err(error) => return Err(error.into()),
+    };
+    bail!(
+        "--vectors: {}: expected vectors written by `ir encode MODEL COLLECTION -o FILE.ir`, found {found}",
+        path.display()
+    )
 }
 
 /// How `ir encode` made the vectors; a warning if the file does not tell.

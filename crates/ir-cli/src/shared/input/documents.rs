@@ -19,7 +19,7 @@ use ir_data::{
 use super::head::{FileHead, is_trec};
 use super::notes::{NotesCorpus, file_stamp, find, is_note};
 use super::{names, suggested_collection};
-use crate::shared::console::Console;
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::grouped;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -52,6 +52,19 @@ pub(crate) struct DocumentSource {
 }
 
 impl DocumentSource {
+    /// Rejects an `--encoding` that does not apply to the format of the documents.
+    pub(crate) fn check_encoding(&self, encoding: TextEncoding) -> Result<()> {
+        let is_utf8 = [NAMED, BEIR_FOLDER, JSON_LINES].contains(&self.format);
+        if is_utf8 && encoding != TextEncoding::Utf8 {
+            bail_usage!(
+                "--encoding: expected TREC, SMART or TSV files or notes, found {} ({})",
+                self.collection.name(),
+                self.format
+            );
+        }
+        Ok(())
+    }
+
     /// Template of a document's text: `--template`, or the default of the collection. An error if
     /// no document has a field of `--template`.
     pub(crate) fn template(&self, option: Option<&DocTemplate>) -> Result<DocTemplate> {
@@ -157,7 +170,7 @@ fn from_catalog(catalog: &Catalog, entry: &CatalogEntry) -> Result<DocumentSourc
         order,
         duplicate_ids: entry.distinct_ids < entry.documents,
         fingerprint: format!("{} {hashes}", entry.name),
-        format: "collection of `ir datasets`",
+        format: NAMED,
     })
 }
 
@@ -168,11 +181,7 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
         .find(|corpus| corpus.exists());
     if let Some(corpus) = corpus {
         let collection = ir_data::beir::BeirFolder::open(path)?.into_collection();
-        return Ok(with_defaults(
-            collection,
-            file_stamp(&corpus),
-            "BEIR folder",
-        ));
+        return Ok(with_defaults(collection, file_stamp(&corpus), BEIR_FOLDER));
     }
     let found = find(path, |_| true)?;
     found.warn(path, console);
@@ -193,7 +202,7 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
         let corpus = SgmlCorpus::from_files(trec.into_iter().cloned()).with_encoding(encoding);
         return Ok(unjudged(path, encoding, &stamps, corpus, "TREC files"));
     }
-    reject_folder_of_collections(path, &files)?;
+    check_collections_below(path, &files, console)?;
     let files: Vec<_> = files.into_iter().filter(|file| is_note(file)).collect();
     if files.is_empty() {
         bail!(
@@ -206,6 +215,10 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
     Ok(unjudged(path, encoding, &stamps, notes, "notes"))
 }
 
+/// Formats of UTF-8 files.
+const NAMED: &str = "collection of `ir datasets`";
+const BEIR_FOLDER: &str = "BEIR folder";
+const JSON_LINES: &str = "JSON lines";
 /// Names of the documents file of a BEIR folder.
 const BEIR_CORPUS: [&str; 3] = ["corpus.jsonl", "corpus.jsonl.zst", "corpus.jsonl.gz"];
 /// Minimum number of notes that are indexed from a folder that also has collections in subfolders.
@@ -214,27 +227,33 @@ const MIN_NOTES: usize = 10;
 const NAMED_FOLDERS: usize = 5;
 
 /// Rejects a folder of collections with fewer than [`MIN_NOTES`] notes: its notes are files such as
-/// `README.md`.
-fn reject_folder_of_collections(path: &Path, files: &[PathBuf]) -> Result<()> {
+/// `README.md`. With more notes, prints which collections are not read.
+fn check_collections_below(path: &Path, files: &[PathBuf], console: &Console) -> Result<()> {
     let is_corpus = |file: &&PathBuf| BEIR_CORPUS.iter().any(|name| file.ends_with(name));
     let mut collections: Vec<_> = files.iter().filter(is_corpus).collect();
     collections.dedup_by_key(|file| file.parent());
-    let notes = files.iter().filter(|file| is_note(file)).count();
-    if collections.is_empty() || notes >= MIN_NOTES {
+    let mut folders = collections.iter().filter_map(|file| file.parent());
+    let Some(first) = folders.clone().next() else {
         return Ok(());
-    }
-    let folders = collections.iter().filter_map(|file| file.parent());
-    let named = folders
-        .take(NAMED_FOLDERS)
-        .map(|folder| folder.display().to_string());
-    let mut named = named.collect::<Vec<_>>().join(", ");
-    if let Some(more @ 1..) = collections.len().checked_sub(NAMED_FOLDERS) {
+    };
+    let count = folders.clone().count();
+    let named = folders.by_ref().take(NAMED_FOLDERS);
+    let named: Vec<_> = named.map(|folder| folder.display().to_string()).collect();
+    let mut named = named.join(", ");
+    if let Some(more @ 1..) = count.checked_sub(NAMED_FOLDERS) {
         named.push_str(&format!(" and {more} more"));
     }
-    bail!(
-        "{}: expected a collection, found folders that are collections: {named}",
-        path.display()
-    )
+    let (path, notes) = (path.display(), files.iter().filter(|file| is_note(file)));
+    let notes = notes.count();
+    if notes < MIN_NOTES {
+        bail!("{path}: expected a collection, found folders that are collections: {named}");
+    }
+    console.log(format_args!(
+        "note: {path}: read as a folder of {} notes, without the collections below it: {named} (`ir search {}` searches one)",
+        grouped(notes as u64),
+        first.display()
+    ));
+    Ok(())
 }
 
 fn from_file(path: &Path, encoding: TextEncoding) -> Result<DocumentSource> {
@@ -275,7 +294,7 @@ fn from_file(path: &Path, encoding: TextEncoding) -> Result<DocumentSource> {
         TextEncoding::Utf8,
         &stamp,
         corpus,
-        "JSON lines",
+        JSON_LINES,
     ))
 }
 
