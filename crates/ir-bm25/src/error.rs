@@ -87,7 +87,7 @@ pub enum SearcherError {
         found: f32,
     },
     /// A weight was given for a field that the index does not have.
-    #[error("unknown field {found:?}: expected one of {expected:?}")]
+    #[error("expected a field of the index ({}), found {found:?}", .expected.join(", "))]
     UnknownField {
         expected: Vec<&'static str>,
         found: String,

@@ -394,7 +394,7 @@ fn parameters_are_checked() {
         .unwrap_err();
     assert_eq!(
         error.to_string(),
-        r#"unknown field "contents": expected one of ["title", "text"]"#
+        r#"expected a field of the index (title, text), found "contents""#
     );
     for weight in [-1.0, f32::NAN, f32::INFINITY, 1e-30, 1e30] {
         assert!(searcher.clone().with_weights(&[("title", weight)]).is_err());

@@ -33,6 +33,9 @@ pub enum FusionError {
     /// A score of [`DocumentPrior`](super::DocumentPrior) is not finite.
     #[error("prior of document {doc:?}: expected a finite number, found {score}")]
     Prior { doc: String, score: f32 },
+    /// The progress receiver requested a stop.
+    #[error("canceled")]
+    Canceled,
     /// The retrievers hold more documents than a [`DocNum`](crate::DocNum) can number.
     #[error(transparent)]
     Ids(#[from] IdError),

@@ -1,9 +1,9 @@
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde::{Deserialize, Serialize};
 
 use super::FusionError;
-use crate::{DocNum, Hit, Ranking, Run, ScoredDoc, SearchError};
+use crate::{DocNum, Flow, Hit, NoProgress, Progress, Ranking, Run, ScoredDoc, SearchError};
 
 /// Normalization of the scores of each list before they are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -235,7 +235,23 @@ pub fn fuse_weighted_runs(
     weights: &[f64],
     fusion: Fusion,
 ) -> Result<Run, FusionError> {
-    type ScoredLists = Vec<Vec<(String, f64)>>;
+    fuse_weighted_runs_with_progress(tag, runs, weights, fusion, &mut NoProgress)
+}
+
+/// Results fused between two progress reports.
+const REPORTED_RESULTS: u64 = 1 << 16;
+
+/// [`fuse_weighted_runs`] with progress: stage `fusing`, in results of the runs.
+///
+/// # Errors
+/// As [`fuse_weighted_runs`], and [`FusionError::Canceled`].
+pub fn fuse_weighted_runs_with_progress(
+    tag: &str,
+    runs: &[Run],
+    weights: &[f64],
+    fusion: Fusion,
+    progress: &mut dyn Progress,
+) -> Result<Run, FusionError> {
     fusion.validate()?;
     if weights.len() != runs.len() {
         let (expected, found) = (runs.len(), weights.len());
@@ -250,10 +266,15 @@ pub fn fuse_weighted_runs(
     }
     let order =
         |a: &(String, f64), b: &(String, f64)| b.1.total_cmp(&a.1).then_with(|| b.0.cmp(&a.0));
-    // Adding 0 turns -0 into 0, which `total_cmp` distinguishes.
-    let mut queries: BTreeMap<&str, (ScoredLists, Vec<f64>)> = BTreeMap::new();
-    for (run, &weight) in runs.iter().zip(weights) {
-        for (query, list) in run.iter() {
+    let lists = || runs.iter().flat_map(Run::iter);
+    let queries: BTreeSet<&str> = lists().map(|(query, _)| query).collect();
+    let total = lists().map(|(_, list)| list.len() as u64).sum();
+    let (mut done, mut reported) = (0, 0);
+    let mut fused = Run::new(tag);
+    for query in queries {
+        let (mut lists, mut list_weights) = (Vec::new(), Vec::new());
+        for (run, &weight) in runs.iter().zip(weights) {
+            let Some(list) = run.get(query) else { continue };
             if let Some(scored) = list.iter().find(|scored| scored.score.is_nan()) {
                 return Err(FusionError::NanScore {
                     tag: run.tag.clone(),
@@ -261,17 +282,21 @@ pub fn fuse_weighted_runs(
                     doc: scored.doc.clone(),
                 });
             }
+            done += list.len() as u64;
+            // Adding 0 turns -0 into 0, which `total_cmp` distinguishes.
             let pair = |s: &ScoredDoc| (s.doc.clone(), s.score + 0.0);
             let mut list: Vec<_> = list.iter().map(pair).collect();
             list.sort_by(order);
-            let (lists, weights) = queries.entry(query).or_default();
             lists.push(list);
-            weights.push(weight);
+            list_weights.push(weight);
         }
-    }
-    let mut fused = Run::new(tag);
-    for (query, (lists, weights)) in queries {
-        let mut list = fusion.fuse(&lists, &weights);
+        if reported == 0 || done - reported >= REPORTED_RESULTS {
+            reported = done;
+            if progress.report("fusing", done, Some(total)) == Flow::Stop {
+                return Err(FusionError::Canceled);
+            }
+        }
+        let mut list = fusion.fuse(&lists, &list_weights);
         for (doc, score) in &mut list {
             if !score.is_finite() {
                 let (query, doc) = (query.to_owned(), doc.clone());

@@ -147,6 +147,30 @@ fn one(tag: &str, scores: &[f64]) -> Run {
 }
 
 #[test]
+fn progress_counts_results_and_can_cancel() {
+    let mut long = Run::new("long");
+    for n in 0..3 * REPORTED_RESULTS {
+        long.push(&format!("q{}", n % 4), format!("d{n}"), 1.0);
+    }
+    let runs = [long, one("short", &[1.0])];
+    let total = 3 * REPORTED_RESULTS + 1;
+    let mut reports = Vec::new();
+    let mut progress = |stage: &str, done: u64, all: Option<u64>| {
+        assert_eq!((stage, all), ("fusing", Some(total)));
+        reports.push(done);
+        Flow::Continue
+    };
+    let weights = [1.0, 1.0];
+    let expected = fuse_weighted_runs("f", &runs, &weights, Fusion::RRF);
+    let found = fuse_weighted_runs_with_progress("f", &runs, &weights, Fusion::RRF, &mut progress);
+    assert_eq!(found, expected);
+    assert!((2..=4).contains(&reports.len()), "{reports:?}");
+    let mut stop = |_: &str, _: u64, _: Option<u64>| Flow::Stop;
+    let found = fuse_weighted_runs_with_progress("f", &runs, &weights, Fusion::RRF, &mut stop);
+    assert_eq!(found, Err(FusionError::Canceled));
+}
+
+#[test]
 fn nan_is_an_error() {
     let (good, bad) = (one("good", &[1.0]), one("bad", &[1.0, f64::NAN]));
     let found = fuse_runs("f", &[good.clone(), bad], Fusion::RRF);
