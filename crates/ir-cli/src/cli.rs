@@ -4,7 +4,7 @@ use std::io::{self, Write};
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::error::ErrorKind;
+use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use ir_data::{DataError, InvalidText};
@@ -295,17 +295,61 @@ pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
             ExitCode::from(2)
         }
         _ => {
-            print_line(format_args!("{}", one_line_error(&error.to_string())));
+            print_line(format_args!("{}", one_line_error(error)));
             ExitCode::from(2)
         }
     }
 }
 
-fn one_line_error(text: &str) -> String {
+/// Options that limit the number of documents, by preference.
+const LIMITS: [&str; 4] = ["hits", "depth", "max-retrieved", "last-rank"];
+
+/// Tip for an unknown option that other tools have: the name that the command has for it.
+fn tip_for_other_tools(error: &clap::Error) -> Option<String> {
+    let (Some(ContextValue::String(found)), Some(usage)) = (
+        error.get(ContextKind::InvalidArg),
+        error.get(ContextKind::Usage),
+    ) else {
+        return None;
+    };
+    if error.kind() != ErrorKind::UnknownArgument {
+        return None;
+    }
+    let usage = usage.to_string();
+    let mut words = usage.split_whitespace().skip_while(|word| *word != "ir");
+    let name = words.nth(1)?;
+    let command = Cli::command();
+    let command = command.find_subcommand(name)?;
+    let has = |long: &&&str| {
+        command
+            .get_arguments()
+            .any(|it| it.get_long() == Some(**long))
+    };
+    match found
+        .trim_start_matches('-')
+        .replace(['-', '_'], "")
+        .as_str()
+    {
+        "k" | "topk" | "top" | "numhits" => {
+            let limit = LIMITS.iter().find(has)?;
+            Some(format!("a similar argument exists: '--{limit}'"))
+        }
+        "output" | "out" if name == "eval" => {
+            Some("redirect standard output to write a file: ir eval QRELS RUN > FILE".to_owned())
+        }
+        _ => None,
+    }
+}
+
+fn one_line_error(error: &clap::Error) -> String {
+    let text = error.to_string();
     let usage = ["\nUsage:", "\nFor more information"].map(|start| text.find(start));
     let end = usage.into_iter().flatten().min().unwrap_or(text.len());
     let mut parts = text[..end].split("\n\n  tip: ");
     let mut line = one_line(parts.next().unwrap_or_default());
+    if let Some(tip) = tip_for_other_tools(error) {
+        return format!("{line}; {tip} (see --help)");
+    }
     // No word that starts with a hyphen is meant as a value after `--`.
     for tip in parts.filter(|tip| !tip.contains("as a value, use")) {
         line.push_str(&format!("; {}", one_line(tip)));
@@ -325,18 +369,13 @@ mod tests {
     #[test]
     fn usage_errors_are_one_line() {
         let error = Cli::try_parse_from(["ir", "eval", "qrels"]).unwrap_err();
-        let line = one_line_error(&error.to_string());
+        let line = one_line_error(&error);
         assert!(line.starts_with("error: the following required arguments were not provided"));
         assert!(!line.contains('\n') && line.contains("<RUN>"), "{line}");
         let line = |arguments: &str| {
             let arguments = arguments.split(' ');
             let command = with_negative_values(Cli::command());
-            one_line_error(
-                &command
-                    .try_get_matches_from(arguments)
-                    .unwrap_err()
-                    .to_string(),
-            )
+            one_line_error(&command.try_get_matches_from(arguments).unwrap_err())
         };
         assert_eq!(
             line("ir index notes --k1 0.9"),
@@ -346,6 +385,18 @@ mod tests {
             line("ir eval qrels run --quiett"),
             "error: unexpected argument '--quiett' found; a similar argument exists: '--quiet' (see --help)"
         );
+        for (arguments, tip) in [
+            ("ir search bundled tea --topk 5", "'--hits'"),
+            ("ir search bundled tea --top-k=5", "'--hits'"),
+            ("ir fuse a b --top_k 5", "'--hits'"),
+            ("ir pool a b --topk 5", "'--depth'"),
+            ("ir compare qrels a b -k 5", "'--max-retrieved'"),
+            ("ir mine bundled -k 5", "'--last-rank'"),
+            ("ir eval qrels run --output scores", "> FILE"),
+        ] {
+            let found = line(arguments);
+            assert!(found.contains(" found; ") && found.contains(tip), "{found}");
+        }
         let negative = line("ir mine bundled -n -1 -o out");
         assert!(negative.contains("invalid value '-1'"), "{negative}");
     }

@@ -1,12 +1,14 @@
 //! `ir agree`: inter-assessor agreement, and correlation of the system rankings they induce.
 
-use std::collections::{HashMap, TryReserveError};
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufRead, Cursor, Read, Write};
+use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::ValueHint;
-use ir_core::Qrels;
+use hashbrown::TryReserveError;
+use hashbrown::hash_table::{Entry, HashTable};
+use ir_core::{Qrels, RunOrder};
 use ir_data::MAX_LINE;
 use ir_eval::{
     Evaluator, KappaWeights, Measure, MeasurementLevel, RatingCategory, Ratings, Rules,
@@ -20,7 +22,7 @@ use crate::shared::format::{four_decimals, table};
 use crate::shared::input;
 use crate::shared::output::OutputSink;
 use crate::shared::rules::measures_in_order;
-use crate::shared::runs::{RunOptions, at_most_one_stdin};
+use crate::shared::runs::{RunOptions, at_most_one_stdin, warn_of_repeated};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -38,7 +40,8 @@ Coefficients are 1 for perfect agreement and 0 for chance agreement:
   Fleiss          kappa with pooled marginals (two assessors: Scott's pi)
   Krippendorff    alpha; allows missing labels
 
-Convert judging lists of `ir pool` to four-column qrels with
+Judgments are TREC qrels with four columns: topic, 0, document, grade. Convert
+the files that assessors of `ir pool` fill in (topic, document, grade) with
   ir pool --merge pool.qrels --form plain ann.tsv -o ann.qrels
 
 With --run, also Kendall's tau-b and AP correlation of the system rankings by
@@ -68,8 +71,9 @@ pub(crate) struct Args {
     #[arg(long, short = 'm', value_name = "MEASURE", value_hint = ValueHint::Other, requires = "run")]
     measure: Vec<String>,
 
-    #[command(flatten)]
-    reading: RunOptions,
+    /// Skip a header line (text in a numeric column) in qrels and runs; trec_eval parses it as data
+    #[arg(long, conflicts_with = "table")]
+    skip_header: bool,
 
     /// Print one JSON object
     #[arg(long)]
@@ -89,11 +93,16 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         let found = args.run.len();
         bail_usage!("expected at least three runs (--run) to rank, found {found}");
     }
+    let reading = RunOptions {
+        order: RunOrder::Score,
+        skip_header: args.skip_header,
+    };
     let mut qrels = Vec::new();
     for file in &args.qrels {
         qrels.push((
             file.as_str(),
-            input::qrels(file, args.reading.header(), console)?,
+            input::qrels(file, reading.header(), console)
+                .map_err(|error| with_conversion_hint(error, file))?,
         ));
     }
     let ratings = match &args.table {
@@ -103,12 +112,23 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if let Some(ratings) = &ratings
         && ratings.observed_agreement().is_none()
     {
-        bail!("expected items labeled by every pair of assessors, found none");
+        if args.table.is_some() {
+            bail!("expected an item with labels of every pair of assessors, found none");
+        }
+        let examples: Vec<String> = qrels.iter().filter_map(example).collect();
+        let examples = match examples.is_empty() {
+            true => String::new(),
+            false => format!(" ({})", examples.join("; ")),
+        };
+        bail!(
+            "expected a document of a topic that two assessors judge, found none for some pair of assessors{examples}"
+        );
     }
     ratings
         .iter()
         .for_each(|ratings| warn_of_order(ratings, console));
-    let runs = args.reading.read(&args.run, console)?;
+    warn_of_repeated(&args.run, console);
+    let runs = reading.read(&args.run, console)?;
     let rankings = rankings(measures, &qrels, &runs)?;
     let text = if args.json {
         let agreement = ratings.as_ref().map(agreement_json);
@@ -123,6 +143,36 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         parts.join("\n\n")
     };
     OutputSink::open(None)?.write_with(|out| writeln!(out, "{text}"))
+}
+
+/// First judgment of an assessor.
+fn example((name, qrels): &(&str, Qrels)) -> Option<String> {
+    let (topic, judged) = qrels.iter().next()?;
+    let (doc, _) = judged.iter().next()?;
+    Some(format!("{name} judges document {doc:?} of topic {topic:?}"))
+}
+
+/// Replaces the error of a file of `ir pool` without the columns of qrels by the command that
+/// converts it.
+fn with_conversion_hint(error: anyhow::Error, file: &str) -> anyhow::Error {
+    let line = first_line(file).unwrap_or_default();
+    let columns = line.split_ascii_whitespace().count();
+    if !(2..=3).contains(&columns) || line.starts_with("query-id") {
+        return error;
+    }
+    anyhow!(
+        "{file}: expected qrels with four columns (topic, 0, document, grade), found {columns}; convert a file of `ir pool` (topic, document, grade) with ir pool --merge POOL --form plain {file} -o NAME.qrels"
+    )
+}
+
+/// First line of a file that is neither empty nor a comment.
+fn first_line(file: &str) -> Option<String> {
+    if !Path::new(file).is_file() {
+        return None;
+    }
+    let lines = ir_data::open(file).ok()?.take(MAX_LINE).lines();
+    let mut lines = lines.map_while(io::Result::ok);
+    lines.find(|line| !line.trim().is_empty() && !line.starts_with('#'))
 }
 
 /// Reports the order of labels that are not integers, if a coefficient depends on it.
@@ -142,34 +192,29 @@ fn warn_of_order(ratings: &Ratings, console: &Console) {
 /// Maximum number of different labels: the confusion matrix is quadratic in it.
 const MAX_LABELS: usize = 1000;
 
-/// Items by the hash of their name, in less memory than by the names.
+/// Items by name. Names are those of the ratings, not copies.
 #[derive(Default)]
 struct KnownItems {
     hasher: RandomState,
-    /// Last item of each hash.
-    last: HashMap<u64, u32>,
-    /// Earlier item of the same hash, for items that have one.
-    earlier: HashMap<u32, u32>,
+    items: HashTable<usize>,
 }
 
 impl KnownItems {
     /// Adds the item that `ratings` receives next. Returns whether it is new.
     fn insert(&mut self, item: &str, ratings: &Ratings) -> Result<bool, TryReserveError> {
-        self.last.try_reserve(1)?;
-        let hash = self.hasher.hash_one(item);
-        let number = ratings.len() as u32;
-        let Some(last) = self.last.insert(hash, number) else {
-            return Ok(true);
+        let hash = |&known: &usize| {
+            self.hasher
+                .hash_one(ratings.item(known).unwrap_or_default())
         };
-        let mut same = Some(last);
-        while let Some(known) = same {
-            if ratings.item(known as usize) == Some(item) {
-                return Ok(false);
+        self.items.try_reserve(1, hash)?;
+        let same = |&known: &usize| ratings.item(known) == Some(item);
+        match self.items.entry(self.hasher.hash_one(item), same, hash) {
+            Entry::Occupied(_) => Ok(false),
+            Entry::Vacant(entry) => {
+                entry.insert(ratings.len());
+                Ok(true)
             }
-            same = self.earlier.get(&known).copied();
         }
-        self.earlier.insert(number, last);
-        Ok(true)
     }
 }
 
@@ -180,6 +225,9 @@ fn read_table(file: &str, console: &Console) -> Result<Ratings> {
     let read = input.by_ref().take(MAX_LINE).read_until(b'\n', &mut head);
     read.with_context(|| format!("{name}: cannot be read"))?;
     let delimiter = if head.contains(&b'\t') { b'\t' } else { b',' };
+    let columns = String::from_utf8_lossy(&head)
+        .split_ascii_whitespace()
+        .count();
     let mut reader = csv::ReaderBuilder::new()
         .delimiter(delimiter)
         .flexible(true)
@@ -189,8 +237,14 @@ fn read_table(file: &str, console: &Console) -> Result<Ratings> {
         headers.iter().skip(1).map(str::to_owned).collect()
     };
     if coders.len() < 2 {
-        let found = coders.len();
-        bail!("{name}:1: expected an item column and at least two label columns, found {found}");
+        let found = coders.len() + 1;
+        let hint = match columns {
+            4 => " (qrels? they are arguments without --table: ir agree QRELS QRELS)",
+            _ => "",
+        };
+        bail!(
+            "{name}:1: expected a header with at least three columns, separated by tabs or commas (item, and labels of each assessor), found {found}{hint}"
+        );
     }
     let columns = coders.len() + 1;
     let mut ratings = Ratings::new(coders);

@@ -14,7 +14,7 @@ use crate::shared::format::{four_decimals, table};
 use crate::shared::input;
 use crate::shared::options::choice;
 use crate::shared::output::OutputSink;
-use crate::shared::runs::{at_most_one_stdin, name_runs};
+use crate::shared::runs::{at_most_one_stdin, name_runs, warn_of_repeated, without_common_topic};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -94,12 +94,13 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         (None, None) => BTreeMap::new(),
     };
     let qrels = input::qrels(&args.qrels, HeaderLine::Skip, console)?;
+    warn_of_repeated(&args.runs, console);
     let mut runs = Vec::with_capacity(args.runs.len());
     for file in &args.runs {
         let run = input::run(file, HeaderLine::Skip, console)?;
-        if !qrels.iter().any(|(query, _)| run.get(query).is_some()) {
+        if let Some(found) = without_common_topic(&qrels, &run) {
             let qrels = &args.qrels;
-            bail!("{file}: expected a query that {qrels} judges, found none");
+            bail!("{file}: expected a topic that {qrels} judges, found none ({found})");
         }
         runs.push(run);
     }

@@ -10,7 +10,7 @@ use crate::shared::console::Console;
 use crate::shared::format::{four_decimals, table, table_with_text};
 use crate::shared::options::{fraction, positive};
 use crate::shared::output::OutputSink;
-use crate::shared::runs::{RunOptions, at_most_one_stdin};
+use crate::shared::runs::{RunOptions, at_most_one_stdin, warn_of_disjoint};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -76,7 +76,11 @@ fn tolerance(text: &str) -> Result<f64, String> {
 pub(crate) fn run(args: &Args, console: &Console) -> Result<bool> {
     let files = [args.first.clone(), args.second.clone()];
     at_most_one_stdin(&files)?;
+    if args.first == args.second {
+        console.warn(format_args!("{}: the run is given twice", args.first));
+    }
     let runs = args.reading.read(&files, console)?;
+    warn_of_disjoint(&runs, console);
     let rules = DiffRules {
         order: args.reading.order,
         depth: args.depth,

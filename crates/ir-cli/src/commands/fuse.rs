@@ -4,14 +4,15 @@ use anyhow::Result;
 use clap::ValueHint;
 use ir_core::RunOrder;
 use ir_core::fusion::interleave::{self, InterleaveConfig, InterleaveMethod};
-use ir_core::fusion::{Fusion, ScoreCombination, ScoreNormalization, fuse_weighted_runs};
-use ir_core::trec::{ScoreFormat, write_run};
+use ir_core::fusion::{
+    Fusion, FusionError, ScoreCombination, ScoreNormalization, fuse_weighted_runs_with_progress,
+};
 
-use crate::shared::console::{Console, bail_usage};
+use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt};
 use crate::shared::input;
 use crate::shared::options::{choice, non_negative, positive, tag};
 use crate::shared::output::{OutputPath, OutputSink};
-use crate::shared::runs::RunOptions;
+use crate::shared::runs::{self, RunOptions, warn_of_disjoint, warn_of_repeated};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -49,9 +50,10 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',', value_name = "W,W,...", value_hint = ValueHint::Other, value_parser = non_negative::<f64>)]
     weights: Vec<f64>,
 
-    /// Constant k of reciprocal rank fusion; larger values flatten the weight of the top ranks
-    #[arg(long, default_value = "60", value_name = "K")]
-    rrf_k: f64,
+    /// Constant k of reciprocal rank fusion; larger values flatten the weight of the top ranks.
+    /// Range: ≥ 0 [default: 60]
+    #[arg(long, value_name = "K", value_parser = non_negative::<f64>)]
+    rrf_k: Option<f64>,
 
     /// Maximum number of documents per topic
     #[arg(long, short = 'k', default_value_t = 1000, value_parser = positive, value_name = "N")]
@@ -148,6 +150,9 @@ const NORMALIZATIONS: [(&str, &str, ScoreNormalization); 4] = [
 impl Args {
     /// Score fusion method; `None` for round robin.
     fn fusion(&self) -> Result<Option<Fusion>> {
+        if self.rrf_k.is_some() && !matches!(self.method, FusionMethod::Rrf) {
+            bail_usage!("--rrf-k: expected --method rrf; the other methods have no constant k");
+        }
         let (normalization, combination) = match (self.method, self.normalize) {
             (FusionMethod::Comb(combination), normalize) => {
                 (normalize.unwrap_or(ScoreNormalization::MinMax), combination)
@@ -157,7 +162,9 @@ impl Args {
             }
             (FusionMethod::Rrf, None) => (
                 ScoreNormalization::None,
-                ScoreCombination::Rrf { k: self.rrf_k },
+                ScoreCombination::Rrf {
+                    k: self.rrf_k.unwrap_or(60.0),
+                },
             ),
             (FusionMethod::Borda, None) => (ScoreNormalization::Borda, ScoreCombination::Sum),
             (FusionMethod::RoundRobin, None) => return Ok(None),
@@ -188,10 +195,19 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         input::check_is_run(run, " (this command takes runs only)")?;
     }
     let out = OutputSink::open(args.output.as_ref())?;
+    warn_of_repeated(&args.runs, console);
     let runs = reading.read(&args.runs, console)?;
+    warn_of_disjoint(&runs, console);
     let fused = match fusion {
         Some(fusion) => {
-            let mut fused = fuse_weighted_runs(&args.tag, &runs, &weights, fusion)?;
+            stop_on_interrupt();
+            let mut bar = console.bar();
+            let fused =
+                fuse_weighted_runs_with_progress(&args.tag, &runs, &weights, fusion, &mut bar);
+            let mut fused = fused.map_err(|error| match error {
+                FusionError::Canceled => Interrupted.into(),
+                error => anyhow::Error::new(error),
+            })?;
             fused.truncate(args.hits);
             fused
         }
@@ -204,5 +220,5 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             interleave::to_run(&args.tag, &how.interleave(&runs)?, args.hits)
         }
     };
-    out.write_with(|out| write_run(&fused, ScoreFormat::Exact, out))
+    runs::write(&fused, out, console)
 }

@@ -8,7 +8,7 @@ use clap::ValueHint;
 use ir_core::fusion::interleave::{
     InterleaveConfig, InterleaveMethod, Interleaved, Leader, to_run,
 };
-use ir_core::trec::{ColumnReader, ScoreFormat, write_run};
+use ir_core::trec::ColumnReader;
 use serde_json::json;
 
 use crate::shared::console::{Console, bail_usage};
@@ -16,7 +16,9 @@ use crate::shared::format::table;
 use crate::shared::input;
 use crate::shared::options::{choice, positive, tag};
 use crate::shared::output::{OutputPath, OutputSink};
-use crate::shared::runs::{RunOptions, at_most_one_stdin};
+use crate::shared::runs::{
+    self, RunOptions, at_most_one_stdin, warn_of_disjoint, warn_of_repeated,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -44,9 +46,9 @@ pub(crate) struct Args {
     #[arg(long, short = 'k', default_value_t = 10, value_parser = positive, value_name = "N")]
     hits: usize,
 
-    /// Seed of the random choices
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    seed: u64,
+    /// Seed of the random choices of team-draft, and of balanced without --leader [default: 0]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
 
     /// Leading run of balanced interleaving [default: random per topic]
     #[arg(long, value_parser = choice(LEADERS), value_name = "RUN")]
@@ -56,7 +58,7 @@ pub(crate) struct Args {
     reading: RunOptions,
 
     /// Run tag (last column)
-    #[arg(long, default_value = "ir-interleave", value_name = "NAME", value_hint = ValueHint::Other, value_parser = tag)]
+    #[arg(long, default_value = "ir-interleave", value_name = "NAME", value_hint = ValueHint::Other, value_parser = tag, conflicts_with = "clicks")]
     tag: String,
 
     /// Output run file; .gz and .zst are compressed [default: standard output]
@@ -111,13 +113,25 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         (_, Some(_)) => bail_usage!("--leader: expected --method balanced"),
         (method, None) => method,
     };
+    let is_random = match method {
+        InterleaveMethod::RoundRobin => false,
+        InterleaveMethod::Balanced(leader) => leader.is_none(),
+        _ => true,
+    };
+    if args.seed.is_some() && !is_random {
+        bail_usage!(
+            "--seed: expected --method team-draft, or balanced without --leader; other methods make no random choices"
+        );
+    }
     let how = InterleaveConfig {
         method,
         limit: args.hits,
-        seed: args.seed,
+        seed: args.seed.unwrap_or_default(),
         order: args.reading.order,
     };
+    warn_of_repeated(&args.runs, console);
     let runs = args.reading.read(&args.runs, console)?;
+    warn_of_disjoint(&runs, console);
     let merged = how.interleave(&runs)?;
     let empty = merged.values().filter(|list| list.slots.is_empty()).count();
     if empty > 0 {
@@ -139,7 +153,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         return out.write_with(|out| writeln!(out, "{}", text(&credits, &names, args.json)));
     }
     let run = to_run(&args.tag, &merged, args.hits);
-    out.write_with(|out| write_run(&run, ScoreFormat::Exact, out))
+    runs::write(&run, out, console)
 }
 
 type Lists = BTreeMap<String, Interleaved<String>>;

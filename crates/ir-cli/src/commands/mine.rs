@@ -53,7 +53,7 @@ positive_passages, which are texts with ids, or ids of the collection.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Collection to draw negatives from, as in `ir index`
+    /// Collection to mine negatives from, as in `ir index`
     collection: String,
 
     #[command(flatten)]
@@ -75,11 +75,12 @@ pub(crate) struct Args {
     #[arg(long, requires = "examples", help_heading = QUERIES)]
     keep: bool,
 
-    /// Query text to use: the text, or the keyphrases
+    /// Query text: the text, or the keyphrases
     #[arg(long, value_enum, default_value_t = QueryForm::Text, value_name = "FORM", help_heading = QUERIES)]
     query_form: QueryForm,
 
-    /// Skip and count queries that are unusable, such as those without positives in the collection
+    /// Skip invalid queries, such as those without positives in the collection, with a warning; by
+    /// default they are an error
     #[arg(long, help_heading = QUERIES)]
     leave_out: bool,
 
@@ -91,7 +92,7 @@ pub(crate) struct Args {
     choice: NegativeOptions,
 
     /// TREC run to take candidates from, instead of BM25; `-` for standard input
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["preset", "k1", "b"], help_heading = "Model")]
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["preset", "k1", "b", "analysis"], help_heading = "Model")]
     run: Option<String>,
 
     #[command(flatten)]
@@ -124,15 +125,15 @@ struct NegativeOptions {
     #[arg(long, default_value_t = 0, value_name = "N")]
     random: usize,
 
-    /// First candidate rank; positives occupy ranks
+    /// First rank of the candidates; ranks include positives
     #[arg(long, default_value_t = 1, value_parser = positive, value_name = "RANK")]
     first_rank: usize,
 
-    /// Last rank from which negatives are taken
+    /// Last rank of the candidates
     #[arg(long, default_value_t = 500, value_parser = positive, value_name = "RANK")]
     last_rank: usize,
 
-    /// Selection among the candidates
+    /// Selection of the hard negatives from the candidates
     #[arg(long, value_parser = choice(SELECTIONS), default_value = "best", value_name = "WHICH")]
     draw: NegativeSelection,
 
@@ -145,9 +146,9 @@ struct NegativeOptions {
     #[arg(long, value_name = "FRACTION")]
     relative_margin: Option<f32>,
 
-    /// Seed of the sampling of negatives
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    seed: u64,
+    /// Seed of --random and --draw random [default: 0]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
 }
 
 const SELECTIONS: [(&str, &str, NegativeSelection); 2] = [
@@ -159,6 +160,12 @@ const QUERIES: &str = "Queries";
 
 impl NegativeOptions {
     fn config(&self) -> Result<MiningConfig> {
+        let is_random = self.random > 0 || matches!(self.draw, NegativeSelection::Random);
+        if self.seed.is_some() && !is_random {
+            bail_usage!(
+                "--seed: expected --random or --draw random; other negatives are not random"
+            );
+        }
         let mining = MiningConfig {
             hard: self.negatives,
             random: self.random,
@@ -170,7 +177,7 @@ impl NegativeOptions {
                 (None, Some(fraction)) => ScoreMargin::Relative(fraction),
                 (None, None) => ScoreMargin::None,
             },
-            seed: self.seed,
+            seed: self.seed.unwrap_or_default(),
         };
         mining
             .validate()
@@ -276,7 +283,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     out.commit()?;
     if short > 0 {
         console.warn(format_args!(
-            "{} of {} queries have fewer than {} new negatives, {} of them none",
+            "{} of {} queries have fewer than {} mined negatives, {} of them none",
             grouped(short as u64),
             grouped(total as u64),
             each,
@@ -419,7 +426,7 @@ fn check_run(run: &Run, file: &str, set: &dyn TrainingSet, console: &Console) ->
             "{file}: expected results for the {all} queries, such as {first:?}, found none (is the run of other queries?)"
         ),
         Some(first) => console.warn(format_args!(
-            "{file}: {without} of {all} queries have no results and get no hard negatives, such as {first:?}"
+            "{file}: {without} of {all} queries have no results and therefore no hard negatives, such as {first:?}"
         )),
     }
     Ok(())

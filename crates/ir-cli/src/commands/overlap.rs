@@ -7,12 +7,14 @@ use ir_core::{Grade, Judgments};
 use ir_eval::{OverlapCounts, OverlapRules, RunOverlap};
 use serde_json::json;
 
-use crate::shared::console::Console;
+use crate::shared::console::{Console, Usage};
 use crate::shared::format::table;
 use crate::shared::input;
 use crate::shared::options::positive;
 use crate::shared::output::OutputSink;
-use crate::shared::runs::{RunOptions, at_most_one_stdin};
+use crate::shared::runs::{
+    RunOptions, at_most_one_stdin, warn_of_disjoint, warn_of_repeated, without_common_topic,
+};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -57,14 +59,25 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let qrels = args.qrels.as_ref();
     let qrels = qrels.map(|qrels| input::qrels(qrels, args.reading.header(), console));
     let qrels = qrels.transpose()?;
+    warn_of_repeated(&args.runs, console);
     let runs = args.reading.read(&args.runs, console)?;
     let rules = OverlapRules {
         depth: args.depth,
         order: args.reading.order,
         level: args.level,
     };
+    warn_of_disjoint(&runs, console);
+    for run in &runs {
+        if let Some(found) = qrels
+            .as_ref()
+            .and_then(|qrels| without_common_topic(qrels, run))
+        {
+            console.warn(format_args!("{}: no judged topic ({found})", run.tag));
+        }
+    }
     let qrels = qrels.as_ref().map(|qrels| qrels as &dyn Judgments);
-    let overlap = RunOverlap::new(&runs, qrels, rules)?;
+    let overlap = RunOverlap::new(&runs, qrels, rules);
+    let overlap = overlap.map_err(|error| Usage(error.to_string()))?;
     let text = if args.json {
         let only: Vec<OverlapCounts> = (0..runs.len()).map(|run| overlap.only(run)).collect();
         let of: Vec<OverlapCounts> = (0..runs.len()).map(|run| overlap.run(run)).collect();

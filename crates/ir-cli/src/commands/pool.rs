@@ -5,14 +5,14 @@ use std::io::{BufRead, Write};
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use ir_core::trec::write_qrels;
-use ir_core::{Grade, Qrels};
+use ir_core::{Grade, Qrels, Run};
 use ir_eval::{Pool, PoolDesign, StratumSample};
 
 use crate::shared::console::{Console, Usage, bail_usage};
 use crate::shared::input;
 use crate::shared::options::{choice, positive};
 use crate::shared::output::{OutputPath, OutputSink};
-use crate::shared::runs::{RunOptions, at_most_one_stdin};
+use crate::shared::runs::{RunOptions, at_most_one_stdin, warn_of_repeated, without_common_topic};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -23,10 +23,10 @@ Examples:
   ir pool --merge pool.qrels judge.tsv -o final.qrels
   ir eval -c -R strata -m xinfAP -m infNDCG final.qrels run.trec
 
-The judging list has one line `topic TAB document` per document to judge,
-ordered by document id or, with --shuffle, at random. It shows neither ranks
-nor runs. Assessors add a third column, the grade. --merge writes their grades
-into the pool; it accepts several lists and four-column qrels.
+The output has one line `topic TAB document` per document to judge, ordered by
+document id or, with --shuffle, at random. It shows neither ranks nor runs.
+Assessors add a third column, the grade. --merge writes their grades into the
+pool; it accepts the files of several assessors, and four-column qrels.
 
 The pool (--pool) has the five columns of NIST's sample_eval: topic, 0,
 document, stratum, grade. `ir eval -R strata` estimates infAP (`xinfAP`) and
@@ -38,7 +38,7 @@ document without a judgment yet, -1 one that was not sampled.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// TREC runs, or with --merge judging lists; one may be `-` (standard input)
+    /// TREC runs, or with --merge files of judgments; one may be `-` (standard input)
     #[arg(required = true, value_name = "RUN")]
     files: Vec<String>,
 
@@ -59,9 +59,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "QRELS")]
     judged: Option<String>,
 
-    /// Random seed of sampling and --shuffle
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    seed: u64,
+    /// Random seed of sampling and --shuffle [default: 0]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
 
     /// Shuffle the documents of each topic
     #[arg(long)]
@@ -70,8 +70,8 @@ pub(crate) struct Args {
     #[command(flatten)]
     reading: RunOptions,
 
-    /// Output file of the judging list or merged judgments; .gz and .zst are compressed
-    /// [default: standard output]
+    /// Output file of the documents to judge or, with --merge, the merged judgments; .gz and .zst
+    /// are compressed [default: standard output]
     #[arg(long, short = 'o', value_name = "FILE")]
     output: Option<OutputPath>,
 
@@ -79,8 +79,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FILE")]
     pool: Option<OutputPath>,
 
-    /// Pool to merge the grades of judging lists into
-    #[arg(long, value_name = "POOL", conflicts_with_all = ["depth", "sample", "preset", "judged", "shuffle", "pool", "order"])]
+    /// Pool (a file of --pool) to merge the judgments of assessors into
+    #[arg(long, value_name = "POOL", conflicts_with_all = ["depth", "sample", "preset", "judged", "seed", "shuffle", "pool", "order", "skip_header"])]
     merge: Option<String>,
 
     /// With --merge: output format, with or without strata
@@ -143,7 +143,13 @@ fn draw(args: &Args, console: &Console) -> Result<()> {
         below.fold(top, |pooling, &(to, take)| pooling.with_stratum(to, take))
     };
     let mut pooling = args.preset.clone().unwrap_or_else(from_options);
-    pooling = pooling.with_seed(args.seed);
+    if args.seed.is_some() && pooling.strata.len() < 2 && !args.shuffle {
+        bail_usage!(
+            "--seed: expected --sample, --preset biocaddie-submitted or --shuffle; a pool without samples is not random"
+        );
+    }
+    let seed = args.seed.unwrap_or_default();
+    pooling = pooling.with_seed(seed);
     pooling.order = args.reading.order;
     if pooling.strata.len() > 1 && args.pool.is_none() {
         let option = match &args.preset {
@@ -155,12 +161,19 @@ fn draw(args: &Args, console: &Console) -> Result<()> {
     let judged = args.judged.as_ref();
     let judged = judged.map(|qrels| input::qrels(qrels, args.reading.header(), console));
     let judged = judged.transpose()?;
+    warn_of_repeated(&args.files, console);
     let runs = args.reading.read(&args.files, console)?;
+    let unjudged = |run: &Run| without_common_topic(judged.as_ref()?, run);
+    if let Some(found) = runs.first().and_then(unjudged)
+        && runs.iter().all(|run| unjudged(run).is_some())
+    {
+        console.warn(format_args!("--judged: no topic of the runs ({found})"));
+    }
     let pool = pooling
         .pool(&runs, judged.as_ref())
         .map_err(|error| Usage(format!("--depth, --sample: {error}")))?;
     let list = if args.shuffle {
-        pool.shuffled(args.seed)
+        pool.shuffled(seed)
     } else {
         pool.to_judge().collect()
     };
@@ -208,7 +221,7 @@ fn merge(args: &Args, file: &str, console: &Console) -> Result<()> {
     out.write_with(|out| write_qrels(&qrels, out))
 }
 
-/// Merges the grades of a judging list into a pool. Returns the number of lines without a grade.
+/// Merges an assessor's file into a pool. Returns the number of lines without a grade.
 fn judge(pool: &mut Pool, file: &str, console: &Console) -> Result<usize> {
     let (input, name) = input::open(file, console)?;
     let mut blank = 0;
@@ -224,7 +237,7 @@ fn judge(pool: &mut Pool, file: &str, console: &Console) -> Result<usize> {
             }
             [query, doc, grade] | [query, _, doc, grade] => (query, doc, grade),
             _ => bail!(
-                "{name}:{number}: expected topic, document and grade, or four columns of qrels, \
+                "{name}:{number}: expected three columns (topic, document, grade) or the four of qrels, \
                  found {} columns",
                 fields.len()
             ),

@@ -179,6 +179,10 @@ impl Destination {
         let (option, found) = (&self.option, self.shown.display());
         if self.option == first.option {
             Ok(())
+        } else if self.resolved == first.resolved && self.kind == DestinationKind::Stdout {
+            bail_usage!(
+                "{option}: expected a destination other than {first}, found standard output for both"
+            );
         } else if self.resolved == first.resolved {
             bail_usage!(
                 "{option}: expected a destination other than {first}, found {found} for both"

@@ -1,10 +1,11 @@
 //! Graded judgments in the file formats that the commands read.
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use ir_core::Judgments;
 use ir_core::trec;
 use ir_core::trec::HeaderLine;
-use ir_eval::Pool;
+use ir_data::catalog::Catalog;
+use ir_eval::{EvalError, Pool};
 
 use crate::shared::console::Console;
 use crate::shared::input::{self, with_warnings};
@@ -59,4 +60,31 @@ impl QrelsFormat {
         }
         Ok(Box::new(strata))
     }
+}
+
+/// Published judgments of DataFinder, whose query ids are the texts of the queries; those of the
+/// collection are line numbers.
+const DATAFINDER_QRELS: [&str; 2] = [
+    "datafinder/test_dataset_collection.qrels",
+    "datafinder/test_dataset_collection_keyword.qrels",
+];
+
+/// Names the judgments with published ids if a run has no query in common with those of
+/// `datafinder`.
+pub(crate) fn with_judgments_hint(error: anyhow::Error, qrels: &str) -> anyhow::Error {
+    let collection = qrels.split(':').next();
+    let Some(EvalError::NothingInCommon { .. }) = error.downcast_ref() else {
+        return error;
+    };
+    if collection != Some("datafinder") {
+        return error;
+    }
+    let catalog = Catalog::from_env();
+    let root = catalog
+        .root()
+        .map_or("$IR_DATA".into(), |root| root.display().to_string());
+    let [sentences, keyphrases] = DATAFINDER_QRELS.map(|file| format!("{root}/{file}"));
+    anyhow!(
+        "{error:#}; for a run whose ids are query texts: {sentences}, or for keyphrase queries {keyphrases}"
+    )
 }

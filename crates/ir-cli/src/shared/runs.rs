@@ -1,12 +1,18 @@
-//! Reading several runs, and checks on their file arguments.
+//! Reading several runs, checks on them and their file arguments, and writing of runs.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read, Write};
+use std::path::Path;
 
 use anyhow::Result;
-use ir_core::trec::HeaderLine;
-use ir_core::{Run, RunOrder};
+use ir_core::trec::{HeaderLine, ScoreFormat, write_run};
+use ir_core::{Flow, Progress, Qrels, Run, RunOrder};
 
-use crate::shared::console::{Console, bail_usage};
+use crate::shared::console::{Bar, Console, Interrupted, bail_usage};
 use crate::shared::input;
 use crate::shared::options::{choice, header};
+use crate::shared::output::OutputSink;
 
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct RunOptions {
@@ -87,4 +93,118 @@ pub(crate) fn at_most_one_stdin<S: AsRef<str>>(files: impl IntoIterator<Item = S
         bail_usage!("expected `-` at most once, found it more than once");
     }
     Ok(())
+}
+
+/// Warns about each run that has the same contents as an earlier one.
+pub(crate) fn warn_of_repeated(files: &[String], console: &Console) {
+    for (at, file) in files.iter().enumerate() {
+        let same = |other: &&String| other == &file || same_contents(other, file);
+        if file != "-"
+            && let Some(first) = files[..at].iter().find(same)
+        {
+            console.warn(match first == file {
+                true => format!("{file}: the run is given twice"),
+                false => format!("{file}: the same contents as {first}, the run is given twice"),
+            });
+        }
+    }
+}
+
+/// Whether two files have the same bytes. False for what is not a file, and if one cannot be read:
+/// reading it as a run returns the error.
+fn same_contents(first: &str, second: &str) -> bool {
+    let size = |path| fs::metadata(path).ok().filter(fs::Metadata::is_file);
+    let (Some(a), Some(b)) = (size(first), size(second)) else {
+        return false;
+    };
+    if a.len() != b.len() || a.len() == 0 {
+        return false;
+    }
+    let bytes = |path: &str| File::open(Path::new(path)).map(|file| BufReader::new(file).bytes());
+    let (Ok(first), Ok(second)) = (bytes(first), bytes(second)) else {
+        return false;
+    };
+    first
+        .zip(second)
+        .all(|pair| matches!(pair, (Ok(a), Ok(b)) if a == b))
+}
+
+/// Warns about each run that has no topic in common with the others.
+pub(crate) fn warn_of_disjoint(runs: &[Run], console: &Console) {
+    let topics = |run: &Run| run.iter().map(|(topic, _)| topic.to_owned()).next();
+    for (at, run) in runs.iter().enumerate() {
+        let others = || runs.iter().enumerate().filter(|(other, _)| *other != at);
+        let is_known = |topic: &str| others().any(|(_, other)| other.get(topic).is_some());
+        let other = others().find_map(|(_, other)| Some((&other.tag, topics(other)?)));
+        if let (Some(topic), Some((name, example))) = (topics(run), other)
+            && !run.iter().any(|(topic, _)| is_known(topic))
+        {
+            console.warn(format_args!(
+                "{}: no topic in common with another run (it has topics such as {topic:?}, {name} such as {example:?})",
+                run.tag
+            ));
+        }
+    }
+}
+
+/// Describes topics of judgments and a run that have none in common; `None` if they have one.
+pub(crate) fn without_common_topic(qrels: &Qrels, run: &Run) -> Option<String> {
+    let judged: BTreeSet<&str> = qrels.iter().map(|(topic, _)| topic).collect();
+    if run.iter().any(|(topic, _)| judged.contains(topic)) {
+        return None;
+    }
+    let example =
+        |topic: Option<&str>| topic.map_or_else(String::new, |it| format!(", such as {it:?}"));
+    Some(format!(
+        "the judgments have {} topics{}, the run has {}{}",
+        judged.len(),
+        example(judged.first().copied()),
+        run.iter().len(),
+        example(run.iter().map(|(topic, _)| topic).next())
+    ))
+}
+
+/// Writes a run with exact scores, with progress in lines.
+pub(crate) fn write(run: &Run, out: OutputSink, console: &Console) -> Result<()> {
+    let total = run.iter().map(|(_, list)| list.len() as u64).sum();
+    out.write_with(|out| {
+        let mut out = WritingProgress {
+            out,
+            bar: console.bar(),
+            lines: 0,
+            reported: 0,
+            total,
+        };
+        write_run(run, ScoreFormat::Exact, &mut out)
+    })
+}
+
+/// Number of lines between two reports.
+const REPORTED_LINES: u64 = 1 << 16;
+
+/// Writer that reports the number of lines written.
+struct WritingProgress<'a> {
+    out: &'a mut OutputSink,
+    bar: Bar,
+    lines: u64,
+    reported: u64,
+    total: u64,
+}
+
+impl Write for WritingProgress<'_> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let written = self.out.write(bytes)?;
+        self.lines += bytes[..written].iter().filter(|&&b| b == b'\n').count() as u64;
+        if self.lines - self.reported >= REPORTED_LINES {
+            self.reported = self.lines;
+            if self.bar.report("writing", self.lines, Some(self.total)) == Flow::Stop {
+                return Err(io::Error::other(Interrupted));
+            }
+        }
+        Ok(written)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.out.flush()
+    }
 }

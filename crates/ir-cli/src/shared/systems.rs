@@ -1,18 +1,19 @@
 //! Evaluated runs under unique names, for `ir compare` and `ir sweep`.
 
+use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use ir_core::{Judgments, Run};
 use ir_eval::{CompareError, Evaluator, MissingQueries, Report, Rules, RunFileOptions};
 
 use crate::shared::console::{Console, Interrupted, Usage, bail_usage, check_stopped};
 use crate::shared::input;
 use crate::shared::options::choice;
-use crate::shared::qrels::{QRELS_FORMATS, QrelsFormat};
+use crate::shared::qrels::{QRELS_FORMATS, QrelsFormat, with_judgments_hint};
 use crate::shared::rules::RuleOptions;
-use crate::shared::runs::{at_most_one_stdin, with_numbers};
+use crate::shared::runs::{at_most_one_stdin, warn_of_repeated, with_numbers};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct QrelsAndRuns {
@@ -81,16 +82,19 @@ impl QrelsAndRuns {
             header,
             threads: None,
         };
+        warn_of_repeated(files, console);
         let mut systems = Vec::with_capacity(files.len());
         for file in files {
             check_stopped()?;
             let (report, list) = if keep {
                 let run = input::run(file, header, console)?;
                 let report = evaluator.evaluate(&run);
-                let report = report.with_context(|| format!("{file} with {}", self.qrels))?;
+                let report = report.with_context(|| format!("{file} with {}", self.qrels));
+                let report = report.map_err(|error| with_judgments_hint(error, &self.qrels))?;
                 (report, Some(run))
             } else {
-                let report = input::evaluate(evaluator, file, &self.qrels, how, console)?;
+                let report = input::evaluate(evaluator, file, &self.qrels, how, console);
+                let report = report.map_err(|error| with_judgments_hint(error, &self.qrels))?;
                 (report, None)
             };
             systems.push(EvaluatedRun {
@@ -100,8 +104,38 @@ impl QrelsAndRuns {
                 list,
             });
         }
-        Ok(with_unique_names(systems))
+        let systems = with_unique_names(systems);
+        if self.common {
+            check_common(&systems)?;
+        }
+        Ok(systems)
     }
+}
+
+/// Rejects runs without a query that all of them answer.
+fn check_common(systems: &[EvaluatedRun]) -> Result<()> {
+    let queries = |system: &EvaluatedRun| -> BTreeSet<String> {
+        let queries = system.report.queries().iter();
+        queries.map(|query| query.query().to_owned()).collect()
+    };
+    let Some((first, others)) = systems.split_first() else {
+        return Ok(());
+    };
+    let mut common = queries(first);
+    for system in others {
+        let here = queries(system);
+        let example = |all: &BTreeSet<String>| format!("{:?}", all.first().map_or("", |id| id));
+        if common.is_disjoint(&here) {
+            bail!(
+                "--common: expected a query that every run answers, found none ({} has queries such as {}, the runs before it such as {})",
+                system.name(),
+                example(&here),
+                example(&common)
+            );
+        }
+        common.retain(|query| here.contains(query));
+    }
+    Ok(())
 }
 
 pub(crate) struct EvaluatedRun {
@@ -153,9 +187,9 @@ fn with_unique_names(systems: Vec<EvaluatedRun>) -> Vec<EvaluatedRun> {
 /// Converts a comparison error that is caused by the options into a usage error.
 pub(crate) fn usage_error(error: CompareError) -> anyhow::Error {
     match error {
-        CompareError::UnknownSystem { .. } | CompareError::TwoSided => {
-            Usage(error.to_string()).into()
-        }
+        CompareError::UnknownSystem { .. }
+        | CompareError::TwoSided
+        | CompareError::TooFewSamples { .. } => Usage(error.to_string()).into(),
         CompareError::Canceled => Interrupted.into(),
         error => error.into(),
     }

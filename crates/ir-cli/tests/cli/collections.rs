@@ -174,7 +174,7 @@ fn fusion_scores() {
     here.ir(&["fuse", "-", "-"])
         .fails(2, &["expected `-` at most once, found it more than once"]);
     here.ir(&["fuse", "--rrf-k", "-1", "a.trec"])
-        .fails(1, &["expected a finite number >= 0", "found -1"]);
+        .fails(2, &["--rrf-k", "expected a number of at least 0", "-1"]);
     here.ir(&["fuse", "a.trec", "none.trec"])
         .fails(1, &["none.trec"]);
 }
@@ -464,11 +464,31 @@ fn agreement_and_rank_correlation() {
     here.write("z.qrels", "q 0 other 1\n");
     here.ir(&["agree", "x.qrels", "z.qrels"]).fails(
         1,
-        &["expected items labeled by every pair of assessors, found none"],
+        &[
+            "expected a document of a topic that two assessors judge, found none",
+            "x.qrels judges document",
+            "z.qrels judges document",
+        ],
     );
     here.write("bad.tsv", "item\tann\nx\t1\n");
     here.ir(&["agree", "--table", "bad.tsv"])
-        .fails(1, &["bad.tsv:1", "at least two"]);
+        .fails(1, &["bad.tsv:1", "at least three columns", "found 2"]);
+    here.ir(&["agree", "--table", "z.qrels"])
+        .fails(1, &["z.qrels:1", "found 1 (qrels? they are arguments"]);
+    here.write("apart.tsv", "item\tann\tben\nx\t1\t-\ny\t-\t1\n");
+    here.ir(&["agree", "--table", "apart.tsv"]).fails(
+        1,
+        &["expected an item with labels of every pair of assessors"],
+    );
+    // A file that an assessor fills in, with a grade missing.
+    here.write("ann.tsv", "q\td0\t1\nq\td1\n");
+    here.ir(&["agree", "ann.tsv", "x.qrels"]).fails(
+        1,
+        &[
+            "ann.tsv: expected qrels with four columns (topic, 0, document, grade), found 3",
+            "ir pool --merge POOL --form plain ann.tsv",
+        ],
+    );
     here.write("short.tsv", "item\tann\tben\nx\t1\t1\ny\t1\n");
     here.ir(&["agree", "--table", "short.tsv"])
         .fails(1, &["short.tsv:3", "3 columns", "found 2"]);

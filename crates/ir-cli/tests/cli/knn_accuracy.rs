@@ -332,6 +332,11 @@ fn invalid_input() {
         &["expected labels in the field \"class\", found none"],
     );
     fails(
+        "knn-accuracy --vectors x.npy --labels labels.txt --folds 1",
+        2,
+        &["--folds", "expected an integer of at least 2"],
+    );
+    fails(
         "knn-accuracy --texts labels.txt",
         1,
         &["labels.txt: expected --labels for texts that are plain lines"],

@@ -14,9 +14,12 @@ mod compare;
 #[cfg(feature = "dense")]
 mod dense_search;
 #[cfg(feature = "dense")]
+mod derived_outputs;
+#[cfg(feature = "dense")]
 mod encode;
 mod eval_input;
 mod input_formats;
+mod inputs_as_outputs;
 mod knn_accuracy;
 mod limits;
 #[cfg(feature = "dense")]
@@ -28,6 +31,7 @@ mod mine;
 mod misread_input;
 #[cfg(feature = "dense")]
 mod models;
+mod options_without_effect;
 mod outputs;
 mod plots;
 mod pool;

@@ -169,10 +169,10 @@ fn rank_windows_margins_years_and_runs() {
     // Queries without results have no hard negatives.
     let command = ["mine", "bundled", "-n", "1", "-o", "a.jsonl", "--run"];
     let short = here.ir(&[&command[..], &["short.trec"]].concat()).ok().err;
-    let warning = "warning: short.trec: 87 of 88 queries have no results and get no hard negatives, \
-                   such as \"train-1\"\n";
+    let warning = "warning: short.trec: 87 of 88 queries have no results and therefore no hard \
+                   negatives, such as \"train-1\"\n";
     assert!(short.starts_with(warning), "{short}");
-    assert!(short.contains("87 of 88 queries have fewer than 1 new negatives, 87 of them none"));
+    assert!(short.contains("87 of 88 queries have fewer than 1 mined negatives, 87 of them none"));
     let found = examples(&here, "a.jsonl");
     assert_eq!(
         (found.len(), ids(&found[0].negatives)),
@@ -258,7 +258,7 @@ fn examples_from_file() {
     assert!(
         usual
             .err
-            .contains("1 of 1 queries have fewer than 7 new negatives"),
+            .contains("1 of 1 queries have fewer than 7 mined negatives"),
         "{}",
         usual.err
     );

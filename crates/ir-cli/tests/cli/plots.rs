@@ -4,6 +4,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use crate::common::Folder;
+use crate::outputs::{NOT_AN_INPUT, OTHER_RUN, contents, inputs};
 
 const QRELS: &str = "q1 0 d1 2\nq1 0 d2 0\nq2 0 d3 1\nq3 0 d4 1\nq4 0 d5 1\n";
 const OLD: &str = "q1 Q0 d2 1 9 old\nq1 Q0 d1 2 8 old\nq2 Q0 d3 1 7 old\nq3 Q0 d1 1 6 old\n";
@@ -240,4 +241,49 @@ fn new_folder_of_a_failed_command_is_removed() {
         here.ir(&args).fails(1, &["bad.trec:1"]);
         assert_eq!(here.files(), before);
     }
+}
+
+/// Names of plots are known only after the evaluation.
+#[test]
+fn plots_do_not_replace_inputs() {
+    let here = inputs();
+    let compare = |run: &str| here.ir(&["compare", "qrels", "a.trec", run, "--plots", "plots"]);
+    compare("b.trec").ok();
+    let plots = here
+        .files()
+        .into_iter()
+        .map(|path| path.display().to_string());
+    let plot = plots
+        .into_iter()
+        .find(|path| path.ends_with(".csv"))
+        .unwrap();
+    fs::write(&plot, OTHER_RUN).unwrap();
+    compare(&plot).fails(2, &[NOT_AN_INPUT, "<RUN> reads "]);
+    assert_eq!(fs::read_to_string(&plot).unwrap(), OTHER_RUN);
+    compare("b.trec").ok();
+}
+
+#[test]
+fn plots_do_not_replace_the_table() {
+    let here = inputs();
+    let compare = [
+        "compare", "-m", "AP", "qrels", "a.trec", "b.trec", "--plots",
+    ];
+    let run = |more: &[&str]| here.ir(&[&compare[..], more].concat());
+    run(&["plots"]).ok();
+    let before = contents(&here);
+    let plot = "plots/AP-per-system.csv";
+    assert!(
+        before.iter().any(|(path, _)| path.ends_with(plot)),
+        "{before:?}"
+    );
+    let expected = "--plots: expected a destination other than --output, found ";
+    run(&["plots", "-o", plot]).fails(2, &[expected, plot]);
+    assert!(contents(&here) == before);
+    run(&["new", "-o", "new/AP-per-system.csv"]).fails(2, &[expected]);
+    assert!(contents(&here) == before && !here.at("new").exists());
+    // Other names in the folder of the plots.
+    run(&["plots", "-o", "plots/table.txt"]).ok();
+    run(&[".", "-o", "table.txt"]).ok();
+    assert_eq!(here.read("table.txt"), here.read("plots/table.txt"));
 }

@@ -1,6 +1,10 @@
 //! Lists of measures, several runs in `ir eval`, weighted fusion, `ir help`, `ir completions`.
 
-use crate::common::{Folder, QRELS, RUN};
+use std::io::Write;
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::common::{Folder, QRELS, RUN, data};
 
 fn here() -> Folder {
     let here = Folder::new();
@@ -156,6 +160,126 @@ fn weighted_fusion() {
     fuse(&["--weights", "1,inf"]).fails(2, &["'inf'", "--weights"]);
     fuse(&["--weights", "1,1", "--method", "round-robin"])
         .fails(2, &["--weights: expected a method with scores"]);
+}
+
+/// `ir fuse` reports progress after reading: the first line 5 s after the start.
+#[test]
+fn fusion_reports_progress() {
+    let here = here();
+    let mut child = here
+        .command(&["fuse", "-", "b.run"])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(5200));
+    let mut input = child.stdin.take().unwrap();
+    input.write_all(RUN.as_bytes()).unwrap();
+    drop(input);
+    let ran = child.wait_with_output().unwrap();
+    let err = String::from_utf8(ran.stderr).unwrap();
+    assert!(
+        err.starts_with("fusing: ") && err.contains(" of 5"),
+        "{err}"
+    );
+}
+
+#[test]
+fn repeated_runs() {
+    let here = here();
+    here.write("copy.run", RUN);
+    for args in [
+        "eval qrels a.run b.run",
+        "compare qrels a.run b.run",
+        "sweep qrels a.run b.run",
+        "buckets --training qrels qrels a.run b.run",
+        "fuse a.run b.run",
+        "interleave a.run b.run",
+        "overlap a.run b.run",
+        "pool a.run b.run",
+    ] {
+        let warned = |again: &str, expected: &str| {
+            let args: Vec<&str> = args.split(' ').chain([again]).collect();
+            let err = here.ir(&args).ok().err;
+            assert!(err.contains(expected), "{args:?}: {err}");
+        };
+        warned("a.run", "warning: a.run: the run is given twice\n");
+        let copy = "warning: copy.run: the same contents as a.run, the run is given twice\n";
+        warned("copy.run", copy);
+        let err = here.ir(&args.split(' ').collect::<Vec<_>>()).ok().err;
+        assert!(!err.contains("given twice"), "{err}");
+    }
+    // The purpose of `ir diff` is to find equal runs.
+    let diff = |other: &str| here.ir(&["diff", "a.run", other]).ok().err;
+    assert_eq!(diff("copy.run"), "");
+    assert_eq!(diff("a.run"), "warning: a.run: the run is given twice\n");
+}
+
+#[test]
+fn runs_without_common_topics() {
+    let here = here();
+    here.write("other.run", "x1 Q0 d1 1 2.5 other\n");
+    here.write("wide.qrels", format!("{QRELS}x1 0 d1 1\n"));
+    let expected = "other: no topic in common with another run (it has topics such as \"x1\", me such as \"q1\")";
+    for command in ["fuse", "overlap", "interleave", "diff"] {
+        let ran = here.ir(&[command, "a.run", "other.run"]);
+        assert!(ran.err.contains(expected), "{command}: {}", ran.err);
+        let ran = here.ir(&[command, "a.run", "b.run"]);
+        assert!(!ran.err.contains("in common"), "{command}: {}", ran.err);
+    }
+    let judged = here
+        .ir(&["overlap", "--qrels", "qrels", "a.run", "other.run"])
+        .ok()
+        .err;
+    let expected = "other: no judged topic (the judgments have 2 topics, such as \"q1\", the run has 1, such as \"x1\")";
+    assert!(judged.contains(expected), "{judged}");
+    here.write("other.qrels", "x1 0 d1 1\n");
+    for (judged, warns) in [("other.qrels", true), ("wide.qrels", false)] {
+        let err = here.ir(&["pool", "--judged", judged, "a.run"]).ok().err;
+        assert_eq!(
+            err.contains("--judged: no topic of the runs"),
+            warns,
+            "{err}"
+        );
+    }
+    let both = ["\"x1\"", "\"q1\""];
+    here.ir(&["buckets", "--training", "qrels", "qrels", "other.run"])
+        .fails(1, &both);
+    here.ir(&["eval", "qrels", "other.run"]).fails(1, &both);
+    for command in ["compare", "sweep"] {
+        let args = [command, "wide.qrels", "a.run", "other.run"];
+        here.ir(&[&args[..], &["--common"]].concat()).fails(
+            1,
+            &[
+                "--common: expected a query that every run answers",
+                both[0],
+                both[1],
+            ],
+        );
+        here.ir(&args).ok();
+    }
+}
+
+/// Topics of DataFinder's published runs are the texts of the queries.
+#[test]
+fn published_judgments_of_datafinder() {
+    let Some(root) = data("published_judgments_of_datafinder") else {
+        return;
+    };
+    let here = Folder::new();
+    let path = |name: &str| root.join("datafinder").join(name).display().to_string();
+    let run = path("runs/tevatron_full_sentence.trec");
+    let judgments = path("test_dataset_collection.qrels");
+    for command in [
+        &["eval", "datafinder", &run][..],
+        &["compare", "datafinder", &run, &run],
+    ] {
+        here.ir_data(command)
+            .fails(1, &["such as \"t000\"", "query texts: ", &judgments]);
+    }
+    here.ir_data(&["eval", "--skip-header", &judgments, &run])
+        .ok();
 }
 
 #[test]

@@ -348,3 +348,24 @@ fn beir_folder() {
     here.ir(&["eval", "notes", "run"])
         .fails(1, &["notes", "qrels/test.tsv"]);
 }
+
+/// trec_eval's `-o` has no value.
+#[test]
+fn file_after_old_format() {
+    let here = Folder::new();
+    here.write("qrels", QRELS);
+    here.write("run", RUN);
+    here.write("old", "scores of an earlier evaluation\n");
+    let hint = "-o is trec_eval's option without a value; redirect standard output";
+    for args in [
+        &["eval", "qrels", "run", "-o", "new"][..],
+        &["eval", "-o", "new", "qrels", "run"],
+        &["eval", "qrels", "run", "-o", "old"],
+    ] {
+        here.ir(args).fails(1, &[hint]);
+    }
+    let expected = here.ir(&["eval", "qrels", "run"]).ok().out;
+    assert_eq!(here.ir(&["eval", "-o", "qrels", "run"]).ok().out, expected);
+    let ran = here.ir(&["eval", "qrels", "none", "-o"]);
+    assert!(!ran.fails(1, &["none"]).err.contains("redirect"));
+}

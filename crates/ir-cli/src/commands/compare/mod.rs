@@ -19,7 +19,7 @@ use ir_eval::{
 use serde::Serialize;
 
 use crate::shared::console::{Console, bail_usage, check_stopped, stop_on_interrupt};
-use crate::shared::options::{choice, fraction, positive};
+use crate::shared::options::{choice, first_set, fraction, positive};
 use crate::shared::output::{OutputPath, OutputSink, create_folder};
 use crate::shared::rules::measures_in_order;
 use crate::shared::suggest::did_you_mean;
@@ -97,14 +97,14 @@ pub(crate) struct Args {
     #[arg(long, value_parser = choice(intervals()), default_value = "student", value_name = "NAME")]
     interval: IntervalMethod,
 
-    /// Random samples of randomization, bootstrap (test and interval) and datafinder
-    /// [default: 100000, 10000, 1000]
+    /// Random samples of the tests randomization, bootstrap and datafinder and of
+    /// --interval bootstrap [default: 100000, 10000, 1000, 10000]
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
     samples: Option<u32>,
 
-    /// Seed of the randomization test and the bootstrap
-    #[arg(long, default_value_t = 0, value_name = "N")]
-    seed: u64,
+    /// Seed of the tests and the interval that draw --samples [default: 0]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
 
     /// Also print the N queries with the largest gains and losses of each pair, by the first
     /// measure, with the documents whose rank changed [default N: 5]. In csv, replaces the tables
@@ -205,7 +205,7 @@ impl Args {
     fn plan(&self, baseline: Option<String>) -> ComparisonConfig {
         let set = |samples: &mut u32, seed: &mut u64| {
             *samples = self.samples.unwrap_or(*samples);
-            *seed = self.seed;
+            *seed = self.seed.unwrap_or_default();
         };
         let (mut test, mut interval) = (self.test, self.interval);
         match &mut test {
@@ -241,6 +241,16 @@ impl Args {
         matches!(self.test, SignificanceTest::BootstrapWins(_))
     }
 
+    /// Whether the test draws random samples.
+    fn draws_samples(&self) -> bool {
+        matches!(
+            self.test,
+            SignificanceTest::Randomization(_)
+                | SignificanceTest::Bootstrap(_)
+                | SignificanceTest::BootstrapWins(_)
+        )
+    }
+
     fn check(&self) -> Result<()> {
         self.input.check()?;
         if self.is_one_sided() && self.alternative == Some(Alternative::TwoSided) {
@@ -264,6 +274,18 @@ impl Args {
             bail_usage!("--details: expected --format latex; the other formats include all tables");
         }
         let interval = matches!(self.interval, IntervalMethod::Bootstrap(_));
+        let sampling = [
+            ("--samples", self.samples.is_some()),
+            ("--seed", self.seed.is_some()),
+        ];
+        if let Some(option) = first_set(sampling)
+            && !interval
+            && !self.draws_samples()
+        {
+            bail_usage!(
+                "{option}: expected --test randomization, bootstrap or datafinder, or --interval bootstrap; no other test or interval draws samples"
+            );
+        }
         if let Some(found) = self
             .samples
             .filter(|&n| interval && n > MAX_INTERVAL_SAMPLES)

@@ -49,7 +49,7 @@ pub(super) struct FormArgs {
 
     /// Old output format, which current trec_eval releases do not have either.
     #[arg(short = 'o', hide = true)]
-    old: bool,
+    pub(super) old: bool,
 
     /// Same as -V
     #[arg(short = 'v', action = ArgAction::Version)]

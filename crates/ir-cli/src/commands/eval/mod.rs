@@ -14,12 +14,13 @@ use serde_json::json;
 
 use self::forms::{JudgmentFormat, OutputKey};
 pub(crate) use self::measures::list_measures;
-use crate::shared::console::{Console, check_stopped};
+use crate::shared::console::{Console, Usage, check_stopped};
 use crate::shared::input;
 use crate::shared::options::check_threads;
 use crate::shared::output::OutputSink;
+use crate::shared::qrels::with_judgments_hint;
 use crate::shared::rules::{RuleOptions, select_measures};
-use crate::shared::runs::{at_most_one_stdin, run_names};
+use crate::shared::runs::{at_most_one_stdin, run_names, warn_of_repeated};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -124,9 +125,21 @@ impl Args {
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
+    evaluate(args, console).map_err(|error| {
+        // A file name after -o is read as another run.
+        if !args.forms.old || args.runs.len() < 2 || error.is::<Usage>() {
+            return error;
+        }
+        let hint = "-o is trec_eval's option without a value; redirect standard output to write a file: > FILE";
+        anyhow::anyhow!("{error:#} ({hint})")
+    })
+}
+
+fn evaluate(args: &Args, console: &Console) -> Result<()> {
     at_most_one_stdin(std::iter::once(&args.qrels).chain(&args.runs))?;
     check_threads(args.threads.map(NonZeroUsize::get))?;
     args.forms.check()?;
+    warn_of_repeated(&args.runs, console);
     let rules = args.rules.rules(if args.complete {
         MissingQueries::Zero
     } else {
@@ -165,7 +178,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let mut reports = Vec::with_capacity(args.runs.len());
     for run in &args.runs {
         check_stopped()?;
-        let report = input::evaluate(&evaluator, run, &args.qrels, reading, console)?;
+        let report = input::evaluate(&evaluator, run, &args.qrels, reading, console);
+        let report = report.map_err(|error| with_judgments_hint(error, &args.qrels))?;
         let name = (args.runs.len() > 1).then_some(run.as_str());
         forms::warn_of_gaps(name, &rules, report.missing(), report.unjudged(), console);
         reports.push(report);

@@ -66,8 +66,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, default_value = "text", conflicts_with = VECTORS)]
     text_field: String,
 
-    /// JSON field of the class label; ignored with --labels
-    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, default_value = "label", conflicts_with = VECTORS)]
+    /// JSON field of the class label
+    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, default_value = "label", conflicts_with_all = [VECTORS, "labels"])]
     label_field: String,
 
     /// Label of items without a class
@@ -106,8 +106,8 @@ pub(crate) struct Args {
     #[arg(short, long, value_name = "N", default_value = "10", value_parser = positive)]
     k: usize,
 
-    /// Number of cross-validation folds
-    #[arg(long, value_name = "N", default_value = "10", value_parser = positive)]
+    /// Number of cross-validation folds. Range: ≥ 2
+    #[arg(long, value_name = "N", default_value = "10", value_parser = folds)]
     folds: usize,
 
     /// Distance metric
@@ -140,6 +140,14 @@ const METRICS: [(&str, &str, DistanceMetric); 2] = [
 
 /// Option that excludes the options of texts.
 const VECTORS: &str = "vectors";
+
+/// Parses a number of folds: an integer ≥ 2.
+fn folds(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(number) if number > 1 => Ok(number),
+        _ => Err(format!("expected an integer of at least 2, found {text:?}")),
+    }
+}
 
 /// Parses a count (`2`) or a fraction (`0.1`).
 fn frequency(text: &str) -> Result<DocFrequency, String> {
@@ -315,6 +323,7 @@ fn vectorize(texts: &[String], args: &Args, bar: &mut Bar) -> Result<ItemVectors
     }
     let name = || args.texts.clone().unwrap_or_default();
     if args.model == Vectorizer::RandomIndexing {
+        bar.report("learning", 0, None);
         let mut indexing = RandomIndexingConfig::default();
         if let Some(dim) = args.components {
             check_components(dim, texts, &config)?;
@@ -323,7 +332,6 @@ fn vectorize(texts: &[String], args: &Args, bar: &mut Bar) -> Result<ItemVectors
         }
         indexing.terms = config;
         let (_, rows) = RandomIndexing::fit_transform(texts, &indexing).with_context(name)?;
-        bar.report("learning", 0, None);
         return Ok(ItemVectors::Dense(rows));
     }
     let analyzer = WordAnalyzer::default();

@@ -37,6 +37,12 @@ pub(super) fn read(
         format = format.with_texts(texts);
     }
     let data = TrainingFile::open_with_progress(&args.examples, format, bar)?;
+    if args.texts.is_some() && args.examples.is_file() && !has_ids(&args.examples)? {
+        console.warn(format_args!(
+            "--texts: not needed, because {} has texts and no document ids to resolve",
+            args.examples.display()
+        ));
+    }
     if let [first, rest @ ..] = data.skipped() {
         console.warn(format_args!("skipped: {first}, and {} more", rest.len()));
     }
@@ -57,6 +63,40 @@ const MAX_ID_CHARS: usize = 100;
 /// Fields of DataFinder and MAKG files, whose positives are ids.
 const PAPER_FIELDS: [&str; 2] = ["keyphrase_query", "paper_id"];
 
+/// Lists of texts in an example.
+const LISTS: [&str; 4] = [
+    "positives",
+    "positive_passages",
+    "negatives",
+    "negative_passages",
+];
+
+/// Whether an example lists a document by its id alone: a string or number, or an object without
+/// text.
+fn has_ids(path: &Path) -> Result<bool> {
+    let is_id = |value: &Value| match value {
+        Value::Object(members) => !members.contains_key("text"),
+        _ => true,
+    };
+    for line in ir_data::open(path)?.lines() {
+        // Invalid lines were already reported.
+        let Ok(Value::Object(members)) = parse(&line?) else {
+            continue;
+        };
+        let lists = LISTS
+            .iter()
+            .filter_map(|field| members.get(*field)?.as_array());
+        if lists.flatten().any(is_id) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
+}
+
+fn parse(line: &str) -> serde_json::Result<Value> {
+    serde_json::from_str(line.trim_start_matches('\u{feff}'))
+}
+
 /// Returns the first positive if the positives look like ids: all are short and have no blank; in
 /// DataFinder and MAKG files, less than half have one.
 fn id_for_text(path: &Path) -> Result<Option<String>> {
@@ -64,15 +104,14 @@ fn id_for_text(path: &Path) -> Result<Option<String>> {
     let mut paper_fields = true;
     for line in ir_data::open(path)?.lines().take(INSPECTED_LINES) {
         // Invalid lines were already reported.
-        let Ok(Value::Object(members)) = serde_json::from_str(line?.trim_start_matches('\u{feff}'))
-        else {
+        let Ok(Value::Object(members)) = parse(&line?) else {
             continue;
         };
         paper_fields &= PAPER_FIELDS
             .iter()
             .any(|field| members.contains_key(*field));
-        let lists = ["positives", "positive_passages"].map(|field| members.get(field));
-        let values = lists.into_iter().flatten().filter_map(Value::as_array);
+        let lists = LISTS[..2].iter().map(|field| members.get(*field));
+        let values = lists.flatten().filter_map(Value::as_array);
         positives.extend(
             values
                 .flatten()

@@ -355,6 +355,12 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             ));
         }
     }
+    let steps = config.steps(data.len());
+    if steps > 0 && (0..steps).all(|step| config.schedule.factor(step, steps) == 0.0) {
+        console.warn(format_args!(
+            "the learning rate is 0 in every step, because training ({steps} steps) is not longer than the warm-up: use --warmup 0"
+        ));
+    }
     let trainer = match &args.document_model {
         None => Trainer::open(&model.folder, &config)?,
         Some(documents) => {
@@ -436,11 +442,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             config.patience.unwrap_or_default(),
         ));
     }
-    if ran > 0 && history.steps.iter().all(|step| step.learning_rate == 0.0) {
-        console.warn(
-            "the learning rate was 0 in every step, because training is shorter than the warm-up: use --warmup 0",
-        );
-    } else if trained.step == 0 && ran > 0 {
+    if trained.step == 0 && ran > 0 {
         console.warn(format_args!(
             "{}: no evaluation improved on the initial model; saved the initial weights",
             output.display()

@@ -1,0 +1,149 @@
+//! No output replaces an input, under whatever name; other files are replaced.
+
+use std::fs;
+
+use crate::outputs::{NOT_AN_INPUT, contents, inputs, rejects};
+
+#[test]
+fn no_output_is_an_input() {
+    let here = inputs();
+    let pool = ["pool", "-k", "1", "a.trec", "b.trec", "-o", "list.tsv"];
+    here.ir(&[&pool[..], &["--pool", "pool.qrels"]].concat())
+        .ok();
+    for args in [
+        "index s.jsonl -o s.jsonl",
+        "index s.jsonl -o ./s.jsonl",
+        "index s.jsonl -o tiny/../s.jsonl",
+        "index tiny -o tiny/corpus.jsonl",
+        "index notes -o notes/a.md",
+        "search x.ir tea -o x.ir",
+        "search x.ir --queries q.jsonl -o q.jsonl",
+        "search x.ir --queries q.jsonl --output=x.ir",
+        "search tiny -o tiny/qrels/test.tsv",
+        "search tiny -o tiny/queries.jsonl",
+        "mine tiny -o tiny/corpus.jsonl",
+        "mine tiny --split test -o tiny/qrels/test.tsv",
+        "mine tiny --examples t.jsonl -o t.jsonl",
+        "mine tiny --split test --run a.trec -o a.trec",
+        "fuse a.trec b.trec -o b.trec",
+        "interleave a.trec b.trec -o a.trec",
+        "pool a.trec b.trec -o b.trec",
+        "pool a.trec --judged qrels -o qrels",
+        "pool --merge pool.qrels list.tsv -o pool.qrels",
+        "pool --merge pool.qrels list.tsv -o list.tsv",
+        "compare qrels a.trec b.trec -o qrels",
+        "compare qrels a.trec b.trec -o b.trec",
+        "compare tiny a.trec b.trec -o tiny/qrels/test.tsv",
+        "compare tiny:test a.trec b.trec -o tiny/qrels/test.tsv",
+    ] {
+        let args: Vec<&str> = args.split(' ').collect();
+        let output = args.last().unwrap().trim_start_matches("--output=");
+        let input = output
+            .trim_start_matches("./")
+            .trim_start_matches("tiny/../");
+        rejects(&here, &args, "--output", &format!(" reads {input})"));
+    }
+    let args = ["interleave", "a.trec", "b.trec"];
+    let teams = [&args[..], &["-o", "new", "--teams", "a.trec"]].concat();
+    rejects(&here, &teams, "--teams", "a.trec");
+    let clicks = [&args[..], &["--clicks", "clicks", "--teams", "clicks"]].concat();
+    rejects(&here, &clicks, "--teams", "--clicks reads clicks");
+    let pool = ["pool", "a.trec", "-o", "new", "--pool", "a.trec"];
+    rejects(&here, &pool, "--pool", "<RUN> reads a.trec");
+}
+
+#[cfg(unix)]
+#[test]
+fn inputs_are_recognized_under_other_names() {
+    use std::process::Stdio;
+    let here = inputs();
+    std::os::unix::fs::symlink("s.jsonl", here.at("link.jsonl")).unwrap();
+    fs::hard_link(here.at("s.jsonl"), here.at("hard.jsonl")).unwrap();
+    // The corpus of a folder may be a link to a file elsewhere.
+    fs::create_dir(here.at("linked")).unwrap();
+    std::os::unix::fs::symlink("../s.jsonl", here.at("linked/corpus.jsonl")).unwrap();
+    for (input, output) in [
+        ("s.jsonl", "link.jsonl"),
+        ("s.jsonl", "hard.jsonl"),
+        ("link.jsonl", "s.jsonl"),
+        ("linked", "s.jsonl"),
+    ] {
+        rejects(&here, &["index", input, "-o", output], "--output", input);
+        rejects(&here, &["mine", input, "-o", output], "--output", input);
+    }
+    // A file of the catalog.
+    let qrels = "data/beir/nfcorpus/qrels/test.tsv";
+    here.write(qrels, "query-id\tcorpus-id\tscore\n");
+    let data = here.at("data").display().to_string();
+    let before = contents(&here);
+    here.ir_env(
+        &["search", "beir/nfcorpus", "-o", qrels],
+        &[("IR_DATA", &data)],
+    )
+    .fails(2, &[NOT_AN_INPUT, "<COLLECTION> reads "]);
+    assert!(contents(&here) == before);
+    // Standard input.
+    let before = contents(&here);
+    let ran = here
+        .command(&["fuse", "-", "b.trec", "-o", "a.trec"])
+        .stdin(Stdio::from(fs::File::open(here.at("a.trec")).unwrap()))
+        .output()
+        .unwrap();
+    assert_eq!(ran.status.code(), Some(2));
+    assert!(
+        String::from_utf8(ran.stderr)
+            .unwrap()
+            .contains(NOT_AN_INPUT)
+    );
+    assert!(contents(&here) == before);
+}
+
+#[test]
+fn other_existing_files_are_replaced() {
+    let here = inputs();
+    here.write("project/config.json", "{}");
+    here.write("project/a.md", "# Tea\n\ngreen tea\n");
+    for args in [
+        // Files in a folder that is read, but not by the command.
+        "index tiny -o tiny/index.ir",
+        "search tiny -o tiny/run.txt",
+        "search notes tea -o notes/run.trec",
+        "search ./notes tea -o run.trec",
+        "index tiny -o tiny/corpus.jsonl.ir",
+        "search tiny -o tiny/queries.jsonl.trec",
+        "search tiny -o tiny/qrels/run.trec",
+        // `config.json` does not make a folder of notes a model.
+        "index project -o project/idx.ir",
+        "search project tea -o project/config.json",
+        // Names that are text, not files.
+        "search x.ir tea -o tea",
+        "search x.ir --query tea --tag tea -o tea",
+        "search x.ir --queries q.jsonl --tag text -o text",
+        "fuse --tag fused a.trec b.trec -o fused",
+        "compare -m map --format csv qrels a.trec b.trec -o map",
+        "compare -m map --format csv qrels a.trec b.trec -o csv",
+        "search tiny --split test -o test",
+        "mine tiny --split test -o test",
+        "mine tiny --split test -n 1 --draw random --seed 7 -o 7",
+        "search tiny -k 10 -o 10",
+        "search x.ir tea --k1 1.2 -o 1.2",
+        "fuse a.trec b.trec -k 10 -o 10",
+        "mine tiny --split test --template {text} -o {text}",
+    ] {
+        let args: Vec<&str> = args.split(' ').collect();
+        here.ir(&args).ok();
+        let before = contents(&here);
+        here.ir(&args).ok();
+        assert!(contents(&here) == before, "{args:?}");
+    }
+    if cfg!(unix) {
+        for null in [
+            "search tiny -o /dev/null",
+            "fuse a.trec b.trec -o /dev/null",
+        ] {
+            here.ir(&null.split(' ').collect::<Vec<_>>()).ok();
+        }
+        let both = ["-o", "/dev/null", "--pool", "/dev/null"];
+        here.ir(&[&["pool", "a.trec"], &both[..]].concat()).ok();
+    }
+}
