@@ -32,7 +32,8 @@ pub(crate) struct IndexOptions {
     #[arg(long, value_enum, value_name = "ORDER", help_heading = "Index")]
     order: Option<DocumentOrder>,
 
-    /// Memory budget; postings beyond it are spilled to temporary files [default: 512MB]
+    /// Memory budget in bytes, or with a unit (MB, GB, MiB, GiB); postings beyond it are spilled to
+    /// temporary files [default: 512MB]
     #[arg(long, value_parser = bytes, value_name = "SIZE", help_heading = "Index")]
     memory: Option<usize>,
 }
@@ -65,13 +66,13 @@ impl IndexOptions {
         ])
     }
 
-    /// Order of documents with equal scores: the option, or the collection's default.
     /// First option that affects only scores of BM25 and the order of equal ones.
     #[cfg(feature = "dense")]
     pub(crate) fn first_lexical_option(&self) -> Option<&'static str> {
         self.first_set().filter(|option| *option != "--memory")
     }
 
+    /// Order of documents with equal scores: the option, or the collection's default.
     pub(crate) fn order(&self, documents: &DocumentSource) -> DocumentOrder {
         self.order.unwrap_or(documents.order)
     }
