@@ -1,6 +1,6 @@
 //! Options that have no effect with the other arguments are usage errors, not ignored.
 
-use crate::common::{CORPUS, Folder, QRELS, RUN, tiny};
+use crate::common::{Folder, QRELS, RUN, tiny};
 
 fn here() -> Folder {
     let here = Folder::new();
@@ -107,7 +107,7 @@ fn texts_that_resolve_no_id() {
         env!("CARGO_MANIFEST_DIR"),
         "/../ir-dense/testdata/tiny/bert-pytorch"
     );
-    here.write("corpus.jsonl", CORPUS);
+    here.write("corpus.jsonl", crate::common::CORPUS);
     let text = "{\"query\": \"tea\", \"positives\": [{\"text\": \"Green tea\"}]}\n";
     let id = "{\"query\": \"river\", \"positives\": [\"d3\"]}\n";
     let text = text.repeat(2).replacen("tea", "leaves", 1);
