@@ -2,14 +2,6 @@
 
 /// Element `n` of an array of little-endian integers; [`None`] past the end.
 #[inline]
-pub(crate) fn u32_at(bytes: &[u8], n: usize) -> Option<u32> {
-    let start = n.checked_mul(4)?;
-    let four = bytes.get(start..start.checked_add(4)?)?;
-    four.try_into().ok().map(u32::from_le_bytes)
-}
-
-/// Element `n` of an array of little-endian integers; [`None`] past the end.
-#[inline]
 pub(crate) fn u64_at(bytes: &[u8], n: usize) -> Option<u64> {
     let start = n.checked_mul(8)?;
     let eight = bytes.get(start..start.checked_add(8)?)?;
@@ -39,8 +31,7 @@ mod tests {
 
     #[test]
     fn nothing_is_read_past_the_end() {
-        assert_eq!(u32_at(&[1, 0, 0], 0), None);
-        assert_eq!(u32_at(&[1, 0, 0, 0], usize::MAX), None);
+        assert_eq!(u64_at(&[0; 8], usize::MAX), None);
         assert_eq!(u64_at(&[0; 8], 1), None);
     }
 }

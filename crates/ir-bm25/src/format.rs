@@ -8,7 +8,7 @@ use crate::IndexConfig;
 /// The container format; see [`ir_core::store`].
 pub(crate) static FORMAT: IndexFormat = IndexFormat {
     magic: *b"ir-bm25\n",
-    version: 3,
+    version: 4,
     name: "a BM25 index",
     large_sections: &[section::POSTINGS, section::STORED],
 };
@@ -17,15 +17,16 @@ pub(crate) static FORMAT: IndexFormat = IndexFormat {
 pub(crate) mod section {
     /// [`Metadata`](super::Metadata) as JSON.
     pub(crate) const META: &str = "meta";
-    /// Document ids in document order ([`ir_core::store::write_id`]).
+    /// Document ids in document order ([`ir_core::DocIds::write_section`]).
     pub(crate) const IDS: &str = "ids";
     /// Years in document order, as varints: 0 for none, else 1 and the year in zigzag encoding.
     /// Absent when no document has a year.
     pub(crate) const YEARS: &str = "years";
-    /// Exact document lengths, field by field, four bytes each.
-    pub(crate) const LENGTHS: &str = "lengths";
     /// Document lengths, field by field, in Lucene's one-byte encoding.
     pub(crate) const CODES: &str = "codes";
+    /// Differences of the exact document lengths from the decoded ones, field by field, as varints;
+    /// none for codes that encode one length ([`crate::small_float`]).
+    pub(crate) const RESIDUALS: &str = "residuals";
     /// Term dictionary: finite state transducer from field number and term to an offset in
     /// `postings`.
     pub(crate) const TERMS: &str = "terms";

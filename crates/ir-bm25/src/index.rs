@@ -7,14 +7,16 @@ use std::sync::{Arc, OnceLock};
 
 use ir_core::store::{
     AtomicFile, ByteReader, IndexBytes, IndexFile, OpenIndexError, PagedSection, SectionBytes,
-    Verify, read_ids,
+    Verify,
 };
 use ir_core::{Analyzer, Attributes, DocIds, DocNum, DocSet, Document, Predicate, Years};
 
 use crate::codec::{u64_at, unzigzag};
 use crate::format::{FORMAT, FieldStats, Metadata, section};
 use crate::postings::PostingsCursor;
-use crate::{BuildError, IndexConfig, StoredFields, StoredFieldsError, stored_fields};
+use crate::{BuildError, IndexConfig, StoredFields, StoredFieldsError, small_float, stored_fields};
+
+const EXPECTED_LENGTHS: &str = "a length for every document and field";
 
 /// Inverted index of a collection. Immutable; cheap to clone and to share between threads.
 ///
@@ -49,16 +51,20 @@ struct IndexData {
     analyzer: Option<Arc<dyn Analyzer>>,
     terms: fst::Map<SectionBytes>,
     postings: PagedSection,
-    lengths: SectionBytes,
     codes: SectionBytes,
+    /// Exact document lengths by field, decoded when first used.
+    lengths: OnceLock<Arc<[Vec<u32>]>>,
     years: OnceLock<Years>,
     stored: PagedSection,
     stored_ends: SectionBytes,
 }
 
 impl Index {
-    /// Opens an index file and verifies the checksums of all sections. The file is memory-mapped
-    /// with the feature `mmap`, else read into memory.
+    /// Opens an index file. The file is memory-mapped with the feature `mmap`, else read into memory.
+    ///
+    /// Checksums of postings and stored fields are verified when these are first read
+    /// ([`Verify::SmallSections`]), so that the time to open an index depends little on its size.
+    /// Ids are decoded when they are first read. [`Index::verify`] verifies all checksums.
     ///
     /// The file must not be changed in place while it is open. Saving another index to the same
     /// path is safe: that makes a new file.
@@ -66,17 +72,16 @@ impl Index {
     /// # Errors
     /// [`OpenIndexError`] names the file, what was expected and what was found.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenIndexError> {
-        Self::open_with(path, Verify::AllSections)
+        Self::open_with(path, Verify::SmallSections)
     }
 
-    /// Opens an index file and verifies the chosen checksums. With [`Verify::SmallSections`],
-    /// postings and stored fields are verified when they are first read, so that large indexes open
-    /// at once.
+    /// Opens an index file and verifies the chosen checksums. With [`Verify::AllSections`], all
+    /// sections are also decoded once, which finds forged ones.
     ///
     /// # Errors
     /// As [`Index::open`].
     pub fn open_with(path: impl AsRef<Path>, verify: Verify) -> Result<Self, OpenIndexError> {
-        Self::load(IndexFile::open(&FORMAT, path.as_ref(), verify)?)
+        Self::load(IndexFile::open(&FORMAT, path.as_ref(), verify)?, verify)
     }
 
     /// Opens an index whose bytes ([`Index::as_bytes`] or the content of a file) are in memory.
@@ -87,10 +92,10 @@ impl Index {
         bytes: impl Into<IndexBytes>,
         verify: Verify,
     ) -> Result<Self, OpenIndexError> {
-        Self::load(IndexFile::from_bytes(&FORMAT, bytes, verify)?)
+        Self::load(IndexFile::from_bytes(&FORMAT, bytes, verify)?, verify)
     }
 
-    fn load(file: IndexFile) -> Result<Self, OpenIndexError> {
+    fn load(file: IndexFile, verify: Verify) -> Result<Self, OpenIndexError> {
         let section = |name| file.section(name).unwrap_or_default();
         let malformed = |name, expected| Err(file.malformed(name, expected));
         let meta: Metadata = serde_json::from_slice(section(section::META).as_ref())
@@ -104,14 +109,11 @@ impl Index {
         if meta.fields.iter().any(|field| field.docs > n as u64) {
             return malformed(section::META, "as many documents as its fields have");
         }
-        let Some(ids) = read_ids(section(section::IDS).as_ref(), n) else {
+        let Some(ids) = DocIds::from_section(section(section::IDS), n) else {
             return malformed(section::IDS, "an id for every document");
         };
         let cells = n.checked_mul(names.len());
-        let expected = "a length for every document and field";
-        let size = cells.and_then(|cells| cells.checked_mul(4));
-        let lengths = file.section_with_len(section::LENGTHS, size, expected)?;
-        let codes = file.section_with_len(section::CODES, cells, expected)?;
+        let codes = file.section_with_len(section::CODES, cells, EXPECTED_LENGTHS)?;
         let stored_ends = section(section::STORED_ENDS);
         let stored_documents = match meta.config.store {
             StoredFields::Nothing => 0,
@@ -119,9 +121,6 @@ impl Index {
         };
         if stored_ends.as_ref().len() != stored_documents.saturating_mul(8) {
             return malformed(section::STORED_ENDS, "an end for every document");
-        }
-        if read_years(section(section::YEARS).as_ref(), n).is_none() {
-            return malformed(section::YEARS, "a year for every document");
         }
         let terms =
             fst::Map::new(section(section::TERMS)).map_err(|error| file.metadata_error(error))?;
@@ -134,7 +133,7 @@ impl Index {
         };
         let postings = file.paged_section(section::POSTINGS)?;
         let stored = file.paged_section(section::STORED)?;
-        Ok(Self {
+        let index = Self {
             inner: Arc::new(IndexData {
                 file,
                 meta,
@@ -142,16 +141,34 @@ impl Index {
                 analyzer,
                 terms,
                 postings,
-                lengths,
                 codes,
+                lengths: OnceLock::new(),
                 years: OnceLock::new(),
                 stored,
                 stored_ends,
             }),
-        })
+        };
+        if verify == Verify::AllSections {
+            index.decode_small_sections()?;
+        }
+        Ok(index)
     }
 
-    /// Verifies the checksums of all sections, as [`Index::open`] does.
+    /// Decodes the sections that are otherwise decoded when they are first used.
+    fn decode_small_sections(&self) -> Result<(), OpenIndexError> {
+        let IndexData { file, ids, .. } = &*self.inner;
+        if !ids.is_intact() {
+            return Err(file.malformed(section::IDS, "valid ids"));
+        }
+        let years = file.section(section::YEARS).unwrap_or_default();
+        if read_years(years.as_ref(), self.len()).is_none() {
+            return Err(file.malformed(section::YEARS, "a year for every document"));
+        }
+        self.decode_lengths().map(drop)
+    }
+
+    /// Verifies the checksums of all sections, as [`Verify::AllSections`] does when an index is
+    /// opened.
     ///
     /// # Errors
     /// [`OpenIndexError::Checksum`] names the first damaged section.
@@ -338,11 +355,31 @@ impl Index {
         codes.get(field * n..(field + 1) * n).unwrap_or_default()
     }
 
-    /// Exact document lengths of a field, four bytes each.
-    pub(crate) fn lengths(&self, field: usize) -> &[u8] {
-        let n = 4 * self.len();
-        let lengths = self.inner.lengths.as_ref();
-        lengths.get(field * n..(field + 1) * n).unwrap_or_default()
+    /// Exact document lengths of a field.
+    pub(crate) fn lengths(&self, field: usize) -> Result<&[u32], OpenIndexError> {
+        let lengths = match self.inner.lengths.get() {
+            Some(lengths) => lengths,
+            None => {
+                let decoded = self.decode_lengths()?;
+                self.inner.lengths.get_or_init(|| decoded.into())
+            }
+        };
+        Ok(lengths.get(field).map_or(&[], Vec::as_slice))
+    }
+
+    fn decode_lengths(&self) -> Result<Vec<Vec<u32>>, OpenIndexError> {
+        let file = &self.inner.file;
+        let residuals = file.section(section::RESIDUALS).unwrap_or_default();
+        let mut residuals = ByteReader::new(residuals.as_ref());
+        let decode = |field| {
+            let codes = self.codes(field).iter();
+            let length = |&code| small_float::read_residual(code, &mut residuals);
+            codes.map(length).collect::<Option<Vec<u32>>>()
+        };
+        let lengths: Option<Vec<_>> = (0..self.inner.meta.fields.len()).map(decode).collect();
+        lengths
+            .filter(|_| residuals.is_empty())
+            .ok_or_else(|| file.malformed(section::RESIDUALS, EXPECTED_LENGTHS))
     }
 
     /// Opens the posting list of a term in a field; [`None`] if no document contains the term.

@@ -1,4 +1,7 @@
-//! One-byte encoding of document lengths, as in Lucene (`SmallFloat.intToByte4`).
+//! One-byte encoding of document lengths, as in Lucene (`SmallFloat.intToByte4`), and the residuals
+//! that make it exact.
+
+use ir_core::store::{ByteReader, write_varint};
 
 /// Lengths below this are encoded exactly.
 const EXACT: u32 = 24;
@@ -50,6 +53,35 @@ pub(crate) const fn decode(byte: u8) -> u32 {
         }
 }
 
+/// Number of lengths that have a code, less one: the largest residual.
+const fn max_residual(code: u8) -> u32 {
+    match code.checked_add(1) {
+        Some(next) => decode(next) - decode(code) - 1,
+        None => 0,
+    }
+}
+
+/// Appends the residual of a length: the difference from its decoded [`encode`], as a varint;
+/// nothing if the code is exact.
+pub(crate) fn write_residual(length: u32, to: &mut Vec<u8>) {
+    let code = encode(length);
+    if max_residual(code) > 0 {
+        write_varint(to, u64::from(length - decode(code)));
+    }
+}
+
+/// Decodes an exact length; [`None`] if the residual is missing or too large.
+pub(crate) fn read_residual(code: u8, residuals: &mut ByteReader<'_>) -> Option<u32> {
+    let length = decode(code);
+    match max_residual(code) {
+        0 => Some(length),
+        max => {
+            let residual = residuals.varint32().filter(|&residual| residual <= max)?;
+            Some(length + residual)
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -81,5 +113,23 @@ mod tests {
         assert!((0..255).all(|byte| decode(byte) < decode(byte + 1)));
         assert!((0..=255).all(|byte| encode(decode(byte)) == byte));
         assert_eq!(encode(u32::MAX), 255);
+    }
+
+    #[test]
+    fn codes_and_residuals_are_exact() {
+        let lengths: Vec<u32> = (0..5000)
+            .chain([1 << 20, MAX_TOKENS - 1, MAX_TOKENS])
+            .collect();
+        let mut bytes = Vec::new();
+        lengths
+            .iter()
+            .for_each(|&length| write_residual(length, &mut bytes));
+        let mut residuals = ByteReader::new(&bytes);
+        for length in lengths {
+            assert_eq!(read_residual(encode(length), &mut residuals), Some(length));
+        }
+        assert!(residuals.is_empty());
+        assert_eq!(read_residual(encode(41), &mut ByteReader::new(&[2])), None);
+        assert_eq!(read_residual(encode(41), &mut ByteReader::new(&[])), None);
     }
 }

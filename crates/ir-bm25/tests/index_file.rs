@@ -22,7 +22,7 @@ use tempfile::TempDir;
 /// The documented format, for files that this test writes itself.
 static FORMAT: IndexFormat = IndexFormat {
     magic: *b"ir-bm25\n",
-    version: 3,
+    version: 4,
     name: "a BM25 index",
     large_sections: &[],
 };
@@ -419,7 +419,7 @@ fn errors_name_file_expectation_and_finding() {
     };
     let version = |found: u32| {
         format!(
-            "FILE: expected version 3 of the index format, found {found}; build the index again"
+            "FILE: expected version 4 of the index format, found {found}; build the index again"
         )
     };
     let cases = [

@@ -1,10 +1,10 @@
 //! Writing the index from the sorted runs.
 
-use std::io::{self, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::Path;
 
-use ir_core::store::{IndexFileWriter, write_id, write_varint};
-use ir_core::{DocNum, Flow, Progress};
+use ir_core::store::{IndexFileWriter, write_varint};
+use ir_core::{DocIds, DocNum, Flow, Progress};
 
 use super::IndexedDocs;
 use super::sorted_run::{MergedTerm, RunMerge};
@@ -43,11 +43,11 @@ pub(super) fn write_index<W: Write>(
     let mut file = IndexFileWriter::new(&FORMAT, sink).map_err(write)?;
     let mut buffer = Vec::new();
     file.begin(section::IDS).map_err(write)?;
-    for old in order.old_numbers() {
-        write_id(&mut buffer, ids.id(DocNum::new(old)));
-        flush(&mut file, &mut buffer, 1 << 16).map_err(write)?;
-    }
-    flush(&mut file, &mut buffer, 0).map_err(write)?;
+    let id = |old| ids.id(DocNum::new(old));
+    let mut ids_out = BufWriter::with_capacity(1 << 16, &mut file);
+    DocIds::write_section(order.old_numbers().map(id), &mut ids_out).map_err(write)?;
+    ids_out.flush().map_err(write)?;
+    drop(ids_out);
     drop(ids);
 
     if !years.is_empty() {
@@ -66,12 +66,6 @@ pub(super) fn write_index<W: Write>(
     for field in &mut lengths {
         order.arrange(field);
     }
-    file.begin(section::LENGTHS).map_err(write)?;
-    for length in lengths.iter().flatten() {
-        buffer.extend(length.to_le_bytes());
-        flush(&mut file, &mut buffer, 1 << 16).map_err(write)?;
-    }
-    flush(&mut file, &mut buffer, 0).map_err(write)?;
     file.begin(section::CODES).map_err(write)?;
     buffer.extend(
         lengths
@@ -79,6 +73,12 @@ pub(super) fn write_index<W: Write>(
             .flatten()
             .map(|&length| small_float::encode(length)),
     );
+    flush(&mut file, &mut buffer, 0).map_err(write)?;
+    file.begin(section::RESIDUALS).map_err(write)?;
+    for &length in lengths.iter().flatten() {
+        small_float::write_residual(length, &mut buffer);
+        flush(&mut file, &mut buffer, 1 << 16).map_err(write)?;
+    }
     flush(&mut file, &mut buffer, 0).map_err(write)?;
 
     if config.store != StoredFields::Nothing {

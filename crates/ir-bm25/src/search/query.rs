@@ -6,8 +6,8 @@ use ir_core::Analyzer;
 use ir_core::store::OpenIndexError;
 
 use super::scorer::{FieldModel, TermScorer};
-use crate::Index;
 use crate::postings::PostingsCursor;
+use crate::{DocLengths, Index};
 
 /// A query term in one field, with its posting list.
 #[derive(Debug)]
@@ -64,11 +64,15 @@ impl<'a> QueryPlan<'a> {
                 if u64::from(cursor.df) > model.documents {
                     return Err(cursor.malformed());
                 }
+                let lengths = match model.bm25.lengths {
+                    DocLengths::OneByte => &[],
+                    DocLengths::Exact => index.lengths(field)?,
+                };
                 let (idf, boost) = (model.idf(cursor.df), *count as f32 * weight);
                 let scorer = TermScorer {
                     model,
                     codes: index.codes(field),
-                    lengths: index.lengths(field),
+                    lengths,
                     weight: boost * idf,
                 };
                 let bound = match cursor.list_impacts() {

@@ -10,7 +10,6 @@
 //! scores, not only of the exact ones.
 
 use crate::bm25::{Bm25, DocLengths};
-use crate::codec::u32_at;
 use crate::format::FieldStats;
 use crate::postings::Impact;
 use crate::small_float;
@@ -85,8 +84,8 @@ pub(crate) struct TermScorer<'a> {
     pub(crate) model: &'a FieldModel,
     /// One-byte encoded document lengths.
     pub(crate) codes: &'a [u8],
-    /// Exact document lengths, four bytes each.
-    pub(crate) lengths: &'a [u8],
+    /// Exact document lengths; empty for [`DocLengths::OneByte`].
+    pub(crate) lengths: &'a [u32],
     /// The limit of the term score as the frequency grows: boost × idf.
     pub(crate) weight: f32,
 }
@@ -103,7 +102,7 @@ impl TermScorer<'_> {
             DocLengths::OneByte => {
                 small_float::decode(self.codes.get(doc as usize).copied().unwrap_or(0))
             }
-            DocLengths::Exact => u32_at(self.lengths, doc as usize).unwrap_or(0),
+            DocLengths::Exact => self.lengths.get(doc as usize).copied().unwrap_or(0),
         }
     }
 
@@ -115,7 +114,7 @@ impl TermScorer<'_> {
                 self.model.inverse_of_code(code)
             }
             DocLengths::Exact => {
-                let length = u32_at(self.lengths, doc as usize).unwrap_or(0);
+                let length = self.lengths.get(doc as usize).copied().unwrap_or(0);
                 self.model.inverse_of_exact(length)
             }
         }
@@ -139,7 +138,7 @@ impl TermScorer<'_> {
             }
             DocLengths::Exact => {
                 for (score, &doc) in scores.iter_mut().zip(docs) {
-                    let length = u32_at(self.lengths, doc as usize).unwrap_or(0);
+                    let length = self.lengths.get(doc as usize).copied().unwrap_or(0);
                     *score = self.model.inverse_of_exact(length);
                 }
             }

@@ -124,6 +124,14 @@ impl SectionBytes {
     }
 }
 
+/// All bytes, as one section.
+impl From<IndexBytes> for SectionBytes {
+    fn from(bytes: IndexBytes) -> Self {
+        let range = 0..bytes.as_ref().len();
+        Self { bytes, range }
+    }
+}
+
 impl AsRef<[u8]> for SectionBytes {
     #[inline]
     fn as_ref(&self) -> &[u8] {

@@ -1,6 +1,4 @@
-//! Encoding of integers and document ids.
-
-use crate::DocIds;
+//! Encoding of integers and byte strings.
 
 /// Appends an integer as a varint: seven bits per byte, least significant first.
 #[inline]
@@ -110,22 +108,10 @@ impl<'a> ByteReader<'a> {
     }
 }
 
-/// Appends a document id, preceded by its length as a varint.
-pub fn write_id(to: &mut Vec<u8>, id: &str) {
-    write_varint(to, id.len() as u64);
-    to.extend(id.as_bytes());
-}
-
-/// Reads exactly `count` ids written by [`write_id`]. [`None`] if the bytes contain anything else.
-#[must_use]
-pub fn read_ids(bytes: &[u8], count: usize) -> Option<DocIds> {
-    let mut reader = ByteReader::new(bytes);
-    let mut ids = DocIds::new();
-    for _ in 0..count {
-        let id = std::str::from_utf8(reader.sized()?).ok()?;
-        ids.push(id).ok()?;
-    }
-    reader.is_empty().then_some(ids)
+/// Appends a byte string, preceded by its length as a varint.
+pub fn write_sized(to: &mut Vec<u8>, bytes: &[u8]) {
+    write_varint(to, bytes.len() as u64);
+    to.extend(bytes);
 }
 
 #[cfg(test)]
@@ -152,14 +138,13 @@ mod tests {
     }
 
     #[test]
-    fn ids_round_trip() {
-        let ids = ["", "a", "ü"];
+    fn byte_strings_round_trip() {
         let mut bytes = Vec::new();
-        ids.iter().for_each(|id| write_id(&mut bytes, id));
-        assert_eq!(read_ids(&bytes, 3), Some(ids.into_iter().collect()));
-        for (bytes, count) in [(&bytes[..], 2), (&bytes, 4), (&bytes[..bytes.len() - 1], 3)] {
-            assert_eq!(read_ids(bytes, count), None);
+        for content in [&b""[..], b"a", &[0xff; 200]] {
+            bytes.clear();
+            write_sized(&mut bytes, content);
+            let mut reader = ByteReader::new(&bytes);
+            assert_eq!((reader.sized(), reader.is_empty()), (Some(content), true));
         }
-        assert_eq!(read_ids(&[1, 0xff], 1), None, "not UTF-8");
     }
 }

@@ -61,7 +61,7 @@ pub use atomic_file::{
     AtomicFile, AtomicFolder, remove_abandoned, remove_temporary_files, resolve_links,
 };
 pub use bytes::{IndexBytes, SectionBytes};
-pub use codec::{ByteReader, read_ids, write_id, write_varint};
+pub use codec::{ByteReader, write_sized, write_varint};
 pub use container::{HEADER_LEN, IndexFile, IndexFormat, Verify};
 pub use error::OpenIndexError;
 pub use pages::PagedSection;

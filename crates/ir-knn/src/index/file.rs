@@ -6,7 +6,7 @@
 //! | `codes` | flat, HNSW; optional | 8-bit codes in tiles of 64 rows, four dimensions at a time |
 //! | `code_stats` | with `codes` | per tile 64 scales, 64 errors, 64 norms, 64 biases, f32 |
 //! | `user_metadata` | flat, HNSW; optional | text of the application, UTF-8 |
-//! | `ids` | all | document ids ([`ir_core::store::write_id`]) |
+//! | `ids` | all | document ids ([`DocIds::write_section`]) |
 //! | `metadata` | all | [`VectorMetadata`] as JSON |
 //! | `row_lengths`, `row_columns`, `row_values` | sparse | matrix in CSR format: u32, u32, f32 |
 //! | `column_lengths`, `column_rows`, `column_values` | sparse | the same matrix in CSC format |
@@ -24,9 +24,7 @@ use std::ops::Deref;
 use std::path::Path;
 
 use ir_core::DocIds;
-use ir_core::store::{
-    AtomicFile, IndexFile, IndexFileWriter, IndexFormat, OpenIndexError, Verify, read_ids, write_id,
-};
+use ir_core::store::{AtomicFile, IndexFile, IndexFileWriter, IndexFormat, OpenIndexError, Verify};
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 
@@ -35,19 +33,19 @@ use super::similarity::VectorSimilarity;
 
 pub(super) static FLAT: IndexFormat = IndexFormat {
     magic: *b"ir-flat\n",
-    version: 2,
+    version: 3,
     name: "a flat index",
     large_sections: &[section::VECTORS, section::CODES, section::CODE_STATS],
 };
 pub(super) static SPARSE: IndexFormat = IndexFormat {
     magic: *b"ir-sprs\n",
-    version: 2,
+    version: 3,
     name: "a sparse index",
     large_sections: &[],
 };
 pub(super) static HNSW: IndexFormat = IndexFormat {
     magic: *b"ir-hnsw\n",
-    version: 2,
+    version: 3,
     name: "an HNSW index",
     large_sections: &[
         section::VECTORS,
@@ -112,11 +110,8 @@ pub(super) fn write_ids_and_metadata<W: Write>(
     similarity: VectorSimilarity,
     dim: usize,
 ) -> io::Result<()> {
-    let mut bytes = Vec::new();
-    for id in ids.iter() {
-        write_id(&mut bytes, id);
-    }
-    writer.section(section::IDS, &bytes)?;
+    writer.begin(section::IDS)?;
+    DocIds::write_section(ids.iter(), writer)?;
     let metadata = VectorMetadata {
         program: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
         similarity,
@@ -138,6 +133,7 @@ pub(super) fn write_json<W: Write>(
 #[derive(Debug, Clone)]
 pub(super) struct VectorFile {
     file: IndexFile,
+    verify: Verify,
     pub(super) metadata: VectorMetadata,
 }
 
@@ -152,7 +148,11 @@ impl VectorFile {
         if metadata.dim == 0 && metadata.documents > 0 {
             return Err(file.malformed(section::METADATA, "a positive dimension"));
         }
-        Ok(Self { file, metadata })
+        Ok(Self {
+            file,
+            verify,
+            metadata,
+        })
     }
 
     pub(super) fn has(&self, section: &str) -> bool {
@@ -161,7 +161,8 @@ impl VectorFile {
 
     pub(super) fn ids(&self) -> Result<DocIds, OpenIndexError> {
         let ids = self.section(section::IDS);
-        ids.and_then(|ids| read_ids(ids.as_ref(), self.metadata.documents))
+        ids.and_then(|ids| DocIds::from_section(ids, self.metadata.documents))
+            .filter(|ids| self.verify == Verify::SmallSections || ids.is_intact())
             .ok_or_else(|| self.malformed(section::IDS, "an id for every document"))
     }
 }

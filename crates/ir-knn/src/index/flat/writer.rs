@@ -10,7 +10,8 @@
 //! | checksum | 4 | CRC-32 of the content |
 //!
 //! The content of the first block is a [`JournalHeader`] as JSON, that of the others the number of
-//! vectors (4), the CRC-32 of all vectors so far (4), and the ids of the block's vectors.
+//! vectors (4), the CRC-32 of all vectors so far (4), and the ids of the block's vectors, each
+//! preceded by its length as a varint.
 //!
 //! A block is written after its vectors. After an interruption, the blocks before the first one
 //! that is truncated, damaged, or whose checksum differs from that of the vectors are complete.
@@ -20,7 +21,9 @@ use std::io::{self, BufReader, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
 use crc32fast::Hasher;
-use ir_core::store::{AtomicFile, HEADER_LEN, IndexFileWriter, read_ids, resolve_links, write_id};
+use ir_core::store::{
+    AtomicFile, ByteReader, HEADER_LEN, IndexFileWriter, resolve_links, write_sized,
+};
 use ir_core::{DocIds, IdError};
 use serde::{Deserialize, Serialize};
 
@@ -276,7 +279,7 @@ impl FlatIndexWriter {
         for value in vector {
             self.pending.extend(value.to_le_bytes());
         }
-        write_id(&mut self.pending_ids, id);
+        write_sized(&mut self.pending_ids, id.as_bytes());
         Ok(())
     }
 
@@ -423,8 +426,13 @@ fn parse_block(content: &[u8]) -> Option<(usize, u32, DocIds)> {
     let (count, rest) = content.split_first_chunk()?;
     let (checksum, ids) = rest.split_first_chunk()?;
     let count = u32::from_le_bytes(*count) as usize;
-    let ids = read_ids(ids, count)?;
-    Some((count, u32::from_le_bytes(*checksum), ids))
+    let mut reader = ByteReader::new(ids);
+    let mut ids = DocIds::new();
+    for _ in 0..count {
+        ids.push(std::str::from_utf8(reader.sized()?).ok()?).ok()?;
+    }
+    let is_whole = reader.is_empty();
+    is_whole.then_some((count, u32::from_le_bytes(*checksum), ids))
 }
 
 /// Error writing a flat index.

@@ -1,9 +1,15 @@
 //! Document numbers and the map to collection ids.
 
+mod front_coded;
+
 use std::fmt;
-use std::sync::OnceLock;
+use std::io::{self, Write};
+use std::sync::{Arc, OnceLock};
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use crate::store::SectionBytes;
+use front_coded::FrontCodedIds;
 
 /// Dense number of a document within one index, `0..n`.
 ///
@@ -74,9 +80,11 @@ pub enum IdError {
 
 /// Bidirectional map between [`DocNum`] and collection ids.
 ///
-/// Ids are stored in one string arena. Lookup by id is a binary search in an order that is sorted
-/// on first use. Ids are usually unique, which [`DocIds::check_unique`] verifies; if an id repeats,
-/// [`DocIds::get`] returns its first document.
+/// Ids are stored in one string arena, or front-coded in an index file, in blocks that are decoded
+/// when one of their ids is first read ([`DocIds::from_section`]). Lookup by id is a binary search:
+/// in the ids if these ascend, else in an order that is sorted on first use. Ids are usually
+/// unique, which [`DocIds::check_unique`] verifies; if an id repeats, [`DocIds::get`] returns its
+/// first document.
 ///
 /// ```
 /// use ir_core::{DocIds, DocNum};
@@ -87,9 +95,26 @@ pub enum IdError {
 /// ```
 #[derive(Default, Clone)]
 pub struct DocIds {
-    arena: String,
-    ends: Vec<u64>,
+    storage: IdStorage,
     order: OnceLock<Vec<u32>>,
+}
+
+#[derive(Clone)]
+enum IdStorage {
+    InMemory(IdArena),
+    FrontCoded(Arc<FrontCodedIds>),
+}
+
+#[derive(Default, Clone)]
+struct IdArena {
+    text: String,
+    ends: Vec<u64>,
+}
+
+impl Default for IdStorage {
+    fn default() -> Self {
+        Self::InMemory(IdArena::default())
+    }
 }
 
 impl DocIds {
@@ -105,23 +130,79 @@ impl DocIds {
     /// # Errors
     /// If the collection has more documents than a [`DocNum`] can number.
     pub fn push(&mut self, id: &str) -> Result<DocNum, IdError> {
-        let doc = DocNum::try_from(self.ends.len())?;
-        self.arena.push_str(id);
-        self.ends.push(self.arena.len() as u64);
+        let doc = DocNum::try_from(self.len())?;
+        let mut arena = match std::mem::take(&mut self.storage) {
+            IdStorage::InMemory(arena) => arena,
+            IdStorage::FrontCoded(ids) => ids.iter().collect(),
+        };
+        arena.push(id);
+        self.storage = IdStorage::InMemory(arena);
         self.order = OnceLock::new();
         Ok(doc)
+    }
+
+    /// Writes ids as a section of an index file, front-coded: each as the length of the prefix that
+    /// it shares with the previous one, and its suffix. Sorted ids are smallest.
+    ///
+    /// ```
+    /// use ir_core::DocIds;
+    /// use ir_core::store::{IndexBytes, SectionBytes};
+    /// let mut section = Vec::new();
+    /// DocIds::write_section(["MED-10", "MED-14"], &mut section)?;
+    /// let section = SectionBytes::from(IndexBytes::from(section));
+    /// let ids = DocIds::from_section(section, 2).ok_or("damaged")?;
+    /// assert!(ids.is_intact());
+    /// assert!(ids.iter().eq(["MED-10", "MED-14"]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If `to` cannot be written.
+    pub fn write_section<'a, W: Write>(
+        ids: impl IntoIterator<Item = &'a str>,
+        to: &mut W,
+    ) -> io::Result<()> {
+        front_coded::write(ids, to)
+    }
+
+    /// Opens the ids of `count` documents, written by [`DocIds::write_section`], without decoding
+    /// them: the time does not depend on the length of the ids. A block of 32 ids is decoded when
+    /// one of them is first read. [`None`] if the section does not have the length of `count` ids.
+    ///
+    /// The section must have a verified checksum. If one that was forged holds invalid ids, they are
+    /// empty; [`DocIds::is_intact`] finds them.
+    #[must_use]
+    pub fn from_section(section: SectionBytes, count: usize) -> Option<Self> {
+        let ids = FrontCodedIds::open(section, count)?;
+        Some(Self {
+            storage: IdStorage::FrontCoded(Arc::new(ids)),
+            order: OnceLock::new(),
+        })
+    }
+
+    /// Decodes all ids and returns whether all are valid. Ids that are not from a section always
+    /// are.
+    #[must_use]
+    pub fn is_intact(&self) -> bool {
+        match &self.storage {
+            IdStorage::InMemory(_) => true,
+            IdStorage::FrontCoded(ids) => ids.is_intact(),
+        }
     }
 
     /// Returns the number of documents.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.ends.len()
+        match &self.storage {
+            IdStorage::InMemory(arena) => arena.ends.len(),
+            IdStorage::FrontCoded(ids) => ids.len(),
+        }
     }
 
     /// Returns whether there are no documents.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.ends.is_empty()
+        self.len() == 0
     }
 
     /// Returns the collection id of a document.
@@ -139,9 +220,22 @@ impl DocIds {
     /// O(log n) comparisons, after one sort of the ids at the first call.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<DocNum> {
-        let order = self.order();
-        let found = order.partition_point(|&n| self.at(n as usize) < id);
-        let &number = order.get(found)?;
+        let order = match &self.storage {
+            IdStorage::FrontCoded(ids) if ids.is_ascending() => None,
+            _ => Some(self.order()),
+        };
+        let number = |at: usize| order.map_or(Some(at as u32), |order| order.get(at).copied());
+        let before = |at: usize| number(at).is_some_and(|n| self.at(n as usize) < id);
+        let (mut low, mut high) = (0, self.len());
+        while low < high {
+            let middle = low.midpoint(high);
+            if before(middle) {
+                low = middle + 1;
+            } else {
+                high = middle;
+            }
+        }
+        let number = number(low).filter(|_| low < self.len())?;
         (self.at(number as usize) == id).then_some(DocNum(number))
     }
 
@@ -149,7 +243,7 @@ impl DocIds {
     #[must_use]
     pub fn order(&self) -> &[u32] {
         self.order.get_or_init(|| {
-            let mut order: Vec<u32> = (0..self.ends.len() as u32).collect();
+            let mut order: Vec<u32> = (0..self.len() as u32).collect();
             if !self.is_sorted() {
                 order.sort_unstable_by(|&a, &b| {
                     self.at(a as usize).cmp(self.at(b as usize)).then(a.cmp(&b))
@@ -187,16 +281,41 @@ impl DocIds {
 
     /// Iterates over the ids in the order of document numbers.
     pub fn iter(&self) -> impl ExactSizeIterator<Item = &str> + '_ {
-        (0..self.ends.len()).map(|n| self.at(n))
+        (0..self.len()).map(|n| self.at(n))
     }
 
     fn is_sorted(&self) -> bool {
-        (1..self.ends.len()).all(|n| self.at(n - 1) <= self.at(n))
+        match &self.storage {
+            IdStorage::InMemory(_) => (1..self.len()).all(|n| self.at(n - 1) <= self.at(n)),
+            IdStorage::FrontCoded(ids) => ids.is_ascending(),
+        }
+    }
+
+    fn at(&self, n: usize) -> &str {
+        match &self.storage {
+            IdStorage::InMemory(arena) => arena.at(n),
+            IdStorage::FrontCoded(ids) => ids.at(n),
+        }
+    }
+}
+
+impl IdArena {
+    fn push(&mut self, id: &str) {
+        self.text.push_str(id);
+        self.ends.push(self.text.len() as u64);
     }
 
     fn at(&self, n: usize) -> &str {
         let start = if n == 0 { 0 } else { self.ends[n - 1] as usize };
-        &self.arena[start..self.ends[n] as usize]
+        &self.text[start..self.ends[n] as usize]
+    }
+}
+
+impl<'a> FromIterator<&'a str> for IdArena {
+    fn from_iter<I: IntoIterator<Item = &'a str>>(ids: I) -> Self {
+        let mut arena = Self::default();
+        ids.into_iter().for_each(|id| arena.push(id));
+        arena
     }
 }
 
@@ -217,7 +336,7 @@ impl<S: AsRef<str>> FromIterator<S> for DocIds {
 
 impl PartialEq for DocIds {
     fn eq(&self, other: &Self) -> bool {
-        self.arena == other.arena && self.ends == other.ends
+        self.len() == other.len() && self.iter().eq(other.iter())
     }
 }
 
