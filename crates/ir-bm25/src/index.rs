@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
+use fst::Streamer;
 use ir_core::store::{
     AtomicFile, ByteReader, IndexBytes, IndexFile, OpenIndexError, PagedSection, SectionBytes,
     Verify,
@@ -60,7 +61,8 @@ struct IndexData {
 }
 
 impl Index {
-    /// Opens an index file. The file is memory-mapped with the feature `mmap`, else read into memory.
+    /// Opens an index file. The file is memory-mapped with the feature `mmap`, else read into
+    /// memory.
     ///
     /// Checksums of postings and stored fields are verified when these are first read
     /// ([`Verify::SmallSections`]), so that the time to open an index depends little on its size.
@@ -324,7 +326,8 @@ impl Index {
         }
     }
 
-    fn record(&self, doc: DocNum) -> Result<&[u8], StoredFieldsError> {
+    /// The stored fields of a document ([`crate::stored_fields`]).
+    pub(crate) fn record(&self, doc: DocNum) -> Result<&[u8], StoredFieldsError> {
         if doc.index() >= self.len() {
             return Err(StoredFieldsError::NoSuchDocument {
                 documents: self.len(),
@@ -397,6 +400,19 @@ impl Index {
         PostingsCursor::open(&self.inner.postings, offset, self.inner.meta.documents).map(Some)
     }
 
+    /// All posting lists, ascending by field number and term.
+    pub(crate) fn lists(&self) -> PostingLists<'_> {
+        PostingLists {
+            index: self,
+            terms: self.inner.terms.stream(),
+        }
+    }
+
+    /// Checksum that identifies the content of the index.
+    pub(crate) fn checksum(&self) -> u32 {
+        self.inner.file.checksum()
+    }
+
     /// Statistics of an analyzed term in a field; [`None`] if the term does not occur or the field
     /// does not exist.
     ///
@@ -428,6 +444,24 @@ impl Index {
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.inner.file.path()
+    }
+}
+
+/// Iterator over the posting lists of an index.
+pub(crate) struct PostingLists<'a> {
+    index: &'a Index,
+    terms: fst::map::Stream<'a>,
+}
+
+impl<'a> PostingLists<'a> {
+    /// The next key, which is a field number and a term, and its posting list.
+    pub(crate) fn next(&mut self) -> Result<Option<(&[u8], PostingsCursor<'a>)>, OpenIndexError> {
+        let Some((key, offset)) = self.terms.next() else {
+            return Ok(None);
+        };
+        let IndexData { postings, meta, .. } = &*self.index.inner;
+        let cursor = PostingsCursor::open(postings, offset, meta.documents)?;
+        Ok(Some((key, cursor)))
     }
 }
 

@@ -14,6 +14,7 @@ mod index;
 mod indexer;
 mod postings;
 mod search;
+mod segments;
 mod small_float;
 mod stored_fields;
 
@@ -25,3 +26,6 @@ pub use format::FieldStats;
 pub use index::{Index, IndexStats, TermStats};
 pub use indexer::{DEFAULT_MEMORY, IndexBuilder};
 pub use search::{Pruning, Searcher};
+pub use segments::{
+    IndexWriter, IndexWriterError, SegmentStats, SegmentedIndex, SegmentedSearcher,
+};

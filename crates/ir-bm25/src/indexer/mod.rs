@@ -6,6 +6,7 @@
 //! The bytes of an index depend only on the documents and the [`IndexConfig`]: runs are merged in
 //! document order, and a posting list is encoded once all its postings are known.
 
+mod index_merge;
 mod index_writer;
 mod inverter;
 mod record_spool;
@@ -22,6 +23,7 @@ use ir_core::store::{AtomicFile, Verify};
 use ir_core::{Analyzer, Corpus, DocIds, Document, Flow, NoProgress, Progress};
 
 use crate::{BlankDocs, BuildError, DuplicateIds, Index, IndexConfig, IndexedFields};
+pub(crate) use index_merge::merge_indexes;
 use inverter::InvertedChunk;
 use record_spool::RecordSpool;
 use sorted_run::SortedRuns;

@@ -46,6 +46,11 @@ impl RunWriter {
     pub(super) fn into_bytes(self) -> Vec<u8> {
         self.bytes
     }
+
+    /// Number of bytes written.
+    pub(super) const fn len(&self) -> usize {
+        self.bytes.len()
+    }
 }
 
 fn push_posting(to: &mut Vec<u8>, last: u32, posting: Posting) {

@@ -10,7 +10,7 @@ use std::ops::Range;
 use bitpacking::{BitPacker, BitPacker4x};
 
 use super::impacts::Impact;
-use super::{BLOCK, BLOCK_IMPACTS, ENTRY, LIST_IMPACTS, VARINTS};
+use super::{BLOCK, BLOCK_IMPACTS, ENTRY, LIST_IMPACTS, Posting, VARINTS};
 use ir_core::store::{ByteReader, OpenIndexError, PagedSection};
 
 /// Document number past the last posting.
@@ -231,6 +231,17 @@ impl<'a> PostingsCursor<'a> {
             self.docs.get(self.at..self.len).unwrap_or_default(),
             self.tfs.get(self.at..self.len).unwrap_or_default(),
         )
+    }
+
+    /// Appends all postings, from the start of a list whose cursor was not moved.
+    pub(crate) fn read_all(&mut self, to: &mut Vec<Posting>) -> Result<(), OpenIndexError> {
+        while self.seek(0) != END {
+            let (docs, tfs) = self.postings();
+            let pairs = docs.iter().zip(tfs);
+            to.extend(pairs.map(|(&doc, &tf)| Posting { doc, tf }));
+            self.next_block();
+        }
+        self.take_damage().map_or(Ok(()), Err)
     }
 
     /// Term frequency of the current posting.

@@ -8,7 +8,7 @@ use crate::postings::END;
 
 /// Explains the score of one document. `names` are the field names; `query` holds the query terms
 /// with their counts.
-pub(super) fn explain(
+pub(crate) fn explain(
     plan: &mut QueryPlan<'_>,
     names: &[&str],
     query: &[(String, u32)],
@@ -32,7 +32,7 @@ pub(super) fn explain(
             DocLengths::Exact => "tokens in the field",
             DocLengths::OneByte => "tokens in the field, in Lucene's one-byte encoding",
         };
-        let (n, df) = (model.documents, term.cursor.df);
+        let (n, df) = (model.documents, term.df);
         let boost = Explanation::new(
             term.boost,
             "boost: count in the query × weight of the field",

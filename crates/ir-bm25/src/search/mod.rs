@@ -6,8 +6,7 @@ mod explain;
 mod query;
 mod score_window;
 mod scorer;
-
-use std::sync::Arc;
+mod scoring;
 
 use ir_core::store::OpenIndexError;
 use ir_core::{
@@ -15,12 +14,10 @@ use ir_core::{
 };
 
 use crate::{Bm25, Index, SearcherError};
-use query::{QueryPlan, count_terms};
+pub(crate) use explain::explain;
+pub(crate) use query::{QueryPlan, TermList, count_terms, open_lists};
 use score_window::{NARROW_WINDOW, WIDE_WINDOW, with_window};
-use scorer::FieldModel;
-
-/// The range of nonzero field weights.
-const WEIGHTS: std::ops::RangeInclusive<f32> = 1e-9..=1e9;
+pub(crate) use scoring::Scoring;
 
 /// Maximum number of posting lists for pruning. In a long query no list contributes much, so nearly
 /// every document stays a candidate and bookkeeping costs more than it saves: over a million
@@ -49,10 +46,7 @@ const MAX_PRUNED_LISTS: usize = 16;
 #[derive(Debug, Clone)]
 pub struct Searcher {
     index: Index,
-    bm25: Bm25,
-    models: Arc<[FieldModel]>,
-    weights: Box<[f32]>,
-    pruning: Pruning,
+    scoring: Scoring,
 }
 
 /// Top-k algorithm. Results are bit-identical; only speed differs.
@@ -78,22 +72,13 @@ impl Index {
 
 impl Searcher {
     pub(crate) fn new(index: Index, bm25: Bm25) -> Result<Self, SearcherError> {
-        bm25.validate()?;
         if let (None, Some(name)) = (index.analyzer(), index.analyzer_name()) {
             return Err(SearcherError::NeedsAnalyzer {
                 name: name.to_owned(),
             });
         }
-        let fields = index.field_stats().iter();
-        let models: Arc<[FieldModel]> = fields.map(|stats| FieldModel::new(bm25, stats)).collect();
-        let weights = vec![1.0; models.len()].into();
-        Ok(Self {
-            index,
-            bm25,
-            models,
-            weights,
-            pruning: Pruning::default(),
-        })
+        let scoring = Scoring::new(bm25, index.field_stats())?;
+        Ok(Self { index, scoring })
     }
 
     /// Sets field weights: factors of the term scores of a field. 0 excludes the field. Range: 0 or
@@ -103,29 +88,15 @@ impl Searcher {
     /// When the index has no such field, or a weight is out of range.
     pub fn with_weights(mut self, weights: &[(&str, f32)]) -> Result<Self, SearcherError> {
         let names = self.index.config().fields.names();
-        for &(name, weight) in weights {
-            let Some(at) = names.iter().position(|&known| known == name) else {
-                return Err(SearcherError::UnknownField {
-                    expected: names.to_vec(),
-                    found: name.to_owned(),
-                });
-            };
-            if weight != 0.0 && !WEIGHTS.contains(&weight) {
-                return Err(SearcherError::Parameter {
-                    name: "weight",
-                    expected: "0 or a number from 1e-9 to 1e9",
-                    found: weight,
-                });
-            }
-            self.weights[at] = weight;
-        }
+        self.scoring.set_weights(names, weights)?;
         Ok(self)
     }
 
     /// Sets the top-k algorithm. Default: [`Pruning::BlockMax`].
     #[must_use]
-    pub fn with_pruning(self, pruning: Pruning) -> Self {
-        Self { pruning, ..self }
+    pub fn with_pruning(mut self, pruning: Pruning) -> Self {
+        self.scoring.pruning = pruning;
+        self
     }
 
     /// Returns the index that is searched.
@@ -137,7 +108,7 @@ impl Searcher {
     /// Returns the parameters of the searcher.
     #[must_use]
     pub const fn bm25(&self) -> Bm25 {
-        self.bm25
+        self.scoring.bm25
     }
 
     /// Explains the score of a document. The root value equals the score of [`Retriever::search`]
@@ -168,7 +139,7 @@ impl Searcher {
         let terms = count_terms(self.analyzer(), query);
         let mut plan = self.plan(&terms)?;
         let names = self.index.config().fields.names();
-        let tree = explain::explain(&mut plan, names, &terms, doc.get());
+        let tree = explain(&mut plan, names, &terms, doc.get());
         plan.check().map_err(search_error)?;
         Ok(tree)
     }
@@ -179,7 +150,13 @@ impl Searcher {
     }
 
     fn plan(&self, terms: &[(String, u32)]) -> Result<QueryPlan<'_>, SearchError> {
-        QueryPlan::new(&self.index, &self.models, &self.weights, terms).map_err(search_error)
+        let lists = open_lists(&self.index, &self.scoring.weights, terms);
+        let plan = lists.and_then(|lists| {
+            QueryPlan::new(&self.index, &self.scoring.models, lists, |list| {
+                list.cursor.df
+            })
+        });
+        plan.map_err(search_error)
     }
 }
 
@@ -191,32 +168,16 @@ impl Retriever for Searcher {
     }
 
     fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
-        let allowed = how.filter().and_then(|filter| filter.count());
-        if how.k() == 0 || allowed == Some(0) {
+        if how.k() == 0 {
             return Ok(Ranking::default());
         }
         let mut plan = self.plan(&count_terms(self.analyzer(), query))?;
-        if plan.terms.is_empty() {
-            return Ok(Ranking::default());
-        }
-        let documents = self.index.len() as u32;
-        let mut best = TopK::new(how.k());
-        if allowed.is_some_and(|allowed| prefers_seeking(allowed, documents, &plan)) {
-            exhaustive::score_allowed(&mut plan.terms, documents, how, &mut best);
-        } else if self.pruning == Pruning::BlockMax
-            && plan.terms.len() <= MAX_PRUNED_LISTS
-            && plan.is_order_free()
-        {
-            with_window(&NARROW_WINDOW, |window| {
-                block_max::search(window, &mut plan.terms, documents, how, &mut best);
-            });
-        } else {
-            with_window(&WIDE_WINDOW, |window| {
-                exhaustive::score_all(window, &mut plan.terms, documents, how, &mut best);
-            });
-        }
-        plan.check().map_err(search_error)?;
-        best.finish()
+        rank(
+            &mut plan,
+            self.index.len() as u32,
+            how,
+            self.scoring.pruning,
+        )
     }
 
     #[cfg(feature = "rayon")]
@@ -230,6 +191,36 @@ impl Retriever for Searcher {
     }
 }
 
+/// Ranks the documents of an index for a query.
+pub(crate) fn rank(
+    plan: &mut QueryPlan<'_>,
+    documents: u32,
+    how: &Search<'_>,
+    pruning: Pruning,
+) -> Result<Ranking, SearchError> {
+    let allowed = how.filter().and_then(|filter| filter.count());
+    if plan.terms.is_empty() || allowed == Some(0) {
+        return Ok(Ranking::default());
+    }
+    let mut best = TopK::new(how.k());
+    if allowed.is_some_and(|allowed| prefers_seeking(allowed, documents, plan)) {
+        exhaustive::score_allowed(&mut plan.terms, documents, how, &mut best);
+    } else if pruning == Pruning::BlockMax
+        && plan.terms.len() <= MAX_PRUNED_LISTS
+        && plan.is_order_free()
+    {
+        with_window(&NARROW_WINDOW, |window| {
+            block_max::search(window, &mut plan.terms, documents, how, &mut best);
+        });
+    } else {
+        with_window(&WIDE_WINDOW, |window| {
+            exhaustive::score_all(window, &mut plan.terms, documents, how, &mut best);
+        });
+    }
+    plan.check().map_err(search_error)?;
+    best.finish()
+}
+
 /// Returns whether seeking the allowed documents one by one is cheaper than scanning the lists. A
 /// filter check costs about half a posting, a seek about thirty.
 fn prefers_seeking(allowed: usize, documents: u32, plan: &QueryPlan<'_>) -> bool {
@@ -237,7 +228,7 @@ fn prefers_seeking(allowed: usize, documents: u32, plan: &QueryPlan<'_>) -> bool
     seeks.saturating_add(u64::from(documents) / 2) < plan.postings()
 }
 
-fn search_error(error: OpenIndexError) -> SearchError {
+pub(crate) fn search_error(error: OpenIndexError) -> SearchError {
     SearchError::Engine {
         engine: "the BM25 index",
         source: Box::new(error),

@@ -19,19 +19,21 @@ pub(super) struct QueryTerm<'a> {
     pub(super) field: usize,
     /// Number of the term in the query.
     pub(super) number: usize,
+    /// Document frequency of the term in the collection.
+    pub(super) df: u32,
     pub(super) idf: f32,
     pub(super) boost: f32,
 }
 
 /// The posting lists of a query, ordered by query term, then by field. Term scores are summed in
 /// this order.
-#[derive(Debug)]
-pub(super) struct QueryPlan<'a> {
+#[derive(Debug, Default)]
+pub(crate) struct QueryPlan<'a> {
     pub(super) terms: Vec<QueryTerm<'a>>,
 }
 
 /// The distinct terms of a query with their counts, in order of first occurrence.
-pub(super) fn count_terms(analyzer: &dyn Analyzer, query: &str) -> Vec<(String, u32)> {
+pub(crate) fn count_terms(analyzer: &dyn Analyzer, query: &str) -> Vec<(String, u32)> {
     let mut terms: Vec<(String, u32)> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
     analyzer.analyze(query, &mut |token| match known.get(token.term) {
@@ -44,56 +46,97 @@ pub(super) fn count_terms(analyzer: &dyn Analyzer, query: &str) -> Vec<(String, 
     terms
 }
 
-impl<'a> QueryPlan<'a> {
-    /// Looks up the posting lists. Terms that do not occur and fields of weight 0 have none.
-    pub(super) fn new(
-        index: &'a Index,
-        models: &'a [FieldModel],
-        weights: &[f32],
-        terms: &[(String, u32)],
-    ) -> Result<Self, OpenIndexError> {
-        let mut query_terms = Vec::with_capacity(terms.len());
-        for (number, (text, count)) in terms.iter().enumerate() {
-            for (field, (model, &weight)) in models.iter().zip(weights).enumerate() {
-                if weight == 0.0 {
-                    continue;
-                }
-                let Some(mut cursor) = index.cursor(field, text)? else {
-                    continue;
-                };
-                if u64::from(cursor.df) > model.documents {
-                    return Err(cursor.malformed());
-                }
-                let lengths = match model.bm25.lengths {
-                    DocLengths::OneByte => &[],
-                    DocLengths::Exact => index.lengths(field)?,
-                };
-                let (idf, boost) = (model.idf(cursor.df), *count as f32 * weight);
-                let scorer = TermScorer {
-                    model,
-                    codes: index.codes(field),
-                    lengths,
-                    weight: boost * idf,
-                };
-                let bound = match cursor.list_impacts() {
-                    Some(impacts) => scorer.bound(impacts),
-                    None => match cursor.seek(0) {
-                        crate::postings::END => return Err(cursor.malformed()),
-                        doc => scorer.score(doc, cursor.tf()),
-                    },
-                };
-                query_terms.push(QueryTerm {
+/// The posting list of a query term in one field.
+#[derive(Debug)]
+pub(crate) struct TermList<'a> {
+    pub(crate) cursor: PostingsCursor<'a>,
+    pub(crate) field: usize,
+    /// Number of the term in the query.
+    pub(crate) number: usize,
+    /// Count in the query × weight of the field.
+    boost: f32,
+}
+
+/// Opens the posting lists of the query terms in an index. Terms that do not occur and fields of
+/// weight 0 have none.
+pub(crate) fn open_lists<'a>(
+    index: &'a Index,
+    weights: &[f32],
+    terms: &[(String, u32)],
+) -> Result<Vec<TermList<'a>>, OpenIndexError> {
+    let mut lists = Vec::with_capacity(terms.len());
+    for (number, (text, count)) in terms.iter().enumerate() {
+        for (field, &weight) in weights.iter().enumerate() {
+            if weight == 0.0 {
+                continue;
+            }
+            if let Some(cursor) = index.cursor(field, text)? {
+                lists.push(TermList {
                     cursor,
-                    scorer,
-                    bound,
                     field,
                     number,
-                    idf,
-                    boost,
+                    boost: *count as f32 * weight,
                 });
             }
         }
-        Ok(Self { terms: query_terms })
+    }
+    Ok(lists)
+}
+
+impl<'a> QueryPlan<'a> {
+    /// Binds posting lists to the statistics of the collection: `models`, by field, and `df`, the
+    /// document frequency of a list's term. Lists with a document frequency of 0 are dropped.
+    pub(crate) fn new(
+        index: &'a Index,
+        models: &'a [FieldModel],
+        lists: Vec<TermList<'a>>,
+        df: impl Fn(&TermList<'_>) -> u32,
+    ) -> Result<Self, OpenIndexError> {
+        let mut terms = Vec::with_capacity(lists.len());
+        for list in lists {
+            let df = df(&list);
+            let TermList {
+                mut cursor,
+                field,
+                number,
+                boost,
+            } = list;
+            let Some(model) = models.get(field).filter(|_| df > 0) else {
+                continue;
+            };
+            if u64::from(df) > model.documents {
+                return Err(cursor.malformed());
+            }
+            let idf = model.idf(df);
+            let lengths = match model.bm25.lengths {
+                DocLengths::OneByte => &[],
+                DocLengths::Exact => index.lengths(field)?,
+            };
+            let scorer = TermScorer {
+                model,
+                codes: index.codes(field),
+                lengths,
+                weight: boost * idf,
+            };
+            let bound = match cursor.list_impacts() {
+                Some(impacts) => scorer.bound(impacts),
+                None => match cursor.seek(0) {
+                    crate::postings::END => return Err(cursor.malformed()),
+                    doc => scorer.score(doc, cursor.tf()),
+                },
+            };
+            terms.push(QueryTerm {
+                cursor,
+                scorer,
+                bound,
+                field,
+                number,
+                df,
+                idf,
+                boost,
+            });
+        }
+        Ok(Self { terms })
     }
 
     /// Returns whether the sum of term scores in double precision is independent of their order.
@@ -124,7 +167,7 @@ impl<'a> QueryPlan<'a> {
     }
 
     /// Returns the damage that a cursor has found.
-    pub(super) fn check(&mut self) -> Result<(), OpenIndexError> {
+    pub(crate) fn check(&mut self) -> Result<(), OpenIndexError> {
         let cursors = self.terms.iter_mut().map(|term| &mut term.cursor);
         cursors
             .filter_map(PostingsCursor::take_damage)

@@ -169,8 +169,8 @@ impl DocIds {
     /// them: the time does not depend on the length of the ids. A block of 32 ids is decoded when
     /// one of them is first read. [`None`] if the section does not have the length of `count` ids.
     ///
-    /// The section must have a verified checksum. If one that was forged holds invalid ids, they are
-    /// empty; [`DocIds::is_intact`] finds them.
+    /// The section must have a verified checksum. If one that was forged holds invalid ids, they
+    /// are empty; [`DocIds::is_intact`] finds them.
     #[must_use]
     pub fn from_section(section: SectionBytes, count: usize) -> Option<Self> {
         let ids = FrontCodedIds::open(section, count)?;
@@ -217,26 +217,34 @@ impl DocIds {
     /// Returns the number of the first document with this id.
     ///
     /// # Complexity
-    /// O(log n) comparisons, after one sort of the ids at the first call.
+    /// O(log n) comparisons, after one sort of the ids at the first call unless they ascend.
     #[must_use]
     pub fn get(&self, id: &str) -> Option<DocNum> {
+        self.all(id).next()
+    }
+
+    /// Returns the numbers of all documents with this id, ascending.
+    ///
+    /// # Complexity
+    /// As [`DocIds::get`].
+    pub fn all<'a>(&'a self, id: &'a str) -> impl Iterator<Item = DocNum> + 'a {
         let order = match &self.storage {
             IdStorage::FrontCoded(ids) if ids.is_ascending() => None,
             _ => Some(self.order()),
         };
-        let number = |at: usize| order.map_or(Some(at as u32), |order| order.get(at).copied());
-        let before = |at: usize| number(at).is_some_and(|n| self.at(n as usize) < id);
+        let number = move |at: usize| order.map_or(at as u32, |order| order[at]);
+        let id_at = move |at: usize| self.at(number(at) as usize);
         let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = low.midpoint(high);
-            if before(middle) {
+            if id_at(middle) < id {
                 low = middle + 1;
             } else {
                 high = middle;
             }
         }
-        let number = number(low).filter(|_| low < self.len())?;
-        (self.at(number as usize) == id).then_some(DocNum(number))
+        let found = (low..self.len()).take_while(move |&at| id_at(at) == id);
+        found.map(move |at| DocNum(number(at)))
     }
 
     /// Returns all numbers in ascending byte order of their ids; equal ids by number.

@@ -264,6 +264,16 @@ impl IndexFile {
         sections.map(|section| (section.name.as_str(), section.range.len()))
     }
 
+    /// Checksum of the section table and its position. The table contains the checksums of all
+    /// sections, so that this number identifies the content of a file.
+    #[must_use]
+    pub fn checksum(&self) -> u32 {
+        let bytes = self.as_bytes();
+        let at = bytes.len().saturating_sub(END_MARKER.len() + 4);
+        let checksum = ByteReader::new(bytes.get(at..).unwrap_or_default()).u32();
+        checksum.unwrap_or_default()
+    }
+
     /// All bytes of the file.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {

@@ -1,0 +1,117 @@
+//! Merging indexes into one, without their deleted documents.
+
+use std::path::Path;
+
+use ir_core::store::{AtomicFile, Verify};
+use ir_core::{DocFilter, DocNum, DocSet, Flow, Progress};
+
+use super::index_writer::write_index;
+use super::sorted_run::RunWriter;
+use super::{IndexedDocs, new_file};
+use crate::postings::Posting;
+use crate::{BuildError, Index, IndexConfig, StoredFields};
+
+/// Size in bytes from which a run is handed to the merge.
+const RUN_BYTES: usize = 4 << 20;
+
+/// Merges indexes with equal configurations, in their order, into the file `path`. The file has the
+/// bytes of an index that is built from the documents that are not in the set beside their index.
+/// `memory` limits the postings and stored fields held in memory; the rest is spilled to temporary
+/// files.
+pub(crate) fn merge_indexes(
+    sources: &[(&Index, &DocSet)],
+    config: &IndexConfig,
+    memory: usize,
+    path: &Path,
+    progress: &mut dyn Progress,
+) -> Result<Index, BuildError> {
+    let mut indexed = IndexedDocs {
+        lengths: vec![Vec::new(); config.fields.names().len()],
+        ..IndexedDocs::default()
+    };
+    for (index, deleted) in sources {
+        add_index(&mut indexed, index, deleted, config, memory, progress)?;
+    }
+    let file = AtomicFile::create(path).map_err(BuildError::write(path))?;
+    let file = write_index(indexed, config, None, file, path, progress)?;
+    file.commit().map_err(BuildError::write(path))?;
+    Ok(Index::open_with(path, Verify::SmallSections)?)
+}
+
+/// Appends the documents of an index that are not deleted.
+fn add_index(
+    indexed: &mut IndexedDocs,
+    index: &Index,
+    deleted: &DocSet,
+    config: &IndexConfig,
+    memory: usize,
+    progress: &mut dyn Progress,
+) -> Result<(), BuildError> {
+    let first = indexed.ids.len() as u32;
+    let live = || (0..index.len() as u32).filter(|&doc| !deleted.contains(DocNum::new(doc)));
+    let mut numbers = vec![None; index.len()];
+    for (doc, number) in live().zip(first..) {
+        let doc = DocNum::new(doc);
+        numbers[doc.index()] = Some(number);
+        indexed.ids.push(index.ids().id(doc))?;
+        let year = index.years().get(doc);
+        if year.is_some() && indexed.years.is_empty() {
+            indexed.years = vec![None; number as usize];
+        }
+        if year.is_some() || !indexed.years.is_empty() {
+            indexed.years.push(year);
+        }
+        if config.store != StoredFields::Nothing {
+            let record = index.record(doc).map_err(damaged)?;
+            indexed.stored.extend(record, &[record.len() as u64]);
+            spill(indexed, memory)?;
+        }
+    }
+    for (field, lengths) in indexed.lengths.iter_mut().enumerate() {
+        let source = index.lengths(field)?;
+        lengths.extend(live().map(|doc| source.get(doc as usize).copied().unwrap_or(0)));
+    }
+
+    let total = index.field_stats().iter().map(|stats| stats.postings).sum();
+    let mut done = 0;
+    let mut run = RunWriter::default();
+    let mut postings: Vec<Posting> = Vec::new();
+    let mut lists = index.lists();
+    while let Some((key, mut cursor)) = lists.next()? {
+        postings.clear();
+        cursor.read_all(&mut postings)?;
+        done += postings.len() as u64;
+        postings.retain_mut(|posting| {
+            let number = numbers.get(posting.doc as usize).copied().flatten();
+            posting.doc = number.unwrap_or(0);
+            number.is_some()
+        });
+        run.push(key, &postings);
+        if run.len() >= RUN_BYTES {
+            indexed.runs.push(std::mem::take(&mut run).into_bytes());
+            spill(indexed, memory)?;
+            if progress.report("merging", done, Some(total)) == Flow::Stop {
+                return Err(BuildError::Canceled);
+            }
+        }
+    }
+    indexed.runs.push(run.into_bytes());
+    Ok(())
+}
+
+fn spill(indexed: &mut IndexedDocs, memory: usize) -> Result<(), BuildError> {
+    if indexed.runs.in_memory() + indexed.stored.in_memory() > memory {
+        let new_file = || new_file(None);
+        indexed.runs.spill(&new_file).map_err(BuildError::Spill)?;
+        indexed.stored.spill(&new_file).map_err(BuildError::Spill)?;
+    }
+    Ok(())
+}
+
+/// The error of reading stored fields, in an index whose configuration says that it has them.
+fn damaged(error: crate::StoredFieldsError) -> BuildError {
+    match error {
+        crate::StoredFieldsError::Read(error) => error.into(),
+        error => BuildError::Spill(std::io::Error::other(error)),
+    }
+}

@@ -1,0 +1,519 @@
+//! Writer of a segmented index.
+
+use std::collections::HashMap;
+use std::fs::{self, File, OpenOptions, TryLockError};
+use std::io;
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use ir_core::store::OpenIndexError;
+use ir_core::{DocNum, DocSet, Document, NoProgress, Progress};
+
+use super::manifest::{
+    FileEntry, MANIFEST_NAME, Manifest, Segment, SegmentEntry, segment_path, write_deleted,
+};
+use crate::indexer::merge_indexes;
+use crate::{BuildError, DEFAULT_MEMORY, DuplicateIds, IndexBuilder, IndexConfig};
+
+const LOCK_NAME: &str = "writer.lock";
+/// Default of [`IndexWriter::with_merge_factor`].
+const MERGE_FACTOR: usize = 8;
+/// Segments with fewer documents count as having this many.
+const MIN_SEGMENT: usize = 1024;
+/// A segment with a larger share of deleted documents is rewritten.
+const MAX_DELETED: f64 = 0.25;
+/// Cost of looking up an id in a segment, relative to hashing one.
+const LOOKUP_COST: usize = 20;
+
+/// Writer of a [`SegmentedIndex`](super::SegmentedIndex): adds, replaces and deletes documents by
+/// id. An index has one writer at a time, enforced by a lock, and any number of readers, which
+/// never wait.
+///
+/// Changes are buffered, within a memory budget, until [`IndexWriter::commit`] makes them visible
+/// and durable. A writer that is dropped or killed before leaves the index at its last commit. The
+/// last write of an id counts, also within a commit.
+///
+/// A commit adds a segment; [`IndexWriter::with_merge_factor`] segments of similar size are merged
+/// into one, so that there are O(log n) segments, and a document is rewritten O(log n) times.
+///
+/// # Examples
+/// See [`SegmentedIndex`](super::SegmentedIndex).
+///
+/// # Source
+/// Log-structured merging of adjacent segments: Büttcher, Clarke and Cormack, "Information
+/// Retrieval", 2010, section 7.3; Lucene's `LogMergePolicy`.
+#[derive(Debug)]
+pub struct IndexWriter {
+    folder: PathBuf,
+    /// Locked while the writer exists.
+    _lock: File,
+    manifest: Manifest,
+    segments: Vec<Segment>,
+    builder: Option<IndexBuilder>,
+    /// Ids written since the last commit.
+    pending: HashMap<String, PendingId>,
+    memory: usize,
+    threads: Option<usize>,
+    merge_factor: usize,
+    failed: bool,
+}
+
+/// The documents of an id since the last commit.
+#[derive(Debug, Clone, Copy, Default)]
+struct PendingId {
+    /// Number of its documents in the new segment.
+    added: u32,
+    /// Whether the last of these is not deleted.
+    is_live: bool,
+}
+
+impl IndexWriter {
+    /// Creates an empty index in a folder, which is created if it does not exist.
+    ///
+    /// # Errors
+    /// When the folder contains an index or has another writer, cannot be written, or the
+    /// configuration is invalid: the analysis, or [`DuplicateIds::Keep`].
+    pub fn create(folder: impl AsRef<Path>, config: IndexConfig) -> Result<Self, IndexWriterError> {
+        let folder = folder.as_ref();
+        if config.duplicates == DuplicateIds::Keep {
+            return Err(IndexWriterError::DuplicateIds);
+        }
+        config.analysis.build().map_err(BuildError::from)?;
+        fs::create_dir_all(folder).map_err(failed(folder))?;
+        let lock = lock(folder)?;
+        if folder.join(MANIFEST_NAME).exists() {
+            return Err(IndexWriterError::Exists {
+                folder: folder.to_owned(),
+            });
+        }
+        let manifest = Manifest::new(config);
+        manifest.write(folder).map_err(failed(folder))?;
+        Ok(Self::new(folder, lock, manifest, Vec::new()))
+    }
+
+    /// Opens the index in a folder at its last commit.
+    ///
+    /// # Errors
+    /// When the index cannot be opened, the folder cannot be written, or the index has another
+    /// writer.
+    pub fn open(folder: impl AsRef<Path>) -> Result<Self, IndexWriterError> {
+        let folder = folder.as_ref();
+        // Before the lock, whose file would be created in any folder.
+        Manifest::read(folder)?;
+        let lock = lock(folder)?;
+        let manifest = Manifest::read(folder)?;
+        let segments = manifest.open_segments(folder)?;
+        manifest.remove_unreferenced(folder);
+        Ok(Self::new(folder, lock, manifest, segments))
+    }
+
+    fn new(folder: &Path, lock: File, manifest: Manifest, segments: Vec<Segment>) -> Self {
+        Self {
+            folder: folder.to_owned(),
+            _lock: lock,
+            manifest,
+            segments,
+            builder: None,
+            pending: HashMap::new(),
+            memory: DEFAULT_MEMORY,
+            threads: None,
+            merge_factor: MERGE_FACTOR,
+            failed: false,
+        }
+    }
+
+    /// Sets the memory budget in bytes, as [`IndexBuilder::with_memory`]. In addition, the writer
+    /// holds the ids of the documents written since the last commit. Default: [`DEFAULT_MEMORY`].
+    #[must_use]
+    pub fn with_memory(mut self, bytes: usize) -> Self {
+        self.memory = bytes;
+        self
+    }
+
+    /// Sets the number of threads that analyze documents, as [`IndexBuilder::with_threads`].
+    /// Default: one per core.
+    #[must_use]
+    pub fn with_threads(mut self, threads: usize) -> Self {
+        self.threads = Some(threads);
+        self
+    }
+
+    /// Sets the number of segments of similar size that are merged into one. Fewer make searches
+    /// faster and commits slower. Values below 2 count as 2. Default: 8.
+    #[must_use]
+    pub fn with_merge_factor(mut self, segments: usize) -> Self {
+        self.merge_factor = segments.max(2);
+        self
+    }
+
+    /// The configuration of the index.
+    #[must_use]
+    pub fn config(&self) -> &IndexConfig {
+        &self.manifest.config
+    }
+
+    /// Adds a document, and deletes the one with the same id if there is one.
+    ///
+    /// # Errors
+    /// As [`IndexBuilder::push`]. After an error, every call returns
+    /// [`BuildError::Abandoned`]; the index is at its last commit.
+    pub fn put(&mut self, doc: &Document) -> Result<(), IndexWriterError> {
+        self.guard(|writer| {
+            let builder = match &mut writer.builder {
+                Some(builder) => builder,
+                none => {
+                    let config = writer.manifest.config.clone();
+                    let config = config.with_duplicates(DuplicateIds::Keep);
+                    let mut builder = IndexBuilder::new(config)?.with_memory(writer.memory);
+                    if let Some(threads) = writer.threads {
+                        builder = builder.with_threads(threads);
+                    }
+                    none.insert(builder)
+                }
+            };
+            let before = builder.len();
+            builder.push(doc)?;
+            // Blank documents may be dropped.
+            let is_added = builder.len() > before;
+            let pending = writer.pending.entry(doc.id.clone()).or_default();
+            pending.added += u32::from(is_added);
+            pending.is_live = is_added;
+            Ok(())
+        })
+    }
+
+    /// Deletes the document with an id. Returns whether there was one.
+    ///
+    /// # Errors
+    /// [`BuildError::Abandoned`] after an error of another call.
+    pub fn delete(&mut self, id: &str) -> Result<bool, IndexWriterError> {
+        self.guard(|writer| {
+            if let Some(pending) = writer.pending.get_mut(id) {
+                return Ok(std::mem::take(&mut pending.is_live));
+            }
+            let mut segments = writer.segments.iter();
+            let exists = segments.any(|segment| find(segment, id).is_some());
+            if exists {
+                writer.pending.insert(id.to_owned(), PendingId::default());
+            }
+            Ok(exists)
+        })
+    }
+
+    /// Number of documents, with the changes since the last commit.
+    #[must_use]
+    pub fn len(&self) -> usize {
+        let committed: usize = self.segments.iter().map(Segment::live).sum();
+        let is_committed = |id: &String| {
+            self.segments
+                .iter()
+                .any(|segment| find(segment, id).is_some())
+        };
+        let replaced = self.pending.keys().filter(|id| is_committed(id)).count();
+        let added = self
+            .pending
+            .values()
+            .filter(|pending| pending.is_live)
+            .count();
+        committed - replaced + added
+    }
+
+    /// Returns whether the index has no documents, with the changes since the last commit.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+
+    /// Makes the changes since the last commit visible to readers that are opened from now on, and
+    /// durable. Then merges segments if there are many. Without changes, does nothing.
+    ///
+    /// # Errors
+    /// When a document cannot be indexed or a file cannot be written. The index is then at its last
+    /// commit, which is this one if merging failed.
+    pub fn commit(&mut self) -> Result<(), IndexWriterError> {
+        self.commit_with(&mut NoProgress)
+    }
+
+    /// [`IndexWriter::commit`] with progress reports.
+    ///
+    /// # Errors
+    /// As [`IndexWriter::commit`], and [`BuildError::Canceled`].
+    pub fn commit_with(&mut self, progress: &mut dyn Progress) -> Result<(), IndexWriterError> {
+        self.guard(|writer| {
+            if writer.builder.is_some() || !writer.pending.is_empty() {
+                writer.commit_changes(progress)?;
+            }
+            while let Some(range) = writer.segments_to_merge() {
+                writer.merge(range, progress)?;
+            }
+            Ok(())
+        })
+    }
+
+    /// Commits, and merges all segments into one without deleted documents.
+    ///
+    /// # Errors
+    /// As [`IndexWriter::commit`].
+    pub fn compact(&mut self) -> Result<(), IndexWriterError> {
+        self.compact_with(&mut NoProgress)
+    }
+
+    /// [`IndexWriter::compact`] with progress reports.
+    ///
+    /// # Errors
+    /// As [`IndexWriter::compact`], and [`BuildError::Canceled`].
+    pub fn compact_with(&mut self, progress: &mut dyn Progress) -> Result<(), IndexWriterError> {
+        self.guard(|writer| {
+            if writer.builder.is_some() || !writer.pending.is_empty() {
+                writer.commit_changes(progress)?;
+            }
+            let is_compact = match &*writer.segments {
+                [] => true,
+                [only] => only.entry.deleted.is_none(),
+                _ => false,
+            };
+            if !is_compact {
+                writer.merge(0..writer.segments.len(), progress)?;
+            }
+            Ok(())
+        })
+    }
+
+    fn guard<T>(
+        &mut self,
+        work: impl FnOnce(&mut Self) -> Result<T, IndexWriterError>,
+    ) -> Result<T, IndexWriterError> {
+        if self.failed {
+            return Err(BuildError::Abandoned.into());
+        }
+        let result = work(self);
+        self.failed = result.is_err();
+        result
+    }
+
+    fn commit_changes(&mut self, progress: &mut dyn Progress) -> Result<(), IndexWriterError> {
+        let pending = std::mem::take(&mut self.pending);
+        let mut manifest = self.manifest.clone();
+        let mut segments = self.segments.clone();
+        for segment in &mut segments {
+            let before = segment.live();
+            delete_pending(segment, &pending);
+            if segment.live() < before {
+                self.write_deleted(segment, &mut manifest)?;
+            }
+        }
+        if let Some(builder) = self.builder.take() {
+            let mut segment = self.build_segment(builder, &mut manifest, progress)?;
+            for (id, pending) in &pending {
+                let dead = pending.added - u32::from(pending.is_live);
+                delete_first(&mut segment, id, dead);
+            }
+            if segment.live() < segment.index.len() {
+                self.write_deleted(&mut segment, &mut manifest)?;
+            }
+            segments.push(segment);
+        }
+        self.install(manifest, segments)
+    }
+
+    fn build_segment(
+        &self,
+        builder: IndexBuilder,
+        manifest: &mut Manifest,
+        progress: &mut dyn Progress,
+    ) -> Result<Segment, IndexWriterError> {
+        let number = take_number(manifest);
+        let path = segment_path(&self.folder, number);
+        let index = builder.finish_to_with(&path, progress)?;
+        Ok(new_segment(number, index))
+    }
+
+    fn write_deleted(
+        &self,
+        segment: &mut Segment,
+        manifest: &mut Manifest,
+    ) -> Result<(), IndexWriterError> {
+        let number = take_number(manifest);
+        let written = write_deleted(&self.folder, number, &segment.deleted);
+        segment.entry.deleted = Some(written.map_err(failed(&self.folder))?);
+        Ok(())
+    }
+
+    /// Commits these segments, without those whose documents are all deleted.
+    fn install(
+        &mut self,
+        mut manifest: Manifest,
+        mut segments: Vec<Segment>,
+    ) -> Result<(), IndexWriterError> {
+        segments.retain(|segment| segment.live() > 0);
+        manifest.segments = segments
+            .iter()
+            .map(|segment| segment.entry.clone())
+            .collect();
+        manifest.commit += 1;
+        manifest.write(&self.folder).map_err(failed(&self.folder))?;
+        manifest.remove_unreferenced(&self.folder);
+        self.manifest = manifest;
+        self.segments = segments;
+        Ok(())
+    }
+
+    /// Merges a range of segments into one.
+    fn merge(
+        &mut self,
+        range: Range<usize>,
+        progress: &mut dyn Progress,
+    ) -> Result<(), IndexWriterError> {
+        let mut manifest = self.manifest.clone();
+        let mut segments = self.segments.clone();
+        let number = take_number(&mut manifest);
+        let sources: Vec<_> = segments[range.clone()]
+            .iter()
+            .map(|segment| (&segment.index, &segment.deleted))
+            .collect();
+        let path = segment_path(&self.folder, number);
+        let index = merge_indexes(&sources, &manifest.config, self.memory, &path, progress)?;
+        segments.splice(range, [new_segment(number, index)]);
+        self.install(manifest, segments)
+    }
+
+    /// The next range of segments to merge: a segment with many deleted documents, or the newest
+    /// segments if enough of them are of similar size.
+    fn segments_to_merge(&self) -> Option<Range<usize>> {
+        let is_sparse = |segment: &Segment| {
+            let share = segment.live() as f64 / segment.index.len() as f64;
+            1.0 - share > MAX_DELETED
+        };
+        if let Some(at) = self.segments.iter().position(is_sparse) {
+            return Some(at..at + 1);
+        }
+        let level = |segment: &Segment| {
+            let size = segment.live().max(MIN_SEGMENT) as f64 / MIN_SEGMENT as f64;
+            size.log(self.merge_factor as f64).floor()
+        };
+        // From the newest on, a range grows while its segments are at most of the highest level
+        // seen; at `merge_factor` segments it is merged.
+        let mut highest = 0.0_f64;
+        let mut start = self.segments.len();
+        while start > 0 {
+            let next = level(&self.segments[start - 1]);
+            if next > highest {
+                if self.segments.len() - start >= self.merge_factor {
+                    break;
+                }
+                highest = next;
+            }
+            start -= 1;
+        }
+        let count = self.segments.len() - start;
+        (count >= self.merge_factor).then_some(start..self.segments.len())
+    }
+}
+
+fn new_segment(number: u64, index: crate::Index) -> Segment {
+    Segment {
+        entry: SegmentEntry {
+            index: FileEntry {
+                number,
+                checksum: index.checksum(),
+            },
+            deleted: None,
+        },
+        index,
+        deleted: DocSet::new(),
+    }
+}
+
+fn take_number(manifest: &mut Manifest) -> u64 {
+    let number = manifest.next_file;
+    manifest.next_file += 1;
+    number
+}
+
+/// The document with an id that is not deleted. All segments have unique ids but for deleted
+/// documents.
+fn find(segment: &Segment, id: &str) -> Option<DocNum> {
+    docs_with_id(segment, id)
+        .into_iter()
+        .find(|&doc| segment.is_live(doc))
+}
+
+/// All documents with an id, ascending.
+fn docs_with_id(segment: &Segment, id: &str) -> Vec<DocNum> {
+    let ids = segment.index.ids();
+    ids.all(id).collect()
+}
+
+/// Deletes the documents of the pending ids.
+fn delete_pending(segment: &mut Segment, pending: &HashMap<String, PendingId>) {
+    let docs: Vec<DocNum> = if pending.len().saturating_mul(LOOKUP_COST) < segment.index.len() {
+        let found = pending.keys().filter_map(|id| find(segment, id));
+        found.collect()
+    } else {
+        let ids = segment.index.ids().iter().zip((0..).map(DocNum::new));
+        let found = ids.filter(|(id, _)| pending.contains_key(*id));
+        found.map(|(_, doc)| doc).collect()
+    };
+    for doc in docs {
+        segment.deleted.insert(doc);
+    }
+}
+
+/// Deletes the first `n` documents with an id.
+fn delete_first(segment: &mut Segment, id: &str, n: u32) {
+    if n > 0 {
+        for doc in docs_with_id(segment, id).into_iter().take(n as usize) {
+            segment.deleted.insert(doc);
+        }
+    }
+}
+
+fn lock(folder: &Path) -> Result<File, IndexWriterError> {
+    let path = folder.join(LOCK_NAME);
+    let mut options = OpenOptions::new();
+    let options = options.create(true).truncate(false).write(true);
+    let file = options.open(&path).map_err(failed(&path))?;
+    match file.try_lock() {
+        Ok(()) => Ok(file),
+        Err(TryLockError::WouldBlock) => Err(IndexWriterError::Locked {
+            folder: folder.to_owned(),
+        }),
+        Err(TryLockError::Error(source)) => Err(failed(&path)(source)),
+    }
+}
+
+fn failed(path: &Path) -> impl Fn(io::Error) -> IndexWriterError + '_ {
+    |source| IndexWriterError::Io {
+        path: path.to_owned(),
+        source,
+    }
+}
+
+/// Error writing a segmented index.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs, reason = "the fields are named in the messages")]
+pub enum IndexWriterError {
+    /// Another writer, of this or another process, has opened the index.
+    #[error("{}: the index is locked by another writer", folder.display())]
+    Locked { folder: PathBuf },
+    /// The folder contains an index.
+    #[error("{}: contains an index already", folder.display())]
+    Exists { folder: PathBuf },
+    /// A segmented index identifies documents by their ids.
+    #[error("expected `DuplicateIds::Reject`, found `DuplicateIds::Keep`: ids must be unique")]
+    DuplicateIds,
+    /// A file of the index cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenIndexError),
+    /// A document cannot be indexed, or a segment cannot be written.
+    #[error(transparent)]
+    Build(#[from] BuildError),
+    /// A file or folder cannot be written.
+    #[error("{}: cannot write the index", path.display())]
+    Io {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+}
