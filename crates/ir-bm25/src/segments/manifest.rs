@@ -60,7 +60,7 @@ pub(super) struct FileEntry {
     pub(super) checksum: u32,
 }
 
-/// An open segment.
+/// A segment and its deleted documents.
 #[derive(Debug, Clone)]
 pub(super) struct Segment {
     pub(super) entry: SegmentEntry,
