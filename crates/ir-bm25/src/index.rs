@@ -48,7 +48,7 @@ pub struct Index {
 struct IndexData {
     file: IndexFile,
     meta: Metadata,
-    ids: Arc<DocIds>,
+    ids: DocIds,
     analyzer: Option<Arc<dyn Analyzer>>,
     terms: fst::Map<SectionBytes>,
     postings: PagedSection,
@@ -139,7 +139,7 @@ impl Index {
             inner: Arc::new(IndexData {
                 file,
                 meta,
-                ids: Arc::new(ids),
+                ids,
                 analyzer,
                 terms,
                 postings,
@@ -241,6 +241,10 @@ impl Index {
     #[must_use]
     pub fn analyzer(&self) -> Option<&dyn Analyzer> {
         self.inner.analyzer.as_deref()
+    }
+
+    pub(crate) fn shared_analyzer(&self) -> Option<Arc<dyn Analyzer>> {
+        self.inner.analyzer.clone()
     }
 
     /// Statistics of the index.

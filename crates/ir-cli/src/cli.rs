@@ -123,6 +123,7 @@ impl Command {
     /// Work files and folders that the subcommand derives from its outputs.
     pub(crate) fn work_paths(&self) -> Vec<WorkPath> {
         match self {
+            Self::Index(args) => args.work_paths(),
             #[cfg(feature = "dense")]
             Self::Encode(args) => args.work_paths(),
             #[cfg(feature = "dense")]

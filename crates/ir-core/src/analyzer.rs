@@ -1,3 +1,5 @@
+use std::fmt;
+
 /// Term of a text, with its offsets and position.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Token<'a> {
@@ -40,5 +42,11 @@ pub trait Analyzer: Send + Sync {
         let mut terms = Vec::new();
         self.analyze(text, &mut |token| terms.push(token.term.to_owned()));
         terms
+    }
+}
+
+impl fmt::Debug for dyn Analyzer + '_ {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Analyzer")
     }
 }

@@ -8,6 +8,8 @@ mod score_window;
 mod scorer;
 mod scoring;
 
+use std::sync::Arc;
+
 use ir_core::store::OpenIndexError;
 use ir_core::{
     Analyzer, DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError, TopK,
@@ -46,6 +48,7 @@ const MAX_PRUNED_LISTS: usize = 16;
 #[derive(Debug, Clone)]
 pub struct Searcher {
     index: Index,
+    analyzer: Arc<dyn Analyzer>,
     scoring: Scoring,
 }
 
@@ -72,13 +75,16 @@ impl Index {
 
 impl Searcher {
     pub(crate) fn new(index: Index, bm25: Bm25) -> Result<Self, SearcherError> {
-        if let (None, Some(name)) = (index.analyzer(), index.analyzer_name()) {
-            return Err(SearcherError::NeedsAnalyzer {
-                name: name.to_owned(),
-            });
-        }
+        let Some(analyzer) = index.shared_analyzer() else {
+            let name = index.analyzer_name().unwrap_or_default().to_owned();
+            return Err(SearcherError::NeedsAnalyzer { name });
+        };
         let scoring = Scoring::new(bm25, index.field_stats())?;
-        Ok(Self { index, scoring })
+        Ok(Self {
+            index,
+            analyzer,
+            scoring,
+        })
     }
 
     /// Sets field weights: factors of the term scores of a field. 0 excludes the field. Range: 0 or
@@ -136,17 +142,12 @@ impl Searcher {
     /// # Errors
     /// When the index is damaged.
     pub fn explain(&self, query: &str, doc: DocNum) -> Result<Explanation, SearchError> {
-        let terms = count_terms(self.analyzer(), query);
+        let terms = count_terms(&*self.analyzer, query);
         let mut plan = self.plan(&terms)?;
         let names = self.index.config().fields.names();
         let tree = explain(&mut plan, names, &terms, doc.get());
         plan.check().map_err(search_error)?;
         Ok(tree)
-    }
-
-    fn analyzer(&self) -> &dyn Analyzer {
-        // `new` rejects an index without an analyzer.
-        self.index.analyzer().unwrap_or(&NoTerms)
     }
 
     fn plan(&self, terms: &[(String, u32)]) -> Result<QueryPlan<'_>, SearchError> {
@@ -171,7 +172,7 @@ impl Retriever for Searcher {
         if how.k() == 0 {
             return Ok(Ranking::default());
         }
-        let mut plan = self.plan(&count_terms(self.analyzer(), query))?;
+        let mut plan = self.plan(&count_terms(&*self.analyzer, query))?;
         rank(
             &mut plan,
             self.index.len() as u32,
@@ -233,11 +234,4 @@ pub(crate) fn search_error(error: OpenIndexError) -> SearchError {
         engine: "the BM25 index",
         source: Box::new(error),
     }
-}
-
-/// Analyzer that emits no tokens.
-struct NoTerms;
-
-impl Analyzer for NoTerms {
-    fn analyze(&self, _: &str, _: &mut dyn FnMut(ir_core::Token<'_>)) {}
 }

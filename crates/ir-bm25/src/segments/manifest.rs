@@ -69,6 +69,20 @@ pub(super) struct Segment {
 }
 
 impl Segment {
+    /// A segment without deleted documents, in the file with this number.
+    pub(super) fn new(number: u64, index: Index) -> Self {
+        let checksum = index.checksum();
+        let index_file = FileEntry { number, checksum };
+        Self {
+            entry: SegmentEntry {
+                index: index_file,
+                deleted: None,
+            },
+            index,
+            deleted: DocSet::new(),
+        }
+    }
+
     /// Number of documents that are not deleted.
     pub(super) fn live(&self) -> usize {
         self.index.len() - self.deleted.count().unwrap_or(0)

@@ -1,8 +1,10 @@
 //! BM25 over the segments of an index.
 
+use std::sync::Arc;
+
 use ir_core::store::OpenIndexError;
 use ir_core::{
-    DocFilter, DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError, TopK,
+    Analyzer, DocFilter, DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError, TopK,
 };
 
 use super::snapshot::{NumberedSegment, SegmentedIndex};
@@ -18,6 +20,7 @@ use crate::{Bm25, Pruning, SearcherError};
 #[derive(Debug, Clone)]
 pub struct SegmentedSearcher {
     index: SegmentedIndex,
+    analyzer: Arc<dyn Analyzer>,
     scoring: Scoring,
 }
 
@@ -39,8 +42,21 @@ type SegmentLists<'a> = (Vec<TermList<'a>>, Vec<u32>);
 
 impl SegmentedSearcher {
     pub(super) fn new(index: SegmentedIndex, bm25: Bm25) -> Result<Self, SearcherError> {
+        let Some(analyzer) = index.shared_analyzer() else {
+            // Only a single index can need a custom analyzer.
+            let segment = index.numbered_segments().first();
+            let name = segment.map_or_else(String::new, |numbered| {
+                let name = numbered.segment.index.analyzer_name();
+                name.unwrap_or_default().to_owned()
+            });
+            return Err(SearcherError::NeedsAnalyzer { name });
+        };
         let scoring = Scoring::new(bm25, index.field_stats())?;
-        Ok(Self { index, scoring })
+        Ok(Self {
+            index,
+            analyzer,
+            scoring,
+        })
     }
 
     /// Sets field weights, as [`Searcher::with_weights`](crate::Searcher::with_weights).
@@ -77,7 +93,7 @@ impl SegmentedSearcher {
     /// # Errors
     /// When the index is damaged, or the document does not exist.
     pub fn explain(&self, query: &str, doc: DocNum) -> Result<Explanation, SearchError> {
-        let terms = count_terms(self.index.analyzer(), query);
+        let terms = count_terms(&*self.analyzer, query);
         let (found, local) = self
             .index
             .locate(doc)
@@ -148,7 +164,7 @@ impl Retriever for SegmentedSearcher {
         if how.k() == 0 || how.filter().and_then(|filter| filter.count()) == Some(0) {
             return Ok(Ranking::default());
         }
-        let terms = count_terms(self.index.analyzer(), query);
+        let terms = count_terms(&*self.analyzer, query);
         let mut best = TopK::new(how.k());
         for (numbered, mut plan) in self.plans(&terms).map_err(search_error)? {
             let filter = SegmentFilter { numbered, how };

@@ -12,10 +12,10 @@ use ir_core::{
     Analyzer, Attributes, DocFilter, DocIds, DocNum, DocSet, Document, Predicate, Years,
 };
 
-use super::manifest::{Manifest, Segment};
+use super::manifest::{MANIFEST_NAME, Manifest, Segment};
 use super::searcher::SegmentedSearcher;
 use crate::search::TermList;
-use crate::{Bm25, DocOrder, FieldStats, IndexConfig, SearcherError, StoredFieldsError};
+use crate::{Bm25, DocOrder, FieldStats, Index, IndexConfig, SearcherError, StoredFieldsError};
 
 /// Attempts to open an index whose segments are being merged.
 const MAX_ATTEMPTS: u32 = 100;
@@ -26,7 +26,7 @@ const MAX_CACHED: usize = 1 << 16;
 /// to clone and to share between threads.
 ///
 /// Later commits do not change it and do not wait for it; open the index again to see them.
-/// Rankings and scores are those of an [`Index`](crate::Index) built from the documents that are
+/// Rankings and scores are those of an [`Index`] built from the documents that are
 /// not deleted, bit for bit: statistics cover all segments, without deleted documents, and
 /// documents are numbered as in that index.
 ///
@@ -66,12 +66,15 @@ pub struct SegmentedIndex {
 }
 
 struct Snapshot {
-    path: PathBuf,
-    manifest: Manifest,
+    /// The folder; [`None`] for a single [`Index`].
+    path: Option<PathBuf>,
+    config: IndexConfig,
+    commit: u64,
     segments: Vec<NumberedSegment>,
     ids: DocIds,
     fields: Vec<FieldStats>,
-    analyzer: Box<dyn Analyzer>,
+    /// [`None`] for an [`Index`] that needs a custom analyzer.
+    analyzer: Option<Arc<dyn Analyzer>>,
 }
 
 /// A segment whose documents have numbers in the whole index.
@@ -97,6 +100,12 @@ pub struct SegmentStats {
 }
 
 impl SegmentedIndex {
+    /// Returns whether a folder contains a segmented index.
+    #[must_use]
+    pub fn exists(folder: impl AsRef<Path>) -> bool {
+        folder.as_ref().join(MANIFEST_NAME).is_file()
+    }
+
     /// Opens the last commit of the index in a folder. Checksums of postings and stored fields are
     /// verified when these are first read.
     ///
@@ -132,7 +141,7 @@ impl SegmentedIndex {
     ) -> Result<Self, OpenIndexError> {
         let analysis = manifest.config.analysis.build();
         let analyzer = analysis.map_err(|error| OpenIndexError::Metadata {
-            path: folder.join(super::manifest::MANIFEST_NAME),
+            path: folder.join(MANIFEST_NAME),
             source: error.into(),
         })?;
         let (ids, numbers) = number_documents(&segments, manifest.config.order);
@@ -145,12 +154,13 @@ impl SegmentedIndex {
         });
         Ok(Self {
             inner: Arc::new(Snapshot {
-                path: folder.to_owned(),
-                manifest,
+                path: Some(folder.to_owned()),
+                config: manifest.config,
+                commit: manifest.commit,
                 segments: segments.collect(),
                 ids,
                 fields,
-                analyzer: Box::new(analyzer),
+                analyzer: Some(Arc::new(analyzer)),
             }),
         })
     }
@@ -158,7 +168,7 @@ impl SegmentedIndex {
     /// Creates a searcher. Cheap: a parameter sweep can create one for each `k1` and `b`.
     ///
     /// # Errors
-    /// When a parameter is out of range.
+    /// When a parameter is out of range, or an [`Index`] needs a custom analyzer.
     pub fn searcher(&self, bm25: Bm25) -> Result<SegmentedSearcher, SearcherError> {
         SegmentedSearcher::new(self.clone(), bm25)
     }
@@ -184,25 +194,29 @@ impl SegmentedIndex {
     /// The configuration of the index.
     #[must_use]
     pub fn config(&self) -> &IndexConfig {
-        &self.inner.manifest.config
+        &self.inner.config
     }
 
-    /// The analyzer of documents and queries.
+    /// The analyzer of documents and queries, as [`Index::analyzer`].
     #[must_use]
-    pub fn analyzer(&self) -> &dyn Analyzer {
-        &*self.inner.analyzer
+    pub fn analyzer(&self) -> Option<&dyn Analyzer> {
+        self.inner.analyzer.as_deref()
     }
 
-    /// Number of commits and merges since the index was created.
+    pub(super) fn shared_analyzer(&self) -> Option<Arc<dyn Analyzer>> {
+        self.inner.analyzer.clone()
+    }
+
+    /// Number of commits and merges since the index was created; 0 for a single [`Index`].
     #[must_use]
     pub fn commit(&self) -> u64 {
-        self.inner.manifest.commit
+        self.inner.commit
     }
 
-    /// The folder of the index.
+    /// The folder of the index, or the file of a single [`Index`].
     #[must_use]
-    pub fn path(&self) -> &Path {
-        &self.inner.path
+    pub fn path(&self) -> Option<&Path> {
+        self.inner.path.as_deref()
     }
 
     /// The segments, from the oldest to the newest.
@@ -299,6 +313,28 @@ impl SegmentedIndex {
     /// Statistics of the fields over all documents that are not deleted.
     pub(super) fn field_stats(&self) -> &[FieldStats] {
         &self.inner.fields
+    }
+}
+
+/// An index as the only segment.
+impl From<Index> for SegmentedIndex {
+    fn from(index: Index) -> Self {
+        let inner = Snapshot {
+            path: index.path().map(Path::to_owned),
+            config: index.config().clone(),
+            commit: 0,
+            ids: index.ids().clone(),
+            fields: index.field_stats().to_vec(),
+            analyzer: index.shared_analyzer(),
+            segments: vec![NumberedSegment {
+                segment: Segment::new(0, index),
+                numbers: None,
+                live_dfs: Mutex::default(),
+            }],
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
     }
 }
 

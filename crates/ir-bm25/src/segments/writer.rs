@@ -7,11 +7,9 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use ir_core::store::OpenIndexError;
-use ir_core::{DocNum, DocSet, Document, NoProgress, Progress};
+use ir_core::{DocNum, Document, NoProgress, Progress};
 
-use super::manifest::{
-    FileEntry, MANIFEST_NAME, Manifest, Segment, SegmentEntry, segment_path, write_deleted,
-};
+use super::manifest::{MANIFEST_NAME, Manifest, Segment, segment_path, write_deleted};
 use crate::indexer::merge_indexes;
 use crate::{BuildError, DEFAULT_MEMORY, DuplicateIds, IndexBuilder, IndexConfig};
 
@@ -325,7 +323,7 @@ impl IndexWriter {
         let number = take_number(manifest);
         let path = segment_path(&self.folder, number);
         let index = builder.finish_to_with(&path, progress)?;
-        Ok(new_segment(number, index))
+        Ok(Segment::new(number, index))
     }
 
     fn write_deleted(
@@ -373,7 +371,7 @@ impl IndexWriter {
             .collect();
         let path = segment_path(&self.folder, number);
         let index = merge_indexes(&sources, &manifest.config, self.memory, &path, progress)?;
-        segments.splice(range, [new_segment(number, index)]);
+        segments.splice(range, [Segment::new(number, index)]);
         self.install(manifest, segments)
     }
 
@@ -407,20 +405,6 @@ impl IndexWriter {
         }
         let count = self.segments.len() - start;
         (count >= self.merge_factor).then_some(start..self.segments.len())
-    }
-}
-
-fn new_segment(number: u64, index: crate::Index) -> Segment {
-    Segment {
-        entry: SegmentEntry {
-            index: FileEntry {
-                number,
-                checksum: index.checksum(),
-            },
-            deleted: None,
-        },
-        index,
-        deleted: DocSet::new(),
     }
 }
 

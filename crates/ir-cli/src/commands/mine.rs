@@ -252,7 +252,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         texts,
         named: HashMap::new(),
         other,
-        filters: QueryFilters::new(&index, &args.filter, time, name, console)?,
+        filters: QueryFilters::new(&index.clone().into(), &args.filter, time, name, console)?,
         index,
     };
     miner.resolve_ids(&*wanted.set)?;

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail};
-use ir_bm25::{Index, StoredFields};
+use ir_bm25::{DuplicateIds, SegmentedIndex, StoredFields};
 use ir_core::{AllOf, AttributeValue, Attributes, DocFilter, DocNum, DocSet, Predicate, Years};
 
 use crate::shared::console::Console;
@@ -88,16 +88,15 @@ impl QueryFilters {
     /// Selects the documents that satisfy all conditions. Warns about attributes that no document
     /// has. `time` enables the time filter; `name` names the index in errors.
     pub(crate) fn new(
-        index: &Index,
+        index: &SegmentedIndex,
         conditions: &[Predicate],
         time: bool,
         name: &str,
         console: &Console,
     ) -> Result<Self> {
-        let years = if index.ids().repeated() > 0 {
-            index.years().of_first_record(index.ids())
-        } else {
-            index.years().clone()
+        let years = match index.config().duplicates {
+            DuplicateIds::Keep => index.years().of_first_record(index.ids()),
+            _ => index.years(),
         };
         let mut docs = (0..index.len() as u32).map(DocNum::new);
         if time && docs.all(|doc| years.get(doc).is_none()) {
@@ -139,7 +138,7 @@ impl QueryFilters {
 }
 
 fn select_documents(
-    index: &Index,
+    index: &SegmentedIndex,
     conditions: Vec<Predicate>,
     name: &str,
     console: &Console,

@@ -15,7 +15,7 @@ use crate::shared::input::{DocumentOrder, DocumentSource};
 use crate::shared::options::{bytes, choice, first_set};
 use crate::shared::suggest::did_you_mean;
 
-const DEFAULT_MEMORY: usize = 512_000_000;
+pub(crate) const DEFAULT_MEMORY: usize = 512_000_000;
 
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct IndexOptions {
@@ -35,7 +35,7 @@ pub(crate) struct IndexOptions {
     /// Memory budget in bytes, or with a unit (MB, GB, MiB, GiB); postings beyond it are spilled to
     /// temporary files [default: 512MB]
     #[arg(long, value_parser = bytes, value_name = "SIZE", help_heading = "Index")]
-    memory: Option<usize>,
+    pub(crate) memory: Option<usize>,
 }
 
 const FIELDS: [(&str, &str, IndexedFields); 3] = [
@@ -66,9 +66,9 @@ impl IndexOptions {
         ])
     }
 
-    /// First option that affects only scores of BM25 and the order of equal ones.
-    #[cfg(feature = "dense")]
-    pub(crate) fn first_lexical_option(&self) -> Option<&'static str> {
+    /// First option that affects the content of an index: scores of BM25 and the order of equal
+    /// ones.
+    pub(crate) fn first_analysis_option(&self) -> Option<&'static str> {
         self.first_set().filter(|option| *option != "--memory")
     }
 

@@ -257,7 +257,7 @@ impl Args {
             ("--weights", !self.weights.is_empty()),
         ]);
         let bm25 = self.bm25.first_set().or(of_the_search);
-        bm25.or(self.setup.first_lexical_option())
+        bm25.or(self.setup.first_analysis_option())
     }
 
     pub(crate) fn typed(&self) -> Option<String> {

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use ir_bm25::{Index, IndexConfig, StoredFields};
+use ir_bm25::{Index, IndexConfig, SegmentedIndex, StoredFields};
 use ir_data::{Collection, TextEncoding};
 
 use super::args::Args;
@@ -14,7 +14,7 @@ use crate::shared::input::{CollectionSource, DocumentSource, fingerprint, open_c
 /// An index and, if it was built by this command, its collection.
 pub(crate) struct SearchIndex {
     pub(crate) name: String,
-    pub(crate) index: Index,
+    pub(crate) index: SegmentedIndex,
     pub(crate) collection: Option<Collection>,
 }
 
@@ -36,7 +36,7 @@ impl SearchIndex {
                         "--encoding: expected text files, found {name}, which is a saved index"
                     );
                 }
-                (*index, None)
+                (index, None)
             }
             CollectionSource::Documents(documents) => {
                 if args.verify && args.cache.is_none() {
@@ -53,7 +53,7 @@ impl SearchIndex {
                     }
                     Some(folder) => cached(&folder.folder(), args, &documents, console)?,
                 };
-                (index, Some(documents.collection))
+                (index.into(), Some(documents.collection))
             }
         };
         Ok(Self {

@@ -1,7 +1,7 @@
 //! Batch search with per-query filters.
 
 use anyhow::{Result, anyhow};
-use ir_bm25::{Searcher, SearcherError};
+use ir_bm25::{DuplicateIds, SearcherError, SegmentedSearcher};
 use ir_core::{Distinct, Progress, Query, Ranking, Retriever, Search};
 use ir_data::datafinder;
 
@@ -16,7 +16,7 @@ const CHUNK: usize = 128;
 
 pub(crate) struct QueryRunner {
     system: &'static str,
-    pub(crate) searcher: Searcher,
+    pub(crate) searcher: SegmentedSearcher,
     retriever: Box<dyn Retriever<Query = str>>,
     time: Option<TimeFilter>,
     filters: QueryFilters,
@@ -39,11 +39,12 @@ impl QueryRunner {
             _ => error.into(),
         })?;
         // Return each id once if the collection has duplicates.
-        let retriever: Box<dyn Retriever<Query = str>> = if index.ids().repeated() > 0 {
-            Box::new(Distinct(searcher.clone()))
-        } else {
-            Box::new(searcher.clone())
-        };
+        let retriever: Box<dyn Retriever<Query = str>> =
+            if index.config().duplicates == DuplicateIds::Keep {
+                Box::new(Distinct(searcher.clone()))
+            } else {
+                Box::new(searcher.clone())
+            };
         #[cfg(feature = "dense")]
         let retriever = match args.vectors.retriever(
             &searcher,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use ir_bm25::Searcher;
+use ir_bm25::SegmentedSearcher;
 use ir_core::fusion::WeightedSum;
 use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{
@@ -83,7 +83,7 @@ impl DenseOptions {
     /// `collection` has the documents, unless the index is a saved one.
     pub(crate) fn retriever(
         &self,
-        searcher: &Searcher,
+        searcher: &SegmentedSearcher,
         collection: Option<&Collection>,
         console: &Console,
     ) -> Result<Option<Box<dyn Retriever<Query = str>>>> {
@@ -258,7 +258,7 @@ fn check_texts(
 /// dropped; duplicate ids map to the first record.
 struct Renumbered {
     inner: Box<dyn Retriever<Query = str>>,
-    searcher: Searcher,
+    searcher: SegmentedSearcher,
     numbers: Vec<Option<DocNum>>,
 }
 

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::ValueEnum;
-use ir_bm25::{Index, IndexedFields};
+use ir_bm25::{Index, IndexedFields, SegmentedIndex};
 use ir_core::Corpus;
 use ir_core::store::{OpenIndexError, Verify};
 use ir_data::catalog::{Catalog, CatalogEntry, entries};
@@ -34,7 +34,7 @@ pub(crate) enum DocumentOrder {
 }
 
 pub(crate) enum CollectionSource {
-    Index(Box<Index>),
+    Index(SegmentedIndex),
     /// Documents, with queries and judgments if the collection has them.
     Documents(DocumentSource),
 }
@@ -124,12 +124,19 @@ fn resolve(
     let path = Path::new(argument);
     if path.is_file() {
         return match Index::open_with(path, verify) {
-            Ok(index) => Ok(CollectionSource::Index(Box::new(index))),
+            Ok(index) => Ok(CollectionSource::Index(index.into())),
             Err(OpenIndexError::NotAnIndex { .. }) => {
                 from_file(path, encoding).map(CollectionSource::Documents)
             }
             Err(error) => Err(error.into()),
         };
+    }
+    if SegmentedIndex::exists(path) {
+        let index = SegmentedIndex::open(path)?;
+        if verify == Verify::AllSections {
+            index.verify()?;
+        }
+        return Ok(CollectionSource::Index(index));
     }
     let catalog = Catalog::from_env();
     let entry = entries().iter().find(|entry| entry.name == argument);

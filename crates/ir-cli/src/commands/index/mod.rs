@@ -1,16 +1,18 @@
-//! `ir index`: builds and saves a BM25 index.
+//! `ir index`: builds and saves a BM25 index, or updates one.
+
+mod update;
 
 use std::time::Instant;
 
 use anyhow::Result;
 use ir_bm25::StoredFields;
 
-use crate::shared::console::{Console, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::format::grouped;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::open_documents;
 use crate::shared::options::{EncodingOption, choice, positive, use_threads};
-use crate::shared::output::{OutputPath, create};
+use crate::shared::output::{OutputPath, WorkPath, create};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -22,6 +24,11 @@ Examples:
   ir index ~/disk4 -o disk4.ir                    a folder of TREC files
   ir index ~/notes -o notes.ir --store all        a folder of *.md and *.txt
 
+An index that changes is a folder of segments:
+  ir index ~/notes -o notes --add                 create it, or add and replace
+  ir index -o notes --delete gone.txt             delete the ids in a file
+  ir index -o notes --compact                     merge all segments into one
+
 JSON lines have an id (`_id` or `id`), a text (`text`; with `id`, also
 `contents`) and optionally `title`. Other fields, and the members of
 `metadata`, are attributes for --filter.
@@ -30,31 +37,47 @@ The defaults reproduce Anserini's \"flat\" BEIR index: title and text in one
 field; Unicode word segmentation, possessive removal, lower-casing, 33 stop
 words, Porter stemmer; ties broken by id. BM25's k1 and b are set at search
 time. The index is one file, written atomically; its bytes do not depend on
---memory or --threads.";
+--memory or --threads.
+
+With --add, --delete or --compact the index is a folder with one writer at a
+time. `ir search` opens its last commit, and ranks and scores as in an index
+built from the documents that are left. A killed update leaves the last commit.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Collection: a name (see `ir datasets`), BEIR folder, .jsonl, .tsv, TREC (`<DOC>`)
     /// or SMART (`.I`) file, folder of TREC files or of notes
-    collection: String,
+    #[arg(required_unless_present_any = ["delete", "compact"])]
+    collection: Option<String>,
 
     #[command(flatten)]
     text: EncodingOption,
 
-    /// Output index file
+    /// Output index file; with --add, --delete or --compact, the folder of the index
     #[arg(short = 'o', long, value_name = "FILE")]
     output: OutputPath,
+
+    /// Add the documents to the index in the folder FILE, in place of those with the same ids.
+    /// Creates the index if there is none
+    #[arg(long, requires = "collection", help_heading = "Update")]
+    add: bool,
+
+    /// Delete the documents with these ids, one per line
+    #[arg(long, value_name = "FILE", help_heading = "Update")]
+    delete: Option<String>,
+
+    /// Merge all segments into one, without deleted documents, so that searches are fastest
+    #[arg(long, help_heading = "Update")]
+    compact: bool,
 
     #[command(flatten)]
     setup: IndexOptions,
 
     /// Stored document fields, needed to show titles and texts and for --filter
-    #[arg(
-        long, value_parser = choice(STORED), default_value = "all", value_name = "FIELDS",
-        help_heading = "Index"
-    )]
-    store: StoredFields,
+    /// [default: all]
+    #[arg(long, value_parser = choice(STORED), value_name = "FIELDS", help_heading = "Index")]
+    store: Option<StoredFields>,
 
     /// Number of threads [default: one per core]
     #[arg(long, value_parser = positive, value_name = "N")]
@@ -75,22 +98,53 @@ const STORED: [(&str, &str, StoredFields); 3] = [
     ),
 ];
 
+impl Args {
+    /// Whether the output is a segmented index.
+    fn is_update(&self) -> bool {
+        self.add || self.delete.is_some() || self.compact
+    }
+
+    fn stored(&self) -> StoredFields {
+        self.store.unwrap_or(StoredFields::Everything)
+    }
+
+    /// The folder of an index that is updated.
+    pub(crate) fn work_paths(&self) -> Vec<WorkPath> {
+        let folder = self.is_update().then(|| WorkPath {
+            option: "--output",
+            what: "",
+            path: self.output.folder(),
+            is_folder: true,
+        });
+        folder.into_iter().collect()
+    }
+}
+
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
+    let collection = match &args.collection {
+        Some(collection) if !args.is_update() => collection,
+        _ => return update::run(args, console),
+    };
     let output = args.output.binary_file("--output")?;
-    let documents = open_documents(&args.collection, args.text.encoding, console)?;
+    if output.is_dir() {
+        bail_usage!(
+            "--output: expected a file, found the folder {}; --add updates the index in a folder",
+            output.display()
+        );
+    }
+    let documents = open_documents(collection, args.text.encoding, console)?;
     documents.check_encoding(args.text.encoding)?;
     // Fail early if the output cannot be written: the builder creates it at the end.
     drop(create(output)?);
-    let config = args.setup.config(&documents, args.store);
+    let config = args.setup.config(&documents, args.stored());
     let began = Instant::now();
     let index = (args.setup).build(&documents, config, args.threads, Some(output), console)?;
     let stats = index.stats();
     if index.is_empty() {
         console.warn(format_args!(
-            "{}: no document has text; the index is empty",
-            args.collection
+            "{collection}: no document has text; the index is empty"
         ));
     }
     if stats.blank_dropped > 0 {
