@@ -7,7 +7,9 @@
 //!
 //! ```sh
 //! IR_DATA=... cargo bench -p bench-bm25 [-- --documents N]
+//! IR_DATA=... cargo bench -p bench-bm25 -- --workload updates [--documents N]
 //! ```
+//! The workload `updates` measures commits, replacements and merging.
 //! Without the real collection, synthetic documents of the same shape are generated from a seed.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
@@ -15,6 +17,7 @@
 
 mod ours;
 mod peer_tantivy;
+mod updates;
 mod workload;
 
 use std::path::Path;
@@ -45,12 +48,17 @@ const ENGINES: [&str; 2] = ["ir-bm25", "tantivy"];
 
 fn main() -> Result<()> {
     // The last two options are for the child processes.
-    let options = Options::parse("--documents --engine --threads")?;
+    let options = Options::parse("--documents --workload --engine --threads")?;
     let limit: u64 = options.number("--documents", u64::MAX)?;
     if let Some(engine) = options.value("--engine") {
         return child(engine, options.number("--threads", 1)?, limit);
     }
     let threads = std::thread::available_parallelism()?.get().min(2);
+    match options.value("--workload") {
+        None | Some("queries") => {}
+        Some("updates") => return updates::run(&Workload::open(limit)?, threads),
+        Some(other) => bail!("--workload: expected queries or updates, found {other:?}"),
+    }
     let mut results = Vec::new();
     for engine in ENGINES {
         let mut command = Command::new(env::current_exe()?);

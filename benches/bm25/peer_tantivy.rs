@@ -15,9 +15,9 @@ use crate::{Measurements, TopHits, Workload, folder_size, resident_peak};
 
 /// ir-bm25's analyzer as a tantivy tokenizer, so that both engines index the same terms.
 #[derive(Clone)]
-struct SharedTokenizer(ir_bm25::analysis::AnalysisPipeline);
+pub(crate) struct SharedTokenizer(pub(crate) ir_bm25::analysis::AnalysisPipeline);
 
-struct SharedTokenStream {
+pub(crate) struct SharedTokenStream {
     tokens: std::vec::IntoIter<Token>,
     current: Token,
 }
@@ -61,7 +61,7 @@ impl TokenStream for SharedTokenStream {
 }
 
 /// Factor (k1 + 1) of tantivy's score, which Lucene dropped; k1 is 1.2.
-const FACTOR: f32 = 2.2;
+pub(crate) const FACTOR: f32 = 2.2;
 
 pub(crate) fn measure(
     work: &Workload,
@@ -122,7 +122,11 @@ pub(crate) fn measure(
 }
 
 /// Disjunction of the distinct terms, boosted by their count.
-fn parse(pipeline: &ir_bm25::analysis::AnalysisPipeline, field: Field, text: &str) -> BooleanQuery {
+pub(crate) fn parse(
+    pipeline: &ir_bm25::analysis::AnalysisPipeline,
+    field: Field,
+    text: &str,
+) -> BooleanQuery {
     let mut counts: Vec<(String, f32)> = Vec::new();
     pipeline.analyze(
         text,

@@ -82,6 +82,10 @@ impl Workload {
         Ok(n)
     }
 
+    pub(crate) fn queries(&self) -> &[Query] {
+        &self.queries
+    }
+
     /// Times the queries of each kind one at a time on one thread, after a warm-up pass.
     pub(crate) fn time_queries(
         &self,

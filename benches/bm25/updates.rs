@@ -1,0 +1,265 @@
+//! Indexes whose documents come and go: commits, replacements by id, and merging to one segment.
+//!
+//! Both engines write the same documents in the same commits, with the same number of threads and
+//! memory budget; segments are merged by the default policy of each. A commit of ir-bm25 includes
+//! its merges, one of tantivy does not: these run in the background and are waited for at the end of
+//! a phase, whose total time includes them.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Result, ensure};
+use bench_common::median;
+use ir_bm25::{Bm25, IndexConfig, IndexWriter, SegmentedIndex};
+use ir_core::{Document, Retriever, Search};
+use tantivy::collector::TopDocs;
+use tantivy::schema::{Field, IndexRecordOption, STRING, Schema, TextFieldIndexing, TextOptions};
+use tantivy::{Index, TantivyDocument, Term};
+
+use crate::Workload;
+use crate::peer_tantivy::{FACTOR, SharedTokenizer, parse};
+
+/// Documents per commit of the first phase.
+const BATCH: usize = 10_000;
+/// Documents per commit of the last phase, and share of documents replaced there.
+const SMALL_BATCH: usize = 1000;
+const REPLACED: usize = 10;
+/// Commits of one document.
+const SINGLE: usize = 50;
+/// Queries whose scores are compared.
+const COMPARED: usize = 200;
+
+/// An index that is written by an engine.
+trait UpdatedIndex {
+    /// Adds a document, or replaces the one with its id.
+    fn put(&mut self, document: &Document) -> Result<()>;
+    fn commit(&mut self) -> Result<()>;
+    /// Waits for merges in the background.
+    fn wait(&mut self) -> Result<()>;
+    /// Merges to one segment.
+    fn compact(&mut self) -> Result<()>;
+    /// Scores of the top 10.
+    fn scores(&self, query: &str) -> Result<Vec<f32>>;
+}
+
+struct Ours {
+    writer: IndexWriter,
+    folder: std::path::PathBuf,
+}
+
+impl Ours {
+    fn new(folder: &Path, threads: usize, memory: usize) -> Result<Self> {
+        let writer = IndexWriter::create(folder, IndexConfig::default())?;
+        Ok(Self {
+            writer: writer.with_threads(threads).with_memory(memory),
+            folder: folder.to_owned(),
+        })
+    }
+}
+
+impl UpdatedIndex for Ours {
+    fn put(&mut self, document: &Document) -> Result<()> {
+        Ok(self.writer.put(document)?)
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        Ok(self.writer.commit()?)
+    }
+
+    fn wait(&mut self) -> Result<()> {
+        Ok(())
+    }
+
+    fn compact(&mut self) -> Result<()> {
+        Ok(self.writer.compact()?)
+    }
+
+    fn scores(&self, query: &str) -> Result<Vec<f32>> {
+        let searcher = SegmentedIndex::open(&self.folder)?.searcher(Bm25::LUCENE)?;
+        let ranking = searcher.search(query, &Search::top(10))?;
+        Ok(ranking.iter().map(|hit| hit.score).collect())
+    }
+}
+
+struct Tantivy {
+    index: Index,
+    writer: Option<tantivy::IndexWriter>,
+    threads: usize,
+    memory: usize,
+    contents: Field,
+    id: Field,
+    pipeline: ir_bm25::analysis::AnalysisPipeline,
+}
+
+impl Tantivy {
+    fn new(folder: &Path, threads: usize, memory: usize) -> Result<Self> {
+        let pipeline = ir_bm25::analysis::Analysis::anserini().build()?;
+        let mut schema = Schema::builder();
+        let indexing = TextFieldIndexing::default()
+            .set_tokenizer("shared")
+            .set_index_option(IndexRecordOption::WithFreqs);
+        let options = TextOptions::default().set_indexing_options(indexing);
+        let contents = schema.add_text_field("contents", options);
+        let id = schema.add_text_field("id", STRING);
+        let index = Index::create_in_dir(folder, schema.build())?;
+        let tokenizer = SharedTokenizer(pipeline.clone());
+        index.tokenizers().register("shared", tokenizer);
+        Ok(Self {
+            index,
+            writer: None,
+            threads,
+            memory,
+            contents,
+            id,
+            pipeline,
+        })
+    }
+
+    fn writer(&mut self) -> Result<&mut tantivy::IndexWriter> {
+        Ok(match &mut self.writer {
+            Some(writer) => writer,
+            none => {
+                let index = &self.index;
+                none.insert(index.writer_with_num_threads(self.threads, self.memory)?)
+            }
+        })
+    }
+}
+
+impl UpdatedIndex for Tantivy {
+    fn put(&mut self, document: &Document) -> Result<()> {
+        let (contents, id) = (self.contents, self.id);
+        let writer = self.writer()?;
+        writer.delete_term(Term::from_field_text(id, &document.id));
+        let mut out = TantivyDocument::default();
+        out.add_text(contents, format!("{} {}", document.title, document.text));
+        out.add_text(id, &document.id);
+        writer.add_document(out)?;
+        Ok(())
+    }
+
+    fn commit(&mut self) -> Result<()> {
+        self.writer()?.commit()?;
+        Ok(())
+    }
+
+    fn wait(&mut self) -> Result<()> {
+        self.writer
+            .take()
+            .map_or(Ok(()), |writer| Ok(writer.wait_merging_threads()?))
+    }
+
+    fn compact(&mut self) -> Result<()> {
+        self.wait()?;
+        let segments = self.index.searchable_segment_ids()?;
+        self.writer()?.merge(&segments).wait()?;
+        self.wait()
+    }
+
+    fn scores(&self, query: &str) -> Result<Vec<f32>> {
+        let searcher = self.index.reader()?.searcher();
+        let query = parse(&self.pipeline, self.contents, query);
+        let hits = searcher.search(&query, &TopDocs::with_limit(10).order_by_score())?;
+        Ok(hits.into_iter().map(|(score, _)| score / FACTOR).collect())
+    }
+}
+
+/// Seconds of each commit of a phase, with the indexing of its documents, and of the phase.
+struct Phase {
+    commits: Vec<f64>,
+    total: f64,
+}
+
+fn write(index: &mut dyn UpdatedIndex, documents: &[Document], batch: usize) -> Result<Phase> {
+    let start = Instant::now();
+    let mut commits = Vec::new();
+    for documents in documents.chunks(batch) {
+        let start = Instant::now();
+        documents
+            .iter()
+            .try_for_each(|document| index.put(document))?;
+        index.commit()?;
+        commits.push(start.elapsed().as_secs_f64());
+    }
+    index.wait()?;
+    commits.sort_by(f64::total_cmp);
+    Ok(Phase {
+        commits,
+        total: start.elapsed().as_secs_f64(),
+    })
+}
+
+pub(crate) fn run(work: &Workload, threads: usize) -> Result<()> {
+    let mut documents = Vec::new();
+    work.for_each_document(&mut |n, document| {
+        let mut document = document.clone();
+        document.id = format!("{n:010}");
+        documents.push(document);
+        Ok(())
+    })?;
+    let replaced: Vec<Document> = documents.iter().step_by(REPLACED).cloned().collect();
+    let single = &documents[..SINGLE.min(documents.len())];
+    let mut rows: Vec<(String, Vec<f64>)> = Vec::new();
+    let mut answers: Vec<Vec<Vec<f32>>> = Vec::new();
+    for engine in 0..2 {
+        let folder = tempfile::tempdir()?;
+        let memory = work.budget;
+        let mut index: Box<dyn UpdatedIndex> = match engine {
+            0 => Box::new(Ours::new(folder.path(), threads, memory)?),
+            _ => Box::new(Tantivy::new(folder.path(), threads, memory)?),
+        };
+        let mut at = 0;
+        let mut row = |name: String, seconds: f64| {
+            if engine == 0 {
+                rows.push((name, Vec::new()));
+            }
+            rows[at].1.push(seconds);
+            at += 1;
+        };
+        for (name, documents, batch) in [
+            ("added", &documents[..], BATCH),
+            ("replaced", single, 1),
+            ("replaced", &replaced[..], SMALL_BATCH),
+        ] {
+            let phase = write(&mut *index, documents, batch)?;
+            let p95 = phase.commits[phase.commits.len() * 95 / 100];
+            let name = format!("{} {name} in commits of {batch}", documents.len());
+            row(format!("{name}: median commit"), median(phase.commits));
+            row(format!("{name}: 95th percentile"), p95);
+            row(format!("{name}: total"), phase.total);
+        }
+        let start = Instant::now();
+        index.compact()?;
+        row(
+            "merging to one segment".to_owned(),
+            start.elapsed().as_secs_f64(),
+        );
+        let queries = work.queries().iter().take(COMPARED);
+        let scores = queries.map(|query| index.scores(&query.text));
+        answers.push(scores.collect::<Result<_>>()?);
+    }
+    let close = |(a, b): (&f32, &f32)| (a - b).abs() <= 1e-3 * a.abs();
+    let agree = |(a, b): &(&Vec<f32>, &Vec<f32>)| a.len() == b.len() && a.iter().zip(*b).all(close);
+    let differing = answers[0]
+        .iter()
+        .zip(&answers[1])
+        .filter(|pair| !agree(pair));
+    let differing = differing.count();
+    ensure!(
+        differing * 50 <= answers[0].len(),
+        "{differing} of {} queries differ",
+        answers[0].len()
+    );
+    println!("{} documents, {threads} threads; seconds", documents.len());
+    println!("scores of the top 10 agree within 0.1 % in all but {differing} queries\n");
+    println!(
+        "{:<58} {:>10} {:>10} {:>8}",
+        "", "ir-bm25", "tantivy", "ratio"
+    );
+    for (name, seconds) in rows {
+        let (ours, peer) = (seconds[0], seconds[1]);
+        println!("{name:<58} {ours:>10.4} {peer:>10.4} {:>7.2}x", peer / ours);
+    }
+    println!("\nratio > 1: ir-bm25 is faster");
+    Ok(())
+}
