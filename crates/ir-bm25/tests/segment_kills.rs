@@ -80,6 +80,9 @@ fn a_killed_writer_loses_no_commit() {
     let kills = std::env::var("IR_KILLS").map_or(20, |kills| kills.parse().unwrap());
     let mut random = SplitMix64::new(7, 0);
     let mut folder = TempDir::new().unwrap();
+    // Grows on a machine on which a writer makes no commit in this time.
+    let mut longest = 60_000;
+    let mut after_commits = 0;
     for kill in 0..kills {
         if kill % 20 == 0 {
             folder = TempDir::new().unwrap();
@@ -91,7 +94,7 @@ fn a_killed_writer_loses_no_commit() {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        std::thread::sleep(Duration::from_micros(random.next_u64() % 60_000));
+        std::thread::sleep(Duration::from_micros(random.next_u64() % longest));
         child.kill().unwrap();
         let mut acknowledged = 0;
         for line in BufReader::new(child.stdout.take().unwrap()).lines() {
@@ -100,6 +103,11 @@ fn a_killed_writer_loses_no_commit() {
             }
         }
         child.wait().unwrap();
+        match acknowledged {
+            0 if longest < 5_000_000 => longest += longest / 4,
+            0 => {}
+            _ => after_commits += 1,
+        }
         if !path.join("manifest.ir").exists() {
             assert_eq!(acknowledged, 0);
             continue;
@@ -130,4 +138,8 @@ fn a_killed_writer_loses_no_commit() {
         let files = fs::read_dir(&path).unwrap().count();
         assert_eq!(files, 2 + index.segments().len() + with_deleted);
     }
+    assert!(
+        2 * after_commits >= kills || kills < 10,
+        "{after_commits} of {kills} kills came after a commit"
+    );
 }

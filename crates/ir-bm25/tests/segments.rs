@@ -308,6 +308,13 @@ fn there_is_one_writer() {
         text(IndexWriter::create(folder.path(), config.clone())),
         "FOLDER: contains an index already"
     );
+    let foreign = TempDir::new().unwrap();
+    fs::write(foreign.path().join("segment-7.ir"), "mine").unwrap();
+    assert!(matches!(
+        IndexWriter::create(foreign.path(), config.clone()),
+        Err(IndexWriterError::ForeignFiles { .. })
+    ));
+    assert!(foreign.path().join("segment-7.ir").exists());
     let keep = config.with_duplicates(DuplicateIds::Keep);
     let other = TempDir::new().unwrap();
     assert!(matches!(

@@ -32,6 +32,10 @@ use workers::{DocChunk, InversionConfig, Workers};
 /// Default memory budget of an [`IndexBuilder`] in bytes: 256 MiB.
 pub const DEFAULT_MEMORY: usize = 256 << 20;
 
+/// Number of documents, or of bytes of text, after which progress is reported.
+const REPORT_DOCS: u64 = 1 << 12;
+const REPORT_BYTES: usize = 1 << 20;
+
 /// Maximum size of a chunk, in documents and in bytes of text.
 const CHUNK_DOCS: usize = 1 << 13;
 const CHUNK_BYTES: usize = 2 << 20;
@@ -208,20 +212,17 @@ impl IndexBuilder {
             let total = corpus.len_hint();
             let mut reader = corpus.open()?;
             let mut doc = Document::default();
-            let mut read = 0_u64;
+            let (mut read, mut bytes) = (0_u64, 0);
             while reader.read(&mut doc)? {
                 builder.add(&doc)?;
                 read += 1;
-                if read.is_multiple_of(4096)
-                    && progress.report("indexing", read, total) == Flow::Stop
-                {
-                    return Err(BuildError::Canceled);
+                bytes += doc.title.len() + doc.text.len();
+                if read.is_multiple_of(REPORT_DOCS) || bytes >= REPORT_BYTES {
+                    bytes = 0;
+                    report(progress, read, total)?;
                 }
             }
-            match progress.report("indexing", read, total.or(Some(read))) {
-                Flow::Continue => Ok(()),
-                Flow::Stop => Err(BuildError::Canceled),
-            }
+            builder.invert_all(progress)
         })
     }
 
@@ -287,7 +288,7 @@ impl IndexBuilder {
         path: &Path,
         progress: &mut dyn Progress,
     ) -> Result<W, BuildError> {
-        let indexed = self.take_indexed()?;
+        let indexed = self.take_indexed(progress)?;
         let (config, analyzer) = (&self.inversion.config, self.analyzer_name.clone());
         index_writer::write_index(indexed, config, analyzer, sink, path, progress)
     }
@@ -374,20 +375,39 @@ impl IndexBuilder {
         Ok(())
     }
 
-    /// Waits for the workers and takes the indexed documents.
-    fn take_indexed(&mut self) -> Result<IndexedDocs, BuildError> {
-        self.guard(|builder| {
-            builder.submit()?;
-            if let Some(mut workers) = builder.workers.take() {
-                while let Some(inverted) = workers.next(0) {
-                    builder.add_chunk(inverted?)?;
-                }
+    /// Inverts the documents that were pushed and waits for the workers.
+    fn invert_all(&mut self, progress: &mut dyn Progress) -> Result<(), BuildError> {
+        self.submit()?;
+        let documents = self.len() as u64;
+        if let Some(mut workers) = self.workers.take() {
+            while let Some(inverted) = workers.next(0) {
+                self.add_chunk(inverted?)?;
+                report(progress, documents, Some(documents))?;
             }
+        }
+        Ok(())
+    }
+
+    /// Waits for the workers and takes the indexed documents.
+    fn take_indexed(&mut self, progress: &mut dyn Progress) -> Result<IndexedDocs, BuildError> {
+        self.guard(|builder| {
+            builder.invert_all(progress)?;
             if builder.inversion.config.duplicates == DuplicateIds::Reject {
                 builder.indexed.ids.check_unique()?;
             }
             Ok(std::mem::take(&mut builder.indexed))
         })
+    }
+}
+
+fn report(
+    progress: &mut dyn Progress,
+    documents: u64,
+    total: Option<u64>,
+) -> Result<(), BuildError> {
+    match progress.report("indexing", documents, total) {
+        Flow::Continue => Ok(()),
+        Flow::Stop => Err(BuildError::Canceled),
     }
 }
 

@@ -149,8 +149,9 @@ impl Manifest {
         })
     }
 
-    /// Removes the files in the folder that were written by an index writer and to which this
-    /// manifest does not refer. Errors are ignored: the next call tries again.
+    /// Removes the files in the folder that have the names of segments or deleted documents and to
+    /// which this manifest does not refer. [`has_numbered_files`] keeps foreign files of such names
+    /// out of the folder. Errors are ignored: the next call tries again.
     pub(super) fn remove_unreferenced(&self, folder: &Path) {
         let Ok(entries) = folder.read_dir() else {
             return;
@@ -232,6 +233,16 @@ fn segment_name(number: u64) -> String {
 
 fn deleted_name(number: u64) -> String {
     format!("{DELETED_PREFIX}{number}{SUFFIX}")
+}
+
+/// Returns whether a folder has files with the names of segments or of deleted documents.
+pub(super) fn has_numbered_files(folder: &Path) -> std::io::Result<bool> {
+    for entry in folder.read_dir()? {
+        if entry?.file_name().to_str().is_some_and(is_numbered) {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Returns whether a file name is that of a segment or of deleted documents.

@@ -9,7 +9,9 @@ use std::path::{Path, PathBuf};
 use ir_core::store::OpenIndexError;
 use ir_core::{DocNum, Document, NoProgress, Progress};
 
-use super::manifest::{MANIFEST_NAME, Manifest, Segment, segment_path, write_deleted};
+use super::manifest::{
+    MANIFEST_NAME, Manifest, Segment, has_numbered_files, segment_path, write_deleted,
+};
 use crate::indexer::merge_indexes;
 use crate::{BuildError, DEFAULT_MEMORY, DuplicateIds, IndexBuilder, IndexConfig};
 
@@ -69,8 +71,8 @@ impl IndexWriter {
     /// Creates an empty index in a folder, which is created if it does not exist.
     ///
     /// # Errors
-    /// When the folder contains an index or has another writer, cannot be written, or the
-    /// configuration is invalid: the analysis, or [`DuplicateIds::Keep`].
+    /// When the folder contains an index or files named like segments, has another writer or cannot
+    /// be written, or the configuration is invalid: the analysis, or [`DuplicateIds::Keep`].
     pub fn create(folder: impl AsRef<Path>, config: IndexConfig) -> Result<Self, IndexWriterError> {
         let folder = folder.as_ref();
         if config.duplicates == DuplicateIds::Keep {
@@ -81,6 +83,11 @@ impl IndexWriter {
         let lock = lock(folder)?;
         if folder.join(MANIFEST_NAME).exists() {
             return Err(IndexWriterError::Exists {
+                folder: folder.to_owned(),
+            });
+        }
+        if has_numbered_files(folder).map_err(failed(folder))? {
+            return Err(IndexWriterError::ForeignFiles {
                 folder: folder.to_owned(),
             });
         }
@@ -484,6 +491,9 @@ pub enum IndexWriterError {
     /// The folder contains an index.
     #[error("{}: contains an index already", folder.display())]
     Exists { folder: PathBuf },
+    /// The folder contains files with the names of segments, but no index.
+    #[error("{}: expected a folder without files segment-N.ir and deleted-N.ir", folder.display())]
+    ForeignFiles { folder: PathBuf },
     /// A segmented index identifies documents by their ids.
     #[error("expected `DuplicateIds::Reject`, found `DuplicateIds::Keep`: ids must be unique")]
     DuplicateIds,

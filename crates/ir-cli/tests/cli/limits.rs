@@ -180,6 +180,27 @@ fn encoding_reports_its_total() {
     assert_eq!(total, Some("400000"), "{line}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn long_ids_and_queries_need_little_memory() {
+    let here = Folder::new();
+    tiny(&here);
+    let document = ("{\"_id\": \"", "\", \"text\": \"tea\"}");
+    long_lines(&here, "ids.jsonl.gz", document, "{}\n");
+    let expected = "expected ids of at most 65536 bytes, found";
+    fails(
+        limited(&here, 256, &["index", "ids.jsonl.gz", "-o", "x.ir"]),
+        expected,
+    );
+    let query = ("{\"query\": \"", "\", \"documents\": [\"d1\"]}");
+    long_lines(&here, "queries.jsonl.gz", query, "");
+    let half = std::fs::read(here.at("queries.jsonl.gz")).unwrap();
+    here.write("queries.jsonl.gz", half.repeat(2));
+    let args = ["search", "tiny", "--queries", "queries.jsonl.gz"];
+    let expected = "expected at most 500000000 bytes of queries, found more";
+    fails(limited(&here, 1536, &args), expected);
+}
+
 /// More texts than labels are counted, not kept.
 #[cfg(target_os = "linux")]
 #[test]

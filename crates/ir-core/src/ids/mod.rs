@@ -69,6 +69,13 @@ pub enum IdError {
     /// The collection has more documents than a [`DocNum`] can number.
     #[error("expected at most {limit} documents in one index, found more")]
     TooManyDocuments { limit: usize },
+    /// An id is longer than [`DocIds::MAX_LEN`].
+    #[error("expected ids of at most {limit} bytes, found {found} bytes at position {position}")]
+    TooLong {
+        position: usize,
+        limit: usize,
+        found: usize,
+    },
     /// Two documents share an id.
     #[error("expected unique document ids, found {id:?} at positions {first} and {second}")]
     Duplicate {
@@ -118,6 +125,9 @@ impl Default for IdStorage {
 }
 
 impl DocIds {
+    /// Maximum length of an id in bytes.
+    pub const MAX_LEN: usize = 1 << 16;
+
     /// Creates an empty map.
     #[must_use]
     pub fn new() -> Self {
@@ -128,9 +138,17 @@ impl DocIds {
     /// [`DocIds::check_unique`] finds them.
     ///
     /// # Errors
-    /// If the collection has more documents than a [`DocNum`] can number.
+    /// If the id is longer than [`DocIds::MAX_LEN`], or the collection has more documents than a
+    /// [`DocNum`] can number.
     pub fn push(&mut self, id: &str) -> Result<DocNum, IdError> {
         let doc = DocNum::try_from(self.len())?;
+        if id.len() > Self::MAX_LEN {
+            return Err(IdError::TooLong {
+                position: self.len(),
+                limit: Self::MAX_LEN,
+                found: id.len(),
+            });
+        }
         let mut arena = match std::mem::take(&mut self.storage) {
             IdStorage::InMemory(arena) => arena,
             IdStorage::FrontCoded(ids) => ids.iter().collect(),
@@ -329,14 +347,12 @@ impl<'a> FromIterator<&'a str> for IdArena {
 
 impl<S: AsRef<str>> FromIterator<S> for DocIds {
     /// # Panics
-    /// If there are more than [`DocNum::LIMIT`] ids.
+    /// If an id is longer than [`DocIds::MAX_LEN`], or there are more than [`DocNum::LIMIT`] ids.
     fn from_iter<I: IntoIterator<Item = S>>(ids: I) -> Self {
         let mut all = Self::new();
         for id in ids {
-            assert!(
-                all.push(id.as_ref()).is_ok(),
-                "expected at most DocNum::LIMIT ids, found more"
-            );
+            let pushed = all.push(id.as_ref());
+            assert!(pushed.is_ok(), "invalid id: {pushed:?}");
         }
         all
     }

@@ -1,6 +1,6 @@
 //! Query files; the format is detected from the content.
 
-use std::io::{Cursor, Read};
+use std::io::{self, BufRead, Cursor, Read};
 use std::path::Path;
 
 use anyhow::{Result, bail};
@@ -12,6 +12,9 @@ use ir_data::{datafinder, indri, jsonl, sgml, smart};
 use super::head::FileHead;
 use super::{is_collection, open_documents};
 use crate::shared::console::{Console, bail_usage};
+
+/// Maximum size of a query file, after decompression: all queries are kept in memory.
+const MAX_BYTES: u64 = 500_000_000;
 
 /// Reads queries from a file or `-` as [`read`], or from a collection, by name or folder: those of
 /// [`of_collection`].
@@ -67,6 +70,7 @@ pub(crate) fn read(path: &Path, encoding: TextEncoding, console: &Console) -> Re
         bail!("{name}: expected queries, found none");
     }
     let reader = Cursor::new(std::mem::take(&mut head.bytes)).chain(reader);
+    let reader = LimitedReader::new(reader, MAX_BYTES);
     let queries = if head.line.starts_with('[') || head.has("query") {
         let rows = datafinder::read_test_queries(reader, &name, "q")?;
         rows.into_iter().map(|row| row.query).collect()
@@ -98,6 +102,53 @@ pub(crate) fn read(path: &Path, encoding: TextEncoding, console: &Console) -> Re
         bail!("{name}: expected queries, found none");
     }
     Ok(queries)
+}
+
+/// Reader that fails after a number of bytes.
+struct LimitedReader<R> {
+    inner: R,
+    limit: u64,
+    rest: u64,
+}
+
+impl<R: BufRead> LimitedReader<R> {
+    const fn new(inner: R, limit: u64) -> Self {
+        Self {
+            inner,
+            limit,
+            rest: limit,
+        }
+    }
+}
+
+impl<R: BufRead> Read for LimitedReader<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let found = self.fill_buf()?;
+        let n = found.len().min(buffer.len());
+        buffer[..n].copy_from_slice(&found[..n]);
+        self.consume(n);
+        Ok(n)
+    }
+}
+
+impl<R: BufRead> BufRead for LimitedReader<R> {
+    fn fill_buf(&mut self) -> io::Result<&[u8]> {
+        let found = self.inner.fill_buf()?;
+        if self.rest == 0 && !found.is_empty() {
+            let message = format!(
+                "expected at most {} bytes of queries, found more",
+                self.limit
+            );
+            return Err(io::Error::other(message));
+        }
+        let n = usize::try_from(self.rest).unwrap_or(usize::MAX);
+        Ok(&found[..found.len().min(n)])
+    }
+
+    fn consume(&mut self, bytes: usize) {
+        self.rest -= bytes as u64;
+        self.inner.consume(bytes);
+    }
 }
 
 #[cfg(all(test, unix))]
