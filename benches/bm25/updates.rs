@@ -2,8 +2,8 @@
 //!
 //! Both engines write the same documents in the same commits, with the same number of threads and
 //! memory budget; segments are merged by the default policy of each. A commit of ir-bm25 includes
-//! its merges, one of tantivy does not: these run in the background and are waited for at the end of
-//! a phase, whose total time includes them.
+//! its merges. Those of tantivy run in the background and are waited for at the end of a phase,
+//! whose total time includes them.
 
 use std::path::Path;
 use std::time::Instant;

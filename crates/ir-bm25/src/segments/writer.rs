@@ -382,8 +382,8 @@ impl IndexWriter {
         self.install(manifest, segments)
     }
 
-    /// The next range of segments to merge: a segment with many deleted documents, or the newest
-    /// segments if enough of them are of similar size.
+    /// The next range of segments to merge: a segment with many deleted documents, or adjacent ones
+    /// of similar size if there are enough.
     fn segments_to_merge(&self) -> Option<Range<usize>> {
         let is_sparse = |segment: &Segment| {
             let share = segment.live() as f64 / segment.index.len() as f64;
@@ -396,23 +396,30 @@ impl IndexWriter {
             let size = segment.live().max(MIN_SEGMENT) as f64 / MIN_SEGMENT as f64;
             size.log(self.merge_factor as f64).floor()
         };
-        // From the newest on, a range grows while its segments are at most of the highest level
-        // seen; at `merge_factor` segments it is merged.
-        let mut highest = 0.0_f64;
-        let mut start = self.segments.len();
-        while start > 0 {
-            let next = level(&self.segments[start - 1]);
-            if next > highest {
-                if self.segments.len() - start >= self.merge_factor {
-                    break;
-                }
-                highest = next;
-            }
-            start -= 1;
-        }
-        let count = self.segments.len() - start;
-        (count >= self.merge_factor).then_some(start..self.segments.len())
+        let levels: Vec<f64> = self.segments.iter().map(level).collect();
+        let highest = levels.iter().copied().fold(0.0, f64::max) as u32;
+        (0..=highest).find_map(|level| level_to_merge(&levels, f64::from(level), self.merge_factor))
     }
+}
+
+/// The newest range of adjacent segments that has `factor` of a level, starts and ends with one, and
+/// has none of a higher level.
+fn level_to_merge(levels: &[f64], level: f64, factor: usize) -> Option<Range<usize>> {
+    let mut end = levels.len();
+    while end > 0 {
+        let start = levels[..end].iter().rposition(|&other| other > level);
+        let start = start.map_or(0, |higher| higher + 1);
+        let of_level = |at: &usize| levels[*at] == level;
+        let mut found = (start..end).filter(of_level);
+        let (first, last) = (found.next(), found.next_back());
+        if let (Some(first), Some(last)) = (first, last)
+            && (first..=last).filter(of_level).count() >= factor
+        {
+            return Some(first..last + 1);
+        }
+        end = start.saturating_sub(1);
+    }
+    None
 }
 
 fn take_number(manifest: &mut Manifest) -> u64 {
@@ -510,4 +517,22 @@ pub enum IndexWriterError {
         #[source]
         source: io::Error,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn segments_of_a_level_are_merged() {
+        let merged = |levels: &[f64], level| level_to_merge(levels, level, 3);
+        assert_eq!(merged(&[], 0.0), None);
+        assert_eq!(merged(&[0.0, 0.0], 0.0), None);
+        assert_eq!(merged(&[0.0, 0.0, 0.0], 0.0), Some(0..3));
+        assert_eq!(merged(&[2.0, 1.0, 0.0, 0.0, 0.0], 0.0), Some(2..5));
+        // Small segments in between are merged, those after the range are not.
+        assert_eq!(merged(&[1.0, 0.0, 1.0, 1.0, 0.0, 0.0], 1.0), Some(0..4));
+        assert_eq!(merged(&[1.0, 1.0, 2.0, 1.0, 0.0], 1.0), None);
+        assert_eq!(merged(&[1.0, 1.0, 1.0, 2.0, 1.0, 0.0], 1.0), Some(0..3));
+    }
 }
