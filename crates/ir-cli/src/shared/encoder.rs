@@ -4,8 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::ValueHint;
-use ir_core::{Corpus, Document, Flow, Fnv1a, Progress, Side};
-use ir_data::DocTemplate;
+use ir_core::Side;
 use ir_dense::{
     Backend, BiEncoder, EncoderConfig, EncoderFingerprint, KnownModel, ModelCache, ModelError,
     Pooling, SideConfig, TokenizerError,
@@ -13,9 +12,10 @@ use ir_dense::{
 use ir_knn::VectorSimilarity;
 use serde::{Deserialize, Serialize};
 
-use crate::shared::console::{Interrupted, Usage};
+use crate::shared::console::Usage;
 use crate::shared::options::{choice, first_set, positive};
 use crate::shared::suggest::{closest, did_you_mean};
+use crate::shared::text_hashes::TextHashes;
 
 /// Encoder options. The command that flattens them sets the help heading.
 #[derive(Debug, clap::Args)]
@@ -198,7 +198,7 @@ pub(crate) struct VectorOrigin {
     encoder: EncoderFingerprint,
     /// Template of the documents; `None` for queries.
     pub(crate) template: Option<String>,
-    pub(crate) texts: TextsFingerprint,
+    pub(crate) texts: TextHashes,
 }
 
 impl VectorOrigin {
@@ -207,7 +207,7 @@ impl VectorOrigin {
         encoder: &BiEncoder,
         side: Side,
         template: Option<String>,
-        texts: TextsFingerprint,
+        texts: TextHashes,
     ) -> Self {
         let name = model.file_name().unwrap_or(model.as_os_str());
         Self {
@@ -230,15 +230,18 @@ impl VectorOrigin {
         let different = fields.filter(|((name, expected), (_, found))| {
             applies(name) && expected != found && !(*name == "model" && same_model)
         });
-        let different: Vec<String> = different
+        let mut different: Vec<String> = different
             .map(|((name, expected), (_, found))| {
                 format!("expected {name} {expected}, found {found}")
             })
             .collect();
+        if applies("texts") {
+            different.extend(self.texts.difference(&found.texts));
+        }
         (!different.is_empty()).then(|| different.join("; "))
     }
 
-    fn fields(&self) -> [(&'static str, String); 7] {
+    fn fields(&self) -> [(&'static str, String); 6] {
         let encoder = &self.encoder;
         let pooling = POOLINGS.iter().find(|(.., it)| *it == encoder.pooling);
         let template = self.template.as_deref().unwrap_or("of queries");
@@ -252,45 +255,6 @@ impl VectorOrigin {
             ("prefix", format!("{:?}", encoder.prefix)),
             ("max-tokens", encoder.max_tokens.to_string()),
             ("template", template.to_owned()),
-            ("texts", format!("{:016x}", self.texts.hash)),
         ]
-    }
-}
-
-/// Number and hash of texts with their ids, in any order.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct TextsFingerprint {
-    pub(crate) count: u64,
-    hash: u64,
-}
-
-impl TextsFingerprint {
-    pub(crate) fn add(&mut self, id: &str, text: &str) {
-        let mut hash = Fnv1a::new();
-        hash.write(id.as_bytes());
-        // Separator: 0xFF does not occur in UTF-8.
-        hash.write(&[0xFF]);
-        hash.write(text.as_bytes());
-        self.count += 1;
-        self.hash = self.hash.wrapping_add(hash.finish());
-    }
-
-    /// Reads all documents of a corpus.
-    pub(crate) fn from_corpus(
-        corpus: &dyn Corpus,
-        template: &DocTemplate,
-        progress: &mut dyn Progress,
-    ) -> Result<Self> {
-        let total = corpus.len_hint();
-        let (mut texts, mut doc) = (Self::default(), Document::default());
-        let mut reader = corpus.open()?;
-        while reader.read(&mut doc)? {
-            texts.add(&doc.id, &template.render(&doc));
-            let due = texts.count.is_multiple_of(1024);
-            if due && progress.report("reading", texts.count, total) == Flow::Stop {
-                return Err(Interrupted.into());
-            }
-        }
-        Ok(texts)
     }
 }

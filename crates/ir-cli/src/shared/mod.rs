@@ -15,3 +15,5 @@ pub(crate) mod runs;
 pub(crate) mod suggest;
 pub(crate) mod systems;
 pub(crate) mod terminal;
+#[cfg(feature = "dense")]
+pub(crate) mod text_hashes;

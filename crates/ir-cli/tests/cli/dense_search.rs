@@ -280,48 +280,92 @@ fn other_encoders_and_texts() {
     );
     search(bert, &["--prefix", "the "]).ok();
     search(bert, &["--prefix", ""]).ok();
+}
 
-    // Another text of a document. More documents than vectors are a warning.
-    encode(&[]);
+/// A document whose text is not the encoded one is an error, in a collection, a cached and a saved
+/// index, also if documents were added or removed.
+#[test]
+fn texts_that_changed() {
+    let here = Folder::new();
+    crate::common::tiny(&here);
+    let bert = &format!("{TINY}bert");
+    here.ir(&["encode", bert, "tiny", "-o", "docs.ir"]).ok();
     let corpus = here.read("tiny/corpus.jsonl");
-    here.write("tiny/corpus.jsonl", corpus.replace("winter", "summer"));
-    search(bert, &[]).fails(
-        1,
-        &[
-            "docs.ir: expected vectors of the texts of tiny, found",
-            "again",
-        ],
-    );
-    let more = corpus.clone() + "{\"_id\": \"d4\", \"text\": \"green\"}\n";
-    here.write("tiny/corpus.jsonl", more);
-    let ran = search(bert, &[]).ok();
-    assert!(
-        ran.err.contains("1 of 4 documents have no vector"),
-        "{}",
-        ran.err
-    );
-    // Fewer documents than vectors.
-    let fewer = corpus.replace("winter", "summer");
-    let fewer: Vec<&str> = fewer.lines().skip(1).collect();
-    here.write("tiny/corpus.jsonl", fewer.join("\n"));
-    let ran = search(bert, &[]).ok();
-    let expected = "expected vectors of the 2 texts of tiny, found those of 3 texts";
-    assert!(ran.err.contains(expected), "{}", ran.err);
-    // Texts of an index are not compared.
+    let rewritten = corpus.replace("winter", "summer");
+    let without_first = |corpus: &str| {
+        let lines: Vec<&str> = corpus.lines().skip(1).collect();
+        lines.join("\n")
+    };
+    let with_fourth = |corpus: &str| format!("{corpus}{{\"_id\": \"d4\", \"text\": \"green\"}}\n");
+    let reversed: Vec<&str> = corpus.lines().rev().collect();
+    let missing = "warning: docs.ir: 1 of 4 documents have no vector";
+    let both = rewritten.replace("Black", "Cold");
+    let changed = |count: usize, first: &str| {
+        format!("found other texts for {count} of its documents, such as \"{first}\"")
+    };
+    let cases = [
+        (corpus.clone(), Ok("")),
+        (reversed.join("\n"), Ok("")),
+        (without_first(&corpus), Ok("")),
+        (with_fourth(&corpus), Ok(missing)),
+        (rewritten.clone(), Err(changed(1, "d3"))),
+        (without_first(&rewritten), Err(changed(1, "d3"))),
+        (with_fourth(&rewritten), Err(changed(1, "d3"))),
+        (both, Err(changed(2, "d2"))),
+    ];
+    for (corpus, expected) in &cases {
+        here.write("tiny/corpus.jsonl", corpus);
+        here.ir(&["index", "tiny", "-o", "x.ir"]).ok();
+        let queries = ["--queries", "tiny/queries.jsonl"];
+        let vectors = ["--vectors", "docs.ir", "--encoder", bert];
+        let usual = [&queries[..], &vectors].concat();
+        for (name, more) in [
+            ("tiny", &[][..]),
+            ("tiny", &["--cache", "c"]),
+            ("x.ir", &[]),
+        ] {
+            let search = [&["search", name], &usual[..], more].concat();
+            let ran = here.ir(&search);
+            match expected {
+                Ok(warning) => {
+                    let err = ran.ok().err;
+                    assert_eq!(err.is_empty(), warning.is_empty(), "{err}");
+                    assert!(err.starts_with(warning) && err.lines().count() < 2, "{err}");
+                }
+                Err(changed) => {
+                    let name = format!("docs.ir: expected vectors of the texts of {name}, ");
+                    ran.fails(1, &[&name, changed, "run `ir encode` again; --any-encoder"]);
+                    let ran = here.ir(&[&search[..], &["--any-encoder"]].concat()).ok();
+                    let warning = format!("warning: {name}{changed}\n");
+                    assert!(ran.err.ends_with(&warning), "{}", ran.err);
+                }
+            }
+        }
+        here.ir(&["index", "tiny", "-o", "ids.ir", "--store", "nothing"])
+            .ok();
+        let ran = here.ir(&[&["search", "ids.ir"], &usual[..]].concat()).ok();
+        let note = "note: docs.ir: not compared with the texts of ids.ir, which stores none\n";
+        assert!(ran.err.ends_with(note), "{}", ran.err);
+    }
+    // The template is that of the vectors.
+    here.write("tiny/corpus.jsonl", &corpus);
+    let template = ["--template", "{kind}: {text}"];
+    here.ir(&[&["encode", bert, "tiny", "-o", "docs.ir"], &template[..]].concat())
+        .ok();
     here.ir(&["index", "tiny", "-o", "x.ir"]).ok();
-    let queries = ["--queries", "tiny/queries.jsonl"];
-    let vectors = ["--vectors", "docs.ir", "--encoder", bert];
-    let ran = here.ir(&[&["search", "x.ir"], &queries[..], &vectors].concat());
-    let expected = "note: docs.ir: the texts of a saved or cached index are not compared";
-    let err = ran.ok().err;
-    assert!(
-        err.starts_with(expected) && err.lines().count() == 1,
-        "{err}"
-    );
-    // In another order, the texts are the same.
-    let lines: Vec<&str> = corpus.lines().rev().collect();
-    here.write("tiny/corpus.jsonl", lines.join("\n"));
-    assert_eq!(search(bert, &[]).ok().err, "");
+    let search = [
+        "search",
+        "x.ir",
+        "tea",
+        "--vectors",
+        "docs.ir",
+        "--encoder",
+        bert,
+    ];
+    assert_eq!(here.ir(&search).ok().err, "");
+    here.write("tiny/corpus.jsonl", corpus.replace("drink", "plant"));
+    here.ir(&["index", "tiny", "-o", "x.ir"]).ok();
+    here.ir(&search).fails(1, &[&changed(1, "d1")]);
 }
 
 /// Vectors of queries are not documents, also if the ids are the same.
@@ -381,11 +425,21 @@ fn vectors_of_unknown_encoder() {
     let index = ir_knn::FlatIndex::from_row_major(ids, 12, rows, similarity).unwrap();
     let bert = &format!("{TINY}bert");
     let args = ["search", "tiny", "--vectors", "docs.ir", "--encoder", bert];
-    for index in [index.clone(), index.with_user_metadata("{\"encoder\": 1}")] {
+    // Records of other versions, and of another number of texts.
+    here.write("one.jsonl", "{\"_id\": \"d1\", \"text\": \"tea\"}\n");
+    here.ir(&["encode", bert, "one.jsonl", "-o", "one.ir"]).ok();
+    let one = ir_knn::FlatIndex::open(here.at("one.ir")).unwrap();
+    let of_one = one.user_metadata().unwrap();
+    let mut without_hashes: serde_json::Value = serde_json::from_str(of_one).unwrap();
+    without_hashes["texts"] = serde_json::json!({"count": 3, "hash": 7});
+    let without_hashes = without_hashes.to_string();
+    let records = ["{\"encoder\": 1}", of_one, &without_hashes];
+    let records = records.map(|record| index.clone().with_user_metadata(record));
+    for index in std::iter::once(index).chain(records) {
         index.save(here.at("docs.ir")).unwrap();
         let ran = here.ir(&args).ok();
         assert_eq!(ran.out.lines().count(), 6);
-        let warning = "warning: docs.ir: has no record of its encoder";
+        let warning = "warning: docs.ir: has no record of its encoder and texts";
         assert!(ran.err.starts_with(warning), "{}", ran.err);
     }
 }

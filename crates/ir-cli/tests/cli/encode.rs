@@ -186,8 +186,9 @@ fn different_queries_are_not_resumed() {
     let others = here.read("many.tsv").replace("radar", "tea");
     here.write("many.tsv", others);
     let args = ["encode", &model("bert"), "many.tsv", "-o", "killed.ir"];
+    let parts = ["killed.ir.partial", "text 4 of 40,000 differs", "--restart"];
     here.ir(&[&args[..], &["--queries"]].concat())
-        .fails(1, &["killed.ir.partial", "--restart"]);
+        .fails(1, &parts);
 }
 
 #[test]

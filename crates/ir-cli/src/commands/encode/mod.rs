@@ -13,13 +13,12 @@ use ir_dense::{EncoderConfig, encode_stream};
 use output::{EncodingJob, VectorOutput};
 
 use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt};
-use crate::shared::encoder::{
-    EncoderOptions, TextsFingerprint, VectorOrigin, find_model, open_encoder, similarity,
-};
+use crate::shared::encoder::{EncoderOptions, VectorOrigin, find_model, open_encoder, similarity};
 use crate::shared::format::grouped;
 use crate::shared::input::{open_documents, read_queries};
 use crate::shared::options::{EncodingOption, QueryForm, positive, use_threads};
 use crate::shared::output::{OutputPath, WorkPath};
+use crate::shared::text_hashes::TextHashes;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -40,7 +39,9 @@ Output: a .npy file for numpy.load, one row per text in collection order; with
 any other extension, a vector index (ir_knn::FlatIndex). Written atomically.
 
 A vector index records model, pooling, normalization, prefix, length limit,
-template and texts, which `ir search` compares with its encoder.
+template and a hash of each text. `ir search` compares them with its encoder and
+documents, except for the length limit, which queries have on their own; to
+resume, all of them must be the same.
 
 Collections are read twice, streamed, and may exceed memory. After an
 interruption or crash, the same command resumes and produces the same bytes.
@@ -128,27 +129,27 @@ impl Args {
     }
 }
 
-/// Texts to encode, and their fingerprint.
+/// Texts to encode, and their hashes.
 struct EncodingInput<'a> {
     texts: Box<dyn Iterator<Item = Result<(String, String)>> + 'a>,
     template: Option<String>,
-    fingerprint: TextsFingerprint,
+    hashes: TextHashes,
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
     output::check(args.output.binary_file("--output")?, args.ids.as_ref())?;
-    let mut fingerprint = TextsFingerprint::default();
+    let mut hashes = TextHashes::default();
     if args.queries {
         let queries = queries(args, console)?;
         for query in &queries {
-            fingerprint.add(&query.id, &query.text);
+            hashes.push(&query.id, &query.text);
         }
         let texts = EncodingInput {
             texts: Box::new(queries.into_iter().map(|query| Ok((query.id, query.text)))),
             template: None,
-            fingerprint,
+            hashes,
         };
         return encode(args, texts, console);
     }
@@ -158,7 +159,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let corpus = documents.collection.corpus();
     // Invalid documents are reported before the first is encoded.
     let mut bar = console.bar();
-    let fingerprint = TextsFingerprint::from_corpus(corpus, &template, &mut bar)?;
+    let hashes = TextHashes::from_corpus(corpus, &template, &mut bar)?;
     bar.finish();
     let texts = EncodingInput {
         template: Some(template.to_string()),
@@ -167,26 +168,20 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             let text = template.render(&document);
             Ok((document.id, text))
         })),
-        fingerprint,
+        hashes,
     };
     encode(args, texts, console)
 }
 
 fn encode(args: &Args, texts: EncodingInput<'_>, console: &Console) -> Result<()> {
-    if texts.fingerprint.count == 0 {
+    if texts.hashes.len() == 0 {
         bail!("{}: expected texts, found none", args.collection);
     }
     let model = find_model(&args.model)?;
     let encoder = open_encoder(&model.folder, &model.with_catalog_defaults(args.config()))?;
     let side = args.side();
-    let total = Some(texts.fingerprint.count);
-    let origin = VectorOrigin::new(
-        &args.model,
-        &encoder,
-        side,
-        texts.template,
-        texts.fingerprint,
-    );
+    let total = Some(texts.hashes.len() as u64);
+    let origin = VectorOrigin::new(&args.model, &encoder, side, texts.template, texts.hashes);
     let job = EncodingJob::new(&encoder, side, origin)?;
     let began = Instant::now();
     let similarity = similarity(encoder.similarity());

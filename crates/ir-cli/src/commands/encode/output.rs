@@ -21,7 +21,7 @@ use crate::shared::output::{OutputPath, OutputSink, WorkPath, create, failed, fo
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
 /// Version of the job file.
-const VERSION: u32 = 2;
+const VERSION: u32 = 3;
 
 /// Everything that determines the vectors, so that a file cannot mix two jobs.
 #[derive(Debug, Serialize, Deserialize)]

@@ -37,7 +37,8 @@ Dense retrieval and hybrid search (feature `dense`):
   ir search beir/nfcorpus --vectors e5.ir --encoder e5-small-v2 \\
       --prefix 'query: '
 Repeat the encoder options of `ir encode` here: vectors of another model,
-pooling or normalization, or of other texts, are an error.
+pooling or normalization, or of other texts, are an error. --max-tokens limits
+queries here and is not compared: the limit of documents is that of `ir encode`.
 
 Without words, the queries are the judged queries of the collection (--split)
 and the output is a TREC run. With words, it is a list of results, or a TREC

@@ -6,6 +6,8 @@ mod list;
 mod notes;
 mod rank;
 #[cfg(feature = "dense")]
+mod vector_texts;
+#[cfg(feature = "dense")]
 mod vectors;
 
 use std::time::Instant;

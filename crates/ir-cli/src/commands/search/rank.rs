@@ -1,7 +1,7 @@
 //! Batch search with per-query filters.
 
 use anyhow::{Result, anyhow};
-use ir_bm25::{DuplicateIds, SearcherError, SegmentedSearcher};
+use ir_bm25::{DuplicateIds, IndexedFields, SearcherError, SegmentedSearcher};
 use ir_core::{Distinct, Progress, Query, Ranking, Retriever, Search};
 use ir_data::datafinder;
 
@@ -33,7 +33,10 @@ impl QueryRunner {
         let searcher = searcher.with_weights(&weights.collect::<Vec<_>>());
         let searcher = searcher.map_err(|error| match &error {
             SearcherError::UnknownField { expected, found } => {
-                let hint = did_you_mean(found, expected.iter().copied());
+                let hint = match index.config().fields {
+                    IndexedFields::Separate => did_you_mean(found, expected.iter().copied()),
+                    _ => " (weights per field need an index with --fields separate)".to_owned(),
+                };
                 anyhow!("--weights: {error}{hint}")
             }
             _ => error.into(),
@@ -48,7 +51,8 @@ impl QueryRunner {
         #[cfg(feature = "dense")]
         let retriever = match args.vectors.retriever(
             &searcher,
-            // Documents of a cached index are not read.
+            engine,
+            // Documents of a cached index are not read again: it stores their texts.
             engine.collection.as_ref().filter(|_| args.cache.is_none()),
             console,
         )? {

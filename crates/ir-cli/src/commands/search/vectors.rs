@@ -3,21 +3,22 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use ir_bm25::SegmentedSearcher;
+use ir_bm25::{SegmentedSearcher, StoredFields};
 use ir_core::fusion::WeightedSum;
 use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{
     Distinct, DocIds, DocNum, Encoded, Encoder, Hit, Ranking, Retriever, Search, SearchError, Side,
 };
-use ir_data::Collection;
+use ir_data::{Collection, DocTemplate};
 use ir_dense::BiEncoder;
 use ir_knn::FlatIndex;
 
+use super::engine::SearchIndex;
+use super::vector_texts::TextComparison;
 use crate::shared::console::{Console, bail_usage};
-use crate::shared::encoder::{
-    EncoderOptions, TextsFingerprint, VectorOrigin, find_model, open_encoder,
-};
+use crate::shared::encoder::{EncoderOptions, VectorOrigin, find_model, open_encoder};
 use crate::shared::format::grouped;
+use crate::shared::text_hashes::TextHashes;
 
 /// Options of dense retrieval.
 #[derive(Debug, clap::Args)]
@@ -36,8 +37,8 @@ pub(crate) struct DenseOptions {
     #[arg(long, value_name = "MODEL", requires = "vectors")]
     encoder: Option<PathBuf>,
 
-    /// Search vectors that record another encoder, with a warning: for a query encoder in a model
-    /// folder of its own
+    /// Search vectors that record another encoder or other texts, with a warning: for a query
+    /// encoder in a model folder of its own
     #[arg(long, requires = "vectors")]
     any_encoder: bool,
 
@@ -80,10 +81,11 @@ impl DenseOptions {
     }
 
     /// Dense or hybrid retriever over the document numbers of the index; `None` without vectors.
-    /// `collection` has the documents, unless the index is a saved one.
+    /// `collection` has the documents, unless the index is a saved or cached one.
     pub(crate) fn retriever(
         &self,
         searcher: &SegmentedSearcher,
+        engine: &SearchIndex,
         collection: Option<&Collection>,
         console: &Console,
     ) -> Result<Option<Box<dyn Retriever<Query = str>>>> {
@@ -129,14 +131,9 @@ impl DenseOptions {
                 grouped(missing as u64),
                 grouped(searcher.ids().len() as u64)
             ));
-        } else if let Some(origin) = &origin {
-            match collection {
-                Some(collection) => check_texts(path, origin, collection, console)?,
-                None => console.log(format_args!(
-                    "note: {}: the texts of a saved or cached index are not compared with those of the vectors",
-                    path.display()
-                )),
-            }
+        }
+        if let Some(origin) = &origin {
+            self.check_texts((path, &vectors), origin, engine, collection, console)?;
         }
         let dense: Box<dyn Retriever<Query = str>> =
             Box::new(Distinct(Encoded::new(encoder, vectors)));
@@ -169,7 +166,8 @@ impl DenseOptions {
         console: &Console,
     ) -> Result<()> {
         let model = self.encoder.as_deref().unwrap_or(Path::new(""));
-        let expected = VectorOrigin::new(model, encoder, Side::Document, None, origin.texts);
+        let expected =
+            VectorOrigin::new(model, encoder, Side::Document, None, TextHashes::default());
         let applies = |field: &str| match field {
             "prefix" => !self.encoder_options.has_prefix(),
             field => ["model", "pooling", "normalize"].contains(&field),
@@ -186,6 +184,52 @@ impl DenseOptions {
                 path.display()
             ),
         }
+    }
+
+    /// Checks that every document with a vector has the text that was encoded.
+    fn check_texts(
+        &self,
+        (path, vectors): (&Path, &FlatIndex),
+        origin: &VectorOrigin,
+        engine: &SearchIndex,
+        collection: Option<&Collection>,
+        console: &Console,
+    ) -> Result<()> {
+        let template = origin.template.as_deref().map(str::parse::<DocTemplate>);
+        let Some(template) = template.transpose()? else {
+            return Ok(());
+        };
+        let texts = TextComparison::new(&template, vectors.ids(), &origin.texts);
+        let mut bar = console.bar();
+        let outdated = match collection {
+            Some(collection) => texts.with_corpus(collection.corpus(), &mut bar)?,
+            None if engine.index.config().store == StoredFields::Everything => {
+                texts.with_index(engine, &mut bar)?
+            }
+            None => {
+                console.log(format_args!(
+                    "note: {}: not compared with the texts of {}, which stores none",
+                    path.display(),
+                    engine.name
+                ));
+                None
+            }
+        };
+        bar.finish();
+        let Some((count, first)) = outdated else {
+            return Ok(());
+        };
+        let difference = format!(
+            "{}: expected vectors of the texts of {}, found other texts for {} of its documents, such as {first:?}",
+            path.display(),
+            engine.name,
+            grouped(count as u64)
+        );
+        if self.any_encoder {
+            console.warn(difference);
+            return Ok(());
+        }
+        bail!("{difference} (run `ir encode` again; --any-encoder searches all the same)")
     }
 }
 
@@ -211,47 +255,17 @@ fn open_vectors(path: &Path, verify: Verify) -> Result<FlatIndex> {
 
 /// How `ir encode` made the vectors; a warning if the file does not tell.
 fn vector_origin(path: &Path, vectors: &FlatIndex, console: &Console) -> Option<VectorOrigin> {
-    let found = vectors.user_metadata().map(serde_json::from_str);
-    if let Some(Ok(origin)) = found {
-        return Some(origin);
+    let found = vectors.user_metadata();
+    let origin = found.and_then(|text| serde_json::from_str::<VectorOrigin>(text).ok());
+    let origin = origin.filter(|origin| origin.texts.len() == vectors.len());
+    if origin.is_some() {
+        return origin;
     }
     console.warn(format_args!(
-        "{}: has no record of its encoder; --encoder must be the model that encoded it",
+        "{}: has no record of its encoder and texts; --encoder must be the model that encoded it, and the documents must not have changed",
         path.display()
     ));
     None
-}
-
-/// Checks that the vectors are of the documents as they are now. A collection with another number
-/// of documents than vectors passes with a warning.
-fn check_texts(
-    path: &Path,
-    origin: &VectorOrigin,
-    collection: &Collection,
-    console: &Console,
-) -> Result<()> {
-    let Some(template) = origin.template.as_ref().and_then(|text| text.parse().ok()) else {
-        return Ok(());
-    };
-    let mut bar = console.bar();
-    let texts = TextsFingerprint::from_corpus(collection.corpus(), &template, &mut bar)?;
-    bar.finish();
-    if texts.count != origin.texts.count {
-        console.warn(format_args!(
-            "{}: expected vectors of the {} texts of {}, found those of {} texts; changed texts are not detected (run `ir encode` again)",
-            path.display(),
-            grouped(texts.count),
-            collection.name(),
-            grouped(origin.texts.count)
-        ));
-    } else if texts != origin.texts {
-        bail!(
-            "{}: expected vectors of the texts of {}, found those of other texts (run `ir encode` again)",
-            path.display(),
-            collection.name()
-        );
-    }
-    Ok(())
 }
 
 /// Maps a retriever to the document numbers of an index. Documents missing from the index are

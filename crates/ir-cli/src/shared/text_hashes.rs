@@ -1,0 +1,144 @@
+//! Hashes of encoded texts, which `ir encode` records with their vectors.
+
+use anyhow::Result;
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use ir_core::{Corpus, Document, Flow, Fnv1a, Progress};
+use ir_data::DocTemplate;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
+
+use crate::shared::console::Interrupted;
+use crate::shared::format::grouped;
+
+/// 64-bit hash of a text and its id.
+pub(crate) fn text_hash(id: &str, text: &str) -> u64 {
+    let mut hash = Fnv1a::new();
+    hash.write(id.as_bytes());
+    // Separator: 0xFF does not occur in UTF-8.
+    hash.write(&[0xFF]);
+    hash.write(text.as_bytes());
+    hash.finish()
+}
+
+/// Hashes of texts, in the order of their vectors. Serialized as base64 of the little-endian
+/// hashes.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct TextHashes(Vec<u64>);
+
+impl TextHashes {
+    pub(crate) fn push(&mut self, id: &str, text: &str) {
+        self.0.push(text_hash(id, text));
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn as_slice(&self) -> &[u64] {
+        &self.0
+    }
+
+    /// Reads all documents of a corpus.
+    pub(crate) fn from_corpus(
+        corpus: &dyn Corpus,
+        template: &DocTemplate,
+        progress: &mut dyn Progress,
+    ) -> Result<Self> {
+        let mut texts = Self::default();
+        for_each_document(corpus, "reading", progress, |doc| {
+            texts.push(&doc.id, &template.render(doc));
+        })?;
+        Ok(texts)
+    }
+
+    /// First difference to `found`; `None` if the texts are the same, in the same order.
+    pub(crate) fn difference(&self, found: &Self) -> Option<String> {
+        let (expected, count) = (grouped(self.len() as u64), grouped(found.len() as u64));
+        if self.len() != found.len() {
+            return Some(format!("expected {expected} texts, found {count}"));
+        }
+        let mut pairs = self.0.iter().zip(&found.0);
+        let first = pairs.position(|(expected, found)| expected != found)?;
+        let first = grouped(first as u64 + 1);
+        Some(format!("text {first} of {expected} differs"))
+    }
+}
+
+impl Serialize for TextHashes {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let bytes: Vec<u8> = self.0.iter().flat_map(|hash| hash.to_le_bytes()).collect();
+        serializer.serialize_str(&BASE64_STANDARD.encode(bytes))
+    }
+}
+
+impl<'de> Deserialize<'de> for TextHashes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        let bytes = BASE64_STANDARD.decode(text).map_err(de::Error::custom)?;
+        let (hashes, rest) = bytes.as_chunks();
+        if !rest.is_empty() {
+            return Err(de::Error::invalid_length(bytes.len(), &"8 bytes per text"));
+        }
+        Ok(Self(
+            hashes.iter().copied().map(u64::from_le_bytes).collect(),
+        ))
+    }
+}
+
+/// Reads all documents of a corpus, with progress. An interrupt is an error.
+pub(crate) fn for_each_document(
+    corpus: &dyn Corpus,
+    stage: &str,
+    progress: &mut dyn Progress,
+    mut read: impl FnMut(&Document),
+) -> Result<()> {
+    let (total, mut done) = (corpus.len_hint(), 0_u64);
+    let mut doc = Document::default();
+    let mut reader = corpus.open()?;
+    while reader.read(&mut doc)? {
+        read(&doc);
+        done += 1;
+        if done.is_multiple_of(1024) && progress.report(stage, done, total) == Flow::Stop {
+            return Err(Interrupted.into());
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hashes_are_compact_base64() {
+        let mut texts = TextHashes::default();
+        for n in 0..1000 {
+            texts.push(&n.to_string(), "tea");
+        }
+        let json = serde_json::to_string(&texts).unwrap();
+        assert_eq!(json.len(), 2 + 8_000_usize.div_ceil(3) * 4);
+        assert_eq!(serde_json::from_str::<TextHashes>(&json).unwrap(), texts);
+        for wrong in ["\"AAAA\"", "\"?\"", "7"] {
+            assert!(
+                serde_json::from_str::<TextHashes>(wrong).is_err(),
+                "{wrong}"
+            );
+        }
+    }
+
+    #[test]
+    fn differences_name_the_first_text() {
+        let texts = |pairs: &[(&str, &str)]| {
+            let mut texts = TextHashes::default();
+            pairs.iter().for_each(|(id, text)| texts.push(id, text));
+            texts
+        };
+        let expected = texts(&[("a", "tea"), ("b", "milk")]);
+        assert_eq!(expected.difference(&expected), None);
+        let found = texts(&[("a", "tea"), ("bm", "ilk")]);
+        let difference = expected.difference(&found).unwrap();
+        assert_eq!(difference, "text 2 of 2 differs");
+        let difference = expected.difference(&texts(&[])).unwrap();
+        assert_eq!(difference, "expected 2 texts, found 0");
+    }
+}
