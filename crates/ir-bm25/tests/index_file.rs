@@ -419,7 +419,7 @@ fn errors_name_file_expectation_and_finding() {
     };
     let version = |found: u32| {
         format!(
-            "FILE: expected version 4 of the index format, found {found}; build the index again"
+            "FILE: expected version 4 of the file format, found {found}, written by another version of this program; write the file again (an index with `ir index`, vectors with `ir encode`)"
         )
     };
     let cases = [

@@ -18,7 +18,7 @@ use crate::commands::{encode, models, train};
 use crate::shared::console::{Console, one_line, print_line};
 use crate::shared::options::ENCODING_HINT;
 use crate::shared::output::{OutputSink, WorkPath};
-use crate::shared::suggest::did_you_mean;
+use crate::shared::suggest::{closest, did_you_mean};
 
 const ABOUT: &str = "Index, search, train, evaluate and compare retrieval systems";
 
@@ -342,6 +342,17 @@ fn tip_for_other_tools(error: &clap::Error) -> Option<String> {
     }
 }
 
+/// Valid value that is closest to an invalid one.
+fn closest_value(error: &clap::Error) -> Option<&str> {
+    let (Some(ContextValue::String(found)), Some(ContextValue::Strings(known))) = (
+        error.get(ContextKind::InvalidValue),
+        error.get(ContextKind::ValidValue),
+    ) else {
+        return None;
+    };
+    closest(found, known.iter().map(String::as_str))
+}
+
 fn one_line_error(error: &clap::Error) -> String {
     let text = error.to_string();
     let usage = ["\nUsage:", "\nFor more information"].map(|start| text.find(start));
@@ -351,9 +362,15 @@ fn one_line_error(error: &clap::Error) -> String {
     if let Some(tip) = tip_for_other_tools(error) {
         return format!("{line}; {tip} (see --help)");
     }
-    // No word that starts with a hyphen is meant as a value after `--`.
-    for tip in parts.filter(|tip| !tip.contains("as a value, use")) {
+    // No word that starts with a hyphen is meant as a value after `--`. Suggested values are
+    // those of `closest`: clap's include short ones that share a few letters.
+    let is_kept =
+        |tip: &&str| !tip.contains("as a value, use") && error.kind() != ErrorKind::InvalidValue;
+    for tip in parts.filter(is_kept) {
         line.push_str(&format!("; {}", one_line(tip)));
+    }
+    if let Some(value) = closest_value(error) {
+        line.push_str(&format!("; a similar value exists: '{value}'"));
     }
     format!("{line} (see --help)")
 }

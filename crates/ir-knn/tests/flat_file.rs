@@ -130,7 +130,7 @@ fn error_messages() {
     fs::write(&path, &other).unwrap();
     assert_eq!(
         text(FlatIndex::open(&path)),
-        "FILE: expected version 3 of the index format, found 1; build the index again"
+        "FILE: expected version 3 of the file format, found 1, written by another version of this program; write the file again (an index with `ir index`, vectors with `ir encode`)"
     );
     let mut damaged = bytes.clone();
     damaged[100] ^= 1;

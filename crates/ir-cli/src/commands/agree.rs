@@ -221,9 +221,13 @@ impl KnownItems {
 /// Reads a table with a header: an item column, then one label column per coder.
 fn read_table(file: &str, console: &Console) -> Result<Ratings> {
     let (mut input, name) = input::open(file, console)?;
+    let unreadable = || format!("{name}: cannot be read");
+    let skipped = skip_empty_lines(&mut input).with_context(unreadable)?;
     let mut head = Vec::new();
     let read = input.by_ref().take(MAX_LINE).read_until(b'\n', &mut head);
-    read.with_context(|| format!("{name}: cannot be read"))?;
+    if read.with_context(unreadable)? == 0 {
+        bail!("{name}: expected a table with a header and a row per item, found no text");
+    }
     let delimiter = if head.contains(&b'\t') { b'\t' } else { b',' };
     let columns = String::from_utf8_lossy(&head)
         .split_ascii_whitespace()
@@ -243,7 +247,8 @@ fn read_table(file: &str, console: &Console) -> Result<Ratings> {
             _ => "",
         };
         bail!(
-            "{name}:1: expected a header with at least three columns, separated by tabs or commas (item, and labels of each assessor), found {found}{hint}"
+            "{name}:{}: expected a header with at least three columns, separated by tabs or commas (item, and labels of each assessor), found {found}{hint}",
+            skipped + 1
         );
     }
     let columns = coders.len() + 1;
@@ -258,7 +263,7 @@ fn read_table(file: &str, console: &Console) -> Result<Ratings> {
         {
             break;
         }
-        let line = record.position().map_or(0, csv::Position::line);
+        let line = skipped + record.position().map_or(0, csv::Position::line);
         if record.len() != columns {
             let found = record.len();
             bail!("{name}:{line}: expected {columns} columns as in the header, found {found}");
@@ -282,6 +287,22 @@ fn read_table(file: &str, console: &Console) -> Result<Ratings> {
     Ok(ratings)
 }
 
+/// Skips line breaks. Returns the number of lines.
+fn skip_empty_lines(input: &mut impl BufRead) -> io::Result<u64> {
+    let mut lines = 0;
+    loop {
+        let bytes = input.fill_buf()?;
+        let end = bytes.iter().position(|byte| !b"\r\n".contains(byte));
+        let breaks = &bytes[..end.unwrap_or(bytes.len())];
+        lines += breaks.iter().filter(|&&byte| byte == b'\n').count() as u64;
+        let skipped = breaks.len();
+        input.consume(skipped);
+        if end.is_some() || skipped == 0 {
+            return Ok(lines);
+        }
+    }
+}
+
 /// Reader that returns an error where a record is longer than [`MAX_LINE`].
 struct LimitedRecord<R> {
     inner: R,
@@ -303,7 +324,9 @@ impl<R: Read> LimitedRecord<R> {
 impl<R: Read> Read for LimitedRecord<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         if self.left == 0 {
-            let text = format!("expected at most {MAX_LINE} bytes in a line, found more");
+            let text = format!(
+                "expected at most {MAX_LINE} bytes in a line or in empty lines, found more"
+            );
             return Err(io::Error::new(io::ErrorKind::InvalidData, text));
         }
         let read = self.inner.read(buffer)?;

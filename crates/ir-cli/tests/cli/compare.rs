@@ -91,7 +91,14 @@ fn baseline_selection_and_all_pairs() {
         assert!(out.contains("bad.trec    0.2500‡\n"), "{out}");
     }
     // Two runs have this tag.
-    ir(&["--baseline", "bad"]).fails(2, &["--baseline", "bad.trec, good, ugly.trec", "\"bad\""]);
+    ir(&["--baseline", "bad"]).fails(
+        2,
+        &[
+            "--baseline",
+            "bad.trec, good in good.trec, ugly.trec",
+            "\"bad\"",
+        ],
+    );
     let out = ir(&["--all-pairs", "--test", "randomization"]).ok().out;
     assert!(out.contains("\nb good        0.9375 ac\n"), "{out}");
     assert!(out.contains("exact up to 20 differing queries"), "{out}");

@@ -111,6 +111,11 @@ fn unknown_names_have_suggestions() {
             2,
             "mine",
         ),
+        (
+            &["compare", "--baseline", "othr", "qrels", "run", "other"],
+            2,
+            "other",
+        ),
         (&["search", "tiny", "--analysis", "anserni"], 2, "anserini"),
         (
             &[
@@ -151,6 +156,27 @@ fn unknown_names_have_suggestions() {
         .fails(2, &["; a similar subcommand exists: 'compare'"]);
     here.ir(&["fuse", "--method", "combsm", "run"])
         .fails(2, &["; a similar value exists: 'combsum'"]);
+    // `t` is not meant.
+    let compare = |option, value| here.ir(&["compare", option, value, "qrels", "run", "other"]);
+    let test = compare("--test", "studnet").fails(2, &["possible values: t, wilcoxon"]);
+    assert!(!test.err.contains("similar"), "{}", test.err);
+    assert_eq!(
+        compare("--test", "student").ok().out,
+        compare("--test", "t").ok().out
+    );
+    compare("--baseline", "r3").fails(
+        2,
+        &["expected one of the runs (me in run, mine in other), found \"r3\""],
+    );
+    // An index without separate fields has no weights of its fields.
+    here.ir(&["search", "tiny", "tea", "--weights", "titel=2"])
+        .fails(
+            1,
+            &[
+                "--weights: ",
+                "\"titel\" (weights per field need an index with --fields separate)",
+            ],
+        );
     let nothing = here.ir(&["search", "nowhere", "tea"]);
     assert!(!nothing.err.contains("did you mean"), "{}", nothing.err);
 }
@@ -426,4 +452,25 @@ fn help_texts() {
     let fused = here.ir(&["fuse", "--method", "combsum", "a"]).ok().out;
     let scores = fused.lines().map(|line| line.split(' ').nth(4));
     assert_eq!(scores.collect::<Vec<_>>(), [Some("0.0"); 2], "{fused}");
+}
+
+/// A table of empty lines has no header, whatever their number; line numbers count them.
+#[test]
+fn tables_with_empty_lines() {
+    let here = Folder::new();
+    for empty in ["\n\r\n".to_owned(), "\n".repeat((64 << 20) + 7)] {
+        here.write("table.tsv", &empty);
+        let expected =
+            "table.tsv: expected a table with a header and a row per item, found no text";
+        here.ir(&["--quiet", "agree", "--table", "table.tsv"])
+            .fails(1, &[expected]);
+        let line = empty.lines().count() + 2;
+        here.write("table.tsv", empty + "item\tann\tben\na\t1\n");
+        let expected = format!("table.tsv:{line}: expected 3 columns as in the header, found 2");
+        here.ir(&["--quiet", "agree", "--table", "table.tsv"])
+            .fails(1, &[&expected]);
+    }
+    here.write("table.tsv", "\n\nitem ann ben\n");
+    here.ir(&["--quiet", "agree", "--table", "table.tsv"])
+        .fails(1, &["table.tsv:3: expected a header"]);
 }

@@ -27,7 +27,7 @@ pub enum OpenIndexError {
         found: String,
     },
     /// The file is in another version of the format.
-    #[error("{}: expected version {expected} of the index format, found {found}; build the index again", path.display())]
+    #[error("{}: expected version {expected} of the file format, found {found}, written by another version of this program; write the file again (an index with `ir index`, vectors with `ir encode`)", path.display())]
     Version {
         path: PathBuf,
         expected: u32,

@@ -137,8 +137,8 @@ pub(crate) struct Args {
 fn tests() -> [(&'static str, &'static str, SignificanceTest); 5] {
     [
         (
-            "t",
-            "Student's t test",
+            "t|student",
+            "Student's t test [alias: student]",
             SignificanceTest::PairedT(PairedTTest),
         ),
         (
@@ -364,10 +364,20 @@ fn resolve(text: &str, systems: &[EvaluatedRun]) -> Result<String> {
             return Ok(one.name().to_owned());
         }
     }
-    let known: Vec<&str> = systems.iter().map(EvaluatedRun::name).collect();
-    let hint = did_you_mean(text, known.iter().copied());
+    let names = systems
+        .iter()
+        .flat_map(|system| [system.name(), system.file_name()]);
+    let hint = did_you_mean(text, names);
+    let known: Vec<String> = systems.iter().map(name_and_file).collect();
     let known = known.join(", ");
     bail_usage!("--baseline: expected one of the runs ({known}), found {text:?}{hint}")
+}
+
+fn name_and_file(system: &EvaluatedRun) -> String {
+    match (system.name(), system.file_name()) {
+        (name, file) if name == file => name.to_owned(),
+        (name, file) => format!("{name} in {file}"),
+    }
 }
 
 /// JSON output: the comparison and its per-query part.
