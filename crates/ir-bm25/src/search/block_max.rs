@@ -48,6 +48,7 @@ pub(super) fn search<const WORDS: usize>(
     terms: &mut [QueryTerm<'_>],
     documents: u32,
     how: &Search<'_>,
+    floor: f64,
     best: &mut TopK,
 ) {
     let lists = terms.iter_mut().map(BoundedList::new).collect();
@@ -60,7 +61,8 @@ pub(super) fn search<const WORDS: usize>(
         previous: (0, 1),
         how,
         best,
-        threshold: f64::NEG_INFINITY,
+        floor,
+        threshold: floor,
     }
     .run(window, documents);
 }
@@ -98,8 +100,9 @@ struct BlockMaxSearch<'s, 'a> {
     previous: (usize, u32),
     how: &'s Search<'s>,
     best: &'s mut TopK,
-    /// The score that a document must exceed; negative infinity while fewer than k documents are
-    /// kept.
+    /// The score that every document must exceed; negative infinity if any score counts.
+    floor: f64,
+    /// The score that a document must exceed now: `floor` while fewer than k documents are kept.
     threshold: f64,
 }
 
@@ -278,7 +281,7 @@ impl<'s, 'a> BlockMaxSearch<'s, 'a> {
             if !is_pruned(candidate.sum, self.threshold) {
                 self.best
                     .push(DocNum::new(candidate.doc), candidate.sum as f32);
-                self.threshold = threshold_of(self.best);
+                self.threshold = threshold_of(self.best).max(self.floor);
             }
         }
     }

@@ -6,12 +6,13 @@ use super::query::QueryTerm;
 use super::score_window::{ScoreWindow, threshold_of};
 use crate::postings::END;
 
-/// Scores every document that contains a query term.
+/// Scores every document that contains a query term, and keeps those with a score above `floor`.
 pub(super) fn score_all<const WORDS: usize>(
     window: &mut ScoreWindow<WORDS>,
     terms: &mut [QueryTerm<'_>],
     documents: u32,
     how: &Search<'_>,
+    floor: f64,
     best: &mut TopK,
 ) {
     let mut start = 0;
@@ -22,12 +23,12 @@ pub(super) fn score_all<const WORDS: usize>(
             let after = window.add(&mut term.cursor, &term.scorer, |_| false);
             next = next.min(after);
         }
-        window.drain(0.0, threshold_of(best), |doc, sum| {
+        window.drain(0.0, threshold_of(best).max(floor), |doc, sum| {
             let doc = DocNum::new(doc);
             if how.allows(doc) {
                 best.push(doc, sum as f32);
             }
-            threshold_of(best)
+            threshold_of(best).max(floor)
         });
         start = next;
     }

@@ -173,12 +173,9 @@ impl Retriever for Searcher {
             return Ok(Ranking::default());
         }
         let mut plan = self.plan(&count_terms(&*self.analyzer, query))?;
-        rank(
-            &mut plan,
-            self.index.len() as u32,
-            how,
-            self.scoring.pruning,
-        )
+        let documents = self.index.len() as u32;
+        let floor = f64::NEG_INFINITY;
+        rank(&mut plan, documents, how, self.scoring.pruning, floor)
     }
 
     #[cfg(feature = "rayon")]
@@ -192,12 +189,14 @@ impl Retriever for Searcher {
     }
 }
 
-/// Ranks the documents of an index for a query.
+/// Ranks the documents of an index for a query. Those with a score of at most `floor` may be
+/// missing.
 pub(crate) fn rank(
     plan: &mut QueryPlan<'_>,
     documents: u32,
     how: &Search<'_>,
     pruning: Pruning,
+    floor: f64,
 ) -> Result<Ranking, SearchError> {
     let allowed = how.filter().and_then(|filter| filter.count());
     if plan.terms.is_empty() || allowed == Some(0) {
@@ -211,11 +210,11 @@ pub(crate) fn rank(
         && plan.is_order_free()
     {
         with_window(&NARROW_WINDOW, |window| {
-            block_max::search(window, &mut plan.terms, documents, how, &mut best);
+            block_max::search(window, &mut plan.terms, documents, how, floor, &mut best);
         });
     } else {
         with_window(&WIDE_WINDOW, |window| {
-            exhaustive::score_all(window, &mut plan.terms, documents, how, &mut best);
+            exhaustive::score_all(window, &mut plan.terms, documents, how, floor, &mut best);
         });
     }
     plan.check().map_err(search_error)?;

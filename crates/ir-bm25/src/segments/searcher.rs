@@ -1,5 +1,6 @@
 //! BM25 over the segments of an index.
 
+use std::cmp::Reverse;
 use std::sync::Arc;
 
 use ir_core::store::OpenIndexError;
@@ -166,15 +167,23 @@ impl Retriever for SegmentedSearcher {
         }
         let terms = count_terms(&*self.analyzer, query);
         let mut best = TopK::new(how.k());
-        for (numbered, mut plan) in self.plans(&terms).map_err(search_error)? {
+        let mut plans = self.plans(&terms).map_err(search_error)?;
+        // The largest segment first, for a high threshold in the others.
+        plans.sort_by_key(|(numbered, _)| Reverse(numbered.segment.index.len()));
+        for (numbered, mut plan) in plans {
             let filter = SegmentFilter { numbered, how };
             let all_pass = how.filter().is_none() && numbered.segment.deleted.count() == Some(0);
             let local = match all_pass {
                 true => Search::top(how.k()),
                 false => Search::top(how.k()).within(&filter),
             };
+            // A document whose score equals that of the worst hit enters if its number is lower.
+            let floor = best.worst().map_or(f64::NEG_INFINITY, |worst| {
+                f64::from(worst.score.next_down())
+            });
             let documents = numbered.segment.index.len() as u32;
-            for hit in &rank(&mut plan, documents, &local, self.scoring.pruning)? {
+            let ranking = rank(&mut plan, documents, &local, self.scoring.pruning, floor)?;
+            for hit in &ranking {
                 best.push(numbered.number(hit.doc), hit.score);
             }
         }

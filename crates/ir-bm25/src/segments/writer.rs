@@ -402,8 +402,8 @@ impl IndexWriter {
     }
 }
 
-/// The newest range of adjacent segments that has `factor` of a level, starts and ends with one, and
-/// has none of a higher level.
+/// The newest range of adjacent segments that has `factor` of a level, starts and ends with one,
+/// and has none of a higher level.
 fn level_to_merge(levels: &[f64], level: f64, factor: usize) -> Option<Range<usize>> {
     let mut end = levels.len();
     while end > 0 {
