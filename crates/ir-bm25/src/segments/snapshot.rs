@@ -279,6 +279,11 @@ impl SegmentedIndex {
     /// time.
     #[must_use]
     pub fn years(&self) -> Years {
+        if let [only] = &*self.inner.segments
+            && only.numbers.is_none()
+        {
+            return only.segment.index.years().clone();
+        }
         let mut years = vec![None; self.len()];
         for numbered in &self.inner.segments {
             let index = &numbered.segment.index;

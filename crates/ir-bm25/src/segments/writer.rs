@@ -164,6 +164,10 @@ impl IndexWriter {
     /// [`BuildError::Abandoned`]; the index is at its last commit.
     pub fn put(&mut self, doc: &Document) -> Result<(), IndexWriterError> {
         self.guard(|writer| {
+            let segments = writer.segments.iter();
+            let committed: usize = segments.map(|segment| segment.index.len()).sum();
+            let pending = writer.builder.as_ref().map_or(0, IndexBuilder::len);
+            DocNum::try_from(committed + pending).map_err(BuildError::from)?;
             let builder = match &mut writer.builder {
                 Some(builder) => builder,
                 none => {
