@@ -27,5 +27,5 @@ pub use index::{Index, IndexStats, TermStats};
 pub use indexer::{DEFAULT_MEMORY, IndexBuilder};
 pub use search::{Pruning, Searcher};
 pub use segments::{
-    IndexWriter, IndexWriterError, SegmentStats, SegmentedIndex, SegmentedSearcher,
+    IndexWriter, IndexWriterError, PutOutcome, SegmentStats, SegmentedIndex, SegmentedSearcher,
 };

@@ -8,7 +8,7 @@ use std::path::Path;
 
 use ir_bm25::{
     BlankDocs, Bm25, BuildError, DocLengths, DocOrder, DuplicateIds, Index, IndexConfig,
-    IndexWriter, IndexWriterError, IndexedFields, SegmentedIndex, StoredFields,
+    IndexWriter, IndexWriterError, IndexedFields, PutOutcome, SegmentedIndex, StoredFields,
 };
 use ir_core::store::OpenIndexError;
 use ir_core::{DocNum, Document, NoProgress, Predicate, Retriever, Search};
@@ -124,6 +124,8 @@ fn run(config: &IndexConfig, steps: &[Step], merge_factor: usize) {
     let path = folder.path().join("index");
     let open = |writer: IndexWriter| writer.with_merge_factor(merge_factor).with_threads(1);
     let mut writer = open(IndexWriter::create(&path, config.clone()).unwrap());
+    assert!(!SegmentedIndex::exists(&path));
+    writer.commit().unwrap();
     let (mut model, mut committed) = (Model::default(), Model::default());
     for step in steps.iter().chain([&Step::Commit, &Step::Compact]) {
         match step {
@@ -291,7 +293,8 @@ fn a_reader_can_be_opened_during_commits_and_merges() {
 fn there_is_one_writer() {
     let folder = TempDir::new().unwrap();
     let config = IndexConfig::default();
-    let writer = IndexWriter::create(folder.path(), config.clone()).unwrap();
+    let mut writer = IndexWriter::create(folder.path(), config.clone()).unwrap();
+    writer.commit().unwrap();
     let text = |result: Result<IndexWriter, IndexWriterError>| {
         let name = folder.path().display().to_string();
         result.unwrap_err().to_string().replace(&name, "FOLDER")
@@ -332,13 +335,34 @@ fn there_is_one_writer() {
 }
 
 #[test]
+fn a_writer_without_a_commit_leaves_nothing() {
+    let folder = TempDir::new().unwrap();
+    let path = folder.path().join("index");
+    let create = || IndexWriter::create(&path, IndexConfig::default()).unwrap();
+    let mut writer = create();
+    writer.put(&Document::new("d1").with_text("tea")).unwrap();
+    drop(writer);
+    assert!(!path.exists());
+    // What a killed writer leaves.
+    fs::create_dir(&path).unwrap();
+    fs::write(path.join("writer.lock"), "").unwrap();
+    fs::write(path.join("segment-0.ir"), "").unwrap();
+    let mut writer = create();
+    writer.commit().unwrap();
+    assert!(SegmentedIndex::open(&path).unwrap().is_empty());
+    assert_eq!(fs::read_dir(&path).unwrap().count(), 2);
+}
+
+#[test]
 fn blank_documents_replace_and_are_dropped() {
     let folder = TempDir::new().unwrap();
     let config = IndexConfig::default().with_blank(BlankDocs::Drop);
     let mut writer = IndexWriter::create(folder.path(), config).unwrap();
     let tea = Document::new("d1").with_text("tea");
-    writer.put(&tea).unwrap();
-    writer.put(&Document::new("d1")).unwrap();
+    assert_eq!(writer.put(&tea).unwrap(), PutOutcome::Written);
+    assert_eq!(writer.put(&tea).unwrap(), PutOutcome::Rewritten);
+    let blank = Document::new("d1");
+    assert_eq!(writer.put(&blank).unwrap(), PutOutcome::Dropped);
     assert!(writer.is_empty());
     writer.commit().unwrap();
     assert!(SegmentedIndex::open(folder.path()).unwrap().is_empty());

@@ -23,4 +23,4 @@ mod writer;
 
 pub use searcher::SegmentedSearcher;
 pub use snapshot::{SegmentStats, SegmentedIndex};
-pub use writer::{IndexWriter, IndexWriterError};
+pub use writer::{IndexWriter, IndexWriterError, PutOutcome};

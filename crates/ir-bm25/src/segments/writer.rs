@@ -36,6 +36,9 @@ const LOOKUP_COST: usize = 20;
 /// A commit adds a segment; [`IndexWriter::with_merge_factor`] segments of similar size are merged
 /// into one, so that there are O(log n) segments, and a document is rewritten O(log n) times.
 ///
+/// The index exists from its first commit on: a writer that was created and fails before leaves
+/// nothing behind.
+///
 /// # Examples
 /// See [`SegmentedIndex`](super::SegmentedIndex).
 ///
@@ -56,6 +59,23 @@ pub struct IndexWriter {
     threads: Option<usize>,
     merge_factor: usize,
     failed: bool,
+    /// Whether the index has a commit.
+    exists: bool,
+    /// Whether the folder was created for the index.
+    is_new_folder: bool,
+}
+
+/// What [`IndexWriter::put`] did with a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum PutOutcome {
+    /// It was written. An earlier commit may have a document with its id, which is replaced.
+    Written,
+    /// It was written in place of a document with its id that was written since the last commit.
+    Rewritten,
+    /// It is blank, and [`BlankDocs::Drop`](crate::BlankDocs::Drop) skips it. A document with its id
+    /// is deleted.
+    Dropped,
 }
 
 /// The documents of an id since the last commit.
@@ -68,7 +88,8 @@ struct PendingId {
 }
 
 impl IndexWriter {
-    /// Creates an empty index in a folder, which is created if it does not exist.
+    /// Creates an index in a folder, which is created if it does not exist. The index exists from
+    /// its first commit on.
     ///
     /// # Errors
     /// When the folder contains an index or files named like segments, has another writer or cannot
@@ -79,21 +100,27 @@ impl IndexWriter {
             return Err(IndexWriterError::DuplicateIds);
         }
         config.analysis.build().map_err(BuildError::from)?;
+        let is_new_folder = !folder.exists();
         fs::create_dir_all(folder).map_err(failed(folder))?;
+        // Left by a writer that was killed before its first commit, as are numbered files then.
+        let was_locked = folder.join(LOCK_NAME).exists();
         let lock = lock(folder)?;
         if folder.join(MANIFEST_NAME).exists() {
             return Err(IndexWriterError::Exists {
                 folder: folder.to_owned(),
             });
         }
-        if has_numbered_files(folder).map_err(failed(folder))? {
+        if !was_locked && has_numbered_files(folder).map_err(failed(folder))? {
             return Err(IndexWriterError::ForeignFiles {
                 folder: folder.to_owned(),
             });
         }
         let manifest = Manifest::new(config);
-        manifest.write(folder).map_err(failed(folder))?;
-        Ok(Self::new(folder, lock, manifest, Vec::new()))
+        manifest.remove_unreferenced(folder);
+        let mut writer = Self::new(folder, lock, manifest, Vec::new());
+        writer.exists = false;
+        writer.is_new_folder = is_new_folder;
+        Ok(writer)
     }
 
     /// Opens the index in a folder at its last commit.
@@ -124,6 +151,8 @@ impl IndexWriter {
             threads: None,
             merge_factor: MERGE_FACTOR,
             failed: false,
+            exists: true,
+            is_new_folder: false,
         }
     }
 
@@ -162,7 +191,7 @@ impl IndexWriter {
     /// # Errors
     /// As [`IndexBuilder::push`]. After an error, every call returns
     /// [`BuildError::Abandoned`]; the index is at its last commit.
-    pub fn put(&mut self, doc: &Document) -> Result<(), IndexWriterError> {
+    pub fn put(&mut self, doc: &Document) -> Result<PutOutcome, IndexWriterError> {
         self.guard(|writer| {
             let segments = writer.segments.iter();
             let committed: usize = segments.map(|segment| segment.index.len()).sum();
@@ -185,9 +214,14 @@ impl IndexWriter {
             // Blank documents may be dropped.
             let is_added = builder.len() > before;
             let pending = writer.pending.entry(doc.id.clone()).or_default();
+            let outcome = match (is_added, pending.is_live) {
+                (false, _) => PutOutcome::Dropped,
+                (true, false) => PutOutcome::Written,
+                (true, true) => PutOutcome::Rewritten,
+            };
             pending.added += u32::from(is_added);
             pending.is_live = is_added;
-            Ok(())
+            Ok(outcome)
         })
     }
 
@@ -234,7 +268,8 @@ impl IndexWriter {
     }
 
     /// Makes the changes since the last commit visible to readers that are opened from now on, and
-    /// durable. Then merges segments if there are many. Without changes, does nothing.
+    /// durable. Then merges segments if there are many. Without changes, does nothing, but for the
+    /// first commit of a new index.
     ///
     /// # Errors
     /// When a document cannot be indexed or a file cannot be written. The index is then at its last
@@ -249,7 +284,7 @@ impl IndexWriter {
     /// As [`IndexWriter::commit`], and [`BuildError::Canceled`].
     pub fn commit_with(&mut self, progress: &mut dyn Progress) -> Result<(), IndexWriterError> {
         self.guard(|writer| {
-            if writer.builder.is_some() || !writer.pending.is_empty() {
+            if writer.builder.is_some() || !writer.pending.is_empty() || !writer.exists {
                 writer.commit_changes(progress)?;
             }
             while let Some(range) = writer.segments_to_merge() {
@@ -273,7 +308,7 @@ impl IndexWriter {
     /// As [`IndexWriter::compact`], and [`BuildError::Canceled`].
     pub fn compact_with(&mut self, progress: &mut dyn Progress) -> Result<(), IndexWriterError> {
         self.guard(|writer| {
-            if writer.builder.is_some() || !writer.pending.is_empty() {
+            if writer.builder.is_some() || !writer.pending.is_empty() || !writer.exists {
                 writer.commit_changes(progress)?;
             }
             let is_compact = match &*writer.segments {
@@ -361,6 +396,7 @@ impl IndexWriter {
             .collect();
         manifest.commit += 1;
         manifest.write(&self.folder).map_err(failed(&self.folder))?;
+        self.exists = true;
         manifest.remove_unreferenced(&self.folder);
         self.manifest = manifest;
         self.segments = segments;
@@ -470,18 +506,53 @@ fn delete_first(segment: &mut Segment, id: &str, n: u32) {
     }
 }
 
+/// A writer that is dropped before the first commit of a new index removes what it created.
+impl Drop for IndexWriter {
+    fn drop(&mut self) {
+        if !self.exists {
+            self.builder = None;
+            self.manifest.remove_unreferenced(&self.folder);
+            let _ = fs::remove_file(self.folder.join(LOCK_NAME));
+            if self.is_new_folder {
+                let _ = fs::remove_dir(&self.folder);
+            }
+        }
+    }
+}
+
 fn lock(folder: &Path) -> Result<File, IndexWriterError> {
     let path = folder.join(LOCK_NAME);
-    let mut options = OpenOptions::new();
-    let options = options.create(true).truncate(false).write(true);
-    let file = options.open(&path).map_err(failed(&path))?;
-    match file.try_lock() {
-        Ok(()) => Ok(file),
-        Err(TryLockError::WouldBlock) => Err(IndexWriterError::Locked {
-            folder: folder.to_owned(),
-        }),
-        Err(TryLockError::Error(source)) => Err(failed(&path)(source)),
+    loop {
+        let mut options = OpenOptions::new();
+        let options = options.create(true).truncate(false).write(true);
+        let file = options.open(&path).map_err(failed(&path))?;
+        match file.try_lock() {
+            // Another writer may have removed the file before it was locked.
+            Ok(()) if is_at(&file, &path) => return Ok(file),
+            Ok(()) => {}
+            Err(TryLockError::WouldBlock) => {
+                return Err(IndexWriterError::Locked {
+                    folder: folder.to_owned(),
+                });
+            }
+            Err(TryLockError::Error(source)) => return Err(failed(&path)(source)),
+        }
     }
+}
+
+/// Whether an open file is the one at a path.
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let identity = |found: fs::Metadata| (found.dev(), found.ino());
+    let found = file.metadata().map(identity);
+    found.is_ok_and(|found| fs::metadata(path).map(identity).is_ok_and(|it| it == found))
+}
+
+/// Open files cannot be removed on other systems.
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> bool {
+    true
 }
 
 fn failed(path: &Path) -> impl Fn(io::Error) -> IndexWriterError + '_ {
