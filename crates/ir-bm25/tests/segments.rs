@@ -269,6 +269,7 @@ fn a_reader_can_be_opened_during_commits_and_merges() {
     let mut writer = IndexWriter::create(folder.path(), IndexConfig::default())
         .unwrap()
         .with_merge_factor(2);
+    writer.commit().unwrap();
     let path = folder.path().to_owned();
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || {

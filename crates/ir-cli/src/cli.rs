@@ -60,7 +60,7 @@ pub(crate) struct Cli {
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum Command {
-    /// Build and save a BM25 index of a collection
+    /// Build, save and update a BM25 index of a collection
     Index(index::Args),
     /// Search: ranked results for one query, or a TREC run over many
     Search(Box<search::Args>),

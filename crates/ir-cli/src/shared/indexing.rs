@@ -22,15 +22,15 @@ pub(crate) struct IndexOptions {
     /// Analyzer: anserini, anserini-unstemmed, english (Porter2), lucene-standard, whitespace, or a
     /// JSON file with the analysis chain [default: anserini]
     #[arg(long, value_parser = analysis, value_name = "NAME", help_heading = "Index")]
-    analysis: Option<Analysis>,
+    pub(crate) analysis: Option<Analysis>,
 
     /// Indexed fields [default: one; text for datafinder]
     #[arg(long, value_parser = choice(FIELDS), value_name = "FIELDS", help_heading = "Index")]
-    fields: Option<IndexedFields>,
+    pub(crate) fields: Option<IndexedFields>,
 
     /// Order of documents with equal scores [default: id, as in Anserini; row-text for datafinder]
     #[arg(long, value_enum, value_name = "ORDER", help_heading = "Index")]
-    order: Option<DocumentOrder>,
+    pub(crate) order: Option<DocumentOrder>,
 
     /// Memory budget in bytes, or with a unit (MB, GB, MiB, GiB); postings beyond it are spilled to
     /// temporary files [default: 512MB]
@@ -68,6 +68,7 @@ impl IndexOptions {
 
     /// First option that affects the content of an index: scores of BM25 and the order of equal
     /// ones.
+    #[cfg(feature = "dense")]
     pub(crate) fn first_analysis_option(&self) -> Option<&'static str> {
         self.first_set().filter(|option| *option != "--memory")
     }

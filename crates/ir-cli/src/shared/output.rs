@@ -11,6 +11,7 @@ use std::sync::OnceLock;
 
 use anyhow::{Context, Result};
 use clap::{ArgMatches, Command, ValueHint};
+use ir_bm25::SegmentedIndex;
 use ir_core::store::{AtomicFile, resolve_links};
 use ir_data::DataFile;
 
@@ -153,8 +154,21 @@ impl Destination {
         }
     }
 
-    /// Rejects an input as a file, or in a folder that belongs to the command.
+    /// Rejects a path in the folder of an index, an input as a file, and an input in a folder that
+    /// belongs to the command.
     fn reject_inputs(&self) -> Result<()> {
+        let folder = match self.kind {
+            DestinationKind::Stdout => None,
+            DestinationKind::SharedFolder => Some(&*self.resolved),
+            DestinationKind::File | DestinationKind::OwnedFolder => self.resolved.parent(),
+        };
+        if let Some(folder) = folder.filter(|folder| SegmentedIndex::exists(folder)) {
+            let (option, found) = (&self.option, self.shown.display());
+            bail_usage!(
+                "{option}: expected a path outside of the index in {}, found {found}",
+                folder.display()
+            );
+        }
         match self.kind {
             DestinationKind::Stdout | DestinationKind::SharedFolder => Ok(()),
             DestinationKind::File => reject_input(&self.option, &self.shown),

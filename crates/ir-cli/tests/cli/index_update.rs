@@ -32,7 +32,7 @@ fn updated() -> Folder {
         .ok();
     assert!(
         one.err
-            .contains("notes: 2 documents read, 0 deleted by id; 0 documents before, 2 now")
+            .contains("notes: 2 documents written, 2 of them new, 0 deleted; now 2 documents")
     );
     here.ir_inside(&["index", "two.jsonl", "-o", "notes", "--add"])
         .ok();
@@ -41,9 +41,12 @@ fn updated() -> Folder {
         .ok();
     assert!(
         gone.err
-            .contains("warning: --delete: 1 of 2 ids are not in the index")
+            .contains("warning: --delete: 1 of 2 ids are not in the index, such as \"unknown\"")
     );
-    assert!(gone.err.contains("4 documents before, 3 now"));
+    assert!(
+        gone.err
+            .contains("0 documents written, 0 of them new, 1 deleted; now 3 documents")
+    );
     here
 }
 
@@ -84,6 +87,18 @@ fn rankings_are_those_of_an_index_built_once() {
             .ok()
             .out
     );
+    let settings = [
+        "--analysis",
+        "anserini",
+        "--fields",
+        "one",
+        "--store",
+        "all",
+    ];
+    here.write("none.jsonl", documents(&[("e", "", 2006)]));
+    let add = ["index", "none.jsonl", "-o", "notes", "--add"];
+    let blank = here.ir_inside(&[&add[..], &settings].concat()).ok();
+    assert!(blank.err.contains("0 documents written"), "{}", blank.err);
     here.ir_inside(&["index", "-o", "notes", "--compact"]).ok();
     assert_eq!(search("notes", &[]), search("left.ir", &[]));
     here.ir_inside(&["search", "notes", "tea", "--verify"]).ok();
@@ -96,10 +111,45 @@ fn misuse_is_an_error_and_changes_nothing() {
     let here = updated();
     here.ir_inside(&["index", "one.jsonl", "-o", "one.ir"]).ok();
     here.write("other/file", "x");
+    here.write(
+        "twice.jsonl",
+        documents(&[("a", "tea", 1), ("a", "milk", 2)]),
+    );
+    here.write(
+        "bad.jsonl",
+        documents(&[("a", "tea", 1)]) + "{\"id\": \"b\"}\n",
+    );
     fs::copy(here.at("one.jsonl"), here.at("notes/inside.jsonl")).unwrap();
     let before = here.files();
     for (args, code, message) in [
         ("index", 2, "required arguments"),
+        (
+            "search notes tea -o notes/manifest.ir",
+            2,
+            "outside of the index",
+        ),
+        (
+            "index one.jsonl -o notes/segment-0.ir",
+            2,
+            "outside of the index",
+        ),
+        (
+            "index two.jsonl -o notes/new --add",
+            2,
+            "outside of the index",
+        ),
+        (
+            "index twice.jsonl -o new --add",
+            1,
+            "found \"a\" more than once",
+        ),
+        ("index bad.jsonl -o new --add", 1, "bad.jsonl:2: "),
+        (
+            "index -o notes --compact --encoding latin-1",
+            2,
+            "--encoding: expected --add",
+        ),
+        ("search notes/manifest.ir tea", 1, "give its folder notes"),
         (
             "index one.jsonl -o notes",
             2,
@@ -108,17 +158,17 @@ fn misuse_is_an_error_and_changes_nothing() {
         (
             "index one.jsonl -o notes --compact",
             2,
-            "expected --add with documents",
+            "one.jsonl: expected --add to add documents",
         ),
         (
             "index one.jsonl -o notes --add --analysis english",
             2,
-            "--analysis applies only",
+            "--analysis: expected the setting with which notes was created",
         ),
         (
-            "index one.jsonl -o notes --add --store all",
+            "index one.jsonl -o notes --add --store nothing",
             2,
-            "--store applies only",
+            "--store: expected the setting",
         ),
         (
             "index one.jsonl -o one.jsonl --add",
@@ -133,7 +183,7 @@ fn misuse_is_an_error_and_changes_nothing() {
         (
             "index one.jsonl -o one.ir --add",
             1,
-            "an index in a file is immutable",
+            "found a file, which is not updated",
         ),
         (
             "index one.jsonl -o other --add",
@@ -145,7 +195,11 @@ fn misuse_is_an_error_and_changes_nothing() {
             1,
             "expected the folder of an index",
         ),
-        ("index -o notes --delete none", 1, "none: "),
+        (
+            "index -o notes --delete none",
+            1,
+            "a file with one id per line",
+        ),
         (
             "index notes -o copy --add",
             1,

@@ -25,9 +25,9 @@ Examples:
   ir index ~/notes -o notes.ir --store all        a folder of *.md and *.txt
 
 An index that changes is a folder of segments:
-  ir index ~/notes -o notes --add                 create it, or add and replace
-  ir index -o notes --delete gone.txt             delete the ids in a file
-  ir index -o notes --compact                     merge all segments into one
+  ir index ~/notes -o notes.index --add           create it, or add and replace
+  ir index -o notes.index --delete gone.txt       delete the ids in a file
+  ir index -o notes.index --compact               merge all segments into one
 
 JSON lines have an id (`_id` or `id`), a text (`text`; with `id`, also
 `contents`) and optionally `title`. Other fields, and the members of
@@ -41,7 +41,10 @@ time. The index is one file, written atomically; its bytes do not depend on
 
 With --add, --delete or --compact the index is a folder with one writer at a
 time. `ir search` opens its last commit, and ranks and scores as in an index
-built from the documents that are left. A killed update leaves the last commit.";
+built from the documents that are left. A killed update leaves the last commit.
+Ids are deleted before documents are added. --add keeps the documents that the
+collection no longer has; list their ids for --delete (the id of a note is its
+path below the folder). Vectors of replaced documents have to be encoded again.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -59,7 +62,7 @@ pub(crate) struct Args {
     output: OutputPath,
 
     /// Add the documents to the index in the folder FILE, in place of those with the same ids.
-    /// Creates the index if there is none
+    /// Creates the index if there is none. Ids must be unique in the collection
     #[arg(long, requires = "collection", help_heading = "Update")]
     add: bool,
 

@@ -3,10 +3,11 @@
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Result, bail};
-use ir_bm25::{DuplicateIds, IndexWriter, SegmentedIndex};
+use anyhow::{Context, Result, bail};
+use indicatif::HumanBytes;
+use ir_bm25::{DocOrder, DuplicateIds, IndexConfig, IndexWriter, PutOutcome, SegmentedIndex};
 use ir_core::{Document, Flow, Progress};
-use ir_data::LineReader;
+use ir_data::{LineReader, TextEncoding};
 
 use super::Args;
 use crate::shared::console::{Console, Interrupted, bail_usage};
@@ -20,12 +21,18 @@ const REPORT_DOCS: u64 = 4096;
 pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     let began = Instant::now();
     let folder = args.output.binary_file("--output")?;
-    if args.collection.is_some() && !args.add {
-        bail_usage!("--delete and --compact: expected --add with documents, found only documents");
+    if let Some(collection) = args.collection.as_ref().filter(|_| !args.add) {
+        bail_usage!(
+            "{collection}: expected --add to add documents, or no documents to only delete or compact"
+        );
+    }
+    if args.collection.is_none() && args.text.encoding != TextEncoding::Utf8 {
+        bail_usage!("--encoding: expected --add with documents");
     }
     if folder.is_file() {
         bail!(
-            "{}: expected the folder of an index, found a file; an index in a file is immutable",
+            "{}: expected the folder of an index, found a file, which is not updated; index its \
+             documents into a folder with --add",
             folder.display()
         );
     }
@@ -37,57 +44,72 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     let mut writer = open(args, folder, console)?;
     let before = writer.len() as u64;
     let mut bar = console.bar();
-    let mut unknown = 0_u64;
+    let mut unknown: Vec<&str> = Vec::new();
     for id in &deleted {
-        unknown += u64::from(!writer.delete(id)?);
+        if !writer.delete(id)? {
+            unknown.push(id);
+        }
     }
     let added = match &args.collection {
         Some(collection) => add(&mut writer, collection, args, &mut bar, console)?,
-        None => 0,
+        None => Added::default(),
     };
     if args.compact {
         writer.compact_with(&mut bar)?;
     } else {
         writer.commit_with(&mut bar)?;
     }
-    drop(bar);
+    bar.finish();
     drop(writer);
     let listed = deleted.len() as u64;
-    if unknown > 0 {
+    if let Some(first) = unknown.first() {
         console.warn(format_args!(
-            "--delete: {} of {} ids are not in the index",
-            grouped(unknown),
+            "--delete: {} of {} ids are not in the index, such as {first:?}",
+            grouped(unknown.len() as u64),
             grouped(listed)
         ));
     }
+    if added.blank > 0 {
+        console.note(format_args!(
+            "{} documents without indexed text were skipped, and deleted if the index had them",
+            grouped(added.blank)
+        ));
+    }
     let index = SegmentedIndex::open(folder)?;
+    let after = index.len() as u64;
+    if index.is_empty() {
+        console.warn(format_args!("{}: the index is empty", folder.display()));
+    }
     let bytes: u64 = index.segments().map(|segment| segment.bytes).sum();
+    let removed = listed - unknown.len() as u64;
     console.log(format_args!(
-        "{}: {} documents read, {} deleted by id; {} documents before, {} now, segments: {}, {:.1} MB, {:.1} s",
+        "{}: {} documents written, {} of them new, {} deleted; now {} documents, {} segments, {}, {:.1} s",
         args.output.display(),
-        grouped(added),
-        grouped(listed - unknown),
-        grouped(before),
-        grouped(index.len() as u64),
+        grouped(added.written),
+        grouped((after + removed).saturating_sub(before)),
+        grouped(removed),
+        grouped(after),
         index.segments().len(),
-        bytes as f64 / 1e6,
+        HumanBytes(bytes),
         began.elapsed().as_secs_f64()
     ));
     Ok(())
+}
+
+/// Documents of a collection that was added.
+#[derive(Default)]
+struct Added {
+    written: u64,
+    blank: u64,
 }
 
 /// Opens the index in the folder, or creates it for --add.
 fn open(args: &Args, folder: &Path, console: &Console) -> Result<IndexWriter> {
     let exists = SegmentedIndex::exists(folder);
     let writer = if exists {
-        let stored = args.store.map(|_| "--store");
-        if let Some(option) = args.setup.first_analysis_option().or(stored) {
-            bail_usage!(
-                "{option} applies only when an index is created, but {} is an index",
-                folder.display()
-            );
-        }
-        IndexWriter::open(folder)?
+        let writer = IndexWriter::open(folder)?;
+        check_settings(args, writer.config())?;
+        writer
     } else {
         let Some(collection) = &args.collection else {
             bail!(
@@ -95,13 +117,19 @@ fn open(args: &Args, folder: &Path, console: &Console) -> Result<IndexWriter> {
                 folder.display()
             );
         };
-        if folder.is_dir() && folder.read_dir()?.next().is_some() {
+        if folder.is_dir() && other_files(folder)? {
             bail!(
                 "{}: expected an index or an empty folder, found other files",
                 folder.display()
             );
         }
         let documents = open_documents(collection, args.text.encoding, console)?;
+        if documents.duplicate_ids {
+            bail!(
+                "{collection}: expected unique ids, which an index that is updated needs; this \
+                 collection repeats some"
+            );
+        }
         if args.setup.order(&documents) == DocumentOrder::RowText {
             bail_usage!("--order: expected id or insertion with --add, found row-text");
         }
@@ -115,34 +143,83 @@ fn open(args: &Args, folder: &Path, console: &Console) -> Result<IndexWriter> {
     })
 }
 
-/// Adds the documents of a collection and returns their number.
+/// Whether a folder has files other than those of a writer that was killed before its first commit.
+fn other_files(folder: &Path) -> Result<bool> {
+    let names: Vec<_> = folder
+        .read_dir()?
+        .map(|entry| Ok(entry?.file_name()))
+        .collect::<Result<_>>()?;
+    Ok(!names.is_empty() && !names.iter().any(|name| name == "writer.lock"))
+}
+
+/// Rejects a setting that is not the one that the index was created with.
+fn check_settings(args: &Args, config: &IndexConfig) -> Result<()> {
+    let setup = &args.setup;
+    let order = match config.order {
+        DocOrder::Insertion => DocumentOrder::Insertion,
+        _ => DocumentOrder::Id,
+    };
+    let differs = [
+        (
+            "--analysis",
+            setup
+                .analysis
+                .as_ref()
+                .is_some_and(|it| *it != config.analysis),
+        ),
+        (
+            "--fields",
+            setup.fields.is_some_and(|it| it != config.fields),
+        ),
+        ("--order", setup.order.is_some_and(|it| it != order)),
+        ("--store", args.store.is_some_and(|it| it != config.store)),
+    ];
+    if let Some((option, _)) = differs.iter().find(|(_, differs)| *differs) {
+        let (option, folder) = (option, args.output.display());
+        bail_usage!(
+            "{option}: expected the setting with which {folder} was created, found another; \
+             an index keeps its settings"
+        );
+    }
+    Ok(())
+}
+
+/// Adds the documents of a collection.
 fn add(
     writer: &mut IndexWriter,
     collection: &str,
     args: &Args,
     bar: &mut dyn Progress,
     console: &Console,
-) -> Result<u64> {
+) -> Result<Added> {
     let documents = open_documents(collection, args.text.encoding, console)?;
     documents.check_encoding(args.text.encoding)?;
     let corpus = documents.collection.corpus();
     let total = corpus.len_hint();
     let mut reader = corpus.open()?;
     let mut document = Document::default();
-    let mut read = 0;
+    let mut added = Added::default();
     while reader.read(&mut document)? {
-        writer.put(&document)?;
-        read += 1;
-        if read % REPORT_DOCS == 0 && bar.report("indexing", read, total) == Flow::Stop {
+        match writer.put(&document)? {
+            PutOutcome::Dropped => added.blank += 1,
+            PutOutcome::Rewritten => bail!(
+                "{collection}: expected unique ids, found {:?} more than once",
+                document.id
+            ),
+            _ => added.written += 1,
+        }
+        let read = added.written + added.blank;
+        if read.is_multiple_of(REPORT_DOCS) && bar.report("indexing", read, total) == Flow::Stop {
             return Err(Interrupted.into());
         }
     }
-    Ok(read)
+    Ok(added)
 }
 
 /// Reads ids, one per line; empty lines are skipped.
 fn read_ids(file: &str, console: &Console) -> Result<Vec<String>> {
-    let (reader, name) = input::open(file, console)?;
+    let opened = input::open(file, console);
+    let (reader, name) = opened.context("--delete: expected a file with one id per line")?;
     let mut lines = LineReader::new(reader, &name);
     let mut ids = Vec::new();
     while let Some(line) = lines.read()? {

@@ -41,6 +41,8 @@ pub(super) fn warn_of_empty_rankings(
             grouped(all),
             first.id
         ));
+    } else if engine.index.is_empty() {
+        console.warn("no hits: the index is empty");
     } else if without_terms > 0 {
         console.warn("no hits: the query has stop words and punctuation only");
     } else if args.system() == "ir-bm25" {

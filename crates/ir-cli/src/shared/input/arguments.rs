@@ -8,6 +8,7 @@ use std::sync::OnceLock;
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, ValueHint};
+use ir_bm25::SegmentedIndex;
 use ir_data::catalog::{Catalog, entries};
 
 use super::head::is_trec;
@@ -153,9 +154,12 @@ fn files_at(path: &Path) -> Vec<PathBuf> {
     }
 }
 
-/// Files that a command may read from a folder: those of BEIR's layout; without a corpus, the
-/// qrels, the TREC files and the notes.
+/// Files that a command may read from a folder: those of an index, or of BEIR's layout; without a
+/// corpus, the qrels, the TREC files and the notes.
 fn files_of_folder(root: &Path) -> Vec<PathBuf> {
+    if SegmentedIndex::exists(root) {
+        return entries_of(root);
+    }
     let mut files = entries_of(&root.join("qrels"));
     files.retain(|path| {
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();

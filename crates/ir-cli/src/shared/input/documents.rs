@@ -122,6 +122,13 @@ fn resolve(
     console: &Console,
 ) -> Result<CollectionSource> {
     let path = Path::new(argument);
+    let folder = path.parent().filter(|_| path.ends_with("manifest.ir"));
+    if let Some(folder) = folder.filter(|folder| SegmentedIndex::exists(folder)) {
+        bail!(
+            "{argument}: expected {expected}, found the manifest of an index; give its folder {}",
+            folder.display()
+        );
+    }
     if path.is_file() {
         return match Index::open_with(path, verify) {
             Ok(index) => Ok(CollectionSource::Index(index.into())),
