@@ -69,12 +69,12 @@ pub struct IndexWriter {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum PutOutcome {
-    /// It was written. An earlier commit may have a document with its id, which is replaced.
+    /// Written. A document of an earlier commit with the same id is replaced.
     Written,
-    /// It was written in place of a document with its id that was written since the last commit.
+    /// Written in place of a document with the same id since the last commit.
     Rewritten,
-    /// It is blank, and [`BlankDocs::Drop`](crate::BlankDocs::Drop) skips it. A document with its id
-    /// is deleted.
+    /// Skipped because it is blank ([`BlankDocs::Drop`](crate::BlankDocs::Drop)). A document with
+    /// the same id is deleted.
     Dropped,
 }
 

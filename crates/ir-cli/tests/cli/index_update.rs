@@ -141,7 +141,7 @@ fn misuse_is_an_error_and_changes_nothing() {
         (
             "index twice.jsonl -o new --add",
             1,
-            "found \"a\" more than once",
+            "expected a unique id, found \"a\"",
         ),
         ("index bad.jsonl -o new --add", 1, "bad.jsonl:2: "),
         (
