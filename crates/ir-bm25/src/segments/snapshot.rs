@@ -99,6 +99,16 @@ pub struct SegmentStats {
     pub bytes: u64,
 }
 
+impl SegmentStats {
+    pub(super) fn new(segment: &Segment) -> Self {
+        Self {
+            documents: segment.index.len(),
+            deleted: segment.index.len() - segment.live(),
+            bytes: segment.index.as_bytes().len() as u64,
+        }
+    }
+}
+
 impl SegmentedIndex {
     /// Returns whether a folder contains a segmented index.
     #[must_use]
@@ -221,12 +231,8 @@ impl SegmentedIndex {
 
     /// The segments, from the oldest to the newest.
     pub fn segments(&self) -> impl ExactSizeIterator<Item = SegmentStats> + '_ {
-        let stats = |numbered: &NumberedSegment| SegmentStats {
-            documents: numbered.segment.index.len(),
-            deleted: numbered.segment.index.len() - numbered.segment.live(),
-            bytes: numbered.segment.index.as_bytes().len() as u64,
-        };
-        self.inner.segments.iter().map(stats)
+        let segments = self.inner.segments.iter();
+        segments.map(|numbered| SegmentStats::new(&numbered.segment))
     }
 
     /// Verifies the checksums of all files.

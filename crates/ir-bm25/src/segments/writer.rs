@@ -12,6 +12,7 @@ use ir_core::{DocNum, Document, NoProgress, Progress};
 use super::manifest::{
     MANIFEST_NAME, Manifest, Segment, has_numbered_files, segment_path, write_deleted,
 };
+use super::snapshot::SegmentStats;
 use crate::indexer::merge_indexes;
 use crate::{BuildError, DEFAULT_MEMORY, DuplicateIds, IndexBuilder, IndexConfig};
 
@@ -265,6 +266,11 @@ impl IndexWriter {
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
+    }
+
+    /// The segments of the last commit, from the oldest to the newest.
+    pub fn segments(&self) -> impl ExactSizeIterator<Item = SegmentStats> + '_ {
+        self.segments.iter().map(SegmentStats::new)
     }
 
     /// Makes the changes since the last commit visible to readers that are opened from now on, and

@@ -60,7 +60,6 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
         writer.commit_with(&mut bar)?;
     }
     bar.finish();
-    drop(writer);
     let listed = deleted.len() as u64;
     if let Some(first) = unknown.first() {
         console.warn(format_args!(
@@ -75,12 +74,11 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
             grouped(added.blank)
         ));
     }
-    let index = SegmentedIndex::open(folder)?;
-    let after = index.len() as u64;
-    if index.is_empty() {
+    let after = writer.len() as u64;
+    if writer.is_empty() {
         console.warn(format_args!("{}: the index is empty", folder.display()));
     }
-    let bytes: u64 = index.segments().map(|segment| segment.bytes).sum();
+    let bytes: u64 = writer.segments().map(|segment| segment.bytes).sum();
     let removed = listed - unknown.len() as u64;
     console.log(format_args!(
         "{}: {} documents written, {} of them new, {} deleted; now {} documents, {} segments, {}, {:.1} s",
@@ -89,7 +87,7 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
         grouped((after + removed).saturating_sub(before)),
         grouped(removed),
         grouped(after),
-        index.segments().len(),
+        writer.segments().len(),
         HumanBytes(bytes),
         began.elapsed().as_secs_f64()
     ));
