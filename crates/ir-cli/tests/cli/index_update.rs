@@ -152,7 +152,7 @@ fn misuse_is_an_error_and_changes_nothing() {
         ("search notes/manifest.ir tea", 1, "give its folder notes"),
         (
             "index one.jsonl -o notes",
-            2,
+            1,
             "--add updates the index in a folder",
         ),
         (

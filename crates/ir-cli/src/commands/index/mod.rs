@@ -4,10 +4,10 @@ mod update;
 
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use ir_bm25::StoredFields;
 
-use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, stop_on_interrupt};
 use crate::shared::format::grouped;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::open_documents;
@@ -25,7 +25,7 @@ Examples:
   ir index ~/notes -o notes.ir --store all        a folder of *.md and *.txt
 
 An index that changes is a folder of segments:
-  ir index ~/notes -o notes.index --add           create it, or add and replace
+  ir index ~/notes -o notes.index --add           create, add and replace
   ir index -o notes.index --delete gone.txt       delete the ids in a file
   ir index -o notes.index --compact               merge all segments into one
 
@@ -41,10 +41,11 @@ time. The index is one file, written atomically; its bytes do not depend on
 
 With --add, --delete or --compact the index is a folder with one writer at a
 time. `ir search` opens its last commit, and ranks and scores as in an index
-built from the documents that are left. A killed update leaves the last commit.
-Ids are deleted before documents are added. --add keeps the documents that the
-collection no longer has; list their ids for --delete (the id of a note is its
-path below the folder). Vectors of replaced documents have to be encoded again.";
+built from the documents that are left. A killed update leaves the last
+commit. Ids are deleted before documents are added. --add keeps the documents
+that the collection no longer has; list their ids for --delete (the id of a
+note is its path below the folder). Vectors of replaced documents have to be
+encoded again.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -132,8 +133,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     let output = args.output.binary_file("--output")?;
     if output.is_dir() {
-        bail_usage!(
-            "--output: expected a file, found the folder {}; --add updates the index in a folder",
+        bail!(
+            "{}: cannot be written: expected a file, found a directory; --add updates the index in a folder",
             output.display()
         );
     }
