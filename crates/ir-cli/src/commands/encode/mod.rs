@@ -39,8 +39,8 @@ Output: a .npy file for numpy.load, one row per text in collection order; with
 any other extension, a vector index (ir_knn::FlatIndex). Written atomically.
 
 A vector index records model, pooling, normalization, prefix, length limit,
-template and a hash of each text. `ir search` compares them with its encoder and
-documents, except for the length limit, which queries have on their own; to
+template and a hash of each text. `ir search` compares them with its encoder
+and documents, except for the length limit, which queries have on their own; to
 resume, all of them must be the same.
 
 Collections are read twice, streamed, and may exceed memory. After an

@@ -38,7 +38,7 @@ Dense retrieval and hybrid search (feature `dense`):
       --prefix 'query: '
 Repeat the encoder options of `ir encode` here: vectors of another model,
 pooling or normalization, or of other texts, are an error. --max-tokens limits
-queries here and is not compared: the limit of documents is that of `ir encode`.
+queries here and is not compared; that of `ir encode` limits documents.
 
 Without words, the queries are the judged queries of the collection (--split)
 and the output is a TREC run. With words, it is a list of results, or a TREC
