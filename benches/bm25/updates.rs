@@ -59,7 +59,8 @@ impl Ours {
 
 impl UpdatedIndex for Ours {
     fn put(&mut self, document: &Document) -> Result<()> {
-        Ok(self.writer.put(document)?)
+        self.writer.put(document)?;
+        Ok(())
     }
 
     fn commit(&mut self) -> Result<()> {
