@@ -330,8 +330,15 @@ impl Index {
         }
     }
 
-    /// The stored fields of a document ([`crate::stored_fields`]).
-    pub(crate) fn record(&self, doc: DocNum) -> Result<&[u8], StoredFieldsError> {
+    /// The encoded stored fields of a document of the index ([`crate::stored_fields`]).
+    pub(crate) fn stored_record(&self, doc: DocNum) -> Result<&[u8], OpenIndexError> {
+        self.record(doc).map_err(|error| match error {
+            StoredFieldsError::Read(error) => error,
+            _ => (self.inner.file).malformed(section::STORED_ENDS, "an end for every document"),
+        })
+    }
+
+    fn record(&self, doc: DocNum) -> Result<&[u8], StoredFieldsError> {
         if doc.index() >= self.len() {
             return Err(StoredFieldsError::NoSuchDocument {
                 documents: self.len(),

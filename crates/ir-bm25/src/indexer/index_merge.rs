@@ -62,7 +62,7 @@ fn add_index(
             indexed.years.push(year);
         }
         if config.store != StoredFields::Nothing {
-            let record = index.record(doc).map_err(damaged)?;
+            let record = index.stored_record(doc)?;
             indexed.stored.extend(record, &[record.len() as u64]);
             spill(indexed, memory)?;
         }
@@ -106,12 +106,4 @@ fn spill(indexed: &mut IndexedDocs, memory: usize) -> Result<(), BuildError> {
         indexed.stored.spill(&new_file).map_err(BuildError::Spill)?;
     }
     Ok(())
-}
-
-/// The error of reading stored fields, in an index whose configuration says that it has them.
-fn damaged(error: crate::StoredFieldsError) -> BuildError {
-    match error {
-        crate::StoredFieldsError::Read(error) => error.into(),
-        error => BuildError::Spill(std::io::Error::other(error)),
-    }
 }

@@ -16,11 +16,14 @@
 //! Merges rewrite adjacent segments of similar size as one, without their deleted documents. The
 //! result has the bytes of an index that is built from these documents ([`crate::indexer`]).
 
+mod error;
 mod manifest;
+mod merge_policy;
 mod searcher;
 mod snapshot;
 mod writer;
 
+pub use error::IndexWriterError;
 pub use searcher::SegmentedSearcher;
 pub use snapshot::{SegmentStats, SegmentedIndex};
-pub use writer::{IndexWriter, IndexWriterError, PutOutcome};
+pub use writer::{IndexWriter, PutOutcome};

@@ -6,12 +6,13 @@ use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use ir_core::store::OpenIndexError;
 use ir_core::{DocNum, Document, NoProgress, Progress};
 
+use super::error::IndexWriterError;
 use super::manifest::{
     MANIFEST_NAME, Manifest, Segment, has_numbered_files, segment_path, write_deleted,
 };
+use super::merge_policy::segments_to_merge;
 use super::snapshot::SegmentStats;
 use crate::indexer::merge_indexes;
 use crate::{BuildError, DEFAULT_MEMORY, DuplicateIds, IndexBuilder, IndexConfig};
@@ -19,10 +20,6 @@ use crate::{BuildError, DEFAULT_MEMORY, DuplicateIds, IndexBuilder, IndexConfig}
 const LOCK_NAME: &str = "writer.lock";
 /// Default of [`IndexWriter::with_merge_factor`].
 const MERGE_FACTOR: usize = 8;
-/// Segments with fewer documents count as having this many.
-const MIN_SEGMENT: usize = 1024;
-/// A segment with a larger share of deleted documents is rewritten.
-const MAX_DELETED: f64 = 0.25;
 /// Cost of looking up an id in a segment, relative to hashing one.
 const LOOKUP_COST: usize = 20;
 
@@ -290,10 +287,8 @@ impl IndexWriter {
     /// As [`IndexWriter::commit`], and [`BuildError::Canceled`].
     pub fn commit_with(&mut self, progress: &mut dyn Progress) -> Result<(), IndexWriterError> {
         self.guard(|writer| {
-            if writer.builder.is_some() || !writer.pending.is_empty() || !writer.exists {
-                writer.commit_changes(progress)?;
-            }
-            while let Some(range) = writer.segments_to_merge() {
+            writer.commit_changes(progress)?;
+            while let Some(range) = segments_to_merge(&writer.segments, writer.merge_factor) {
                 writer.merge(range, progress)?;
             }
             Ok(())
@@ -314,9 +309,7 @@ impl IndexWriter {
     /// As [`IndexWriter::compact`], and [`BuildError::Canceled`].
     pub fn compact_with(&mut self, progress: &mut dyn Progress) -> Result<(), IndexWriterError> {
         self.guard(|writer| {
-            if writer.builder.is_some() || !writer.pending.is_empty() || !writer.exists {
-                writer.commit_changes(progress)?;
-            }
+            writer.commit_changes(progress)?;
             let is_compact = match &*writer.segments {
                 [] => true,
                 [only] => only.entry.deleted.is_none(),
@@ -341,7 +334,11 @@ impl IndexWriter {
         result
     }
 
+    /// Commits, unless there are no changes to an index that exists.
     fn commit_changes(&mut self, progress: &mut dyn Progress) -> Result<(), IndexWriterError> {
+        if self.exists && self.builder.is_none() && self.pending.is_empty() {
+            return Ok(());
+        }
         let pending = std::mem::take(&mut self.pending);
         let mut manifest = self.manifest.clone();
         let mut segments = self.segments.clone();
@@ -427,45 +424,6 @@ impl IndexWriter {
         segments.splice(range, [Segment::new(number, index)]);
         self.install(manifest, segments)
     }
-
-    /// The next range of segments to merge: a segment with many deleted documents, or adjacent ones
-    /// of similar size if there are enough.
-    fn segments_to_merge(&self) -> Option<Range<usize>> {
-        let is_sparse = |segment: &Segment| {
-            let share = segment.live() as f64 / segment.index.len() as f64;
-            1.0 - share > MAX_DELETED
-        };
-        if let Some(at) = self.segments.iter().position(is_sparse) {
-            return Some(at..at + 1);
-        }
-        let level = |segment: &Segment| {
-            let size = segment.live().max(MIN_SEGMENT) as f64 / MIN_SEGMENT as f64;
-            size.log(self.merge_factor as f64).floor()
-        };
-        let levels: Vec<f64> = self.segments.iter().map(level).collect();
-        let highest = levels.iter().copied().fold(0.0, f64::max) as u32;
-        (0..=highest).find_map(|level| level_to_merge(&levels, f64::from(level), self.merge_factor))
-    }
-}
-
-/// The newest range of adjacent segments that has `factor` of a level, starts and ends with one,
-/// and has none of a higher level.
-fn level_to_merge(levels: &[f64], level: f64, factor: usize) -> Option<Range<usize>> {
-    let mut end = levels.len();
-    while end > 0 {
-        let start = levels[..end].iter().rposition(|&other| other > level);
-        let start = start.map_or(0, |higher| higher + 1);
-        let of_level = |at: &usize| levels[*at] == level;
-        let mut found = (start..end).filter(of_level);
-        let (first, last) = (found.next(), found.next_back());
-        if let (Some(first), Some(last)) = (first, last)
-            && (first..=last).filter(of_level).count() >= factor
-        {
-            return Some(first..last + 1);
-        }
-        end = start.saturating_sub(1);
-    }
-    None
 }
 
 fn take_number(manifest: &mut Manifest) -> u64 {
@@ -565,55 +523,5 @@ fn failed(path: &Path) -> impl Fn(io::Error) -> IndexWriterError + '_ {
     |source| IndexWriterError::Io {
         path: path.to_owned(),
         source,
-    }
-}
-
-/// Error writing a segmented index.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
-#[allow(missing_docs, reason = "the fields are named in the messages")]
-pub enum IndexWriterError {
-    /// Another writer, of this or another process, has opened the index.
-    #[error("{}: the index is locked by another writer", folder.display())]
-    Locked { folder: PathBuf },
-    /// The folder contains an index.
-    #[error("{}: contains an index already", folder.display())]
-    Exists { folder: PathBuf },
-    /// The folder contains files with the names of segments, but no index.
-    #[error("{}: expected a folder without files segment-N.ir and deleted-N.ir", folder.display())]
-    ForeignFiles { folder: PathBuf },
-    /// A segmented index identifies documents by their ids.
-    #[error("expected `DuplicateIds::Reject`, found `DuplicateIds::Keep`: ids must be unique")]
-    DuplicateIds,
-    /// A file of the index cannot be opened.
-    #[error(transparent)]
-    Open(#[from] OpenIndexError),
-    /// A document cannot be indexed, or a segment cannot be written.
-    #[error(transparent)]
-    Build(#[from] BuildError),
-    /// A file or folder cannot be written.
-    #[error("{}: cannot write the index", path.display())]
-    Io {
-        path: PathBuf,
-        #[source]
-        source: io::Error,
-    },
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn segments_of_a_level_are_merged() {
-        let merged = |levels: &[f64], level| level_to_merge(levels, level, 3);
-        assert_eq!(merged(&[], 0.0), None);
-        assert_eq!(merged(&[0.0, 0.0], 0.0), None);
-        assert_eq!(merged(&[0.0, 0.0, 0.0], 0.0), Some(0..3));
-        assert_eq!(merged(&[2.0, 1.0, 0.0, 0.0, 0.0], 0.0), Some(2..5));
-        // Small segments in between are merged, those after the range are not.
-        assert_eq!(merged(&[1.0, 0.0, 1.0, 1.0, 0.0, 0.0], 1.0), Some(0..4));
-        assert_eq!(merged(&[1.0, 1.0, 2.0, 1.0, 0.0], 1.0), None);
-        assert_eq!(merged(&[1.0, 1.0, 1.0, 2.0, 1.0, 0.0], 1.0), Some(0..3));
     }
 }
