@@ -25,7 +25,7 @@ pub use error::{BuildError, SearcherError, StoredFieldsError};
 pub use format::FieldStats;
 pub use index::{Index, IndexStats, TermStats};
 pub use indexer::{DEFAULT_MEMORY, IndexBuilder};
-pub use search::{Pruning, Searcher};
+pub use search::Pruning;
 pub use segments::{
-    IndexWriter, IndexWriterError, PutOutcome, SegmentStats, SegmentedIndex, SegmentedSearcher,
+    IndexWriter, IndexWriterError, PutOutcome, Searcher, SegmentStats, SegmentedIndex,
 };

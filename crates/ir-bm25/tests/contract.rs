@@ -27,9 +27,12 @@ fn check(config: &IndexConfig, finish: impl Fn(Index) -> Searcher) {
     check_text_saved(
         |documents| build(documents, config, &finish),
         |searcher| {
-            searcher.index().save(&path).unwrap();
+            searcher.index().single().unwrap().save(&path).unwrap();
             let opened = Index::open(&path).unwrap();
-            assert_eq!(opened.as_bytes(), searcher.index().as_bytes());
+            assert_eq!(
+                opened.as_bytes(),
+                searcher.index().single().unwrap().as_bytes()
+            );
             assert_eq!(opened.path(), Some(path.as_path()));
             finish(opened)
         },
@@ -41,7 +44,7 @@ fn check(config: &IndexConfig, finish: impl Fn(Index) -> Searcher) {
                 .unwrap()
         },
         |searcher| {
-            let bytes = searcher.index().as_bytes().to_vec();
+            let bytes = searcher.index().single().unwrap().as_bytes().to_vec();
             finish(Index::from_bytes(bytes, Verify::SmallSections).unwrap())
         },
     );

@@ -324,7 +324,7 @@ fn the_contract_of_retrievers() {
     };
     check_text(build);
     check_text_saved(build, |searcher: &Searcher| {
-        let bytes = searcher.index().as_bytes().to_vec();
+        let bytes = searcher.index().single().unwrap().as_bytes().to_vec();
         Index::from_bytes(bytes, Verify::AllSections)
             .unwrap()
             .searcher(searcher.bm25())

@@ -24,6 +24,6 @@ mod snapshot;
 mod writer;
 
 pub use error::IndexWriterError;
-pub use searcher::SegmentedSearcher;
+pub use searcher::Searcher;
 pub use snapshot::{SegmentStats, SegmentedIndex};
 pub use writer::{IndexWriter, PutOutcome};

@@ -1,4 +1,4 @@
-//! BM25 over the segments of an index.
+//! BM25 over an index and over the segments of one.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -12,17 +12,42 @@ use super::snapshot::{NumberedSegment, SegmentedIndex};
 use crate::search::{
     QueryPlan, Scoring, TermList, count_terms, explain, open_lists, rank, search_error,
 };
-use crate::{Bm25, Pruning, SearcherError};
+use crate::{Bm25, Index, Pruning, SearcherError};
 
-/// BM25 searcher over a [`SegmentedIndex`]; implements [`Retriever`].
+/// BM25 searcher over an [`Index`] or a [`SegmentedIndex`]; implements [`Retriever`].
 ///
-/// Cheap to create and to clone. It shares the index. Rankings and scores equal those of a
-/// [`Searcher`](crate::Searcher) over an index built from the documents that are not deleted.
+/// Cheap to create and to clone. It shares the index.
+///
+/// ```
+/// use ir_bm25::{Bm25, IndexedFields, Index, IndexConfig};
+/// use ir_core::{Document, NoProgress, Retriever, Search};
+///
+/// let documents = vec![
+///     Document::new("a").with_title("Tea").with_text("A drink made of leaves"),
+///     Document::new("b").with_title("Drinks").with_text("Tea, coffee, milk"),
+/// ];
+/// let config = IndexConfig::default().with_fields(IndexedFields::Separate);
+/// let index = Index::build(&documents, &config, &mut NoProgress)?;
+/// let searcher = index.searcher(Bm25::LUCENE)?.with_weights(&[("title", 3.0), ("text", 1.0)])?;
+/// let ranking = searcher.search("tea", &Search::top(2))?;
+/// assert_eq!(index.ids().id(ranking.hits()[0].doc), "a");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug, Clone)]
-pub struct SegmentedSearcher {
+pub struct Searcher {
     index: SegmentedIndex,
     analyzer: Arc<dyn Analyzer>,
     scoring: Scoring,
+}
+
+impl Index {
+    /// Creates a searcher. Cheap: a parameter sweep can create one for each `k1` and `b`.
+    ///
+    /// # Errors
+    /// When a parameter is out of range, or the index needs a custom analyzer.
+    pub fn searcher(&self, bm25: Bm25) -> Result<Searcher, SearcherError> {
+        SegmentedIndex::from(self.clone()).searcher(bm25)
+    }
 }
 
 /// The documents of a segment that are not deleted and pass the filter of a search.
@@ -41,7 +66,7 @@ impl DocFilter for SegmentFilter<'_> {
 /// documents.
 type SegmentLists<'a> = (Vec<TermList<'a>>, Vec<u32>);
 
-impl SegmentedSearcher {
+impl Searcher {
     pub(super) fn new(index: SegmentedIndex, bm25: Bm25) -> Result<Self, SearcherError> {
         let Some(analyzer) = index.shared_analyzer() else {
             // Only a single index can need a custom analyzer.
@@ -60,7 +85,8 @@ impl SegmentedSearcher {
         })
     }
 
-    /// Sets field weights, as [`Searcher::with_weights`](crate::Searcher::with_weights).
+    /// Sets field weights: factors of the term scores of a field. 0 excludes the field. Range: 0 or
+    /// 1e-9..=1e9. Default: 1.
     ///
     /// # Errors
     /// When the index has no such field, or a weight is out of range.
@@ -89,25 +115,36 @@ impl SegmentedSearcher {
         self.scoring.bm25
     }
 
-    /// Explains the score of a document, as [`Searcher::explain`](crate::Searcher::explain).
+    /// Explains the score of a document. The root value equals the score of [`Retriever::search`]
+    /// bit for bit: the sum of its details in double precision, rounded to single once. A document
+    /// that contains no query term, or does not exist, has value 0 and no details.
+    ///
+    /// ```
+    /// use ir_bm25::{Bm25, Index, IndexConfig};
+    /// use ir_core::{Document, NoProgress, Retriever, Search};
+    ///
+    /// let documents = vec![
+    ///     Document::new("a").with_text("green tea"),
+    ///     Document::new("b").with_text("black tea"),
+    /// ];
+    /// let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress)?;
+    /// let searcher = index.searcher(Bm25::ANSERINI)?;
+    /// let best = searcher.search("black tea", &Search::top(1))?.hits()[0];
+    /// let why = searcher.explain("black tea", best.doc)?;
+    /// assert_eq!(why.value, best.score);
+    /// let sum: f64 = why.details.iter().map(|term| f64::from(term.value)).sum();
+    /// assert_eq!(sum as f32, best.score);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     ///
     /// # Errors
-    /// When the index is damaged, or the document does not exist.
+    /// When the index is damaged.
     pub fn explain(&self, query: &str, doc: DocNum) -> Result<Explanation, SearchError> {
         let terms = count_terms(&*self.analyzer, query);
-        let (found, local) = self
-            .index
-            .locate(doc)
-            .map_err(|error| SearchError::Engine {
-                engine: "the BM25 index",
-                source: Box::new(error),
-            })?;
         let names = self.index.config().fields.names();
-        let plans = self.plans(&terms).map_err(search_error)?;
-        let plan = plans
-            .into_iter()
-            .find(|(numbered, _)| std::ptr::eq(*numbered, found));
-        let mut plan = plan.map(|(_, plan)| plan).unwrap_or_default();
+        let plans = self.plans(&terms).map_err(search_error)?.into_iter();
+        let mut located = plans.filter_map(|(numbered, plan)| Some((plan, numbered.local(doc)?)));
+        let (mut plan, local) = located.next().unwrap_or((QueryPlan::default(), doc));
         let tree = explain(&mut plan, names, &terms, local.get());
         plan.check().map_err(search_error)?;
         Ok(tree)
@@ -154,7 +191,7 @@ impl SegmentedSearcher {
     }
 }
 
-impl Retriever for SegmentedSearcher {
+impl Retriever for Searcher {
     type Query = str;
 
     fn ids(&self) -> &DocIds {
@@ -166,10 +203,16 @@ impl Retriever for SegmentedSearcher {
             return Ok(Ranking::default());
         }
         let terms = count_terms(&*self.analyzer, query);
-        let mut best = TopK::new(how.k());
         let mut plans = self.plans(&terms).map_err(search_error)?;
+        if let [(only, plan)] = &mut *plans
+            && only.is_whole_index()
+        {
+            let (documents, any) = (self.index.len() as u32, f64::NEG_INFINITY);
+            return rank(plan, documents, how, self.scoring.pruning, any);
+        }
         // The largest segment first, for a high threshold in the others.
         plans.sort_by_key(|(numbered, _)| Reverse(numbered.segment.index.len()));
+        let mut best = TopK::new(how.k());
         for (numbered, mut plan) in plans {
             let filter = SegmentFilter { numbered, how };
             let all_pass = how.filter().is_none() && numbered.segment.deleted.count() == Some(0);

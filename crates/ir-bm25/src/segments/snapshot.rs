@@ -13,7 +13,7 @@ use ir_core::{
 };
 
 use super::manifest::{MANIFEST_NAME, Manifest, Segment};
-use super::searcher::SegmentedSearcher;
+use super::searcher::Searcher;
 use crate::search::TermList;
 use crate::{Bm25, DocOrder, FieldStats, Index, IndexConfig, SearcherError, StoredFieldsError};
 
@@ -179,8 +179,8 @@ impl SegmentedIndex {
     ///
     /// # Errors
     /// When a parameter is out of range, or an [`Index`] needs a custom analyzer.
-    pub fn searcher(&self, bm25: Bm25) -> Result<SegmentedSearcher, SearcherError> {
-        SegmentedSearcher::new(self.clone(), bm25)
+    pub fn searcher(&self, bm25: Bm25) -> Result<Searcher, SearcherError> {
+        Searcher::new(self.clone(), bm25)
     }
 
     /// The ids of the documents.
@@ -215,6 +215,15 @@ impl SegmentedIndex {
 
     pub(super) fn shared_analyzer(&self) -> Option<Arc<dyn Analyzer>> {
         self.inner.analyzer.clone()
+    }
+
+    /// The index, if it is a single one without deleted documents.
+    #[must_use]
+    pub fn single(&self) -> Option<&Index> {
+        match &*self.inner.segments {
+            [only] if only.is_whole_index() => Some(&only.segment.index),
+            _ => None,
+        }
     }
 
     /// Number of commits and merges since the index was created; 0 for a single [`Index`].
@@ -286,7 +295,7 @@ impl SegmentedIndex {
     #[must_use]
     pub fn years(&self) -> Years {
         if let [only] = &*self.inner.segments
-            && only.numbers.is_none()
+            && only.is_whole_index()
         {
             return only.segment.index.years().clone();
         }
@@ -305,10 +314,7 @@ impl SegmentedIndex {
     }
 
     /// The segment of a document and its number there.
-    pub(super) fn locate(
-        &self,
-        doc: DocNum,
-    ) -> Result<(&NumberedSegment, DocNum), StoredFieldsError> {
+    fn locate(&self, doc: DocNum) -> Result<(&NumberedSegment, DocNum), StoredFieldsError> {
         let mut segments = self.inner.segments.iter();
         let found = segments.find_map(|numbered| Some((numbered, numbered.local(doc)?)));
         found.ok_or(StoredFieldsError::NoSuchDocument {
@@ -360,6 +366,11 @@ impl fmt::Debug for SegmentedIndex {
 }
 
 impl NumberedSegment {
+    /// Whether the segment is the whole index, without deleted documents.
+    pub(super) const fn is_whole_index(&self) -> bool {
+        self.numbers.is_none()
+    }
+
     /// The number in the whole index of a document that is not deleted.
     pub(super) fn number(&self, local: DocNum) -> DocNum {
         match &self.numbers {
@@ -369,7 +380,7 @@ impl NumberedSegment {
     }
 
     /// The number in the segment of a document of the whole index.
-    fn local(&self, doc: DocNum) -> Option<DocNum> {
+    pub(super) fn local(&self, doc: DocNum) -> Option<DocNum> {
         let local = match &self.numbers {
             None => doc.index(),
             Some(numbers) => {

@@ -1,7 +1,7 @@
 //! Batch search with per-query filters.
 
 use anyhow::{Result, anyhow};
-use ir_bm25::{DuplicateIds, IndexedFields, SearcherError, SegmentedSearcher};
+use ir_bm25::{DuplicateIds, IndexedFields, Searcher, SearcherError};
 use ir_core::{Distinct, Progress, Query, Ranking, Retriever, Search};
 use ir_data::datafinder;
 
@@ -16,7 +16,7 @@ const CHUNK: usize = 128;
 
 pub(crate) struct QueryRunner {
     system: &'static str,
-    pub(crate) searcher: SegmentedSearcher,
+    pub(crate) searcher: Searcher,
     retriever: Box<dyn Retriever<Query = str>>,
     time: Option<TimeFilter>,
     filters: QueryFilters,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use ir_bm25::{SegmentedSearcher, StoredFields};
+use ir_bm25::{Searcher, StoredFields};
 use ir_core::fusion::WeightedSum;
 use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{
@@ -84,7 +84,7 @@ impl DenseOptions {
     /// `collection` has the documents, unless the index is a saved or cached one.
     pub(crate) fn retriever(
         &self,
-        searcher: &SegmentedSearcher,
+        searcher: &Searcher,
         engine: &SearchIndex,
         collection: Option<&Collection>,
         console: &Console,
@@ -272,7 +272,7 @@ fn vector_origin(path: &Path, vectors: &FlatIndex, console: &Console) -> Option<
 /// dropped; duplicate ids map to the first record.
 struct Renumbered {
     inner: Box<dyn Retriever<Query = str>>,
-    searcher: SegmentedSearcher,
+    searcher: Searcher,
     numbers: Vec<Option<DocNum>>,
 }
 
