@@ -17,8 +17,6 @@ use super::searcher::Searcher;
 use crate::search::TermList;
 use crate::{Bm25, DocOrder, FieldStats, Index, IndexConfig, SearcherError, StoredFieldsError};
 
-/// Attempts to open an index whose segments are being merged.
-const MAX_ATTEMPTS: u32 = 100;
 /// Maximum number of cached document frequencies of a segment.
 const MAX_CACHED: usize = 1 << 16;
 
@@ -124,7 +122,7 @@ impl SegmentedIndex {
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, OpenIndexError> {
         let folder = folder.as_ref();
         let mut manifest = Manifest::read(folder)?;
-        for _ in 1..MAX_ATTEMPTS {
+        loop {
             match manifest.open_segments(folder) {
                 Ok(segments) => return Self::load(folder, manifest, segments),
                 Err(OpenIndexError::Io { source, path })
@@ -140,8 +138,6 @@ impl SegmentedIndex {
                 Err(error) => return Err(error),
             }
         }
-        let segments = manifest.open_segments(folder)?;
-        Self::load(folder, manifest, segments)
     }
 
     fn load(

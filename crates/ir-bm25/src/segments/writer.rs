@@ -435,15 +435,8 @@ fn take_number(manifest: &mut Manifest) -> u64 {
 /// The document with an id that is not deleted. All segments have unique ids but for deleted
 /// documents.
 fn find(segment: &Segment, id: &str) -> Option<DocNum> {
-    docs_with_id(segment, id)
-        .into_iter()
-        .find(|&doc| segment.is_live(doc))
-}
-
-/// All documents with an id, ascending.
-fn docs_with_id(segment: &Segment, id: &str) -> Vec<DocNum> {
-    let ids = segment.index.ids();
-    ids.all(id).collect()
+    let mut docs = segment.index.ids().all(id);
+    docs.find(|&doc| segment.is_live(doc))
 }
 
 /// Deletes the documents of the pending ids.
@@ -463,10 +456,12 @@ fn delete_pending(segment: &mut Segment, pending: &HashMap<String, PendingId>) {
 
 /// Deletes the first `n` documents with an id.
 fn delete_first(segment: &mut Segment, id: &str, n: u32) {
-    if n > 0 {
-        for doc in docs_with_id(segment, id).into_iter().take(n as usize) {
-            segment.deleted.insert(doc);
-        }
+    let docs: Vec<DocNum> = match n {
+        0 => Vec::new(),
+        n => segment.index.ids().all(id).take(n as usize).collect(),
+    };
+    for doc in docs {
+        segment.deleted.insert(doc);
     }
 }
 

@@ -243,6 +243,12 @@ impl DocIds {
 
     /// Returns the numbers of all documents with this id, ascending.
     ///
+    /// ```
+    /// use ir_core::{DocIds, DocNum};
+    /// let ids: DocIds = ["a", "b", "a"].into_iter().collect();
+    /// assert!(ids.all("a").eq([0, 2].map(DocNum::new)));
+    /// ```
+    ///
     /// # Complexity
     /// As [`DocIds::get`].
     pub fn all<'a>(&'a self, id: &'a str) -> impl Iterator<Item = DocNum> + 'a {
