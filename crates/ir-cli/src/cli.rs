@@ -335,6 +335,10 @@ fn tip_for_other_tools(error: &clap::Error) -> Option<String> {
             let limit = LIMITS.iter().find(has)?;
             Some(format!("a similar argument exists: '--{limit}'"))
         }
+        _ if name == "index" && !found.starts_with('-') => Some(
+            "an index has one collection; `ir index COLLECTION -o FOLDER --add` adds another"
+                .to_owned(),
+        ),
         "output" | "out" if name == "eval" => {
             Some("redirect standard output to write a file: ir eval QRELS RUN > FILE".to_owned())
         }

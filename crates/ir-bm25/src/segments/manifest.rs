@@ -163,7 +163,7 @@ impl Manifest {
                 let _ = std::fs::remove_file(entry.path());
             }
         }
-        ir_core::store::remove_abandoned(folder, |name| name == MANIFEST_NAME || is_numbered(name));
+        ir_core::store::remove_abandoned(folder, is_index_file);
     }
 }
 
@@ -243,6 +243,11 @@ pub(super) fn has_numbered_files(folder: &Path) -> std::io::Result<bool> {
         }
     }
     Ok(false)
+}
+
+/// Returns whether a file name is that of a manifest, a segment or deleted documents.
+pub(super) fn is_index_file(name: &str) -> bool {
+    name == MANIFEST_NAME || is_numbered(name)
 }
 
 /// Returns whether a file name is that of a segment or of deleted documents.

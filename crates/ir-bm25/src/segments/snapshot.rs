@@ -12,7 +12,7 @@ use ir_core::{
     Analyzer, Attributes, DocFilter, DocIds, DocNum, DocSet, Document, Predicate, Years,
 };
 
-use super::manifest::{MANIFEST_NAME, Manifest, Segment};
+use super::manifest::{MANIFEST_NAME, Manifest, Segment, is_index_file};
 use super::searcher::Searcher;
 use crate::search::TermList;
 use crate::{Bm25, DocOrder, FieldStats, Index, IndexConfig, SearcherError, StoredFieldsError};
@@ -112,6 +112,14 @@ impl SegmentedIndex {
     #[must_use]
     pub fn exists(folder: impl AsRef<Path>) -> bool {
         folder.as_ref().join(MANIFEST_NAME).is_file()
+    }
+
+    /// Returns the folder of a file that has the name of a manifest, a segment or deleted documents;
+    /// `None` for other names. The file may be missing.
+    #[must_use]
+    pub fn folder_of(file: &Path) -> Option<&Path> {
+        let name = file.file_name()?.to_str()?;
+        file.parent().filter(|_| is_index_file(name))
     }
 
     /// Opens the last commit of the index in a folder. Checksums of postings and stored fields are

@@ -116,11 +116,12 @@ fn list(catalog: &Catalog, out: &mut OutputSink, console: &Console) -> Result<()
 }
 
 /// A count of the catalog, which has 0 for what a collection lacks or what is unknown.
+fn known(count: u64) -> Option<u64> {
+    Some(count).filter(|&count| count > 0)
+}
+
 fn count(number: u64) -> String {
-    match number {
-        0 => "-".to_owned(),
-        number => grouped(number),
-    }
+    known(number).map_or_else(|| "-".to_owned(), grouped)
 }
 
 fn list_json(catalog: &Catalog, out: &mut OutputSink) -> Result<()> {
@@ -129,9 +130,9 @@ fn list_json(catalog: &Catalog, out: &mut OutputSink) -> Result<()> {
         let line = json!({
             "name": entry.name,
             "about": entry.about,
-            "documents": entry.documents,
-            "distinct_ids": entry.distinct_ids,
-            "queries": entry.queries,
+            "documents": known(entry.documents),
+            "distinct_ids": known(entry.distinct_ids),
+            "queries": known(entry.queries),
             "splits": entry.splits,
             "license": entry.license,
             "present": matches!(present, Ok(true)),

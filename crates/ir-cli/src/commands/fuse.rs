@@ -12,7 +12,7 @@ use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt
 use crate::shared::input;
 use crate::shared::options::{choice, non_negative, positive, tag};
 use crate::shared::output::{OutputPath, OutputSink};
-use crate::shared::runs::{self, RunOptions, warn_of_disjoint, warn_of_repeated};
+use crate::shared::runs::{self, RunOptions, warn_of_disjoint, warn_of_repeated, warn_of_single};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -185,7 +185,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         bail_usage!("--weights: expected a method with scores, found round-robin");
     } else if weights.len() != args.runs.len() {
         let (expected, found) = (args.runs.len(), weights.len());
-        bail_usage!("--weights: expected one for each of {expected} runs, found {found}");
+        bail_usage!(
+            "--weights: expected one for each of {expected} runs, separated by commas (--weights 0.3,0.7), found {found}"
+        );
     }
     let reading = RunOptions {
         order: RunOrder::Score,
@@ -195,6 +197,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         input::check_is_run(run, " (this command takes runs only)")?;
     }
     let out = OutputSink::open(args.output.as_ref())?;
+    warn_of_single(
+        &args.runs,
+        "its documents are scored anew and ranked as they are",
+        console,
+    );
     warn_of_repeated(&args.runs, console);
     let runs = reading.read(&args.runs, console)?;
     warn_of_disjoint(&runs, console);

@@ -17,7 +17,7 @@ use crate::shared::input;
 use crate::shared::options::{choice, positive, tag};
 use crate::shared::output::{OutputPath, OutputSink};
 use crate::shared::runs::{
-    self, RunOptions, at_most_one_stdin, warn_of_disjoint, warn_of_repeated,
+    self, RunOptions, at_most_one_stdin, warn_of_disjoint, warn_of_repeated, warn_of_single,
 };
 
 const EXAMPLES: &str = "\
@@ -129,6 +129,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         seed: args.seed.unwrap_or_default(),
         order: args.reading.order,
     };
+    warn_of_single(&args.runs, "nothing is interleaved", console);
     warn_of_repeated(&args.runs, console);
     let runs = args.reading.read(&args.runs, console)?;
     warn_of_disjoint(&runs, console);

@@ -13,7 +13,8 @@ use crate::shared::input;
 use crate::shared::options::positive;
 use crate::shared::output::OutputSink;
 use crate::shared::runs::{
-    RunOptions, at_most_one_stdin, warn_of_disjoint, warn_of_repeated, without_common_topic,
+    RunOptions, at_most_one_stdin, warn_of_disjoint, warn_of_repeated, warn_of_single,
+    without_common_topic,
 };
 
 const EXAMPLES: &str = "\
@@ -59,6 +60,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let qrels = args.qrels.as_ref();
     let qrels = qrels.map(|qrels| input::qrels(qrels, args.reading.header(), console));
     let qrels = qrels.transpose()?;
+    warn_of_single(&args.runs, "nothing is compared", console);
     warn_of_repeated(&args.runs, console);
     let runs = args.reading.read(&args.runs, console)?;
     let rules = OverlapRules {

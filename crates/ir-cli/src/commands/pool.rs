@@ -83,9 +83,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "POOL", conflicts_with_all = ["depth", "sample", "preset", "judged", "seed", "shuffle", "pool", "order", "skip_header"])]
     merge: Option<String>,
 
-    /// With --merge: output format, with or without strata
-    #[arg(long, value_enum, default_value_t = MergedFormat::Strata, requires = "merge", value_name = "FORM")]
-    form: MergedFormat,
+    /// With --merge: output format, with or without strata [default: strata]
+    #[arg(long, value_enum, requires = "merge", value_name = "FORM")]
+    form: Option<MergedFormat>,
 }
 
 fn presets() -> [(&'static str, &'static str, PoolDesign); 2] {
@@ -211,7 +211,7 @@ fn merge(args: &Args, file: &str, console: &Console) -> Result<()> {
         ));
     }
     let out = OutputSink::open(args.output.as_ref())?;
-    if args.form == MergedFormat::Strata {
+    if args.form != Some(MergedFormat::Plain) {
         return out.write_with(|out| pool.write(out));
     }
     let mut qrels = Qrels::new();

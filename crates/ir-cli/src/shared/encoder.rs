@@ -153,6 +153,13 @@ pub(crate) fn find_model(argument: &Path) -> Result<ModelFolder> {
     }
 }
 
+/// Whether an argument resolves to a folder with a model, or with one per side.
+pub(crate) fn is_model(argument: &Path) -> bool {
+    let configs = ["config.json", "modules.json", "query/config.json"];
+    find_model(argument)
+        .is_ok_and(|model| configs.iter().any(|file| model.folder.join(file).is_file()))
+}
+
 /// Opens an encoder. A `--max-tokens` out of the range of the model is a usage error.
 pub(crate) fn open_encoder(folder: &Path, config: &EncoderConfig) -> Result<BiEncoder> {
     let is_limited = [&config.query, &config.document]

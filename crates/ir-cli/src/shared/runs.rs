@@ -95,6 +95,13 @@ pub(crate) fn at_most_one_stdin<S: AsRef<str>>(files: impl IntoIterator<Item = S
     Ok(())
 }
 
+/// Warns if there is one run only; `effect` is what that means for the command.
+pub(crate) fn warn_of_single(files: &[String], effect: &str, console: &Console) {
+    if let [file] = files {
+        console.warn(format_args!("{file}: the only run; {effect}"));
+    }
+}
+
 /// Warns about each run that has the same contents as an earlier one.
 pub(crate) fn warn_of_repeated(files: &[String], console: &Console) {
     for (at, file) in files.iter().enumerate() {

@@ -120,6 +120,7 @@ fn misuse_is_an_error_and_changes_nothing() {
         documents(&[("a", "tea", 1)]) + "{\"id\": \"b\"}\n",
     );
     fs::copy(here.at("one.jsonl"), here.at("notes/inside.jsonl")).unwrap();
+    let search_segment = format!("search notes/{} tea", segment(&here));
     let before = here.files();
     for (args, code, message) in [
         ("index", 2, "required arguments"),
@@ -150,6 +151,17 @@ fn misuse_is_an_error_and_changes_nothing() {
             "--encoding: expected --add",
         ),
         ("search notes/manifest.ir tea", 1, "give its folder notes"),
+        (&*search_segment, 1, "give its folder notes"),
+        (
+            "index notes --compact",
+            2,
+            "with -o, as in `ir index -o notes --compact`",
+        ),
+        (
+            "index one.jsonl two.jsonl -o two.ir",
+            2,
+            "`ir index COLLECTION -o FOLDER --add` adds another",
+        ),
         (
             "index one.jsonl -o notes",
             1,
@@ -214,20 +226,17 @@ fn misuse_is_an_error_and_changes_nothing() {
     }
 }
 
+/// Name of a segment of the index in the folder `notes`.
+fn segment(here: &Folder) -> String {
+    let files = fs::read_dir(here.at("notes")).unwrap();
+    let mut names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+    names.find(|name| name.starts_with("segment-")).unwrap()
+}
+
 #[test]
 fn a_damaged_segment_is_an_error() {
     let here = updated();
-    let segment = fs::read_dir(here.at("notes"))
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .find(|path| {
-            path.file_name()
-                .unwrap()
-                .to_str()
-                .unwrap()
-                .starts_with("segment-")
-        })
-        .unwrap();
+    let segment = here.at("notes").join(segment(&here));
     let bytes = fs::read(&segment).unwrap();
     fs::write(&segment, &bytes[..bytes.len() / 2]).unwrap();
     here.ir_inside(&["search", "notes", "tea"])
@@ -237,4 +246,12 @@ fn a_damaged_segment_is_an_error() {
     fs::remove_file(&segment).unwrap();
     here.ir_inside(&["search", "notes", "tea"])
         .fails(1, &["segment-"]);
+}
+
+#[test]
+fn a_lost_manifest_is_named() {
+    let here = updated();
+    fs::remove_file(here.at("notes/manifest.ir")).unwrap();
+    here.ir_inside(&["search", "notes", "tea"])
+        .fails(1, &["notes/manifest.ir: cannot read the index file"]);
 }

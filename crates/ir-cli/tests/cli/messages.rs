@@ -84,6 +84,20 @@ fn judged_documents_that_the_collection_lacks() {
     );
 }
 
+/// A saved index has no judgments: those of the collection whose queries are searched count.
+#[test]
+fn judged_documents_that_a_saved_index_lacks() {
+    let here = Folder::new();
+    tiny(&here);
+    here.write("some.tsv", "d1\tgreen tea\n");
+    here.ir(&["index", "some.tsv", "-o", "some.ir"]).ok();
+    let search = ["search", "some.ir", "--queries", "tiny", "-o", "run"];
+    let err = here.ir(&search).ok().err;
+    let expected =
+        "warning: 1 of 2 judgments are of documents that the index lacks, such as \"d3\"";
+    assert!(err.starts_with(expected), "{err}");
+}
+
 #[test]
 fn unknown_names_have_suggestions() {
     let here = Folder::new();
@@ -378,6 +392,12 @@ fn unknown_counts_of_collections() {
         let mut rows = list.lines().map(|row| row.split_whitespace());
         let row = rows.find_map(|mut row| (row.next() == Some(name)).then_some(row));
         assert_eq!(row.unwrap().take(3).collect::<Vec<_>>(), counts, "{list}");
+    }
+    let lines = Folder::new().ir(&["datasets", "--json"]).ok().out;
+    let biocaddie = lines.lines().find(|line| line.contains("\"biocaddie\""));
+    let biocaddie: serde_json::Value = serde_json::from_str(biocaddie.unwrap()).unwrap();
+    for count in ["documents", "distinct_ids", "queries"] {
+        assert!(biocaddie[count].is_null(), "{count}: {biocaddie}");
     }
 }
 

@@ -49,6 +49,12 @@ fn options_without_effect_are_rejected() {
             "--tag",
             "--clicks",
         ),
+        (
+            "compare qrels a b --correction none --family all",
+            "--family",
+            "--correction holm or bonferroni",
+        ),
+        ("pool a b --form plain", "--merge", "required"),
         ("pool a b --seed 1", "--seed", "--shuffle"),
         ("pool --merge pool list --seed 1", "--seed", "--merge"),
         (

@@ -155,7 +155,12 @@ fn weighted_fusion() {
         fuse(&raw).ok().out,
         "q1 Q0 d1 1 5.75 ir-fuse\nq1 Q0 d2 2 1.25 ir-fuse\nq2 Q0 d3 1 2.5 ir-fuse\n"
     );
-    fuse(&["--weights", "1"]).fails(2, &["--weights: expected one for each of 2 runs, found 1"]);
+    fuse(&["--weights", "1"]).fails(
+        2,
+        &["--weights: expected one for each of 2 runs", "found 1"],
+    );
+    // The second weight is read as a run.
+    fuse(&["--weights", "1", "1"]).fails(2, &["separated by commas (--weights 0.3,0.7)"]);
     fuse(&["--weights", "1,-1"]).fails(2, &["'-1'", "--weights", "at least 0"]);
     fuse(&["--weights", "1,inf"]).fails(2, &["'inf'", "--weights"]);
     fuse(&["--weights", "1,1", "--method", "round-robin"])
@@ -214,6 +219,17 @@ fn repeated_runs() {
     let diff = |other: &str| here.ir(&["diff", "a.run", other]).ok().err;
     assert_eq!(diff("copy.run"), "");
     assert_eq!(diff("a.run"), "warning: a.run: the run is given twice\n");
+}
+
+#[test]
+fn single_runs() {
+    let here = here();
+    for command in ["fuse", "interleave", "overlap"] {
+        let err = here.ir(&[command, "a.run"]).ok().err;
+        let expected = "warning: a.run: the only run; ";
+        assert!(err.starts_with(expected), "{command}: {err}");
+        assert_eq!(err.lines().count(), 1, "{command}: {err}");
+    }
 }
 
 #[test]

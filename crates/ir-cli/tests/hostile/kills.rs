@@ -68,11 +68,10 @@ fn kill(name: &str, prepare: impl Fn(&Path), lines: &[&str]) {
                     }
                 }
                 // A finished `ir train` does not replace its folder.
-                if random.below(2) == 0 {
+                if !here.join("tuned.checkpoints").exists() {
                     let _ = fs::remove_dir_all(here.join("tuned"));
                 }
             }
-            let _ = fs::remove_dir_all(here.join("tuned"));
             finish();
             let found = contents(here);
             let names = || found.iter().map(|file| &file.0).collect::<Vec<_>>();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ir_core::training::TrainingSet;
-use ir_core::{Flow, Progress, Side};
+use ir_core::{Flow, Fnv1a, Progress, Side};
 
 use super::checkpoint::{CheckpointFolder, TrainingState};
 use super::gradcache::TrainedTowers;
@@ -128,6 +128,13 @@ impl Trainer {
     pub fn with_checkpoint_every(mut self, steps: u64) -> Self {
         self.checkpoint_every = steps.max(1);
         self
+    }
+
+    /// Returns a fingerprint of everything that determines the trained weights, evaluations aside:
+    /// configuration, initial weights and training set.
+    pub fn fingerprint(&self, data: &dyn TrainingSet) -> u64 {
+        let state = TrainingState::new(&self.config, data.fingerprint(), &self.towers.0);
+        Fnv1a::hash(state.configuration.to_string().as_bytes())
     }
 
     /// Trains for all epochs; reports progress in steps.

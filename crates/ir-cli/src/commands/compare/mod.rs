@@ -85,9 +85,9 @@ pub(crate) struct Args {
     #[arg(long, value_parser = choice(CORRECTIONS), default_value = "holm", value_name = "NAME")]
     correction: MultipleTestingCorrection,
 
-    /// Family of the correction: the tests of one measure, or all
-    #[arg(long, value_parser = choice(FAMILIES), default_value = "measure", value_name = "NAME")]
-    family: HypothesisFamily,
+    /// Family of the correction: the tests of one measure, or all [default: measure]
+    #[arg(long, value_parser = choice(FAMILIES), value_name = "NAME")]
+    family: Option<HypothesisFamily>,
 
     /// Significance level; confidence intervals have the level 1 - alpha
     #[arg(long, default_value_t = 0.05, value_parser = fraction, value_name = "ALPHA")]
@@ -231,7 +231,7 @@ impl Args {
             test,
             alternative: self.alternative.unwrap_or(default),
             correction: self.correction,
-            family: self.family,
+            family: self.family.unwrap_or(HypothesisFamily::Measure),
             level: self.alpha,
             interval,
         }
@@ -272,6 +272,9 @@ impl Args {
         }
         if self.details && self.format != OutputFormat::Latex {
             bail_usage!("--details: expected --format latex; the other formats include all tables");
+        }
+        if self.family.is_some() && matches!(self.correction, MultipleTestingCorrection::None) {
+            bail_usage!("--family: expected --correction holm or bonferroni, found none");
         }
         let interval = matches!(self.interval, IntervalMethod::Bootstrap(_));
         let sampling = [

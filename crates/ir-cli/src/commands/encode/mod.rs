@@ -13,7 +13,9 @@ use ir_dense::{EncoderConfig, encode_stream};
 use output::{EncodingJob, VectorOutput};
 
 use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt};
-use crate::shared::encoder::{EncoderOptions, VectorOrigin, find_model, open_encoder, similarity};
+use crate::shared::encoder::{
+    EncoderOptions, VectorOrigin, find_model, is_model, open_encoder, similarity,
+};
 use crate::shared::format::grouped;
 use crate::shared::input::{open_documents, read_queries};
 use crate::shared::options::{EncodingOption, QueryForm, positive, use_threads};
@@ -140,6 +142,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
     output::check(args.output.binary_file("--output")?, args.ids.as_ref())?;
+    let collection = Path::new(&args.collection);
+    if is_model(collection) && !is_model(&args.model) {
+        let (model, collection) = (collection.display(), args.model.display());
+        bail_usage!("{model}: expected the model first: ir encode {model} {collection}");
+    }
     let mut hashes = TextHashes::default();
     if args.queries {
         let queries = queries(args, console)?;

@@ -5,9 +5,10 @@ mod update;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
+use indicatif::HumanBytes;
 use ir_bm25::StoredFields;
 
-use crate::shared::console::{Console, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::format::grouped;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::open_documents;
@@ -59,8 +60,8 @@ pub(crate) struct Args {
     text: EncodingOption,
 
     /// Output index file; with --add, --delete or --compact, the folder of the index
-    #[arg(short = 'o', long, value_name = "FILE")]
-    output: OutputPath,
+    #[arg(short = 'o', long, value_name = "FILE", required_unless_present_any = ["delete", "compact"])]
+    output: Option<OutputPath>,
 
     /// Add the documents to the index in the folder FILE, in place of those with the same ids.
     /// Creates the index if there is none. Ids must be unique in the collection
@@ -108,19 +109,36 @@ impl Args {
         self.add || self.delete.is_some() || self.compact
     }
 
+    /// The output, which `--delete` and `--compact` need as the other forms do.
+    fn output(&self) -> Result<&OutputPath> {
+        let Some(output) = &self.output else {
+            let option = if self.compact {
+                "--compact"
+            } else {
+                "--delete"
+            };
+            let folder = self.collection.as_deref().unwrap_or("FOLDER");
+            bail_usage!(
+                "{option}: expected the folder of the index with -o, as in `ir index -o {folder} {option}`"
+            );
+        };
+        Ok(output)
+    }
+
     fn stored(&self) -> StoredFields {
         self.store.unwrap_or(StoredFields::Everything)
     }
 
     /// The folder of an index that is updated.
     pub(crate) fn work_paths(&self) -> Vec<WorkPath> {
-        let folder = self.is_update().then(|| WorkPath {
+        let folder = self.output.as_ref().filter(|_| self.is_update());
+        let path = folder.map(|folder| WorkPath {
             option: "--output",
             what: "",
-            path: self.output.folder(),
+            path: folder.folder(),
             is_folder: true,
         });
-        folder.into_iter().collect()
+        path.into_iter().collect()
     }
 }
 
@@ -131,7 +149,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         Some(collection) if !args.is_update() => collection,
         _ => return update::run(args, console),
     };
-    let output = args.output.binary_file("--output")?;
+    let shown = args.output()?.display();
+    let output = args.output()?.binary_file("--output")?;
     if output.is_dir() {
         bail!(
             "{}: cannot be written: expected a file, found a directory; --add updates the index in a folder",
@@ -166,11 +185,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         ));
     }
     console.log(format_args!(
-        "{} documents ({}) in {}: {:.1} MB, {:.1} s",
+        "{} documents ({}) in {}: {}, {:.1} s",
         grouped(stats.documents as u64),
         documents.format,
-        args.output.display(),
-        stats.bytes as f64 / 1e6,
+        shown,
+        HumanBytes(stats.bytes as u64),
         began.elapsed().as_secs_f64()
     ));
     Ok(())

@@ -20,7 +20,8 @@ const REPORT_DOCS: u64 = 4096;
 
 pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     let began = Instant::now();
-    let folder = args.output.binary_file("--output")?;
+    let shown = args.output()?.display();
+    let folder = args.output()?.binary_file("--output")?;
     if let Some(collection) = args.collection.as_ref().filter(|_| !args.add) {
         bail_usage!(
             "{collection}: expected --add to add documents, or no documents to only delete or compact"
@@ -82,7 +83,7 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     let removed = listed - unknown.len() as u64;
     console.log(format_args!(
         "{}: {} documents written, {} of them new, {} deleted; now {} documents, {} segments, {}, {:.1} s",
-        args.output.display(),
+        shown,
         grouped(added.written),
         grouped((after + removed).saturating_sub(before)),
         grouped(removed),
@@ -173,7 +174,7 @@ fn check_settings(args: &Args, config: &IndexConfig) -> Result<()> {
         ("--store", args.store.is_some_and(|it| it != config.store)),
     ];
     if let Some((option, _)) = differs.iter().find(|(_, differs)| *differs) {
-        let (option, folder) = (option, args.output.display());
+        let folder = args.output()?.display();
         bail_usage!(
             "{option}: expected the setting with which {folder} was created, found another; \
              an index keeps its settings"

@@ -1,5 +1,6 @@
 //! Output of single-query results: a list, or JSON lines.
 
+use std::borrow::Cow;
 use std::io::{self, IsTerminal, Write};
 
 use ir_bm25::analysis::{Highlighter, mark};
@@ -193,26 +194,19 @@ fn shortened(text: &str, room: usize) -> String {
     format!("{}…", start.trim_end())
 }
 
-/// Breaks a line at blanks into lines of at most `width` characters, where its words allow it. The
+/// Breaks a line at blanks into lines of at most `width` columns, where its words allow it. The
 /// lines after the first are indented by 4 more than the line.
 fn wrapped(line: &str, width: usize) -> Vec<String> {
     let words = line.trim_start();
-    let indent = line.len() - words.len();
-    let mut lines = vec![" ".repeat(indent)];
-    let mut is_start = true;
-    for word in words.split(' ') {
-        let last = lines.last_mut().map_or(0, |last| last.chars().count());
-        if !is_start && last + 1 + word.chars().count() > width {
-            lines.push(" ".repeat(indent + 4));
-            is_start = true;
-        }
-        if let Some(line) = lines.last_mut() {
-            line.push_str(if is_start { "" } else { " " });
-            line.push_str(word);
-        }
-        is_start = false;
-    }
-    lines
+    let indent = " ".repeat(line.len() - words.len());
+    let below = format!("{indent}    ");
+    let options = textwrap::Options::new(width)
+        .initial_indent(&indent)
+        .subsequent_indent(&below)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation)
+        .break_words(false);
+    let lines = textwrap::wrap(words, options).into_iter();
+    lines.map(Cow::into_owned).collect()
 }
 
 #[cfg(test)]

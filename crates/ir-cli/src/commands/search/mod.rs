@@ -26,7 +26,7 @@ use rank::QueryRunner;
 
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::format::grouped;
-use crate::shared::input;
+use crate::shared::input::{self, TestQueries};
 use crate::shared::options::use_threads;
 use crate::shared::output::{OutputSink, failed};
 
@@ -69,12 +69,18 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let began = Instant::now();
     let engine = SearchIndex::open(args, store, console)?;
     let building = began.elapsed();
-    let queries = match (typed, asked) {
-        (Some(text), _) => vec![Query::new(TYPED_QUERY_ID, text)],
-        (None, Some(queries)) => queries,
+    let asked = match (typed, asked) {
+        (Some(text), _) => TestQueries {
+            queries: vec![Query::new(TYPED_QUERY_ID, text)],
+            qrels: None,
+        },
+        (None, Some(asked)) => asked,
         (None, None) => collection_queries(&engine, args, console)?,
     };
-    let queries = args.query_form.apply(queries)?;
+    if let Some(qrels) = &asked.qrels {
+        notes::warn_of_missing_documents(&engine, qrels, console);
+    }
+    let queries = args.query_form.apply(asked.queries)?;
 
     let default = if to_read { LIST_HITS } else { RUN_HITS };
     let k = args.hits.unwrap_or(default);
@@ -124,15 +130,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     Ok(())
 }
 
-/// Judged queries of the split; all queries if the collection has no judgments.
-fn collection_queries(engine: &SearchIndex, args: &Args, console: &Console) -> Result<Vec<Query>> {
+/// Queries of the collection that was indexed; an error if there are none.
+fn collection_queries(engine: &SearchIndex, args: &Args, console: &Console) -> Result<TestQueries> {
     if let Some(collection) = &engine.collection {
         let split = args.split.as_deref();
         if let Some(queries) = input::collection_queries(collection, split, console)? {
-            if !collection.splits().is_empty() {
-                let qrels = collection.qrels(split.unwrap_or("test"))?;
-                notes::warn_of_missing_documents(engine, &qrels, console);
-            }
             return Ok(queries);
         }
     }

@@ -11,6 +11,7 @@ use anyhow::{Context, Result, bail};
 use ir_core::store::AtomicFile;
 use serde_json::{Value, json};
 
+use super::completed;
 use crate::shared::output::failed;
 
 /// Name of the record.
@@ -78,6 +79,8 @@ pub(super) fn discard(checkpoints: &Path) {
     for path in best_weights(checkpoints) {
         let _ = fs::remove_file(path);
     }
+    let _ = fs::remove_file(checkpoints.join(RECORD));
+    completed::discard(checkpoints);
     discard_record(checkpoints);
 }
 

@@ -1,5 +1,6 @@
 //! `ir train`: fine-tunes a bi-encoder.
 
+mod completed;
 mod dev;
 mod evaluation;
 mod examples;
@@ -10,6 +11,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueHint;
+use completed::CompletedRun;
 use dev::DevSet;
 use ir_core::training::TrainingSet;
 use ir_data::DocTemplate;
@@ -370,6 +372,13 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     let evaluation = dev_set.as_ref();
     let evaluation = evaluation.map(|set| set.evaluation(validation, config.evaluate_every));
+    let completed = CompletedRun {
+        fingerprint: trainer.fingerprint(&data),
+        evaluation: evaluation.as_ref(),
+    };
+    if has_files(output) {
+        return finish_completed(&completed, args, &checkpoints, console);
+    }
     let resumed = evaluation::check_or_record(&checkpoints, evaluation.as_ref())?;
     if resumed {
         let kept = checkpoints.display();
@@ -412,10 +421,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         }
         Ok(trained) => trained,
     };
-    write(args, output, &trained)?;
-    if !args.keep_checkpoints {
-        evaluation::discard(&checkpoints);
-    }
+    write_history(args, &trained)?;
+    completed.record(&checkpoints)?;
+    trained.encoder.save(output)?;
+    discard(args, &checkpoints);
     let history = &trained.history;
     let best = history.best();
     let best = best.map(|best| format!(", {} {:.4}", validation.measure, best.value));
@@ -451,19 +460,45 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     Ok(())
 }
 
+/// Ends a run that was killed after its output was written; any other output is an error.
+fn finish_completed(
+    completed: &CompletedRun<'_>,
+    args: &Args,
+    checkpoints: &Path,
+    console: &Console,
+) -> Result<()> {
+    let output = args.output.display();
+    if !completed.is_recorded(checkpoints) {
+        bail!("{output}: expected a new folder, found one with files in it");
+    }
+    discard(args, checkpoints);
+    console.log(format_args!("{output}: complete since an earlier run"));
+    Ok(())
+}
+
+/// Deletes the checkpoints, unless they are kept.
+fn discard(args: &Args, checkpoints: &Path) {
+    match args.keep_checkpoints {
+        true => completed::discard(checkpoints),
+        false => evaluation::discard(checkpoints),
+    }
+}
+
+fn has_files(folder: &Path) -> bool {
+    std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
+}
+
 /// Checks all output paths and returns the checkpoint folder.
 fn check_outputs(args: &Args, output: &Path) -> Result<PathBuf> {
     let shown = output.display();
     let Some(checkpoints) = checkpoint_folder(output) else {
         bail!("{shown}: expected a new folder with a name, found an existing one");
     };
-    if output.exists() {
-        let Ok(mut entries) = std::fs::read_dir(output) else {
-            bail!("{shown}: expected a new folder, found a file");
-        };
-        if entries.next().is_some() {
-            bail!("{shown}: expected a new folder, found one with files in it");
-        }
+    if output.exists() && !output.is_dir() {
+        bail!("{shown}: expected a new folder, found a file");
+    }
+    if has_files(output) && !completed::has_record(&checkpoints) {
+        bail!("{shown}: expected a new folder, found one with files in it");
     }
     for path in [&args.history, &args.curves].into_iter().flatten() {
         path.check_writable()?;
@@ -471,7 +506,8 @@ fn check_outputs(args: &Args, output: &Path) -> Result<PathBuf> {
     Ok(checkpoints)
 }
 
-fn write(args: &Args, output: &Path, trained: &TrainingResult) -> Result<()> {
+/// Writes the training history and its curves.
+fn write_history(args: &Args, trained: &TrainingResult) -> Result<()> {
     let save = |path: &OutputPath, text: String| {
         OutputSink::open(Some(path))?.write_with(|out| out.write_all(text.as_bytes()))
     };
@@ -484,5 +520,5 @@ fn write(args: &Args, output: &Path, trained: &TrainingResult) -> Result<()> {
             trained.history.to_svg(&args.evaluation.measure.to_string()),
         )?;
     }
-    Ok(trained.encoder.save(output)?)
+    Ok(())
 }

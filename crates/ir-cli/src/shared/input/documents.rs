@@ -88,6 +88,13 @@ impl DocumentSource {
     }
 }
 
+/// Whether a folder has the other files of a segmented index.
+fn has_lost_manifest(folder: &Path) -> bool {
+    let is_index_file = |path: &Path| SegmentedIndex::folder_of(path).is_some();
+    let mut entries = folder.read_dir().into_iter().flatten().flatten();
+    folder.join("writer.lock").is_file() && entries.any(|entry| is_index_file(&entry.path()))
+}
+
 /// Resolves `argument` as [`open_collection`], and rejects an index.
 pub(crate) fn open_documents(
     argument: &str,
@@ -122,10 +129,14 @@ fn resolve(
     console: &Console,
 ) -> Result<CollectionSource> {
     let path = Path::new(argument);
-    let folder = path.parent().filter(|_| path.ends_with("manifest.ir"));
+    let folder = SegmentedIndex::folder_of(path).filter(|_| path.is_file());
     if let Some(folder) = folder.filter(|folder| SegmentedIndex::exists(folder)) {
+        let folder = match folder.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => folder,
+        };
         bail!(
-            "{argument}: expected {expected}, found the manifest of an index; give its folder {}",
+            "{argument}: expected {expected}, found one of the files of an index; give its folder {}",
             folder.display()
         );
     }
@@ -138,7 +149,7 @@ fn resolve(
             Err(error) => Err(error.into()),
         };
     }
-    if SegmentedIndex::exists(path) {
+    if SegmentedIndex::exists(path) || has_lost_manifest(path) {
         let index = SegmentedIndex::open(path)?;
         if verify == Verify::AllSections {
             index.verify()?;

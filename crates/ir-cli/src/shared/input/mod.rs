@@ -30,7 +30,9 @@ pub(crate) use documents::{
 pub(crate) use head::field_names;
 #[cfg(feature = "dense")]
 pub(crate) use queries::read as read_queries;
-pub(crate) use queries::{of_collection as collection_queries, read_any as read_queries_of};
+pub(crate) use queries::{
+    TestQueries, of_collection as collection_queries, read_any as read_queries_of,
+};
 
 /// FNV-1a fingerprint of texts, equal on every platform and in every release.
 pub(crate) fn fingerprint(texts: impl IntoIterator<Item = impl AsRef<str>>) -> String {

@@ -4,7 +4,7 @@ use std::io::{self, BufRead, Cursor, Read};
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use ir_core::Query;
+use ir_core::{Qrels, Query};
 use ir_data::tsv::{self, Column};
 use ir_data::{Collection, DataError, TextEncoding};
 use ir_data::{datafinder, indri, jsonl, sgml, smart};
@@ -16,6 +16,12 @@ use crate::shared::console::{Console, bail_usage};
 /// Maximum size of a query file, after decompression: all queries are kept in memory.
 const MAX_BYTES: u64 = 500_000_000;
 
+/// Queries to search, and their judgments if they are those of a collection.
+pub(crate) struct TestQueries {
+    pub(crate) queries: Vec<Query>,
+    pub(crate) qrels: Option<Qrels>,
+}
+
 /// Reads queries from a file or `-` as [`read`], or from a collection, by name or folder: those of
 /// [`of_collection`].
 pub(crate) fn read_any(
@@ -23,14 +29,17 @@ pub(crate) fn read_any(
     split: Option<&str>,
     encoding: TextEncoding,
     console: &Console,
-) -> Result<Vec<Query>> {
+) -> Result<TestQueries> {
     let argument = path.to_str();
     let collection = argument.filter(|name| path.is_dir() || is_collection(name));
     let Some(name) = collection.filter(|_| !path.is_file()) else {
         if split.is_some() {
             bail_usage!("--split: expected a collection, found a query file");
         }
-        return read(path, encoding, console);
+        return Ok(TestQueries {
+            queries: read(path, encoding, console)?,
+            qrels: None,
+        });
     };
     let documents = open_documents(name, encoding, console)?;
     match of_collection(&documents.collection, split, console)? {
@@ -45,19 +54,26 @@ pub(crate) fn of_collection(
     collection: &Collection,
     split: Option<&str>,
     console: &Console,
-) -> Result<Option<Vec<Query>>> {
+) -> Result<Option<TestQueries>> {
     if split.is_some() || !collection.splits().is_empty() {
         for note in collection.notes() {
             console.note(format_args!("note: {note}"));
         }
-        return Ok(Some(collection.queries(split.unwrap_or("test"))?));
+        let split = split.unwrap_or("test");
+        return Ok(Some(TestQueries {
+            queries: collection.queries(split)?,
+            qrels: Some(collection.qrels(split)?),
+        }));
     }
     let all = collection.all_queries()?;
     if all.is_empty() {
         return Ok(None);
     }
     console.note("no judgments; searching all queries");
-    Ok(Some(all))
+    Ok(Some(TestQueries {
+        queries: all,
+        qrels: None,
+    }))
 }
 
 /// Reads queries. Formats: JSON lines of BEIR (`_id`, `text`), of DataFinder (`query`) or with `id`
