@@ -330,7 +330,10 @@ impl IndexWriter {
             return Err(BuildError::Abandoned.into());
         }
         let result = work(self);
-        self.failed = result.is_err();
+        if result.is_err() {
+            self.failed = true;
+            self.manifest.remove_unreferenced(&self.folder);
+        }
         result
     }
 

@@ -255,3 +255,81 @@ fn a_lost_manifest_is_named() {
     here.ir_inside(&["search", "notes", "tea"])
         .fails(1, &["notes/manifest.ir: cannot read the index file"]);
 }
+
+/// Runs `ir` with a maximum file size in blocks of `ulimit -f`, so that writing beyond fails as on a
+/// full disk.
+#[cfg(unix)]
+fn with_file_size(here: &Folder, blocks: u64, args: &str) -> (bool, String) {
+    let ir = env!("CARGO_BIN_EXE_ir");
+    let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec {ir} {args}");
+    let output = std::process::Command::new("sh")
+        .args(["-c", &script])
+        .current_dir(here.path())
+        .output()
+        .unwrap();
+    let error = String::from_utf8(output.stderr).unwrap();
+    (output.status.success(), error)
+}
+
+/// Without space left, commits, deletions and merges fail at each file they write; the index keeps
+/// its last commit, and no file of the failed one.
+#[test]
+#[cfg(unix)]
+fn no_space_left() {
+    let here = Folder::new();
+    let many = |name: &str, ids: std::ops::Range<u32>| {
+        let rows = ids.map(|id| format!("d{id}\ttea number {id} of {}\n", id % 7));
+        here.write(name, rows.collect::<String>());
+    };
+    many("base.tsv", 0..300);
+    many("more.tsv", 200..3000);
+    let gone: String = (0..150).map(|id| format!("d{id}\n")).collect();
+    here.write("gone", gone);
+    let contents = || {
+        let files = here.files().into_iter().filter(|path| path.is_file());
+        let read = |path: std::path::PathBuf| (path.clone(), fs::read(path).unwrap());
+        files.map(read).collect::<Vec<_>>()
+    };
+    here.ir(&["index", "base.tsv", "-o", "tea", "--add"]).ok();
+    let mut failures = 0;
+    for update in [
+        "index more.tsv -o tea --add",
+        "index -o tea --delete gone",
+        "index base.tsv -o tea --add",
+        "index -o tea --compact",
+    ] {
+        for blocks in (0..).map(|n: u32| if n < 4 { n.into() } else { 1 << (n - 2) }) {
+            let before = contents();
+            let (done, error) = with_file_size(&here, blocks, update);
+            if done {
+                break;
+            }
+            failures += 1;
+            assert!(error.starts_with("error: tea"), "{update}: {error}");
+            assert_eq!(error.lines().count(), 1, "{update}: {error}");
+            // A merge that fails comes after its commit.
+            let after = contents();
+            let manifest = |files: &[(std::path::PathBuf, Vec<u8>)]| {
+                let manifest = files.iter().find(|file| file.0.ends_with("manifest.ir"));
+                manifest.unwrap().1.clone()
+            };
+            let committed = manifest(&after) != manifest(&before);
+            assert!(committed || after == before, "{update}, {blocks} blocks");
+        }
+        here.ir(&["search", "tea", "tea"]).ok();
+    }
+    assert!(failures >= 8, "{failures}");
+    // The same index as without interruptions.
+    let mut left = String::new();
+    for id in 0..3000 {
+        left.push_str(&format!("d{id}\ttea number {id} of {}\n", id % 7));
+    }
+    here.write("left.tsv", left);
+    here.ir(&["index", "left.tsv", "-o", "once", "--add"]).ok();
+    let run = |index: &str| {
+        here.ir(&["search", index, "tea number 77", "--json"])
+            .ok()
+            .out
+    };
+    assert_eq!(run("tea"), run("once"));
+}

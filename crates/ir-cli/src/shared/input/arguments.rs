@@ -9,6 +9,7 @@ use std::sync::OnceLock;
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, ValueHint};
 use ir_bm25::SegmentedIndex;
+use ir_core::NoProgress;
 use ir_data::catalog::{Catalog, entries};
 
 use super::head::is_trec;
@@ -174,9 +175,8 @@ fn files_of_folder(root: &Path) -> Vec<PathBuf> {
     let corpus: Vec<PathBuf> = existing("corpus.jsonl").collect();
     if corpus.is_empty() {
         let is_document = |path: &Path| notes::is_note(path) || is_trec(path);
-        files.extend(
-            notes::find(root, is_document).map_or_else(|_| Vec::new(), |found| found.files),
-        );
+        let found = notes::find(root, is_document, &mut NoProgress);
+        files.extend(found.map_or_else(|_| Vec::new(), |found| found.files));
     } else {
         files.extend(corpus);
         files.extend(existing("queries.jsonl"));

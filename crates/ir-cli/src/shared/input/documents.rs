@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use ir_bm25::{Index, IndexedFields, SegmentedIndex};
-use ir_core::Corpus;
 use ir_core::store::{OpenIndexError, Verify};
+use ir_core::{Corpus, Flow, Progress};
 use ir_data::catalog::{Catalog, CatalogEntry, entries};
 use ir_data::sgml::SgmlCorpus;
 use ir_data::smart::SmartCorpus;
@@ -19,7 +19,7 @@ use ir_data::{
 use super::head::{FileHead, is_trec};
 use super::notes::{NotesCorpus, file_stamp, find, is_note};
 use super::{names, suggested_collection};
-use crate::shared::console::{Console, bail_usage};
+use crate::shared::console::{Console, Interrupted, bail_usage};
 use crate::shared::format::grouped;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -208,10 +208,22 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
         let collection = ir_data::beir::BeirFolder::open(path)?.into_collection();
         return Ok(with_defaults(collection, file_stamp(&corpus), BEIR_FOLDER));
     }
-    let found = find(path, |_| true)?;
+    let mut bar = console.bar();
+    let found = find(path, |_| true, &mut bar)?;
     found.warn(path, console);
     let files = found.files;
-    let (trec, others): (Vec<_>, Vec<_>) = files.iter().partition(|file| is_trec(file));
+    let (mut trec, mut others) = (Vec::new(), Vec::new());
+    for (read, file) in (0..).zip(&files) {
+        if bar.report("detecting formats", read, Some(files.len() as u64)) == Flow::Stop {
+            return Err(Interrupted.into());
+        }
+        if is_trec(file) {
+            trec.push(file);
+        } else {
+            others.push(file);
+        }
+    }
+    bar.finish();
     let notes = others.iter().filter(|file| is_note(file)).count();
     if trec.len() > notes {
         if let Some(other) = others.first() {

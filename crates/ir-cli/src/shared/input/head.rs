@@ -156,8 +156,11 @@ pub(crate) fn field_names(object: &Map<String, Value>) -> String {
 }
 
 /// Whether a file starts with the SGML element `<DOC>`, in any case. White space before it is at
-/// most 4 KiB.
+/// most 4 KiB. Files without a size, such as `/proc/kmsg`, are not read: reading may not end.
 pub(super) fn is_trec(path: &Path) -> bool {
+    if path.metadata().is_ok_and(|found| found.len() == 0) {
+        return false;
+    }
     let mut head = Vec::new();
     let read = ir_data::open(path).map(|file| file.take(1 << 12).read_to_end(&mut head));
     let head = head.strip_prefix(b"\xef\xbb\xbf").unwrap_or(&head);

@@ -7,10 +7,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::UNIX_EPOCH;
 
 use anyhow::{Context, Result, anyhow};
-use ir_core::{Corpus, CorpusError, DocReader, Document};
+use ir_core::{Corpus, CorpusError, DocReader, Document, Flow, Progress};
 use ir_data::TextEncoding;
 
-use crate::shared::console::Console;
+use crate::shared::console::{Console, Interrupted};
 use crate::shared::format::grouped;
 use crate::shared::options::ENCODING_HINT;
 
@@ -56,11 +56,18 @@ impl FoundFiles {
 }
 
 /// Finds the files below `root` that `is_wanted` accepts. Hidden files and folders are skipped, and
-/// subfolders that cannot be read.
-pub(super) fn find(root: &Path, is_wanted: fn(&Path) -> bool) -> Result<FoundFiles> {
+/// subfolders that cannot be read. Progress is the number of files found so far.
+pub(super) fn find(
+    root: &Path,
+    is_wanted: fn(&Path) -> bool,
+    progress: &mut dyn Progress,
+) -> Result<FoundFiles> {
     let mut found = FoundFiles::default();
     let mut folders = vec![root.to_owned()];
     while let Some(folder) = folders.pop() {
+        if progress.report("listing files", found.files.len() as u64, None) == Flow::Stop {
+            return Err(Interrupted.into());
+        }
         let read = visit(&folder, is_wanted, &mut folders, &mut found.files);
         match read.with_context(|| format!("{}: cannot be read", folder.display())) {
             Err(error) if folder != root => found.unreadable.push(format!("{error:#}")),
