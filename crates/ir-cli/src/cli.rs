@@ -19,6 +19,7 @@ use crate::shared::console::{Console, one_line, print_line};
 use crate::shared::options::ENCODING_HINT;
 use crate::shared::output::{OutputSink, WorkPath};
 use crate::shared::suggest::{closest, did_you_mean};
+use crate::single_dash;
 
 const ABOUT: &str = "Index, search, train, evaluate and compare retrieval systems";
 
@@ -275,8 +276,18 @@ fn suggestion(found: &str, known: &[String]) -> String {
     did_you_mean(found, known.iter().map(String::as_str))
 }
 
+/// Arguments of the process; bytes that are not UTF-8 are replaced.
+fn arguments() -> impl Iterator<Item = String> {
+    let arguments = std::env::args_os().skip(1);
+    arguments.map(|argument| argument.to_string_lossy().into_owned())
+}
+
 /// Prints requested help, or a usage error in one line. Returns the exit code.
 pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
+    if let Some(line) = single_dash::usage_error(error, arguments()) {
+        print_line(format_args!("{line}"));
+        return ExitCode::from(2);
+    }
     match error.kind() {
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let printed = error.print().and_then(|()| io::stdout().flush());

@@ -9,6 +9,7 @@
 mod cli;
 mod commands;
 mod shared;
+mod single_dash;
 
 use std::process::ExitCode;
 

@@ -157,6 +157,16 @@ fn fingerprints() {
         "\nsea\n##ing\nship\n",
     );
     models.push(of(copy.path(), &config).model);
+    // Two tokens that the probe text does not have.
+    let copy = copy_of("bert");
+    let vocabulary = fs::read_to_string(copy.path().join("vocab.txt")).unwrap();
+    let swapped = vocabulary
+        .replace("\ntea\n", "\n?\n")
+        .replace("\nblack\n", "\ntea\n")
+        .replace("\n?\n", "\nblack\n");
+    assert_ne!(swapped, vocabulary);
+    fs::write(copy.path().join("vocab.txt"), swapped).unwrap();
+    models.push(of(copy.path(), &config).model);
     let copy = copy_of("bert");
     replace(copy.path(), "config.json", "\"gelu\"", "\"relu\"");
     models.push(of(copy.path(), &config).model);

@@ -16,6 +16,12 @@ use ir_data::catalog::Catalog;
 fn main() -> Result<()> {
     let catalog = Catalog::from_env();
     let real = catalog.has("datafinder")?;
+    if let (Some(root), false) = (catalog.root(), real) {
+        eprintln!(
+            "IR_DATA: {} has no collection datafinder; the bundled one is used",
+            root.display()
+        );
+    }
     let collection = catalog.open(if real { "datafinder" } else { "bundled" })?;
     let table = experiment::run(&collection, Settings::from_env()?, &mut ProgressLine::new())?;
     std::io::stdout().write_all(table.as_bytes())?;

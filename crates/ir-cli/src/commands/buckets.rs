@@ -94,6 +94,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         (None, None) => BTreeMap::new(),
     };
     let qrels = input::qrels(&args.qrels, HeaderLine::Skip, console)?;
+    warn_of_counts(args, &counts, &qrels, console);
     warn_of_repeated(&args.runs, console);
     let mut runs = Vec::with_capacity(args.runs.len());
     for file in &args.runs {
@@ -119,6 +120,28 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             Ok(writeln!(out, "{}", text(&recalls, &plan))?)
         }
     })
+}
+
+/// Warns about counts of none of the judged documents, and about counts of the judgments that are
+/// evaluated.
+fn warn_of_counts(args: &Args, counts: &BTreeMap<String, u64>, qrels: &Qrels, console: &Console) {
+    let judged = count(qrels, args.level);
+    let option = match args.counts {
+        Some(_) => "--counts",
+        None => "--training",
+    };
+    if !judged.keys().any(|doc| counts.contains_key(doc)) {
+        console.warn(format_args!(
+            "{option}: no document with relevant judgments in {} has a count",
+            args.qrels
+        ));
+    } else if args.training.is_some() && *counts == judged {
+        console.warn(format_args!(
+            "--training: the judgments that are evaluated; expected those of the training queries, \
+             such as {}:train",
+            args.qrels
+        ));
+    }
 }
 
 fn count(qrels: &Qrels, level: Grade) -> BTreeMap<String, u64> {

@@ -28,8 +28,10 @@ Examples:
   ir interleave a.trec b.trec --clicks clicks.tsv    credit by clicks
 
 Show users the interleaved run and log their clicks, one line `topic document`
-per click. Then run the command with the same runs and options and --clicks:
-it prints the credit of each run per topic, and the number of topics won.";
+per click. Then run the command with --clicks, and the same runs in the same
+order, --method, --seed and --leader: it prints the credit of each run per
+topic, and the number of topics won. Another order or seed gives other teams,
+and wrong credit without an error, unless a clicked document was not shown.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

@@ -4,6 +4,8 @@ use std::fmt::{self, Display};
 use std::io::{self, IsTerminal, Write};
 use std::ops::Range;
 use std::process::ExitCode;
+#[cfg(unix)]
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -219,6 +221,7 @@ pub(crate) fn handle_signals() {
     let _ = on_signal(|code| {
         let is_first = STOP.swap(code, Ordering::SeqCst) == 0;
         if !is_first || !STOPS_IN_ORDER.load(Ordering::SeqCst) {
+            print_line(format_args!("error: interrupted"));
             ir_core::store::remove_temporary_files();
             std::process::exit(i32::from(code));
         }
@@ -233,11 +236,14 @@ pub(crate) fn stop_on_interrupt() {
 /// Calls `handle` with the exit code of each signal, on a thread of its own.
 #[cfg(unix)]
 fn on_signal(handle: impl Fn(u8) + Send + 'static) -> io::Result<()> {
-    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    use signal_hook::consts::{SIGABRT, SIGHUP, SIGINT, SIGTERM};
     let mut signals = signal_hook::iterator::Signals::new([SIGINT, SIGTERM])?;
     if !is_hangup_ignored() {
         signals.add_signal(SIGHUP)?;
     }
+    // Out of memory is an error, not an abnormal end: the allocator has said how many bytes failed.
+    let always = Arc::new(AtomicBool::new(true));
+    signal_hook::flag::register_conditional_shutdown(SIGABRT, 1, always)?;
     // The default stack of 2 MiB would count against a memory limit.
     let thread = std::thread::Builder::new().stack_size(256 << 10);
     thread.spawn(move || {

@@ -225,6 +225,34 @@ impl VectorOrigin {
         }
     }
 
+    /// Pooling, normalization, prefix and length limit, for messages.
+    pub(crate) fn settings(&self) -> String {
+        let encoder = &self.encoder;
+        let normalized = match encoder.normalize {
+            true => "normalized",
+            false => "not normalized",
+        };
+        let prefix = match encoder.prefix.as_str() {
+            "" => String::new(),
+            prefix => format!(", prefix {prefix:?}"),
+        };
+        format!(
+            "{} pooling, {normalized}{prefix}, at most {} tokens",
+            self.pooling(),
+            encoder.max_tokens
+        )
+    }
+
+    fn pooling(&self) -> &'static str {
+        let pooling = POOLINGS.iter().find(|(.., it)| *it == self.encoder.pooling);
+        pooling.map_or("?", |(name, ..)| *name)
+    }
+
+    /// Whether the texts were encoded with this prefix.
+    pub(crate) fn is_prefix(&self, prefix: &str) -> bool {
+        self.encoder.prefix == prefix
+    }
+
     /// Differences to `found` in the fields that `applies` accepts, such as "expected pooling cls,
     /// found mean"; `None` if there are none.
     pub(crate) fn differences(
@@ -250,14 +278,10 @@ impl VectorOrigin {
 
     fn fields(&self) -> [(&'static str, String); 6] {
         let encoder = &self.encoder;
-        let pooling = POOLINGS.iter().find(|(.., it)| *it == encoder.pooling);
         let template = self.template.as_deref().unwrap_or("of queries");
         [
             ("model", format!("{} ({})", self.model_name, encoder.model)),
-            (
-                "pooling",
-                pooling.map_or("?", |(name, ..)| *name).to_owned(),
-            ),
+            ("pooling", self.pooling().to_owned()),
             ("normalize", encoder.normalize.to_string()),
             ("prefix", format!("{:?}", encoder.prefix)),
             ("max-tokens", encoder.max_tokens.to_string()),

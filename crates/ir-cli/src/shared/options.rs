@@ -87,9 +87,9 @@ pub(crate) fn fraction(text: &str) -> Result<f64, String> {
 }
 
 pub(crate) fn tag(text: &str) -> Result<String, String> {
-    if text.is_empty() || text.contains(char::is_whitespace) {
+    if text.is_empty() || text.contains(|c: char| c.is_whitespace() || c.is_control()) {
         return Err(format!(
-            "expected a tag without white space, found {text:?}"
+            "expected a tag without white space and control characters, found {text:?}"
         ));
     }
     Ok(text.to_owned())

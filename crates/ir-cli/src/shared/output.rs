@@ -277,6 +277,8 @@ pub(crate) fn reject_inputs_as_outputs(
             outputs.push(Destination::new(option, &path, kind));
         }
     }
+    // A file to which the shell appends.
+    reject_input("standard output", Path::new("/dev/stdout"))?;
     for (at, output) in outputs.iter().enumerate() {
         output.reject_inputs()?;
         for first in &outputs[..at] {

@@ -68,6 +68,32 @@ ugly.trec   0.3750
     assert_eq!(folder.ir(&args).ok().out, out);
 }
 
+/// The extension of the output selects the format, unless --format is given.
+#[test]
+fn formats_by_extension() {
+    let folder = Folder::new();
+    write_three_runs(&folder);
+    let compare = |more: &[&str]| {
+        let runs = ["compare", "qrels.txt", "bad.trec", "good.trec"];
+        folder.ir(&[&runs[..], more].concat())
+    };
+    for (output, format) in [
+        ("t.html", "html"),
+        ("t.md", "markdown"),
+        ("t.tex", "latex"),
+        ("t.csv", "csv"),
+        ("t.json", "json"),
+        ("t.txt", "table"),
+    ] {
+        compare(&["-o", output]).ok();
+        let expected = compare(&["--format", format]).ok().out;
+        assert_eq!(folder.read(output), expected, "{output}");
+    }
+    compare(&["-o", "t.html", "--format", "csv"]).ok();
+    assert_eq!(folder.read("t.html"), folder.read("t.csv"));
+    compare(&["--plots", "plot.svg"]).fails(2, &["--plots: expected a folder"]);
+}
+
 #[test]
 fn baseline_selection_and_all_pairs() {
     let folder = Folder::new();
@@ -427,10 +453,19 @@ counts    queries  relevant    good     bad
         "qrels.txt",
         "good.trec",
     ];
-    let out = folder.ir(&training).ok().out;
+    let ran = folder.ir(&training).ok();
     assert!(
-        out.contains("\n1-1           8         8  1.0000\n"),
-        "{out}"
+        ran.out.contains("\n1-1           8         8  1.0000\n"),
+        "{}",
+        ran.out
+    );
+    let expected = "warning: --training: the judgments that are evaluated; ";
+    assert!(ran.err.starts_with(expected), "{}", ran.err);
+    folder.write("other.tsv", "z\t3\n");
+    let other = ["buckets", "--counts", "other.tsv", "qrels.txt", "good.trec"];
+    assert_eq!(
+        folder.ir(&other).ok().err,
+        "warning: --counts: no document with relevant judgments in qrels.txt has a count\n"
     );
 }
 

@@ -250,6 +250,11 @@ fn other_encoders_and_texts() {
         here.ir(&[&args[..], more].concat())
     };
     encode(&["--max-tokens", "9", "--template", "{text}: {title}"]);
+    let model = here.ir(&["encode", bert, "tiny", "-o", "v.npy"]).ok().err;
+    assert!(
+        model.contains("dimensions (mean pooling, not normalized, at most "),
+        "{model}"
+    );
     assert_eq!(search(bert, &[]).ok().err, "");
     search(bert, &["--max-tokens", "7", "--prefix", "the "]).ok();
     let other = format!("{TINY}distilbert");
@@ -278,8 +283,12 @@ fn other_encoders_and_texts() {
         1,
         &["docs.ir: expected prefix \"\", found \"a \"", "--prefix"],
     );
-    search(bert, &["--prefix", "the "]).ok();
-    search(bert, &["--prefix", ""]).ok();
+    assert_eq!(search(bert, &["--prefix", "the "]).ok().err, "");
+    assert_eq!(search(bert, &["--prefix", ""]).ok().err, "");
+    assert_eq!(
+        search(bert, &["--prefix", "a "]).ok().err,
+        "warning: --prefix: the prefix of the documents (`ir encode`); here it is that of queries\n"
+    );
 }
 
 /// A document whose text is not the encoded one is an error, in a collection, a cached and a saved
@@ -444,7 +453,8 @@ fn vectors_of_unknown_encoder() {
     }
 }
 
-/// Runs of vectors have exact scores by default, runs of BM25 those of Anserini.
+/// Runs of vectors and of BM25 that Lucene does not have are exact by default, runs of BM25 have the
+/// scores of Anserini.
 #[test]
 fn default_score_formats() {
     let here = Folder::new();
@@ -453,7 +463,12 @@ fn default_score_formats() {
     here.ir(&["encode", bert, "tiny", "-o", "docs.ir"]).ok();
     let vectors = ["--vectors", "docs.ir", "--encoder", bert];
     let hybrid = [&vectors[..], &["--alpha", "0.1"]].concat();
-    let cases: [(&[&str], &str); 3] = [(&[], "anserini"), (&vectors, "exact"), (&hybrid, "exact")];
+    let cases: [(&[&str], &str); 4] = [
+        (&[], "anserini"),
+        (&["--lengths", "exact"], "exact"),
+        (&vectors, "exact"),
+        (&hybrid, "exact"),
+    ];
     for (options, default) in cases {
         let run = |more: &[&str]| {
             let args = ["search", "tiny"];

@@ -52,6 +52,30 @@ fn no_output_is_an_input() {
     rejects(&here, &pool, "--pool", "<RUN> reads a.trec");
 }
 
+/// `ir search ... >> queries`: standard output is not an input either.
+#[cfg(unix)]
+#[test]
+fn standard_output_is_no_input() {
+    let here = inputs();
+    for args in [
+        "search x.ir --queries q.jsonl",
+        "fuse a.trec q.jsonl",
+        "eval q.jsonl a.trec",
+    ] {
+        let before = here.read("q.jsonl");
+        let file = fs::OpenOptions::new().append(true).open(here.at("q.jsonl"));
+        let mut command = here.command(&args.split(' ').collect::<Vec<_>>());
+        let ran = command.stdout(file.unwrap()).output().unwrap();
+        let error = String::from_utf8(ran.stderr).unwrap();
+        assert_eq!(ran.status.code(), Some(2), "{args}: {error}");
+        assert!(
+            error.contains("standard output") && error.contains(NOT_AN_INPUT),
+            "{error}"
+        );
+        assert_eq!(here.read("q.jsonl"), before);
+    }
+}
+
 #[cfg(unix)]
 #[test]
 fn inputs_are_recognized_under_other_names() {

@@ -84,6 +84,82 @@ fn judged_documents_that_the_collection_lacks() {
     );
 }
 
+/// The analysis chain in the help of `ir index` is that of the default analyzer.
+#[test]
+fn documented_analysis_chain() {
+    let here = Folder::new();
+    tiny(&here);
+    let help = here.ir(&["help", "index"]).ok().out;
+    let start = help.find("{\"tokenizer\"").unwrap();
+    let end = start + help[start..].find('}').unwrap() + 1;
+    here.write("chain.json", &help[start..end]);
+    here.write("unstemmed.json", "{\"stemmer\": \"none\"}");
+    here.ir(&["index", "tiny", "-o", "default.ir"]).ok();
+    let index = |analysis: &str, output: &str| {
+        let args = ["index", "tiny", "-o", output, "--analysis", analysis];
+        here.ir(&args).ok();
+        std::fs::read(here.at(output)).unwrap()
+    };
+    let default = std::fs::read(here.at("default.ir")).unwrap();
+    assert!(index("chain.json", "chain.ir") == default);
+    let unstemmed = index("anserini-unstemmed", "named.ir");
+    assert!(index("unstemmed.json", "unstemmed.ir") == unstemmed && unstemmed != default);
+}
+
+/// A line of column names is read as a row, with a warning.
+#[test]
+fn column_names_of_tsv_files() {
+    let here = Folder::new();
+    here.write("psgs.tsv", "id\ttext\ttitle\n1\tgreen tea\tTea\n");
+    here.write("queries.tsv", "qid\tquery\n7\ttea\n");
+    let index = here.ir(&["index", "psgs.tsv", "-o", "psgs.ir"]).ok();
+    let expected = "warning: psgs.tsv:1: a line of column names?";
+    assert!(index.err.starts_with(expected), "{}", index.err);
+    let search = here
+        .ir(&["search", "psgs.ir", "--queries", "queries.tsv"])
+        .ok();
+    let expected = "warning: queries.tsv:1: a line of column names?";
+    assert!(search.err.starts_with(expected), "{}", search.err);
+    here.write("plain.tsv", "1\ttext\ttitle\n");
+    let plain = here.ir(&["index", "plain.tsv", "-o", "plain.ir"]).ok();
+    assert!(!plain.err.contains("column names"), "{}", plain.err);
+}
+
+#[test]
+fn queries_with_a_field_query() {
+    let here = Folder::new();
+    tiny(&here);
+    here.write("q.jsonl", "{\"id\": \"7\", \"query\": \"river\"}\n");
+    let run = here
+        .ir(&["search", "tiny", "--queries", "q.jsonl"])
+        .ok()
+        .out;
+    assert!(run.starts_with("7 Q0 "), "{run}");
+}
+
+/// A file name as query words is searched as text, with a warning.
+#[test]
+fn query_files_as_words() {
+    let here = Folder::new();
+    tiny(&here);
+    here.write("q.tsv", "7\triver\n");
+    let err = here.ir(&["search", "tiny", "q.tsv"]).ok().err;
+    let expected = "warning: q.tsv: searched as text; --queries q.tsv reads the queries";
+    assert!(err.starts_with(expected), "{err}");
+}
+
+/// Long options with one dash are errors, not bundled short ones with -h.
+#[test]
+fn options_with_one_dash() {
+    let here = Folder::new();
+    tiny(&here);
+    for option in ["-hits", "-topics", "-bm25.k1"] {
+        let expected = format!("unexpected argument '{option}' found; long options start with two");
+        here.ir(&["search", "tiny", option, "10"])
+            .fails(2, &[&expected]);
+    }
+}
+
 /// A saved index has no judgments: those of the collection whose queries are searched count.
 #[test]
 fn judged_documents_that_a_saved_index_lacks() {

@@ -68,6 +68,29 @@ fn wait(mut done: impl FnMut() -> bool) {
     }
 }
 
+/// An interrupted command says so, also without an orderly stop.
+#[test]
+fn interruption_is_an_error() {
+    let here = Folder::new();
+    here.write("qrels", crate::common::QRELS);
+    let mut child = here
+        .command(&["eval", "qrels", "-"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_millis(500));
+    send(&child, "-INT");
+    // Standard input stays open.
+    let _input = child.stdin.take();
+    let ended = child.wait_with_output().unwrap();
+    assert_eq!(ended.status.code(), Some(130));
+    assert_eq!(
+        String::from_utf8_lossy(&ended.stderr),
+        "error: interrupted\n"
+    );
+}
+
 fn send(child: &Child, signal: &str) {
     let id = child.id().to_string();
     let sent = Command::new("kill").args([signal, &id]).status();

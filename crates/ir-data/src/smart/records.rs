@@ -6,7 +6,7 @@ use ir_core::{AttributeValue, Attributes, CorpusError, DocReader, Document};
 
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location};
-use crate::lines::LineReader;
+use crate::lines::{LineReader, MAX_LINE};
 
 /// Treatment of a marker that the record already has.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -114,7 +114,13 @@ impl<R: BufRead> SmartRecords<R> {
     fn read_fields(&mut self) -> Result<RecordFields, DataError> {
         let mut fields: BTreeMap<char, Vec<String>> = BTreeMap::new();
         let mut current = None;
+        let mut length = 0;
         while let Some(line) = self.lines.read()? {
+            length += line.text.len() as u64 + 1;
+            if length > MAX_LINE {
+                let at = Location::new(&self.source, line.number);
+                return Err(at.syntax("a record of at most 64 MiB", ".I"));
+            }
             let text = line.text.strip_suffix('\r').unwrap_or(line.text);
             let syntax = |expected| Location::new(&self.source, line.number).syntax(expected, text);
             if let Some(number) = text.strip_prefix(".I")

@@ -6,6 +6,16 @@ use ir_data::smart::{self, CranfieldGrades, CranfieldSourceDocument};
 use ir_data::trec::{self, HeaderLine};
 
 #[test]
+fn records_have_a_maximum_length() {
+    let mut text = ".I 1\n.W\n".to_owned();
+    let line = format!("{}\n", "tea ".repeat(255));
+    text.push_str(&line.repeat(66_000));
+    let error = smart::read_documents(text.as_bytes(), "cran").unwrap_err();
+    let error = error.to_string();
+    assert!(error.contains("a record of at most 64 MiB"), "{error}");
+}
+
+#[test]
 fn smart_records() {
     let docs = |text: &str| smart::read_documents(text.as_bytes(), "f");
     let text = "\n.I 12\r\n.T \r\na\r\nb .\r\n.A\r\n.B\r\n.W\r\n  one\r\n\r\n.5 two\r\n.A\r\nthree\r\n.I 3\n.W\n.X\n1\t2\t3\n";

@@ -24,7 +24,8 @@ use crate::model_folder::safetensors::checksum;
 #[non_exhaustive]
 pub struct EncoderFingerprint {
     /// CRC-32 of architecture, tokenizer and all weights as f32, in hexadecimal. Equal for equal
-    /// weights in another file format. The tokenizer is represented by the token ids of one text.
+    /// weights in another file format. The tokenizer is represented by its vocabulary and the token
+    /// ids of one text.
     pub model: String,
     /// Pooling of token vectors.
     pub pooling: Pooling,
@@ -56,6 +57,8 @@ fn model_checksum(tower: &Tower) -> u32 {
     let probe = "Ships seen by radar at sea. A Größe of 42 naïve cafés (東京, Москва): x² ≥ 3.14, re-encoded & \"quoted\"!";
     let tokens = tower.tokenizer.encode(probe, 512).unwrap_or_default();
     let config = serde_json::to_string(tower.model.config()).unwrap_or_default();
+    let vocabulary = tower.tokenizer.vocabulary_hash();
+    let described = format!("{config}{tokens:?}{vocabulary:016x}");
     // Tensors in memory cannot fail to be read.
-    checksum(&format!("{config}{tokens:?}"), &tower.model.parameters()).unwrap_or_default()
+    checksum(&described, &tower.model.parameters()).unwrap_or_default()
 }

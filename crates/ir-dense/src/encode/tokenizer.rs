@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use ir_core::Fnv1a;
 use serde_json::{Map, Value, json};
 use tokenizers::{ModelWrapper, Tokenizer};
 
@@ -12,6 +13,8 @@ use crate::{ModelError, TokenizerError};
 /// Length of the first prefix of a long text that is tokenized, in bytes per token. English has
 /// about five.
 const BYTES_PER_TOKEN: usize = 8;
+/// Maximum number of bytes that are tokenized of a text without boundaries.
+const MAX_UNBROKEN: usize = 1 << 20;
 
 /// Tokenizer of a model: text to token ids, by the Hugging Face `tokenizers` library.
 ///
@@ -107,7 +110,7 @@ impl ModelTokenizer {
 
     /// Returns the token ids of a text with special tokens, truncated to `limit` tokens. White
     /// space around the text is ignored. Of a long text, only a prefix is tokenized, if the
-    /// tokenizer splits at white space.
+    /// tokenizer splits at white space, and at most the first MiB without a white space.
     ///
     /// # Errors
     /// If tokenization fails, or `limit` leaves no room for a token besides the special tokens.
@@ -122,12 +125,17 @@ impl ModelTokenizer {
         let mut bytes = room.saturating_mul(BYTES_PER_TOKEN);
         let encoding = loop {
             let prefix = self.boundaries.prefix(text, bytes);
+            let unbroken = prefix.len() > bytes.max(MAX_UNBROKEN);
+            let prefix = match unbroken {
+                true => start(prefix, bytes.max(MAX_UNBROKEN)),
+                false => prefix,
+            };
             let lower = self.lowercase.then(|| prefix.to_lowercase());
             let encoding = self
                 .tokenizer
                 .encode_fast(lower.as_deref().unwrap_or(prefix), false)
                 .map_err(|source| TokenizerError::Encode { source })?;
-            if encoding.len() >= room || prefix.len() == text.len() {
+            if encoding.len() >= room || unbroken || prefix.len() == text.len() {
                 break encoding;
             }
             bytes = bytes.saturating_mul(2);
@@ -176,9 +184,33 @@ impl ModelTokenizer {
         }
     }
 
+    /// Hash of all tokens in the order of their ids.
+    pub(crate) fn vocabulary_hash(&self) -> u64 {
+        let vocabulary = self.tokenizer.get_vocab(true);
+        let mut tokens: Vec<(u32, &str)> = vocabulary
+            .iter()
+            .map(|(token, &id)| (id, token.as_str()))
+            .collect();
+        tokens.sort_unstable();
+        let mut hash = Fnv1a::new();
+        for (id, token) in tokens {
+            hash.write(&id.to_le_bytes());
+            hash.write(token.as_bytes());
+            hash.write(&[0xFF]);
+        }
+        hash.finish()
+    }
+
     fn is_wordpiece(&self) -> bool {
         matches!(self.tokenizer.get_model(), ModelWrapper::WordPiece(_))
     }
+}
+
+/// Longest prefix of at most `bytes` bytes.
+fn start(text: &str, bytes: usize) -> &str {
+    let ends = (0..=bytes.min(text.len())).rev();
+    let end = ends.into_iter().find(|&end| text.is_char_boundary(end));
+    &text[..end.unwrap_or(0)]
 }
 
 impl TokenizerSettings {

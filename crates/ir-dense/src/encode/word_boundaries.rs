@@ -419,6 +419,13 @@ mod tests {
         let chinese = "中文".repeat(1000);
         let bert = &supported()[0];
         assert_eq!(bert.boundaries.prefix(&chinese, 100).len(), 102);
+        // Without boundaries, at most a MiB is tokenized.
+        let start = "é".repeat(1 << 19);
+        let long = start.repeat(8);
+        for tokenizer in supported().iter().chain(&unsupported()).step_by(4) {
+            let [found, expected] = [&long, &start].map(|text| tokenizer.encode(text, 9).unwrap());
+            assert_eq!(found, expected);
+        }
         for unbroken in ["s".repeat(1000), "\u{301}".repeat(1000)] {
             assert_eq!(bert.boundaries.prefix(&unbroken, 100), unbroken);
         }

@@ -3,6 +3,7 @@
 mod page;
 mod topics;
 
+use std::ffi::OsStr;
 use std::io::Write;
 use std::path::Path;
 
@@ -113,9 +114,10 @@ pub(crate) struct Args {
     per_topic: Option<usize>,
 
     /// Output format; csv and json in full precision, json with per-query scores, html is one
-    /// self-contained page with plots
-    #[arg(long, value_enum, default_value_t = OutputFormat::Table, value_name = "FORM")]
-    format: OutputFormat,
+    /// self-contained page with plots [default: by the extension of --output (.html, .md, .tex,
+    /// .csv, .json), otherwise table]
+    #[arg(long, value_enum, value_name = "FORM")]
+    format: Option<OutputFormat>,
 
     /// Add LaTeX tables of confidence intervals and differences
     #[arg(long)]
@@ -237,6 +239,20 @@ impl Args {
         }
     }
 
+    fn format(&self) -> OutputFormat {
+        self.format.unwrap_or_else(|| {
+            let extension = self.output.as_ref().and_then(|path| path.extension());
+            match extension.and_then(OsStr::to_str) {
+                Some("html" | "htm") => OutputFormat::Html,
+                Some("md") => OutputFormat::Markdown,
+                Some("tex") => OutputFormat::Latex,
+                Some("csv") => OutputFormat::Csv,
+                Some("json") => OutputFormat::Json,
+                _ => OutputFormat::Table,
+            }
+        })
+    }
+
     fn is_one_sided(&self) -> bool {
         matches!(self.test, SignificanceTest::BootstrapWins(_))
     }
@@ -265,13 +281,23 @@ impl Args {
         {
             bail_usage!("--per-topic {number}: expected --per-topic={number}, with an equals sign");
         }
-        if self.per_topic.is_some() && self.format == OutputFormat::Latex {
+        if self.per_topic.is_some() && self.format() == OutputFormat::Latex {
             bail_usage!(
                 "--per-topic: expected --format table, markdown, csv, json or html, found latex"
             );
         }
-        if self.details && self.format != OutputFormat::Latex {
+        if self.details && self.format() != OutputFormat::Latex {
             bail_usage!("--details: expected --format latex; the other formats include all tables");
+        }
+        let plots = self.plots.as_ref().and_then(|path| path.extension());
+        if plots.is_some_and(|extension| {
+            ["svg", "png", "pdf", "html"]
+                .iter()
+                .any(|it| extension == *it)
+        }) {
+            bail_usage!(
+                "--plots: expected a folder, which gets a file per plot, found a file name"
+            );
         }
         if self.family.is_some() && matches!(self.correction, MultipleTestingCorrection::None) {
             bail_usage!("--family: expected --correction holm or bonferroni, found none");
@@ -297,7 +323,7 @@ impl Args {
                 "--samples: expected at most {MAX_INTERVAL_SAMPLES} for --interval bootstrap, which keeps all means in memory, found {found}"
             );
         }
-        if self.title.is_some() && self.format != OutputFormat::Html {
+        if self.title.is_some() && self.format() != OutputFormat::Html {
             bail_usage!("--title: expected --format html");
         }
         Ok(())
@@ -322,7 +348,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let _new_folder = folder.map(create_folder).transpose()?;
     let evaluator = Evaluator::with_rules(&*qrels, &measures, rules)?;
     let out = OutputSink::open(args.output.as_ref())?;
-    let needs_page = args.format == OutputFormat::Html || folder.is_some();
+    let needs_page = args.format() == OutputFormat::Html || folder.is_some();
     let keep = needs_page || args.per_topic.is_some();
     let systems = (args.input).evaluate(&args.input.runs, &evaluator, keep, console)?;
     let baseline = args.baseline.as_ref();
@@ -399,7 +425,7 @@ fn write(
     page: Option<&ComparisonPage<'_>>,
     out: &mut OutputSink,
 ) -> Result<()> {
-    match args.format {
+    match args.format() {
         OutputFormat::Table => {
             out.write_all(comparison.to_text().as_bytes())?;
             topics::write(topics.unwrap_or_default(), false, out)?;

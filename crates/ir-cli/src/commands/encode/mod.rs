@@ -189,6 +189,7 @@ fn encode(args: &Args, texts: EncodingInput<'_>, console: &Console) -> Result<()
     let side = args.side();
     let total = Some(texts.hashes.len() as u64);
     let origin = VectorOrigin::new(&args.model, &encoder, side, texts.template, texts.hashes);
+    let settings = origin.settings();
     let job = EncodingJob::new(&encoder, side, origin)?;
     let began = Instant::now();
     let similarity = similarity(encoder.similarity());
@@ -234,8 +235,8 @@ fn encode(args: &Args, texts: EncodingInput<'_>, console: &Console) -> Result<()
     }
     let count = output.len() as u64;
     output.finish(&job)?;
-    console.note(format_args!(
-        "{}: {} vectors of {} dimensions, {:.1} s",
+    console.log(format_args!(
+        "{}: {} vectors of {} dimensions ({settings}), {:.1} s",
         args.output.display(),
         grouped(count),
         encoder.dim(),

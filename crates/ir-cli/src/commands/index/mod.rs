@@ -32,7 +32,15 @@ An index that changes is a folder of segments:
 
 JSON lines have an id (`_id` or `id`), a text (`text`; with `id`, also
 `contents`) and optionally `title`. Other fields, and the members of
-`metadata`, are attributes for --filter.
+`metadata`, are attributes for --filter. The title of a note is its first
+Markdown heading, otherwise its file name without extension. Titles are
+indexed like text: a heading of a note counts twice.
+
+A JSON file for --analysis has these fields; missing ones are as here:
+  {\"tokenizer\": \"unicode\", \"max_len\": 255, \"possessive\": true,
+   \"lower_case\": true, \"stop_words\": \"lucene33\", \"stemmer\": \"porter\"}
+Also tokenizer whitespace; stop words none, nltk179 or a list,
+{\"custom\": [\"a\", \"the\"]}; stemmers none, porter1980, english.
 
 The defaults reproduce Anserini's \"flat\" BEIR index: title and text in one
 field; Unicode word segmentation, possessive removal, lower-casing, 33 stop

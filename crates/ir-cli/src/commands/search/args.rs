@@ -36,14 +36,14 @@ Dense retrieval and hybrid search (feature `dense`):
       --alpha 0.05 --output hybrid.trec
   ir search beir/nfcorpus --vectors e5.ir --encoder e5-small-v2 \\
       --prefix 'query: '
-Repeat the encoder options of `ir encode` here: vectors of another model,
-pooling or normalization, or of other texts, are an error. --max-tokens limits
-queries here and is not compared; that of `ir encode` limits documents.
+Repeat --pooling and --normalize of `ir encode` here: vectors of another model,
+pooling or normalization, or of other texts, are an error. --prefix and
+--max-tokens are those of queries here, and those of documents in `ir encode`.
 
 Without words, the queries are the judged queries of the collection (--split)
 and the output is a TREC run. With words, it is a list of results, or a TREC
 run with --output FILE (`-o -` for standard output), or JSON lines with
---json.
+--json; the id of the query is then 1.
 
 Ties: results are ordered by score, then by document id. Evaluators sort run
 files again by score, and trec_eval breaks ties by descending id; --scores
@@ -67,9 +67,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "TEXT", value_hint = ValueHint::Other, help_heading = QUERIES, conflicts_with = "queries")]
     query: Option<String>,
 
-    /// Query file: BEIR's queries.jsonl, JSON lines with `id` and `text`, lines `id TAB text`, TREC
-    /// topics (`<top>`), Indri topics (`<parameters>`) or SMART (`.I`);
-    /// `-` for standard input. Or a collection, by name or folder: its queries of --split
+    /// Query file: BEIR's queries.jsonl, JSON lines with `id` and `text` or `query`, lines
+    /// `id TAB text`, TREC topics (`<top>`, their titles), Indri topics (`<parameters>`) or SMART
+    /// (`.I`); `-` for standard input. Or a collection, by name or folder: its queries of --split
     #[arg(long, value_name = "FILE|COLLECTION", help_heading = QUERIES)]
     pub(crate) queries: Option<PathBuf>,
 
@@ -146,7 +146,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, value_parser = tag, help_heading = "Output")]
     tag: Option<String>,
 
-    /// Score format of the run [default: anserini for BM25, exact with --vectors]
+    /// Score format of the run [default: anserini for BM25 as in Lucene; exact with --vectors,
+    /// --lengths exact or --weights]
     #[arg(long, value_parser = choice(SCORES), value_name = "FORMAT", help_heading = "Output")]
     scores: Option<ScoreFormat>,
 
@@ -172,11 +173,14 @@ impl Args {
         }
     }
 
-    /// Score format of the run. The rounding of Anserini is for comparisons of BM25 with it alone.
+    /// Score format of the run. The rounding of Anserini is for comparisons with it alone.
     pub(crate) fn scores(&self) -> ScoreFormat {
-        self.scores.unwrap_or(match self.system() {
-            BM25 => ScoreFormat::Anserini,
-            _ => ScoreFormat::Exact,
+        let is_lucene = self.system() == BM25
+            && self.lengths.unwrap_or(DocLengths::OneByte) == DocLengths::OneByte
+            && self.weights.is_empty();
+        self.scores.unwrap_or(match is_lucene {
+            true => ScoreFormat::Anserini,
+            false => ScoreFormat::Exact,
         })
     }
 

@@ -56,6 +56,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         OutputSink::open(args.output.as_ref())?
     };
     if let Some(query) = &typed {
+        notes::warn_of_query_file(query, console);
         notes::warn_of_query_syntax(query, args, console);
     }
 

@@ -2,6 +2,7 @@
 //!
 //! Both are printed whether or not standard error is a terminal.
 
+use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -58,6 +59,15 @@ pub(super) fn warn_of_empty_rankings(
         console.warn("no hits");
     }
     Ok(())
+}
+
+/// Warns about a query that is the name of a file.
+pub(super) fn warn_of_query_file(query: &str, console: &Console) {
+    if !query.contains(' ') && Path::new(query).is_file() {
+        console.warn(format_args!(
+            "{query}: searched as text; --queries {query} reads the queries in the file"
+        ));
+    }
 }
 
 /// Warns about query syntax of other search engines, which is searched as text.

@@ -42,8 +42,9 @@ pub(crate) struct DenseOptions {
     #[arg(long, requires = "vectors")]
     any_encoder: bool,
 
-    /// Weight of the BM25 score in the hybrid score cos + ALPHA * BM25. Tune it on held-out
-    /// queries; 0.05 suits short queries, longer queries need less
+    /// Weight of the BM25 score in the hybrid score similarity + ALPHA * BM25. Tune it on held-out
+    /// queries: 0.05 suits cosines and short queries, longer queries need less, inner products of
+    /// vectors that are not normalized need more
     #[arg(long, value_parser = crate::shared::options::non_negative::<f32>, value_name = "ALPHA", requires = "vectors")]
     alpha: Option<f32>,
 
@@ -172,6 +173,16 @@ impl DenseOptions {
             "prefix" => !self.encoder_options.has_prefix(),
             field => ["model", "pooling", "normalize"].contains(&field),
         };
+        if self.encoder_options.has_prefix()
+            && expected
+                .differences(origin, |field| field == "prefix")
+                .is_some()
+            && origin.is_prefix(encoder.fingerprint(Side::Query).prefix.as_str())
+        {
+            console.warn(
+                "--prefix: the prefix of the documents (`ir encode`); here it is that of queries",
+            );
+        }
         match expected.differences(origin, applies) {
             None => Ok(()),
             Some(differences) if self.any_encoder => {
@@ -179,8 +190,8 @@ impl DenseOptions {
                 Ok(())
             }
             Some(differences) => bail!(
-                "{}: {differences} (give the model and options of `ir encode`, and the --prefix of \
-                 queries; --any-encoder searches all the same)",
+                "{}: {differences} (give the model, --pooling and --normalize of `ir encode`, and \
+                 the --prefix of queries; --any-encoder searches all the same)",
                 path.display()
             ),
         }

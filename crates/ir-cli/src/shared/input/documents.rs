@@ -144,7 +144,7 @@ fn resolve(
         return match Index::open_with(path, verify) {
             Ok(index) => Ok(CollectionSource::Index(index.into())),
             Err(OpenIndexError::NotAnIndex { .. }) => {
-                from_file(path, encoding).map(CollectionSource::Documents)
+                from_file(path, encoding, console).map(CollectionSource::Documents)
             }
             Err(error) => Err(error.into()),
         };
@@ -293,7 +293,7 @@ fn check_collections_below(path: &Path, files: &[PathBuf], console: &Console) ->
     Ok(())
 }
 
-fn from_file(path: &Path, encoding: TextEncoding) -> Result<DocumentSource> {
+fn from_file(path: &Path, encoding: TextEncoding, console: &Console) -> Result<DocumentSource> {
     let name = path.display().to_string();
     let head = FileHead::read(&mut ir_data::open(path)?, &name)?;
     if head.is_empty() {
@@ -318,6 +318,7 @@ fn from_file(path: &Path, encoding: TextEncoding) -> Result<DocumentSource> {
         if let Err(error @ DataError::Columns { .. }) = first {
             return Err(head.tsv_error(path, error));
         }
+        head.warn_of_column_names(&name, console);
         let corpus = TsvCorpus::new(path, &tsv::ID_TEXT_TITLE).with_encoding(encoding);
         return Ok(unjudged(path, encoding, &stamp, corpus, "TSV"));
     }

@@ -8,6 +8,15 @@ use ir_data::{DataError, JsonFields, MAX_LINE};
 use serde_json::{Map, Value};
 
 use super::notes::is_note;
+use crate::shared::console::Console;
+
+/// Names of columns of TSV files in use, such as those of DPR and MS MARCO.
+const ID_COLUMNS: [&str; 10] = [
+    "id", "_id", "qid", "query_id", "query-id", "queryid", "docid", "doc_id", "docno", "pid",
+];
+const TEXT_COLUMNS: [&str; 8] = [
+    "text", "query", "question", "title", "contents", "content", "passage", "body",
+];
 
 /// First non-blank line of a file, and the bytes consumed to find it.
 pub(super) struct FileHead {
@@ -115,6 +124,21 @@ impl FileHead {
             self.line_number,
             field_names(&object)
         )
+    }
+
+    /// Warns if the first line of a TSV file has the names of its columns: it is read as a row.
+    pub(super) fn warn_of_column_names(&self, name: &str, console: &Console) {
+        let line = self.line.to_lowercase();
+        let mut columns = line.split('\t').map(str::trim);
+        let (id, text) = (columns.next(), columns.next());
+        if id.is_some_and(|id| ID_COLUMNS.contains(&id))
+            && text.is_some_and(|text| TEXT_COLUMNS.contains(&text))
+        {
+            console.warn(format_args!(
+                "{name}:{}: a line of column names? it is read as a row; remove it (tail -n +2)",
+                self.line_number
+            ));
+        }
     }
 
     /// Adds to an error of the columns that the file is read as TSV, and which format its first

@@ -87,7 +87,9 @@ pub(crate) fn read(path: &Path, encoding: TextEncoding, console: &Console) -> Re
     }
     let reader = Cursor::new(std::mem::take(&mut head.bytes)).chain(reader);
     let reader = LimitedReader::new(reader, MAX_BYTES);
-    let queries = if head.line.starts_with('[') || head.has("query") {
+    let has_id = head.has("id") || head.has("_id");
+    let is_datafinder = head.has("query") && (head.has("documents") || !has_id);
+    let queries = if head.line.starts_with('[') || is_datafinder {
         let rows = datafinder::read_test_queries(reader, &name, "q")?;
         rows.into_iter().map(|row| row.query).collect()
     } else if head.is_smart() {
@@ -103,10 +105,14 @@ pub(crate) fn read(path: &Path, encoding: TextEncoding, console: &Console) -> Re
     } else if head.is_element("parameters") {
         indri::read_queries(encoding.decode(reader), &name)?
     } else if head.is_json(path) {
-        let fields = head.json_fields();
+        let mut fields = head.json_fields();
+        if head.has("query") && !head.has(&fields.text) {
+            fields.text = "query".to_owned();
+        }
         head.check_fields(&name, &fields)?;
         jsonl::read_queries(reader, &name, &fields)?
     } else {
+        head.warn_of_column_names(&name, console);
         let layout = [Column::Id, Column::Text];
         let read = tsv::read_queries(encoding.decode(reader), &name, &layout);
         read.map_err(|error| match error {
