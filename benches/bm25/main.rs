@@ -1,20 +1,26 @@
-//! ir-bm25 beside tantivy: index time, index size, memory and queries per second on 1.1 million
-//! short documents.
+//! ir-bm25 beside tantivy, Lucene, PISA and bm25s: latency, index time, size and memory on 1.1
+//! million short documents.
 //!
-//! Both engines index the same terms (ir-bm25's analyzer) with k1 = 1.2, b = 0.75 and one-byte
-//! lengths, the only parameters of tantivy, and merge to one segment. Each engine runs in its own
-//! process, so that memory is measured separately. Rankings are compared before timing.
+//! All engines index the same terms (ir-bm25's analyzer) with k1 = 1.2 and b = 0.75, the only
+//! parameters of tantivy, and merge to one segment. ir-bm25, tantivy and Lucene have one-byte
+//! lengths, PISA and bm25s exact ones; PISA has an idf of its own. Each engine runs in its own
+//! process, so that memory is measured separately. Rankings are compared before timing. Latency is
+//! CPU time on one thread, the best of three passes per query.
 //!
 //! ```sh
 //! IR_DATA=... cargo bench -p bench-bm25 [-- --documents N]
+//! IR_BM25_PEERS=$(benches/bm25/peers.sh) IR_DATA=... cargo bench -p bench-bm25
 //! IR_DATA=... cargo bench -p bench-bm25 -- --workload updates [--documents N]
 //! ```
-//! The workload `updates` measures commits, replacements and merging.
+//! Lucene, PISA and bm25s run only with `IR_BM25_PEERS`. They read analyzed text, so that their
+//! index time is without analysis. The workload `updates` measures commits, replacements and
+//! merging.
 //! Without the real collection, synthetic documents of the same shape are generated from a seed.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 #![allow(clippy::print_stderr, reason = "a program for a terminal")]
 
+mod external;
 mod ours;
 mod peer_tantivy;
 mod updates;
@@ -26,7 +32,8 @@ use std::{env, fs};
 
 use anyhow::{Result, bail, ensure};
 use bench_common::Options;
-pub(crate) use workload::{Measurements, TopHits, Workload};
+pub(crate) use workload::Workload;
+use workload::{Latency, Measurements};
 
 /// Peak resident memory of this process in bytes.
 pub(crate) fn resident_peak() -> u64 {
@@ -59,7 +66,9 @@ fn main() -> Result<()> {
         Some("updates") => return updates::run(&Workload::open(limit)?, threads),
         Some(other) => bail!("--workload: expected queries or updates, found {other:?}"),
     }
-    let mut results = Vec::new();
+    let work = Workload::open(limit)?;
+    let documents = work.for_each_document(&mut |_, _| Ok(()))?;
+    let mut results: Vec<Measurements> = Vec::new();
     for engine in ENGINES {
         let mut command = Command::new(env::current_exe()?);
         command
@@ -69,61 +78,65 @@ fn main() -> Result<()> {
         eprintln!("running {engine} ...");
         let output = command.stderr(std::process::Stdio::inherit()).output()?;
         ensure!(output.status.success(), "{engine} failed");
-        let (measured, answers): (Measurements, TopHits) = serde_json::from_slice(&output.stdout)?;
-        results.push((engine, measured, answers));
+        results.push(serde_json::from_slice(&output.stdout)?);
     }
-    let [(_, ir, ir_hits), (_, tantivy, tantivy_hits)] = &results[..] else {
-        bail!("expected the results of two engines")
-    };
-    let differing = ir_hits.compare(tantivy_hits)?;
+    results.extend(external::measure(&work)?);
+    let queries = work.queries().len();
     println!(
-        "{} documents, {} queries, {threads} threads for indexing, 1 for searching",
-        ir.documents, ir.queries
+        "{documents} documents, {queries} queries, {threads} threads for indexing, 1 for searching"
     );
-    println!("scores of the top 10 agree within 0.1 % in all but {differing} queries\n");
-    println!(
-        "{:<34} {:>12} {:>12} {:>10}",
-        "", ENGINES[0], ENGINES[1], "ratio"
-    );
-    let row = |label: &str, a: f64, b: f64, higher_is_better: bool| {
-        let ratio = if higher_is_better { a / b } else { b / a };
-        println!("{label:<34} {a:>12.1} {b:>12.1} {ratio:>9.2}x");
+    print_tables(&results)
+}
+
+/// Prints the comparison of the results and the tables in Markdown.
+fn print_tables(results: &[Measurements]) -> Result<()> {
+    let Some((ours, peers)) = results.split_first() else {
+        bail!("expected results")
     };
+    for peer in peers {
+        let (overlap, differing) = ours.top.compare(&peer.top)?;
+        println!(
+            "{}: overlap of the top 10 {:.1} %, scores differ by more than 0.1 % in {differing} queries",
+            peer.name,
+            100.0 * overlap
+        );
+        ensure!(overlap > 0.5, "{}: other results", peer.name);
+    }
+    println!("\n| mean; 99th percentile, ms{} |", header(ours));
+    println!("|{}", "---|".repeat(ours.latencies.len() + 1));
+    for engine in results {
+        let cell = |of: &Latency| format!(" | {:.3}; {:.2}", of.mean_ms, of.p99_ms);
+        let cells: String = engine.latencies.iter().map(cell).collect();
+        println!("| {}{cells} |", engine.name);
+    }
+    let fastest = |at: usize| {
+        let means = peers.iter().map(|peer| peer.latencies[at].mean_ms);
+        means.fold(f64::INFINITY, f64::min)
+    };
+    let ratios = ours.latencies.iter().enumerate();
+    let ratios = ratios.map(|(at, of)| format!(" | {:.2}", fastest(at) / of.mean_ms));
+    println!(
+        "| ratio to the fastest peer{} |",
+        ratios.collect::<String>()
+    );
+    println!("\n| index | CPU time, s | size, MiB | peak memory, MiB |\n|---|---|---|---|");
     let mib = |bytes: u64| bytes as f64 / 1_048_576.0;
-    row(
-        "index time, s",
-        ir.index_seconds,
-        tantivy.index_seconds,
-        false,
-    );
-    row(
-        "index size, MiB",
-        mib(ir.index_bytes),
-        mib(tantivy.index_bytes),
-        false,
-    );
-    row(
-        "peak memory, indexing, MiB",
-        mib(ir.index_peak),
-        mib(tantivy.index_peak),
-        false,
-    );
-    for (a, b) in ir.rates.iter().zip(&tantivy.rates) {
-        row(
-            &format!("queries/s, {}, k = {}", a.kind, a.k),
-            a.per_second,
-            b.per_second,
-            true,
-        );
-        row(
-            &format!("  p95, ms, {}, k = {}", a.kind, a.k),
-            a.p95_ms,
-            b.p95_ms,
-            false,
+    for engine in results {
+        println!(
+            "| {} | {:.1} | {:.1} | {:.0} |",
+            engine.name,
+            engine.index_seconds,
+            mib(engine.index_bytes),
+            mib(engine.index_peak)
         );
     }
-    println!("\nratio > 1: ir-bm25 is better");
     Ok(())
+}
+
+fn header(engine: &Measurements) -> String {
+    let columns = engine.latencies.iter();
+    let columns = columns.map(|of| format!(" | {}, k = {}", of.kind, of.k));
+    columns.collect()
 }
 
 fn child(engine: &str, threads: usize, limit: u64) -> Result<()> {

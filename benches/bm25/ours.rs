@@ -1,24 +1,20 @@
 //! The workload in ir-bm25.
 
 use std::path::Path;
-use std::time::Instant;
 
 use anyhow::Result;
 use ir_bm25::{Bm25, Index, IndexBuilder, IndexConfig};
 use ir_core::{DocNum, Document, Retriever, Search};
 
-use crate::{Measurements, TopHits, Workload, folder_size, resident_peak};
+use crate::workload::{IndexCost, Measurements, Workload, process_seconds};
+use crate::{folder_size, resident_peak};
 
-pub(crate) fn measure(
-    work: &Workload,
-    folder: &Path,
-    threads: usize,
-) -> Result<(Measurements, TopHits)> {
+pub(crate) fn measure(work: &Workload, folder: &Path, threads: usize) -> Result<Measurements> {
     let path = folder.join("packages.ir");
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()?;
-    let start = Instant::now();
+    let start = process_seconds();
     pool.install(|| -> Result<()> {
         let mut builder = IndexBuilder::new(IndexConfig::default())?.with_memory(work.budget);
         work.for_each_document(&mut |n, document| {
@@ -31,8 +27,11 @@ pub(crate) fn measure(
         builder.finish_to(&path)?;
         Ok(())
     })?;
-    let index_seconds = start.elapsed().as_secs_f64();
-    let index_peak = resident_peak();
+    let cost = IndexCost {
+        seconds: process_seconds() - start,
+        bytes: folder_size(folder)?,
+        peak: resident_peak(),
+    };
 
     let index = Index::open(&path)?;
     let searcher = index.searcher(Bm25::LUCENE)?;
@@ -43,11 +42,7 @@ pub(crate) fn measure(
             .map(|hit| (number(hit.doc), hit.score))
             .collect())
     };
-    let mut measured = work.time_queries(top)?;
-    measured.index_seconds = index_seconds;
-    measured.index_bytes = folder_size(folder)?;
-    measured.index_peak = index_peak;
-    Ok((measured, work.answers(top)?))
+    work.measure("ir-bm25".to_owned(), cost, top)
 }
 
 fn number(doc: DocNum) -> u64 {

@@ -1,7 +1,6 @@
 //! The workload in tantivy.
 
 use std::path::Path;
-use std::time::Instant;
 
 use anyhow::Result;
 use ir_core::Analyzer;
@@ -11,7 +10,8 @@ use tantivy::schema::{FAST, Field, IndexRecordOption, Schema, TextFieldIndexing,
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use tantivy::{Index, IndexWriter, TantivyDocument, Term};
 
-use crate::{Measurements, TopHits, Workload, folder_size, resident_peak};
+use crate::workload::{IndexCost, Measurements, Workload, process_seconds};
+use crate::{folder_size, resident_peak};
 
 /// ir-bm25's analyzer as a tantivy tokenizer, so that both engines index the same terms.
 #[derive(Clone)]
@@ -63,11 +63,7 @@ impl TokenStream for SharedTokenStream {
 /// Factor (k1 + 1) of tantivy's score, which Lucene dropped; k1 is 1.2.
 pub(crate) const FACTOR: f32 = 2.2;
 
-pub(crate) fn measure(
-    work: &Workload,
-    folder: &Path,
-    threads: usize,
-) -> Result<(Measurements, TopHits)> {
+pub(crate) fn measure(work: &Workload, folder: &Path, threads: usize) -> Result<Measurements> {
     let pipeline = ir_bm25::analysis::Analysis::anserini().build()?;
     let mut schema = Schema::builder();
     let indexing = TextFieldIndexing::default()
@@ -83,7 +79,7 @@ pub(crate) fn measure(
         .tokenizers()
         .register("shared", SharedTokenizer(pipeline.clone()));
 
-    let start = Instant::now();
+    let start = process_seconds();
     let mut writer: IndexWriter = index.writer_with_num_threads(threads, work.budget)?;
     work.for_each_document(&mut |n, document| {
         let mut out = TantivyDocument::default();
@@ -99,8 +95,11 @@ pub(crate) fn measure(
         writer.merge(&segments).wait()?;
     }
     writer.wait_merging_threads()?;
-    let index_seconds = start.elapsed().as_secs_f64();
-    let index_peak = resident_peak();
+    let cost = IndexCost {
+        seconds: process_seconds() - start,
+        bytes: folder_size(folder)?,
+        peak: resident_peak(),
+    };
 
     let reader = index.reader()?;
     let searcher = reader.searcher();
@@ -113,12 +112,9 @@ pub(crate) fn measure(
             .map(|(score, at)| (numbers.first(at.doc_id).unwrap_or(u64::MAX), score / FACTOR))
             .collect())
     };
-    let mut measured = work.time_queries(top)?;
-    measured.index_seconds = index_seconds;
-    measured.index_bytes = folder_size(folder)?;
-    measured.index_peak = index_peak;
-    let answers = work.answers(top)?;
-    Ok((measured, answers))
+    let mut words = tantivy::version_string().split([' ', ',']);
+    let version = words.nth(1).unwrap_or_default().trim_start_matches('v');
+    work.measure(format!("tantivy {version}"), cost, top)
 }
 
 /// Disjunction of the distinct terms, boosted by their count.

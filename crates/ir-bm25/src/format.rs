@@ -8,7 +8,7 @@ use crate::IndexConfig;
 /// The container format; see [`ir_core::store`].
 pub(crate) static FORMAT: IndexFormat = IndexFormat {
     magic: *b"ir-bm25\n",
-    version: 4,
+    version: 5,
     name: "a BM25 index",
     large_sections: &[section::POSTINGS, section::STORED],
 };

@@ -53,6 +53,14 @@ pub(crate) const fn decode(byte: u8) -> u32 {
         }
 }
 
+/// The largest length that has a code.
+pub(crate) const fn largest(code: u8) -> u32 {
+    match code {
+        u8::MAX => u32::MAX,
+        _ => decode(code + 1) - 1,
+    }
+}
+
 /// Number of lengths that have a code, less one: the largest residual.
 const fn max_residual(code: u8) -> u32 {
     match code.checked_add(1) {

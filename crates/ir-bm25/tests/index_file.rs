@@ -22,7 +22,7 @@ use tempfile::TempDir;
 /// The documented format, for files that this test writes itself.
 static FORMAT: IndexFormat = IndexFormat {
     magic: *b"ir-bm25\n",
-    version: 4,
+    version: 5,
     name: "a BM25 index",
     large_sections: &[],
 };
@@ -419,7 +419,7 @@ fn errors_name_file_expectation_and_finding() {
     };
     let version = |found: u32| {
         format!(
-            "FILE: expected version 4 of the file format, found {found}, written by another version of this program; write the file again (an index with `ir index`, vectors with `ir encode`)"
+            "FILE: expected version 5 of the file format, found {found}, written by another version of this program; write the file again (an index with `ir index`, vectors with `ir encode`)"
         )
     };
     let cases = [

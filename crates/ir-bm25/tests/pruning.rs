@@ -213,7 +213,7 @@ fn everything(searcher: &Searcher, query: &str) -> Ranking {
 fn check(searcher: &Searcher, query: &str, filters: &[&dyn DocFilter]) {
     let n = searcher.index().len();
     let full = everything(searcher, query);
-    for k in [0, 1, 2, 10, 100, 1000, n, n + 7, usize::MAX] {
+    for k in [0, 1, 2, 10, 11, 100, 101, 1000, n, n + 7, usize::MAX] {
         for pruning in [Pruning::BlockMax, Pruning::Exhaustive] {
             let searcher = searcher.clone().with_pruning(pruning);
             let found = searcher.search(query, &Search::top(k)).unwrap();

@@ -10,7 +10,7 @@ use std::ops::Range;
 use bitpacking::{BitPacker, BitPacker4x};
 
 use super::impacts::Impact;
-use super::{BLOCK, BLOCK_IMPACTS, ENTRY, LIST_IMPACTS, Posting, VARINTS};
+use super::{BLOCK, BLOCK_IMPACTS, ENTRY, LIST_IMPACTS, Posting, VARINTS, kth_impacts};
 use ir_core::store::{ByteReader, OpenIndexError, PagedSection};
 
 /// Document number past the last posting.
@@ -19,9 +19,31 @@ pub(crate) const END: u32 = u32::MAX;
 /// Marks that no block is decoded.
 const NONE: usize = usize::MAX;
 /// Maximum size of the part of a list before its block entries.
-const MAX_HEADER: usize = 5 + 10 + 1 + 2 * LIST_IMPACTS;
+const MAX_HEADER: usize = 5 + 10 + 1 + 2 * LIST_IMPACTS + 9;
 /// Maximum size of a block of varints: five bytes per gap and per frequency.
 const MAX_VARINTS: usize = (BLOCK - 1) * (5 + 5);
+
+/// Successive postings of a block.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct PostingsSlice<'a> {
+    pub(crate) docs: &'a [u32],
+    /// Term frequencies; as many as documents.
+    pub(crate) tfs: &'a [u32],
+    /// No frequency minus one takes more bits.
+    pub(crate) tf_bits: u8,
+}
+
+impl<'a> PostingsSlice<'a> {
+    /// The first `n` postings.
+    #[inline]
+    pub(crate) fn first(self, n: usize) -> Self {
+        Self {
+            docs: self.docs.get(..n).unwrap_or(self.docs),
+            tfs: self.tfs.get(..n).unwrap_or(self.tfs),
+            tf_bits: self.tf_bits,
+        }
+    }
+}
 
 /// Forward-only cursor over the posting list of one term.
 ///
@@ -35,6 +57,7 @@ pub(crate) struct PostingsCursor<'a> {
     pub(crate) occurrences: u64,
     documents: u32,
     list_impacts: &'a [u8],
+    kth_impacts: &'a [u8],
     /// Empty for a list of one incomplete block.
     entries: &'a [u8],
     /// The incomplete block of a list without entries.
@@ -50,7 +73,7 @@ pub(crate) struct PostingsCursor<'a> {
     with_tfs: usize,
     docs: [u32; BLOCK],
     tfs: [u32; BLOCK],
-    /// Bits per frequency and the packed frequencies of the loaded block.
+    /// Bits per frequency minus one and the packed frequencies of the loaded block.
     packed_tfs: (u8, &'a [u8]),
     len: usize,
     at: usize,
@@ -91,11 +114,13 @@ impl<'a> PostingsCursor<'a> {
         } else {
             &[]
         };
+        let kth_impacts = input.take(kth_impacts::size(df))?;
         Some(Self {
             df,
             occurrences,
             documents,
             list_impacts,
+            kth_impacts,
             entries: &[],
             varints: input.rest(),
             section,
@@ -127,6 +152,12 @@ impl<'a> PostingsCursor<'a> {
     /// The impacts of the whole list; [`None`] for a list of one posting.
     pub(crate) fn list_impacts(&self) -> Option<impl Iterator<Item = Impact> + use<'a>> {
         (self.df > 1).then(|| impacts(self.list_impacts))
+    }
+
+    /// Frequencies and length codes such that for each of these pairs, at least `k` postings have
+    /// no lower frequency and no higher code.
+    pub(crate) fn kth_impacts(&self, k: usize) -> impl Iterator<Item = (u32, u8)> + use<'a> {
+        kth_impacts::read(self.kth_impacts, k)
     }
 
     /// Moves to the block that `doc` is in, if it is in any: the first that does not end before it.
@@ -222,21 +253,21 @@ impl<'a> PostingsCursor<'a> {
         self.last = self.last_of(self.block);
     }
 
-    /// The documents and term frequencies from the current posting to the end of its block, after
-    /// [`PostingsCursor::seek`].
+    /// The postings from the current one to the end of its block, after [`PostingsCursor::seek`].
     #[inline]
-    pub(crate) fn postings(&mut self) -> (&[u32], &[u32]) {
+    pub(crate) fn postings(&mut self) -> PostingsSlice<'_> {
         self.load_tfs();
-        (
-            self.docs.get(self.at..self.len).unwrap_or_default(),
-            self.tfs.get(self.at..self.len).unwrap_or_default(),
-        )
+        PostingsSlice {
+            docs: self.docs.get(self.at..self.len).unwrap_or_default(),
+            tfs: self.tfs.get(self.at..self.len).unwrap_or_default(),
+            tf_bits: self.packed_tfs.0,
+        }
     }
 
     /// Appends all postings, from the start of a list whose cursor was not moved.
     pub(crate) fn read_all(&mut self, to: &mut Vec<Posting>) -> Result<(), OpenIndexError> {
         while self.seek(0) != END {
-            let (docs, tfs) = self.postings();
+            let PostingsSlice { docs, tfs, .. } = self.postings();
             let pairs = docs.iter().zip(tfs);
             to.extend(pairs.map(|(&doc, &tf)| Posting { doc, tf }));
             self.next_block();
@@ -319,17 +350,31 @@ impl<'a> PostingsCursor<'a> {
         let packed = data.get(..16 * usize::from(doc_bits))?;
         BitPacker4x::new().decompress_strictly_sorted(previous, packed, &mut self.docs, doc_bits);
         self.len = BLOCK;
-        let ascending =
-            (1..BLOCK).fold(true, |so_far, n| so_far & (self.docs[n - 1] < self.docs[n]));
-        let first = previous.is_none_or(|previous| previous < self.docs[0]);
         let last = self.docs[BLOCK - 1];
-        (ascending && first && last == self.last && last < self.documents).then_some(())
+        let ascending = Self::cannot_overflow(previous, doc_bits) || {
+            let first = previous.is_none_or(|previous| previous < self.docs[0]);
+            (1..BLOCK).fold(first, |so_far, n| {
+                so_far & (self.docs[n - 1] < self.docs[n])
+            })
+        };
+        (ascending && last == self.last && last < self.documents).then_some(())
+    }
+
+    /// Returns whether adding 128 gaps to a document ascends for sure, because the sum cannot
+    /// overflow: every gap is at most `2^doc_bits`.
+    const fn cannot_overflow(previous: Option<u32>, doc_bits: u8) -> bool {
+        let below = match previous {
+            Some(previous) => previous,
+            None => 0,
+        };
+        doc_bits <= 24 && below < 1 << 31 && BLOCK as u64 * (1 << 24) <= 1 << 31
     }
 
     fn decode_varints(&mut self, previous: Option<u32>, data: &[u8]) -> Option<()> {
         let n = self.df as usize - self.block * BLOCK;
         let mut input = ByteReader::new(data);
         let mut next = previous.map_or(0, |doc| u64::from(doc) + 1);
+        let mut frequencies = 0;
         for (doc, tf) in self.docs.iter_mut().zip(&mut self.tfs).take(n) {
             let code = input.varint()?;
             let number = next.checked_add(code >> 1)?;
@@ -339,8 +384,10 @@ impl<'a> PostingsCursor<'a> {
                 1 => 1,
                 _ => input.varint32().filter(|&tf| tf > 0)?,
             };
+            frequencies |= *tf - 1;
             next = number + 1;
         }
+        self.packed_tfs.0 = (u32::BITS - frequencies.leading_zeros()) as u8;
         self.len = n;
         self.with_tfs = self.block;
         Some(())
@@ -351,12 +398,17 @@ impl<'a> PostingsCursor<'a> {
         if self.with_tfs != self.loaded && self.unpack_tfs().is_none() {
             self.damage = Some(self.malformed());
             self.tfs = [1; BLOCK];
+            self.packed_tfs.0 = 0;
         }
         self.with_tfs = self.loaded;
     }
 
     fn unpack_tfs(&mut self) -> Option<()> {
         let (tf_bits, data) = self.packed_tfs;
+        if tf_bits == 0 {
+            self.tfs = [1; BLOCK];
+            return Some(());
+        }
         (tf_bits <= 32).then_some(())?;
         let packed = data.get(..16 * usize::from(tf_bits))?;
         BitPacker4x::new().decompress(packed, &mut self.tfs, tf_bits);

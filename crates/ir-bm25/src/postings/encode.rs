@@ -3,7 +3,7 @@
 use bitpacking::{BitPacker, BitPacker4x};
 
 use super::impacts::{Impact, competitive_impacts};
-use super::{BLOCK, BLOCK_IMPACTS, LIST_IMPACTS, VARINTS};
+use super::{BLOCK, BLOCK_IMPACTS, LIST_IMPACTS, VARINTS, kth_impacts};
 use ir_core::store::write_varint;
 
 /// An entry of a posting list: document number and term frequency.
@@ -29,6 +29,7 @@ pub(crate) fn encode(
         to.push(impacts.len() as u8);
         impacts.iter().for_each(|p| to.extend([p.tf, p.length]));
     }
+    kth_impacts::write(postings, &length, to);
     let mut blocks = Vec::new();
     let mut previous = None;
     for block in postings.chunks(BLOCK) {

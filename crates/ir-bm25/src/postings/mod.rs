@@ -3,6 +3,9 @@
 //! A posting list starts at an offset of the section `postings`. Varints have seven bits per byte.
 //! - document frequency `df`, and the total term frequency minus `df` (varints);
 //! - if `df` > 1: the impacts of the whole list (see below): their number (1), then two bytes each;
+//! - for each of the depths 10, 100 and 1000 that is at most `df`, and each of the minimum
+//!   frequencies 1, 2 and 4: the length (1) that as many postings with this frequency do not
+//!   exceed, 255 if there are fewer;
 //! - if `df` >= 128: an 18-byte entry for every block: last document (4), end offset of the block
 //!   from the start of the first (4), bits per document gap and per frequency (1 + 1), and four
 //!   impacts (8);
@@ -18,8 +21,9 @@
 mod cursor;
 mod encode;
 mod impacts;
+mod kth_impacts;
 
-pub(crate) use cursor::{END, PostingsCursor};
+pub(crate) use cursor::{END, PostingsCursor, PostingsSlice};
 pub(crate) use encode::{Posting, encode, write_gap};
 pub(crate) use impacts::Impact;
 

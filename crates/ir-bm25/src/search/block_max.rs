@@ -4,8 +4,9 @@
 //! range the lists are sorted by their maximum contribution there. The first lists that together
 //! cannot lift a document into the top k are *non-essential*: only documents of the other,
 //! *essential* lists are candidates. Essential lists are scored term at a time in a window; then
-//! the candidates that can still reach the top k are completed from the non-essential lists, the
+//! each candidate that can still reach the top k is completed from the non-essential lists, the
 //! one with the highest bound first. Blocks of essential lists that cannot matter are not decoded.
+//! The search starts with the threshold of [`QueryPlan::floor`](super::query::QueryPlan::floor).
 //!
 //! Why not WAND: it moves one document at a time and keeps the lists sorted by document, which is
 //! slow for long queries (an ArguAna argument has a hundred terms); here a posting of an essential
@@ -29,7 +30,7 @@ use ir_core::{DocNum, Search, TopK};
 use super::query::QueryTerm;
 use super::score_window::{ScoreWindow, threshold_of};
 use super::scorer::TermScorer;
-use crate::postings::{BLOCK, END, PostingsCursor};
+use crate::postings::{END, PostingsCursor};
 
 /// Minimum number of documents per range, plus [`PER_LIST`] for every list: sorting the lists does
 /// not pay for less.
@@ -180,7 +181,6 @@ impl<'s, 'a> BlockMaxSearch<'s, 'a> {
 
     fn score_one_list(&mut self, start: u32, end: u32) {
         let others = self.bound_of_first(self.non_essential);
-        let mut scores = [0.0; BLOCK];
         let mut from = start;
         while from < end {
             let Some(list) = self.lists.last_mut() else {
@@ -199,18 +199,28 @@ impl<'s, 'a> BlockMaxSearch<'s, 'a> {
             if list.term.cursor.seek(from) >= end {
                 return;
             }
-            let (docs, tfs) = list.term.cursor.postings();
-            list.term.scorer.scores(docs, tfs, &mut scores);
-            let threshold = self.threshold;
-            let scored = docs.iter().zip(&scores).take_while(|&(&doc, _)| doc < end);
-            let candidates = scored.map(|(&doc, &score)| PartialScore {
-                doc,
-                sum: f64::from(score),
+            let QueryTerm {
+                cursor,
+                scorer,
+                table,
+                ..
+            } = &mut *list.term;
+            let postings = cursor.postings();
+            let inside = match postings.docs.last() {
+                Some(&last) if last < end => postings,
+                _ => postings.first(postings.docs.partition_point(|&doc| doc < end)),
+            };
+            let (threshold, candidates) = (self.threshold, &mut self.candidates);
+            scorer.for_each_score(table, inside, |doc, score| {
+                let sum = f64::from(score);
+                if !is_pruned(sum + others, threshold) {
+                    candidates.push(PartialScore { doc, sum });
+                }
             });
-            self.candidates.extend(
-                candidates.filter(|candidate| !is_pruned(candidate.sum + others, threshold)),
-            );
-            from = docs.last().map_or(END, |&last| last.saturating_add(1));
+            from = inside
+                .docs
+                .last()
+                .map_or(END, |&last| last.saturating_add(1));
             self.complete();
         }
     }
@@ -232,11 +242,12 @@ impl<'s, 'a> BlockMaxSearch<'s, 'a> {
                 let QueryTerm {
                     cursor,
                     scorer,
+                    table,
                     bound,
                     ..
                 } = &mut *list.term;
                 let block_bound_cache = &mut list.block;
-                let after = window.add(cursor, scorer, |cursor| {
+                let after = window.add(cursor, scorer, table, |cursor| {
                     threshold != f64::NEG_INFINITY
                         && cursor.block() < cursor.blocks()
                         && is_pruned(
@@ -260,30 +271,26 @@ impl<'s, 'a> BlockMaxSearch<'s, 'a> {
     /// Completes the scores of the candidates that can still reach the top k from the non-essential
     /// lists, and collects them.
     fn complete(&mut self) {
-        let (how, threshold) = (self.how, self.threshold);
         self.previous.0 += self.candidates.len();
-        if how.filter().is_some() {
-            self.candidates
-                .retain(|candidate| how.allows(DocNum::new(candidate.doc)));
-        }
-        for at in (0..self.non_essential).rev() {
-            if self.candidates.is_empty() {
-                return;
+        let optional = &mut self.lists[..self.non_essential];
+        'candidates: for &PartialScore { doc, mut sum } in &self.candidates {
+            if !self.how.allows(DocNum::new(doc)) {
+                continue;
             }
-            let (others, list) = (self.prefix_bounds[at], &mut self.lists[at]);
-            let with = others + f64::from(list.bound);
-            self.candidates.retain_mut(|candidate| {
-                !is_pruned(candidate.sum + with, threshold)
-                    && list.add_to(candidate, others, threshold)
-            });
-        }
-        for candidate in self.candidates.drain(..) {
-            if !is_pruned(candidate.sum, self.threshold) {
-                self.best
-                    .push(DocNum::new(candidate.doc), candidate.sum as f32);
+            for (list, others) in optional.iter_mut().zip(&self.prefix_bounds).rev() {
+                if is_pruned(sum + others + f64::from(list.bound), self.threshold)
+                    || is_pruned(sum + others + f64::from(list.bound_of(doc)), self.threshold)
+                {
+                    continue 'candidates;
+                }
+                sum += f64::from(list.score(doc));
+            }
+            if !is_pruned(sum, self.threshold) {
+                self.best.push(DocNum::new(doc), sum as f32);
                 self.threshold = threshold_of(self.best).max(self.floor);
             }
         }
+        self.candidates.clear();
     }
 }
 
@@ -334,24 +341,26 @@ impl<'s, 'a> BoundedList<'s, 'a> {
         block_bound(cursor, scorer, *bound, &mut self.block)
     }
 
-    /// Adds the term score of this list. Returns false if the candidate cannot reach the threshold,
-    /// given that the remaining lists add at most `others`.
+    /// Moves to the block of a document, and returns the maximum term score there.
     #[inline]
-    fn add_to(&mut self, candidate: &mut PartialScore, others: f64, threshold: f64) -> bool {
-        let doc = candidate.doc;
-        self.term.cursor.shallow(doc);
-        if self.term.cursor.block() >= self.term.cursor.blocks() {
-            return true;
+    fn bound_of(&mut self, doc: u32) -> f32 {
+        let cursor = &mut self.term.cursor;
+        cursor.shallow(doc);
+        if cursor.block() < cursor.blocks() {
+            self.block_bound()
+        } else {
+            0.0
         }
-        let most = f64::from(self.block_bound());
-        if is_pruned(candidate.sum + others + most, threshold) {
-            return false;
-        }
+    }
+
+    /// The term score of a document.
+    #[inline]
+    fn score(&mut self, doc: u32) -> f32 {
         if self.term.cursor.seek(doc) == doc {
-            let score = self.term.scorer.score(doc, self.term.cursor.tf());
-            candidate.sum += f64::from(score);
+            self.term.scorer.score(doc, self.term.cursor.tf())
+        } else {
+            0.0
         }
-        true
     }
 }
 

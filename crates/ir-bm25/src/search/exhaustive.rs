@@ -20,7 +20,7 @@ pub(super) fn score_all<const WORDS: usize>(
         window.reset(start, documents);
         let mut next = END;
         for term in &mut *terms {
-            let after = window.add(&mut term.cursor, &term.scorer, |_| false);
+            let after = window.add(&mut term.cursor, &term.scorer, &mut term.table, |_| false);
             next = next.min(after);
         }
         window.drain(0.0, threshold_of(best).max(floor), |doc, sum| {

@@ -4,6 +4,7 @@ mod block_max;
 mod exhaustive;
 mod explain;
 mod query;
+mod score_table;
 mod score_window;
 mod scorer;
 mod scoring;

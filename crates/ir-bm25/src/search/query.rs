@@ -5,15 +5,21 @@ use std::collections::HashMap;
 use ir_core::Analyzer;
 use ir_core::store::OpenIndexError;
 
+use super::score_table::ScoreTable;
 use super::scorer::{FieldModel, TermScorer};
 use crate::postings::PostingsCursor;
 use crate::{DocLengths, Index};
+
+/// Minimum number of postings for a table of scores.
+const MIN_TABLE: u32 = 256;
 
 /// A query term in one field, with its posting list.
 #[derive(Debug)]
 pub(super) struct QueryTerm<'a> {
     pub(super) cursor: PostingsCursor<'a>,
     pub(super) scorer: TermScorer<'a>,
+    /// Scores of small frequencies; [`None`] if the list is too short to pay for them.
+    pub(super) table: Option<ScoreTable>,
     /// Upper bound of the term score.
     pub(super) bound: f32,
     pub(super) field: usize,
@@ -125,9 +131,12 @@ impl<'a> QueryPlan<'a> {
                     doc => scorer.score(doc, cursor.tf()),
                 },
             };
+            let one_byte = model.bm25.lengths == DocLengths::OneByte;
+            let table = (one_byte && cursor.df >= MIN_TABLE).then(ScoreTable::default);
             terms.push(QueryTerm {
                 cursor,
                 scorer,
+                table,
                 bound,
                 field,
                 number,
@@ -164,6 +173,19 @@ impl<'a> QueryPlan<'a> {
     pub(super) fn postings(&self) -> u64 {
         let dfs = self.terms.iter().map(|term| u64::from(term.cursor.df));
         dfs.sum()
+    }
+
+    /// A score that at least `k` documents exceed if none are deleted; negative infinity if none is
+    /// known. The scores of `k` documents reach a bound of one term, and other terms only add to
+    /// them.
+    pub(crate) fn floor(&self, k: usize) -> f64 {
+        let bounds = self.terms.iter().flat_map(|term| {
+            let pairs = term.cursor.kth_impacts(k);
+            pairs.map(|(tf, code)| term.scorer.lower_bound(tf, code))
+        });
+        bounds.fold(f64::NEG_INFINITY, |most, bound| {
+            most.max(f64::from(bound.next_down()))
+        })
     }
 
     /// Returns the damage that a cursor has found.

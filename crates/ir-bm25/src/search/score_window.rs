@@ -5,13 +5,11 @@ use std::thread::LocalKey;
 
 use ir_core::TopK;
 
+use super::score_table::ScoreTable;
 use super::scorer::TermScorer;
-use crate::postings::{BLOCK, END, PostingsCursor};
+use crate::postings::{END, PostingsCursor};
 
-/// Minimum number of matched documents of a word for one comparison of all its sums with the
-/// threshold.
-const DENSE: u32 = 16;
-/// Documents per word of the set of matched documents.
+/// Documents per word of the set of candidates.
 const WORD: usize = 64;
 
 /// The score that a document must exceed to enter the top k; negative infinity while there are
@@ -22,8 +20,8 @@ pub(super) fn threshold_of(best: &TopK) -> f64 {
 }
 
 thread_local! {
-    /// Empty window whose sums just fit into the L1 cache, for the next search of the thread.
-    pub(super) static NARROW_WINDOW: Cell<Option<Box<ScoreWindow<64>>>> = const { Cell::new(None) };
+    /// Empty window of few documents, for the next search of the thread.
+    pub(super) static NARROW_WINDOW: Cell<Option<Box<ScoreWindow<256>>>> = const { Cell::new(None) };
     /// Empty window whose sums fit into the L2 cache, for the next search of the thread.
     pub(super) static WIDE_WINDOW: Cell<Option<Box<ScoreWindow<1024>>>> = const { Cell::new(None) };
 }
@@ -40,13 +38,17 @@ pub(super) fn with_window<const WORDS: usize>(
     window_of_thread.set(Some(window));
 }
 
-/// Score accumulators for `64 * WORDS` documents, and a bit set of those that contain a query term.
-/// `WORDS` is a power of two.
+/// Score accumulators of `64 * WORDS` documents. `WORDS` is a power of two.
 pub(super) struct ScoreWindow<const WORDS: usize> {
     start: u32,
     end: u32,
     sums: Box<[[f64; WORD]; WORDS]>,
-    matched: Box<[u64; WORDS]>,
+    /// The documents of the postings added, list by list, that are not candidates yet; fewer than
+    /// the documents of the window and a block.
+    added: Vec<u32>,
+    /// The documents that may enter the top k.
+    candidates: Box<[u64; WORDS]>,
+    any_candidate: bool,
 }
 
 impl<const WORDS: usize> ScoreWindow<WORDS> {
@@ -66,7 +68,9 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
             start: 0,
             end: 0,
             sums: boxed([0.0; WORD]),
-            matched: boxed(0),
+            added: Vec::new(),
+            candidates: boxed(0),
+            any_candidate: false,
         }
     }
 
@@ -82,10 +86,10 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
         &mut self,
         cursor: &mut PostingsCursor<'_>,
         scorer: &TermScorer<'_>,
+        table: &mut Option<ScoreTable>,
         mut skip: impl FnMut(&PostingsCursor<'_>) -> bool,
     ) -> u32 {
-        let mut scores = [0.0; BLOCK];
-        let (mut from, end) = (self.start, self.end);
+        let (mut from, start, end) = (self.start, self.start, self.end);
         loop {
             cursor.shallow(from);
             if skip(cursor) {
@@ -100,25 +104,26 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
             if doc == END || doc >= end {
                 return doc;
             }
-            let (docs, tfs) = cursor.postings();
-            let all_inside = docs.last().is_some_and(|&last| last < end);
-            let n = if all_inside {
-                docs.len()
-            } else {
-                docs.partition_point(|&doc| doc < end)
+            let postings = cursor.postings();
+            let n = match postings.docs.last() {
+                Some(&last) if last < end => postings.docs.len(),
+                _ => postings.docs.partition_point(|&doc| doc < end),
             };
-            let next = docs.get(n).copied();
-            let (docs, tfs) = (&docs[..n.min(docs.len())], &tfs[..n.min(tfs.len())]);
-            let scores = &mut scores[..n.min(BLOCK)];
-            scorer.scores(docs, tfs, scores);
-            for (&doc, &score) in docs.iter().zip(&*scores) {
-                let at = doc.wrapping_sub(self.start) as usize;
-                // The documents are in the window; the remainder spares a bounds check.
-                let word = at / WORD % WORDS;
-                self.sums[word][at % WORD] += f64::from(score);
-                self.matched[word] |= 1 << (at % WORD);
+            let next = postings.docs.get(n).copied();
+            let inside = postings.first(n);
+            self.added.extend_from_slice(inside.docs);
+            if self.added.len() >= Self::DOCS as usize {
+                self.select(0.0, f64::NEG_INFINITY);
             }
-            match (next, docs.last()) {
+            let sums = self.sums.as_flattened_mut();
+            scorer.for_each_score(table, inside, |doc, score| {
+                // The documents are in the window; the remainder spares a bounds check.
+                let at = doc.wrapping_sub(start) as usize % Self::DOCS as usize;
+                if let Some(sum) = sums.get_mut(at) {
+                    *sum += f64::from(score);
+                }
+            });
+            match (next, inside.docs.last()) {
                 (Some(next), _) => return next,
                 (None, Some(&last)) if last + 1 < end => from = last + 1,
                 _ => return end,
@@ -135,43 +140,45 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
         mut threshold: f64,
         mut visit: impl FnMut(u32, f64) -> f64,
     ) {
+        self.select(others, threshold);
+        if !std::mem::take(&mut self.any_candidate) {
+            return;
+        }
         let words = (self.end.saturating_sub(self.start) as usize).div_ceil(WORD);
-        let matched = self.matched[..words.min(WORDS)].chunks_mut(8);
-        for (chunk, (matched, sums)) in matched.zip(self.sums.chunks_mut(8)).enumerate() {
-            if matched.iter().fold(0, |all, bits| all | bits) == 0 {
-                continue;
-            }
-            for (word, (matched, sums)) in matched.iter_mut().zip(sums).enumerate() {
-                let mut bits = std::mem::take(matched);
-                if bits == 0 {
-                    continue;
-                }
-                if WORDS > 64 && bits.count_ones() >= DENSE && max_of(sums) + others <= threshold {
-                    *sums = [0.0; WORD];
-                    continue;
-                }
-                let start = self.start + ((8 * chunk + word) * WORD) as u32;
-                while bits != 0 {
-                    let at = bits.trailing_zeros();
-                    bits &= bits - 1;
-                    let sum = std::mem::take(&mut sums[at as usize % WORD]);
-                    if sum + others > threshold {
-                        threshold = visit(start + at, sum);
-                    }
+        let candidates = &mut self.candidates[..words.min(WORDS)];
+        let words = candidates.iter_mut().zip(self.sums.iter_mut());
+        for (word, (candidates, sums)) in words.enumerate() {
+            let mut bits = std::mem::take(candidates);
+            let start = self.start + (word * WORD) as u32;
+            while bits != 0 {
+                let at = bits.trailing_zeros();
+                bits &= bits - 1;
+                let sum = std::mem::take(&mut sums[at as usize % WORD]);
+                if sum + others > threshold {
+                    threshold = visit(start + at, sum);
                 }
             }
         }
     }
-}
 
-/// The maximum of nonnegative sums, in independent lanes for vector instructions.
-fn max_of(sums: &[f64; WORD]) -> f64 {
-    let max = |a: f64, b: f64| if b > a { b } else { a };
-    let mut lanes = [0.0; 8];
-    for sums in sums.chunks_exact(8) {
-        for (lane, &sum) in lanes.iter_mut().zip(sums) {
-            *lane = max(*lane, sum);
+    /// Marks the added documents that can have a score above the threshold as candidates, and
+    /// clears the sums of the others.
+    fn select(&mut self, others: f64, threshold: f64) {
+        let sums = self.sums.as_flattened_mut();
+        let mut any = self.any_candidate;
+        for &doc in &self.added {
+            let at = doc.wrapping_sub(self.start) as usize % Self::DOCS as usize;
+            let Some(sum) = sums.get_mut(at) else {
+                continue;
+            };
+            if *sum + others > threshold {
+                self.candidates[at / WORD] |= 1 << (at % WORD);
+                any = true;
+            } else {
+                *sum = 0.0;
+            }
         }
+        self.any_candidate = any;
+        self.added.clear();
     }
-    lanes.into_iter().fold(0.0, max)
 }

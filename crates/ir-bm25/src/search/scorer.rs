@@ -9,9 +9,10 @@
 //! the length. So the same steps applied to an [`Impact`] give an upper bound of the *computed*
 //! scores, not only of the exact ones.
 
+use super::score_table::{Denominators, ScoreTable};
 use crate::bm25::{Bm25, DocLengths};
 use crate::format::FieldStats;
-use crate::postings::Impact;
+use crate::postings::{Impact, PostingsSlice};
 use crate::small_float;
 
 /// Exact lengths up to this have their factor in a table.
@@ -27,6 +28,7 @@ pub(crate) struct FieldModel {
     pub(crate) average: f32,
     by_code: Box<[f32; 256]>,
     by_length: Box<[f32]>,
+    denominators: Denominators,
 }
 
 impl FieldModel {
@@ -35,16 +37,18 @@ impl FieldModel {
             0 => 1.0,
             _ => stats.average_length() as f32,
         };
+        let mut by_code = Box::new([0.0; 256]);
+        for code in 0..=u8::MAX {
+            by_code[usize::from(code)] = inverse_of(bm25, average, small_float::decode(code));
+        }
         let mut model = Self {
             bm25,
             documents: stats.docs,
             average,
-            by_code: Box::new([0.0; 256]),
+            denominators: Denominators::new(&by_code, stats.longest),
+            by_code,
             by_length: Box::default(),
         };
-        for code in 0..=u8::MAX {
-            model.by_code[usize::from(code)] = model.inverse_of(small_float::decode(code));
-        }
         if bm25.lengths == DocLengths::Exact {
             let lengths = 0..=stats.longest.min(TABLE);
             model.by_length = lengths.map(|length| model.inverse_of(length)).collect();
@@ -52,10 +56,8 @@ impl FieldModel {
         model
     }
 
-    /// `1 / (k1 · (1 - b + b · length / average))`, with the rounding steps of Lucene.
     fn inverse_of(&self, length: u32) -> f32 {
-        let Bm25 { k1, b, .. } = self.bm25;
-        1.0 / (k1 * ((1.0 - b) + b * length as f32 / self.average))
+        inverse_of(self.bm25, self.average, length)
     }
 
     #[inline]
@@ -78,8 +80,20 @@ impl FieldModel {
     }
 }
 
+/// `1 / K = 1 / (k1 · (1 - b + b · length / average))`, with the rounding steps of Lucene.
+fn inverse_of(bm25: Bm25, average: f32, length: u32) -> f32 {
+    let Bm25 { k1, b, .. } = bm25;
+    1.0 / (k1 * ((1.0 - b) + b * length as f32 / average))
+}
+
+/// The score of `tf` occurrences, given `1 / K`.
+#[inline]
+pub(super) fn score_of(weight: f32, tf: u32, inverse: f32) -> f32 {
+    weight - weight / (1.0 + tf as f32 * inverse)
+}
+
 /// Scorer of the postings of a query term in one field.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug)]
 pub(crate) struct TermScorer<'a> {
     pub(crate) model: &'a FieldModel,
     /// One-byte encoded document lengths.
@@ -91,11 +105,6 @@ pub(crate) struct TermScorer<'a> {
 }
 
 impl TermScorer<'_> {
-    #[inline]
-    fn formula(weight: f32, tf: u32, inverse: f32) -> f32 {
-        weight - weight / (1.0 + tf as f32 * inverse)
-    }
-
     /// The document length that scoring uses.
     pub(crate) fn length(&self, doc: u32) -> u32 {
         match self.model.bm25.lengths {
@@ -123,29 +132,52 @@ impl TermScorer<'_> {
     /// The term score of `tf` occurrences in a document.
     #[inline]
     pub(crate) fn score(&self, doc: u32, tf: u32) -> f32 {
-        Self::formula(self.weight, tf, self.inverse(doc))
+        score_of(self.weight, tf, self.inverse(doc))
     }
 
-    /// The term scores of several postings. The slices have equal length.
+    /// Calls `visit` with every posting's document and term score.
     #[inline]
-    pub(crate) fn scores(&self, docs: &[u32], tfs: &[u32], scores: &mut [f32]) {
-        match self.model.bm25.lengths {
-            DocLengths::OneByte => {
-                for (score, &doc) in scores.iter_mut().zip(docs) {
-                    let code = self.codes.get(doc as usize).copied().unwrap_or(0);
-                    *score = self.model.inverse_of_code(code);
+    pub(crate) fn for_each_score(
+        &self,
+        table: &mut Option<ScoreTable>,
+        postings: PostingsSlice<'_>,
+        mut visit: impl FnMut(u32, f32),
+    ) {
+        let PostingsSlice { docs, tfs, tf_bits } = postings;
+        if let Some(table) = table
+            && table.fill(self.weight, &self.model.denominators, tf_bits)
+        {
+            let code = |doc: u32| self.code(doc);
+            if tf_bits == 0 {
+                for &doc in docs {
+                    visit(doc, table.score_of_one(code(doc)));
+                }
+            } else {
+                for (&doc, &tf) in docs.iter().zip(tfs) {
+                    visit(doc, table.score(code(doc), tf));
                 }
             }
-            DocLengths::Exact => {
-                for (score, &doc) in scores.iter_mut().zip(docs) {
-                    let length = self.lengths.get(doc as usize).copied().unwrap_or(0);
-                    *score = self.model.inverse_of_exact(length);
-                }
-            }
+            return;
         }
-        for (score, &tf) in scores.iter_mut().zip(tfs) {
-            *score = Self::formula(self.weight, tf, *score);
+        for (&doc, &tf) in docs.iter().zip(tfs) {
+            visit(doc, self.score(doc, tf));
         }
+    }
+
+    /// The length code of a document.
+    #[inline]
+    pub(crate) fn code(&self, doc: u32) -> u8 {
+        self.codes.get(doc as usize).copied().unwrap_or(0)
+    }
+
+    /// Lower bound of the term scores of postings with at least this frequency and at most this
+    /// length code.
+    pub(super) fn lower_bound(&self, tf: u32, code: u8) -> f32 {
+        let inverse = match self.model.bm25.lengths {
+            DocLengths::OneByte => self.model.inverse_of_code(code),
+            DocLengths::Exact => self.model.inverse_of_exact(small_float::largest(code)),
+        };
+        score_of(self.weight, tf, inverse)
     }
 
     /// The maximum term score of postings with these impacts.
@@ -153,7 +185,7 @@ impl TermScorer<'_> {
     pub(crate) fn bound(&self, impacts: impl Iterator<Item = Impact>) -> f32 {
         impacts.fold(0.0, |most: f32, impact| {
             let inverse = self.model.inverse_of_code(impact.length);
-            most.max(Self::formula(
+            most.max(score_of(
                 self.weight,
                 small_float::decode(impact.tf),
                 inverse,

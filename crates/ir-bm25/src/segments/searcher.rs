@@ -176,6 +176,15 @@ impl Searcher {
         plans.collect()
     }
 
+    /// A score that the documents of the top k in a segment exceed; negative infinity if none is
+    /// known.
+    fn floor(&self, plan: &QueryPlan<'_>, how: &Search<'_>, deleted: usize) -> f64 {
+        if how.filter().is_some() || self.scoring.pruning == Pruning::Exhaustive {
+            return f64::NEG_INFINITY;
+        }
+        plan.floor(how.k().saturating_add(deleted))
+    }
+
     fn segment_lists<'a>(
         &self,
         numbered: &'a NumberedSegment,
@@ -207,9 +216,15 @@ impl Retriever for Searcher {
         if let [(only, plan)] = &mut *plans
             && only.is_whole_index()
         {
-            let (documents, any) = (self.index.len() as u32, f64::NEG_INFINITY);
-            return rank(plan, documents, how, self.scoring.pruning, any);
+            let floor = self.floor(plan, how, 0);
+            let documents = self.index.len() as u32;
+            return rank(plan, documents, how, self.scoring.pruning, floor);
         }
+        let floors = plans.iter().map(|(numbered, plan)| {
+            let deleted = numbered.segment.deleted.count().unwrap_or(usize::MAX);
+            self.floor(plan, how, deleted)
+        });
+        let known = floors.fold(f64::NEG_INFINITY, f64::max);
         // The largest segment first, for a high threshold in the others.
         plans.sort_by_key(|(numbered, _)| Reverse(numbered.segment.index.len()));
         let mut best = TopK::new(how.k());
@@ -221,9 +236,9 @@ impl Retriever for Searcher {
                 false => Search::top(how.k()).within(&filter),
             };
             // A document whose score equals that of the worst hit enters if its number is lower.
-            let floor = best.worst().map_or(f64::NEG_INFINITY, |worst| {
-                f64::from(worst.score.next_down())
-            });
+            let floor = best
+                .worst()
+                .map_or(known, |worst| known.max(f64::from(worst.score.next_down())));
             let documents = numbered.segment.index.len() as u32;
             let ranking = rank(&mut plan, documents, &local, self.scoring.pruning, floor)?;
             for hit in &ranking {

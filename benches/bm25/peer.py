@@ -1,0 +1,48 @@
+"""Files and timing shared by the Python peers."""
+
+import json
+import time
+
+
+def queries(folder):
+    """Pairs of a kind and a list of terms."""
+    with open(folder / "queries.txt", encoding="utf-8") as lines:
+        pairs = (line.rstrip("\n").split("\t") for line in lines)
+        return [(kind, terms.split()) for kind, terms in pairs]
+
+
+def peak():
+    """Peak resident memory in bytes."""
+    with open("/proc/self/status", encoding="utf-8") as lines:
+        found = (int(line.split()[1]) for line in lines if line.startswith("VmHWM:"))
+        return next(found, 0) * 1024
+
+
+def latencies(queries, search):
+    """CPU time, best of three passes per query, after a warm-up pass."""
+    for kind in dict.fromkeys(kind for kind, _ in queries):
+        some = [terms for other, terms in queries if other == kind]
+        for k in (10, 1000):
+            best = [float("inf")] * len(some)
+            for turn in range(-1, 3):
+                for at, terms in enumerate(some):
+                    start = time.thread_time()
+                    search(terms, k)
+                    if turn >= 0:
+                        best[at] = min(best[at], (time.thread_time() - start) * 1e3)
+            best.sort()
+            mean = sum(best) / len(best)
+            yield {"kind": kind, "k": k, "mean_ms": mean, "p99_ms": best[len(best) * 99 // 100]}
+
+
+def finish(name, index_seconds, index, queries, search, hits):
+    """Compares and times the queries, and prints the measurements."""
+    measured = {
+        "name": name,
+        "index_seconds": index_seconds,
+        "index_bytes": sum(file.stat().st_size for file in index.rglob("*") if file.is_file()),
+        "index_peak": peak(),
+        "top": [hits(terms, 10) for _, terms in queries],
+        "latencies": list(latencies(queries, search)),
+    }
+    print(json.dumps(measured))

@@ -1,0 +1,83 @@
+"""PISA on the documents and queries of a folder: `python peer_pisa.py FOLDER`.
+
+Block-max WAND over a SIMD-BP128 index. Terms are replaced by their numbers, which PISA's tokenizer
+does not change. Prints the measurements as JSON. See external.rs for the files.
+"""
+
+import importlib.util
+import os
+import sys
+import tempfile
+import threading
+import time
+from collections import Counter
+from importlib.metadata import version
+from pathlib import Path
+
+import numpy as np
+from peer import finish, queries
+
+# The extension module alone: the package imports PyTerrier.
+libraries = (file for place in sys.path for file in Path(place).glob("pyterrier_pisa/_pisathon*.so"))
+spec = importlib.util.spec_from_file_location("_pisathon", next(libraries))
+pisa = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(pisa)
+
+folder = Path(sys.argv[1])
+index = folder / "pisa"
+index.mkdir()
+# PISA logs to standard output, which is for the measurements.
+output = os.dup(1)
+os.dup2(2, 1)
+start = time.process_time()
+vocabulary = {}
+
+
+def send(fifo):
+    with open(folder / "documents.txt", encoding="utf-8") as lines, open(fifo, "w") as out:
+        for number, line in enumerate(lines):
+            terms = (vocabulary.setdefault(term, len(vocabulary)) for term in line.split())
+            out.write(f"{number} {' '.join(f't{term}' for term in terms)}\n")
+
+
+with tempfile.TemporaryDirectory() as temporary:
+    fifo = os.path.join(temporary, "documents")
+    os.mkfifo(fifo)
+    sender = threading.Thread(target=send, args=(fifo,), daemon=True)
+    sender.start()
+    pisa.index(fifo, str(index), "", 100_000, 1)
+    sender.join()
+context = pisa.RetrievalContext()
+pisa.prepare_index(
+    context, str(index), "block_simdbp", "bm25", "", stop_fname="", bm25_k1=1.2, bm25_b=0.75
+)
+index_seconds = time.process_time() - start
+sys.stdout = os.fdopen(output, "w")
+
+
+def search(terms, k):
+    known = (f"t{vocabulary[term]}" for term in terms if term in vocabulary)
+    weights = {term: float(count) for term, count in Counter(known).items()}
+    arrays = [np.empty(k, dtype) for dtype in (np.int32, object, np.int32, np.float32)]
+    size = pisa.retrieve(
+        context,
+        "block_max_wand",
+        [(0, weights)],
+        k=k,
+        threads=1,
+        pretokenised=True,
+        query_weighted=1,
+        result_qidxs=arrays[0],
+        result_docnos=arrays[1],
+        result_ranks=arrays[2],
+        result_scores=arrays[3],
+    )
+    return arrays[1][:size], arrays[3][:size]
+
+
+def hits(terms, k):
+    return [(int(doc), float(score)) for doc, score in zip(*search(terms, k))]
+
+
+name = f"PISA ({version('pyterrier-pisa')})"
+finish(name, index_seconds, index, queries(folder), search, hits)
