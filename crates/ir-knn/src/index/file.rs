@@ -104,19 +104,20 @@ pub(super) fn write_file(
 }
 
 /// Writes the sections `ids` and `metadata`.
-pub(super) fn write_ids_and_metadata<W: Write>(
+pub(super) fn write_ids_and_metadata<'a, W: Write>(
     writer: &mut IndexFileWriter<W>,
-    ids: &DocIds,
+    ids: impl IntoIterator<Item = &'a str>,
+    documents: usize,
     similarity: VectorSimilarity,
     dim: usize,
 ) -> io::Result<()> {
     writer.begin(section::IDS)?;
-    DocIds::write_section(ids.iter(), writer)?;
+    DocIds::write_section(ids, writer)?;
     let metadata = VectorMetadata {
         program: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
         similarity,
         dim,
-        documents: ids.len(),
+        documents,
     };
     write_json(writer, section::METADATA, &metadata)
 }

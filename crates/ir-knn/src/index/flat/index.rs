@@ -9,7 +9,8 @@ use ir_core::{DocIds, DocNum, Ranking, Retriever, Search, SearchError};
 use ndarray::{ArrayView2, CowArray, Ix2};
 
 use super::codes::{CodeTiles, STATS_PER_TILE, encode_tiles};
-use super::search::FlatScan;
+use super::row_numbers::{ALL_ROWS, RowNumbers};
+use super::search::{FlatScan, ScanSegment};
 use crate::index::buffer::NumberBuffer;
 use crate::index::error::{SaveVectorIndexError, VectorError};
 use crate::index::file::{FLAT, VectorFile, section, write_file, write_ids_and_metadata};
@@ -243,7 +244,8 @@ impl FlatIndex {
         if let Some(text) = &inner.user_metadata {
             writer.section(section::USER_METADATA, text.as_bytes())?;
         }
-        write_ids_and_metadata(writer, &inner.ids, inner.similarity, inner.dim)
+        let (ids, count) = (inner.ids.iter(), inner.ids.len());
+        write_ids_and_metadata(writer, ids, count, inner.similarity, inner.dim)
     }
 
     /// Opens a saved index by mapping it into memory, without copying the vectors. Verifies all
@@ -354,6 +356,23 @@ impl FlatIndex {
         self.inner.rows.get()
     }
 
+    /// Rows and codes for a scan.
+    pub(in crate::index) fn scan_segment<'a>(&'a self, numbers: &'a RowNumbers) -> ScanSegment<'a> {
+        let inner = &*self.inner;
+        let codes = inner.codes.as_ref();
+        ScanSegment {
+            rows: inner.rows.get(),
+            tiles: codes
+                .map(|codes| CodeTiles::new(inner.dim, codes.codes.get(), codes.stats.get())),
+            numbers,
+        }
+    }
+
+    /// The file from which the index was opened.
+    pub(in crate::index) fn file(&self) -> Option<&VectorFile> {
+        self.inner.file.as_ref()
+    }
+
     pub(in crate::index) fn cpu(&self) -> Cpu {
         self.inner.cpu
     }
@@ -398,20 +417,14 @@ impl Retriever for FlatIndex {
     /// Searches on the current rayon thread pool. Rows are read once for many queries, so a batch
     /// is much faster than single queries.
     fn search_batch(&self, queries: &[(&[f32], Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        let inner = &*self.inner;
         for (query, _) in queries {
             self.check_query(query)?;
         }
-        let tiles = inner
-            .codes
-            .as_ref()
-            .map(|codes| CodeTiles::new(inner.dim, codes.codes.get(), codes.stats.get()));
         let scan = FlatScan {
-            cpu: inner.cpu,
-            similarity: inner.similarity,
-            dim: inner.dim,
-            rows: inner.rows.get(),
-            tiles,
+            cpu: self.cpu(),
+            similarity: self.similarity(),
+            dim: self.dim(),
+            segments: &[self.scan_segment(&ALL_ROWS)],
         };
         scan.search(queries)
     }
