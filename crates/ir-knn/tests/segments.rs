@@ -46,6 +46,12 @@ fn step() -> impl Strategy<Value = Step> {
 #[derive(Default, Clone)]
 struct Model(Vec<(String, Vec<f32>)>);
 
+/// Fingerprint of a vector.
+fn fingerprint(id: &str, vector: &[f32]) -> u64 {
+    let bits = vector.iter().map(|value| u64::from(value.to_bits()));
+    bits.fold(id.len() as u64, |hash, bits| hash.rotate_left(7) ^ bits)
+}
+
 impl Model {
     fn put(&mut self, id: &str, vector: &[f32]) {
         self.delete(id);
@@ -64,6 +70,13 @@ impl Model {
         let values = self.0.iter().flat_map(|(_, vector)| vector).copied();
         let index = FlatIndex::from_row_major(ids, config.dim, values.collect(), config.similarity)
             .unwrap();
+        let index = if config.fingerprints {
+            let all = self.0.iter().map(|(id, vector)| fingerprint(id, vector));
+            let all: Vec<u64> = all.collect();
+            index.with_fingerprints(&all).unwrap()
+        } else {
+            index
+        };
         let index = match &config.user_metadata {
             Some(text) => index.with_user_metadata(text),
             None => index,
@@ -83,6 +96,7 @@ fn check(folder: &Path, model: &Model, config: &VectorIndexConfig, queries: &[Ve
     assert_eq!(index.config(), config);
     for doc in (0..index.len() as u32).map(DocNum::new) {
         assert_eq!(index.vector(doc), expected.vector(doc));
+        assert_eq!(index.fingerprint(doc), expected.fingerprint(doc));
     }
     let even = |doc: DocNum| doc.get().is_multiple_of(2);
     let few: DocSet = [0, 3, 5].map(DocNum::new).into_iter().collect();
@@ -148,7 +162,12 @@ fn run(config: &VectorIndexConfig, steps: &[Step], merge_factor: usize, memory: 
                 if vector == [0.0; DIM] {
                     vector[0] = 1.0;
                 }
-                writer.put(&id, &vector).unwrap();
+                if config.fingerprints {
+                    let number = fingerprint(&id, &vector);
+                    writer.put_with_fingerprint(&id, &vector, number).unwrap();
+                } else {
+                    writer.put(&id, &vector).unwrap();
+                }
                 model.put(&id, &vector);
             }
             Step::Delete(id) => {
@@ -191,11 +210,13 @@ proptest! {
         similarity in prop::sample::select(ALL.to_vec()),
         codes: bool,
         graphs: bool,
+        fingerprints: bool,
         // Few vectors: several segments per commit.
         memory in prop::sample::select(vec![0, 60, 1 << 20]),
     ) {
         let mut config = VectorIndexConfig::new(DIM, similarity)
             .with_codes(codes)
+            .with_fingerprints(fingerprints)
             .with_user_metadata("model");
         if graphs {
             config = config.with_hnsw(HnswConfig::default().with_m(2).with_ef_construction(8));
@@ -497,6 +518,31 @@ fn contract_of_cosine_similarity() {
 }
 
 #[test]
+fn fingerprints_of_the_last_commit() {
+    let folder = TempDir::new().unwrap();
+    let config = VectorIndexConfig::new(1, VectorSimilarity::InnerProduct).with_fingerprints(true);
+    let mut writer = VectorIndexWriter::create(folder.path(), config).unwrap();
+    writer.put("a", &[1.0]).unwrap();
+    writer.put_with_fingerprint("b", &[2.0], 5).unwrap();
+    assert_eq!(writer.committed_fingerprint("b"), None);
+    writer.commit().unwrap();
+    writer.put_with_fingerprint("b", &[2.0], 6).unwrap();
+    assert_eq!(writer.committed_fingerprint("b"), Some(5));
+    writer.commit().unwrap();
+    let found = ["a", "b", "c"].map(|id| writer.committed_fingerprint(id));
+    assert_eq!(found, [Some(0), Some(6), None]);
+    writer.delete("b").unwrap();
+    writer.commit().unwrap();
+    assert_eq!(writer.committed_fingerprint("b"), None);
+    let flat = FlatIndex::new(DocIds::new(), matrix(&[]), VectorSimilarity::Cosine).unwrap();
+    let error = flat.with_fingerprints(&[7]).unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "expected a fingerprint for each of 0 vectors, found 1"
+    );
+}
+
+#[test]
 fn readers_keep_their_commit() {
     let folder = TempDir::new().unwrap();
     let config = VectorIndexConfig::new(1, VectorSimilarity::InnerProduct);
@@ -648,8 +694,13 @@ fn invalid_configurations_vectors_and_ids() {
     let error = writer.put(&long, &[1.0, 1.0]).unwrap_err();
     assert!(matches!(error, VectorIndexWriterError::Ids(_)), "{error}");
     writer.put(&long[1..], &[1.0, 1.0]).unwrap();
+    let error = writer
+        .put_with_fingerprint("a", &[1.0, 2.0], 7)
+        .unwrap_err();
+    assert!(matches!(error, VectorIndexWriterError::NoFingerprints));
     writer.commit().unwrap();
     let index = SegmentedVectorIndex::open(&path).unwrap();
+    assert_eq!(index.fingerprint(DocNum::new(0)), None);
     assert_eq!(index.len(), 2);
     assert_eq!(index.vector(DocNum::new(0)), [1.0, 2.0]);
     let error = index.search(&[1.0], &Search::top(1)).unwrap_err();

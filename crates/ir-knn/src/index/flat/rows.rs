@@ -37,6 +37,18 @@ impl<'a> VectorRows<'a> {
         self.sources.iter().map(live).sum()
     }
 
+    /// Fingerprints, if all indexes have them.
+    pub(in crate::index) fn fingerprints(&self) -> Option<Vec<u64>> {
+        let of = |(index, deleted): &(&FlatIndex, &DocSet)| {
+            let docs = (0..index.len() as u32).map(DocNum::new);
+            let live: Vec<DocNum> = docs.filter(|&doc| !deleted.contains(doc)).collect();
+            let fingerprints = live.into_iter().map(|doc| index.fingerprint(doc));
+            fingerprints.collect::<Option<Vec<u64>>>()
+        };
+        let all = self.sources.iter().map(of).collect::<Option<Vec<_>>>();
+        all.map(|all| all.concat())
+    }
+
     pub(in crate::index) fn ids(&self) -> impl Iterator<Item = &'a str> {
         let sources = self.sources.clone().into_iter();
         sources.flat_map(|(index, deleted)| {
@@ -128,6 +140,11 @@ pub(in crate::index) fn write_sections<W: Write, E: From<io::Error>>(
     }
     if let Some(text) = user_metadata {
         writer.section(section::USER_METADATA, text.as_bytes())?;
+    }
+    if let Some(fingerprints) = rows.fingerprints() {
+        let bytes = fingerprints.iter().flat_map(|number| number.to_le_bytes());
+        let bytes: Vec<u8> = bytes.collect();
+        writer.section(section::FINGERPRINTS, &bytes)?;
     }
     Ok(write_ids_and_metadata(
         writer,

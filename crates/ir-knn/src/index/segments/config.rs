@@ -29,6 +29,10 @@ pub struct VectorIndexConfig {
     pub codes: bool,
     /// Construction parameters of a graph per segment, for approximate search. Default: no graphs.
     pub hnsw: Option<HnswConfig>,
+    /// Whether each vector has a number of the application, as that of
+    /// [`FlatIndex::with_fingerprints`](crate::FlatIndex::with_fingerprints). Default: false.
+    #[serde(default)]
+    pub fingerprints: bool,
     /// Text of the application, as that of
     /// [`FlatIndex::with_user_metadata`](crate::FlatIndex::with_user_metadata). Default: none.
     pub user_metadata: Option<String>,
@@ -43,12 +47,14 @@ impl VectorIndexConfig {
             similarity,
             codes: true,
             hnsw: None,
+            fingerprints: false,
             user_metadata: None,
         }
     }
 
     ir_core::setters! {
         with_codes: codes, bool;
+        with_fingerprints: fingerprints, bool;
     }
 
     /// Sets [`hnsw`](Self::hnsw): every segment gets a graph.

@@ -28,6 +28,11 @@ pub enum VectorIndexWriterError {
         #[source]
         source: VectorError,
     },
+    /// The index has no fingerprints ([`VectorIndexConfig::fingerprints`]).
+    ///
+    /// [`VectorIndexConfig::fingerprints`]: crate::VectorIndexConfig::fingerprints
+    #[error("expected an index with fingerprints, found one without")]
+    NoFingerprints,
     /// An id is too long, or there are too many vectors.
     #[error(transparent)]
     Ids(#[from] IdError),

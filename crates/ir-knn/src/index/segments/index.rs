@@ -200,12 +200,28 @@ impl SegmentedVectorIndex {
     /// If `doc` is not a document of this index.
     #[must_use]
     pub fn vector(&self, doc: DocNum) -> &[f32] {
+        let (numbered, row) = self.locate(doc);
+        numbered.segment.index.flat().vector(row)
+    }
+
+    /// Fingerprint of a document; [`None`] if the index has none
+    /// ([`VectorIndexConfig::fingerprints`]).
+    ///
+    /// # Panics
+    /// If `doc` is not a document of this index.
+    #[must_use]
+    pub fn fingerprint(&self, doc: DocNum) -> Option<u64> {
+        let (numbered, row) = self.locate(doc);
+        numbered.segment.index.flat().fingerprint(row)
+    }
+
+    /// Segment of a document and its number there.
+    fn locate(&self, doc: DocNum) -> (&NumberedSegment, DocNum) {
         assert!(doc.index() < self.len(), "no document {}", doc.get());
         let segments = &self.inner.segments;
         let at = segments.partition_point(|numbered| numbered.first <= doc.get());
         let numbered = &segments[at - 1];
-        let row = DocNum::new(numbered.numbers.row(doc) as u32);
-        numbered.segment.index.flat().vector(row)
+        (numbered, DocNum::new(numbered.numbers.row(doc) as u32))
     }
 
     /// Approximate searcher over the graphs of the segments with the given beam width; [`None`] if
@@ -241,6 +257,7 @@ impl From<FlatIndex> for SegmentedVectorIndex {
     fn from(index: FlatIndex) -> Self {
         let config = VectorIndexConfig {
             codes: index.has_codes(),
+            fingerprints: index.has_fingerprints(),
             user_metadata: index.user_metadata().map(str::to_owned),
             ..VectorIndexConfig::new(index.dim(), index.similarity())
         };

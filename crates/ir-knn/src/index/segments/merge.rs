@@ -82,6 +82,10 @@ fn merge_graphs(
         .for_each(|block| values.extend_from_slice(block));
     let ids: DocIds = rows.ids().collect();
     let flat = FlatIndex::from_row_major(ids, config.dim, values, config.similarity);
-    let flat = flat.map_err(VectorIndexWriterError::Config)?;
+    let mut flat = flat.map_err(VectorIndexWriterError::Config)?;
+    if let Some(fingerprints) = rows.fingerprints() {
+        let with = flat.with_fingerprints(&fingerprints);
+        flat = with.map_err(VectorIndexWriterError::Config)?;
+    }
     VectorSegment::write(flat, config, path)
 }

@@ -20,7 +20,7 @@ pub(super) enum VectorSegment {
 }
 
 impl VectorSegment {
-    /// Saves vectors as a segment and opens it.
+    /// Saves vectors, with their fingerprints, as a segment and opens it.
     pub(super) fn write(
         flat: FlatIndex,
         config: &VectorIndexConfig,
@@ -69,6 +69,7 @@ impl SegmentIndex for VectorSegment {
         };
         let flat = index.flat();
         let is_expected = (flat.dim(), flat.similarity()) == (config.dim, config.similarity)
+            && flat.has_fingerprints() == config.fingerprints
             && match &index {
                 Self::Flat(_) => true,
                 Self::Hnsw(index) => Some(index.config()) == config.hnsw.as_ref(),

@@ -37,9 +37,10 @@ const DEFAULT_MEMORY: usize = 256 << 20;
 /// See [`SegmentedVectorIndex`](crate::SegmentedVectorIndex).
 #[derive(Debug)]
 pub struct VectorIndexWriter {
-    /// Vectors not yet written, row-major, and their ids.
+    /// Vectors not yet written, row-major, their ids and fingerprints.
     values: Vec<f32>,
     ids: DocIds,
+    fingerprints: Vec<u64>,
     // Dropped before the folder, which may remove their files.
     /// Segments written since the last commit.
     flushed: Vec<Segment>,
@@ -83,6 +84,7 @@ impl VectorIndexWriter {
         Self {
             values: Vec::new(),
             ids: DocIds::new(),
+            fingerprints: Vec::new(),
             flushed: Vec::new(),
             folder,
             pending: PendingIds::default(),
@@ -116,7 +118,8 @@ impl VectorIndexWriter {
         self.folder.config()
     }
 
-    /// Adds a vector, and deletes the one with the same id if there is one.
+    /// Adds a vector, and deletes the one with the same id if there is one. In an index with
+    /// fingerprints, that of the vector is 0.
     ///
     /// # Errors
     /// If the vector has another dimension, is not finite, or is zero under cosine similarity, or
@@ -124,6 +127,31 @@ impl VectorIndexWriter {
     /// be written: every later call returns [`VectorIndexWriterError::Abandoned`], and the index is
     /// at its last commit.
     pub fn put(&mut self, id: &str, vector: &[f32]) -> Result<PutOutcome, VectorIndexWriterError> {
+        self.put_row(id, vector, 0)
+    }
+
+    /// Adds a vector with a fingerprint, such as a hash of the encoded text.
+    ///
+    /// # Errors
+    /// As [`VectorIndexWriter::put`], and [`VectorIndexWriterError::NoFingerprints`].
+    pub fn put_with_fingerprint(
+        &mut self,
+        id: &str,
+        vector: &[f32],
+        fingerprint: u64,
+    ) -> Result<PutOutcome, VectorIndexWriterError> {
+        if !self.config().fingerprints {
+            return Err(VectorIndexWriterError::NoFingerprints);
+        }
+        self.put_row(id, vector, fingerprint)
+    }
+
+    fn put_row(
+        &mut self,
+        id: &str,
+        vector: &[f32],
+        fingerprint: u64,
+    ) -> Result<PutOutcome, VectorIndexWriterError> {
         self.guard(|_| Ok(()))?;
         let VectorIndexConfig {
             dim, similarity, ..
@@ -140,6 +168,7 @@ impl VectorIndexWriter {
         }
         self.ids.push(id)?;
         self.values.extend_from_slice(vector);
+        self.fingerprints.push(fingerprint);
         Ok(self.pending.put(id, true))
     }
 
@@ -152,6 +181,16 @@ impl VectorIndexWriter {
             let folder = &writer.folder;
             Ok(writer.pending.delete(id, || folder.contains(id)))
         })
+    }
+
+    /// Fingerprint of the vector with an id in the last commit; [`None`] if the last commit has no
+    /// such vector, or the index has no fingerprints.
+    #[must_use]
+    pub fn committed_fingerprint(&self, id: &str) -> Option<u64> {
+        let segments = self.folder.segments().iter();
+        let mut found = segments.filter_map(|segment| Some((segment, segment.find(id)?)));
+        let (segment, row) = found.next()?;
+        segment.index.flat().fingerprint(row)
     }
 
     /// Number of vectors, with the changes since the last commit.
@@ -246,10 +285,15 @@ impl VectorIndexWriter {
             std::mem::take(&mut self.ids),
             std::mem::take(&mut self.values),
         );
+        let fingerprints = std::mem::take(&mut self.fingerprints);
         let (number, path) = self.folder.next_file();
         let config = self.folder.config();
         let flat = FlatIndex::from_row_major(ids, config.dim, values, config.similarity);
-        let flat = flat.map_err(VectorIndexWriterError::Config)?;
+        let mut flat = flat.map_err(VectorIndexWriterError::Config)?;
+        if config.fingerprints {
+            let with = flat.with_fingerprints(&fingerprints);
+            flat = with.map_err(VectorIndexWriterError::Config)?;
+        }
         let index = VectorSegment::write(flat, config, &path)?;
         self.flushed.push(Segment::new(number, index));
         Ok(())
