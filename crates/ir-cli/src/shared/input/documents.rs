@@ -139,7 +139,12 @@ fn resolve(
         };
     }
     if SegmentedIndex::exists(path) {
-        let index = SegmentedIndex::open(path)?;
+        let index = match SegmentedIndex::open(path) {
+            Err(OpenIndexError::NotAnIndex { found, .. }) if found == "ir-vecs\n" => {
+                bail!("{argument}: expected {expected}, found a vector index: pass it to --vectors")
+            }
+            opened => opened?,
+        };
         if verify == Verify::AllSections {
             index.verify()?;
         }
