@@ -10,6 +10,7 @@ use ir_bm25::{
     BlankDocs, Bm25, BuildError, DocLengths, DocOrder, DuplicateIds, Index, IndexConfig,
     IndexWriter, IndexWriterError, IndexedFields, PutOutcome, SegmentedIndex, StoredFields,
 };
+use ir_core::segments::SegmentsError;
 use ir_core::store::OpenIndexError;
 use ir_core::{DocNum, Document, NoProgress, Predicate, Retriever, Search};
 use proptest::prelude::*;
@@ -316,7 +317,9 @@ fn there_is_one_writer() {
     fs::write(foreign.path().join("segment-7.ir"), "mine").unwrap();
     assert!(matches!(
         IndexWriter::create(foreign.path(), config.clone()),
-        Err(IndexWriterError::ForeignFiles { .. })
+        Err(IndexWriterError::Segments(
+            SegmentsError::ForeignFiles { .. }
+        ))
     ));
     assert!(foreign.path().join("segment-7.ir").exists());
     let keep = config.with_duplicates(DuplicateIds::Keep);

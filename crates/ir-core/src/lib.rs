@@ -23,6 +23,8 @@ mod retriever;
 mod run;
 mod run_order;
 mod search;
+#[cfg(feature = "segments")]
+pub mod segments;
 pub mod stop_words;
 pub mod store;
 pub mod training;

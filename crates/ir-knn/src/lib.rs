@@ -21,8 +21,9 @@ pub use classify::{
 };
 pub use index::{
     EfSearch, EncodedSparse, EncodedSparseError, FlatIndex, FlatIndexWriteError, FlatIndexWriter,
-    HnswConfig, HnswError, HnswIndex, HnswSearcher, SaveVectorIndexError, SparseIndex,
-    SparseVector, SparseVectorError, VectorError, VectorSimilarity,
+    HnswConfig, HnswError, HnswIndex, HnswSearcher, PutOutcome, SaveVectorIndexError, SegmentStats,
+    SegmentedHnswSearcher, SegmentedVectorIndex, SparseIndex, SparseVector, SparseVectorError,
+    VectorError, VectorIndexConfig, VectorIndexWriter, VectorIndexWriterError, VectorSimilarity,
 };
 #[cfg(feature = "faiss")]
 pub use index::{FaissError, FaissIndex, FaissNativeError, FaissSearcher};

@@ -1,29 +1,22 @@
 //! Segmented indexes: documents are added, replaced and deleted without a rebuild.
 //!
-//! A segmented index is a folder:
-//!
-//! | file | content |
-//! |---|---|
-//! | `manifest.ir` | the last commit: configuration, and the segments from oldest to newest |
-//! | `segment-N.ir` | an immutable index ([`crate::Index`]) |
-//! | `deleted-N.ir` | the deleted documents of a segment |
-//! | `writer.lock` | locked by the [`IndexWriter`] |
-//!
-//! A commit writes new files, syncs them, and then replaces the manifest atomically: a process that
-//! is killed leaves the index at its last commit. Files to which the manifest does not refer are
-//! removed by the next commit or writer.
-//!
-//! Merges rewrite adjacent segments of similar size as one, without their deleted documents. The
-//! result has the bytes of an index that is built from these documents ([`crate::indexer`]).
+//! [`ir_core::segments`] documents the files, commits and merge policy. The segments are indexes
+//! ([`crate::Index`]). Merges rewrite adjacent segments of similar size as one, without their
+//! deleted documents. The result has the bytes of an index that is built from these documents
+//! ([`crate::indexer`]).
 
 mod error;
-mod manifest;
-mod merge_policy;
 mod searcher;
+mod segment_index;
 mod snapshot;
 mod writer;
 
 pub use error::IndexWriterError;
 pub use searcher::Searcher;
-pub use snapshot::{SegmentStats, SegmentedIndex};
-pub use writer::{IndexWriter, PutOutcome};
+pub use snapshot::SegmentedIndex;
+pub use writer::IndexWriter;
+
+pub use ir_core::segments::{PutOutcome, SegmentStats};
+
+/// A segment and its deleted documents.
+type Segment = ir_core::segments::Segment<crate::Index>;

@@ -3,16 +3,16 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 use std::fmt;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use ir_core::store::OpenIndexError;
+use ir_core::segments::{Commit, SegmentStats};
+use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{
     Analyzer, Attributes, DocFilter, DocIds, DocNum, DocSet, Document, Predicate, Years,
 };
 
-use super::manifest::{MANIFEST_NAME, Manifest, Segment, is_index_file};
+use super::Segment;
 use super::searcher::Searcher;
 use crate::search::TermList;
 use crate::{Bm25, DocOrder, FieldStats, Index, IndexConfig, SearcherError, StoredFieldsError};
@@ -85,41 +85,11 @@ pub(super) struct NumberedSegment {
     live_dfs: Mutex<HashMap<(usize, String), u32>>,
 }
 
-/// A segment of a [`SegmentedIndex`].
-#[derive(Debug, Clone, PartialEq, Eq, serde::Serialize)]
-#[non_exhaustive]
-pub struct SegmentStats {
-    /// Number of documents, deleted ones included.
-    pub documents: usize,
-    /// Number of deleted documents.
-    pub deleted: usize,
-    /// Size of the index file in bytes.
-    pub bytes: u64,
-}
-
-impl SegmentStats {
-    pub(super) fn new(segment: &Segment) -> Self {
-        Self {
-            documents: segment.index.len(),
-            deleted: segment.index.len() - segment.live(),
-            bytes: segment.index.as_bytes().len() as u64,
-        }
-    }
-}
-
 impl SegmentedIndex {
     /// Returns whether a folder contains a segmented index.
     #[must_use]
     pub fn exists(folder: impl AsRef<Path>) -> bool {
-        folder.as_ref().join(MANIFEST_NAME).is_file()
-    }
-
-    /// Returns the folder of a file that has the name of a manifest, a segment or deleted documents;
-    /// `None` for other names. The file may be missing.
-    #[must_use]
-    pub fn folder_of(file: &Path) -> Option<&Path> {
-        let name = file.file_name()?.to_str()?;
-        file.parent().filter(|_| is_index_file(name))
+        ir_core::segments::exists(folder.as_ref())
     }
 
     /// Opens the last commit of the index in a folder. Checksums of postings and stored fields are
@@ -129,38 +99,16 @@ impl SegmentedIndex {
     /// [`OpenIndexError`] names the file, what was expected and what was found.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, OpenIndexError> {
         let folder = folder.as_ref();
-        let mut manifest = Manifest::read(folder)?;
-        loop {
-            match manifest.open_segments(folder) {
-                Ok(segments) => return Self::load(folder, manifest, segments),
-                Err(OpenIndexError::Io { source, path })
-                    if source.kind() == io::ErrorKind::NotFound =>
-                {
-                    // A later commit may have removed the file.
-                    let newer = Manifest::read(folder)?;
-                    if newer.commit == manifest.commit {
-                        return Err(OpenIndexError::Io { path, source });
-                    }
-                    manifest = newer;
-                }
-                Err(error) => return Err(error),
-            }
-        }
-    }
-
-    fn load(
-        folder: &Path,
-        manifest: Manifest,
-        segments: Vec<Segment>,
-    ) -> Result<Self, OpenIndexError> {
-        let analysis = manifest.config.analysis.build();
+        let commit = Commit::<Index>::open(folder, Verify::SmallSections)?;
+        let config = commit.config;
+        let analysis = config.analysis.build();
         let analyzer = analysis.map_err(|error| OpenIndexError::Metadata {
-            path: folder.join(MANIFEST_NAME),
+            path: folder.to_owned(),
             source: error.into(),
         })?;
-        let (ids, numbers) = number_documents(&segments, manifest.config.order);
-        let fields = live_stats(&manifest.config, &segments)?;
-        let segments = segments.into_iter().zip(numbers);
+        let (ids, numbers) = number_documents(&commit.segments, config.order);
+        let fields = live_stats(&config, &commit.segments)?;
+        let segments = commit.segments.into_iter().zip(numbers);
         let segments = segments.map(|(segment, numbers)| NumberedSegment {
             segment,
             numbers,
@@ -169,8 +117,8 @@ impl SegmentedIndex {
         Ok(Self {
             inner: Arc::new(Snapshot {
                 path: Some(folder.to_owned()),
-                config: manifest.config,
-                commit: manifest.commit,
+                config,
+                commit: commit.number,
                 segments: segments.collect(),
                 ids,
                 fields,
@@ -245,7 +193,7 @@ impl SegmentedIndex {
     /// The segments, from the oldest to the newest.
     pub fn segments(&self) -> impl ExactSizeIterator<Item = SegmentStats> + '_ {
         let segments = self.inner.segments.iter();
-        segments.map(|numbered| SegmentStats::new(&numbered.segment))
+        segments.map(|numbered| numbered.segment.stats())
     }
 
     /// Verifies the checksums of all files.

@@ -17,3 +17,4 @@ pub(crate) mod systems;
 pub(crate) mod terminal;
 #[cfg(feature = "dense")]
 pub(crate) mod text_hashes;
+pub(crate) mod updates;

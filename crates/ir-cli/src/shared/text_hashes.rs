@@ -64,6 +64,12 @@ impl TextHashes {
     }
 }
 
+impl FromIterator<u64> for TextHashes {
+    fn from_iter<I: IntoIterator<Item = u64>>(hashes: I) -> Self {
+        Self(hashes.into_iter().collect())
+    }
+}
+
 impl Serialize for TextHashes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         let bytes: Vec<u8> = self.0.iter().flat_map(|hash| hash.to_le_bytes()).collect();

@@ -453,8 +453,8 @@ fn vectors_of_unknown_encoder() {
     }
 }
 
-/// Runs of vectors and of BM25 that Lucene does not have are exact by default, runs of BM25 have the
-/// scores of Anserini.
+/// Runs of vectors, and of BM25 that Lucene does not have, are exact by default; other runs of BM25
+/// have the scores of Anserini.
 #[test]
 fn default_score_formats() {
     let here = Folder::new();

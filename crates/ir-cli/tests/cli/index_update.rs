@@ -256,8 +256,8 @@ fn a_lost_manifest_is_named() {
         .fails(1, &["notes/manifest.ir: cannot read the index file"]);
 }
 
-/// Runs `ir` with a maximum file size in blocks of `ulimit -f`, so that writing beyond fails as on a
-/// full disk.
+/// Runs `ir` with a maximum file size in blocks of `ulimit -f`, so that writing beyond it fails as
+/// on a full disk.
 #[cfg(unix)]
 fn with_file_size(here: &Folder, blocks: u64, args: &str) -> (bool, String) {
     let ir = env!("CARGO_BIN_EXE_ir");

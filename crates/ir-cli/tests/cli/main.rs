@@ -17,6 +17,8 @@ mod dense_search;
 mod derived_outputs;
 #[cfg(feature = "dense")]
 mod encode;
+#[cfg(feature = "dense")]
+mod encode_update;
 mod eval_input;
 mod index_update;
 mod input_formats;

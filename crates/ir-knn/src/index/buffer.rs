@@ -38,10 +38,15 @@ impl<T: Pod> NumberBuffer<T> {
     }
 
     pub(super) fn to_bytes(&self) -> Cow<'_, [u8]> {
-        if Self::IS_NATIVE {
-            return Cow::Borrowed(bytemuck::cast_slice(self.get()));
-        }
-        let numbers = self.get().iter().map(|&value| bytemuck::cast(value));
-        numbers.flat_map(u32::to_le_bytes).collect()
+        to_le_bytes(self.get())
     }
+}
+
+/// Little-endian bytes of 32-bit numbers, or the bytes given; copied only on big-endian machines.
+pub(super) fn to_le_bytes<T: Pod>(values: &[T]) -> Cow<'_, [u8]> {
+    if NumberBuffer::<T>::IS_NATIVE {
+        return Cow::Borrowed(bytemuck::cast_slice(values));
+    }
+    let numbers = values.iter().map(|&value| bytemuck::cast(value));
+    numbers.flat_map(u32::to_le_bytes).collect()
 }

@@ -27,6 +27,9 @@ pub enum VectorError {
     /// The numbers of vectors and ids differ.
     #[error("expected a vector for each of {documents} ids, found {found}")]
     Documents { documents: usize, found: usize },
+    /// The numbers of fingerprints and vectors differ.
+    #[error("expected a fingerprint for each of {documents} vectors, found {found}")]
+    Fingerprints { documents: usize, found: usize },
     /// A vector is zero under cosine similarity.
     #[error("row {row}: expected a nonzero vector for cosine similarity, found a zero vector")]
     Zero { row: usize },

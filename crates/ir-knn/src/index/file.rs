@@ -6,6 +6,7 @@
 //! | `codes` | flat, HNSW; optional | 8-bit codes in tiles of 64 rows, four dimensions at a time |
 //! | `code_stats` | with `codes` | per tile 64 scales, 64 errors, 64 norms, 64 biases, f32 |
 //! | `user_metadata` | flat, HNSW; optional | text of the application, UTF-8 |
+//! | `fingerprints` | flat, HNSW; optional | number of the application per document, u64 |
 //! | `ids` | all | document ids ([`DocIds::write_section`]) |
 //! | `metadata` | all | [`VectorMetadata`] as JSON |
 //! | `row_lengths`, `row_columns`, `row_values` | sparse | matrix in CSR format: u32, u32, f32 |
@@ -62,6 +63,7 @@ pub(super) mod section {
     pub(crate) const CODES: &str = "codes";
     pub(crate) const CODE_STATS: &str = "code_stats";
     pub(crate) const USER_METADATA: &str = "user_metadata";
+    pub(crate) const FINGERPRINTS: &str = "fingerprints";
     pub(crate) const IDS: &str = "ids";
     pub(crate) const METADATA: &str = "metadata";
     /// Lengths, column indices and values of the rows.
@@ -104,19 +106,20 @@ pub(super) fn write_file(
 }
 
 /// Writes the sections `ids` and `metadata`.
-pub(super) fn write_ids_and_metadata<W: Write>(
+pub(super) fn write_ids_and_metadata<'a, W: Write>(
     writer: &mut IndexFileWriter<W>,
-    ids: &DocIds,
+    ids: impl IntoIterator<Item = &'a str>,
+    documents: usize,
     similarity: VectorSimilarity,
     dim: usize,
 ) -> io::Result<()> {
     writer.begin(section::IDS)?;
-    DocIds::write_section(ids.iter(), writer)?;
+    DocIds::write_section(ids, writer)?;
     let metadata = VectorMetadata {
         program: concat!(env!("CARGO_PKG_NAME"), " ", env!("CARGO_PKG_VERSION")).to_owned(),
         similarity,
         dim,
-        documents: ids.len(),
+        documents,
     };
     write_json(writer, section::METADATA, &metadata)
 }

@@ -1,8 +1,10 @@
-//! Vector indexes: exact search (flat, sparse), approximate search (HNSW), and FAISS.
+//! Vector indexes: exact search (flat, sparse), approximate search (HNSW), segments of both, and
+//! FAISS.
 
-/// Accessors of an index whose `inner` has `ids`, `dim` and `similarity`.
+/// Accessors of an index whose `inner` has `ids`; `inner`, or a field of it, has `dim` and
+/// `similarity`.
 macro_rules! vector_index_accessors {
-    () => {
+    ($($field:ident)?) => {
         /// Number of indexed vectors; one per id.
         #[must_use]
         pub fn len(&self) -> usize {
@@ -18,13 +20,13 @@ macro_rules! vector_index_accessors {
         /// Dimension of the vectors.
         #[must_use]
         pub fn dim(&self) -> usize {
-            self.inner.dim
+            self.inner$(.$field)?.dim
         }
 
         /// Similarity that the scores measure.
         #[must_use]
         pub fn similarity(&self) -> VectorSimilarity {
-            self.inner.similarity
+            self.inner$(.$field)?.similarity
         }
     };
 }
@@ -36,6 +38,7 @@ mod faiss;
 mod file;
 mod flat;
 mod hnsw;
+mod segments;
 mod similarity;
 mod sparse;
 mod validate;
@@ -45,5 +48,9 @@ pub use error::{SaveVectorIndexError, VectorError};
 pub use faiss::{FaissError, FaissIndex, FaissNativeError, FaissSearcher};
 pub use flat::{FlatIndex, FlatIndexWriteError, FlatIndexWriter};
 pub use hnsw::{EfSearch, HnswConfig, HnswError, HnswIndex, HnswSearcher};
+pub use segments::{
+    PutOutcome, SegmentStats, SegmentedHnswSearcher, SegmentedVectorIndex, VectorIndexConfig,
+    VectorIndexWriter, VectorIndexWriterError,
+};
 pub use similarity::VectorSimilarity;
 pub use sparse::{EncodedSparse, EncodedSparseError, SparseIndex, SparseVector, SparseVectorError};

@@ -1,6 +1,7 @@
 //! `ir encode`: encodes texts as vectors.
 
 mod output;
+mod update;
 
 use std::path::{Path, PathBuf};
 use std::time::Instant;
@@ -28,6 +29,8 @@ Examples:
   ir encode all-MiniLM-L6-v2 beir/nfcorpus --queries -o queries.npy
   ir encode all-MiniLM-L6-v2 makg --queries --split train -o train-queries.npy
   ir encode all-MiniLM-L6-v2 ~/notes -o notes-vectors.ir
+  ir encode all-MiniLM-L6-v2 ~/notes -o notes.vectors --add
+  ir encode -o notes.vectors --delete gone.txt
   ir encode scibert datafinder --template '{text} [SEP] {title}' \\
       --pooling cls --max-tokens 128 -o docs.npy
 
@@ -48,16 +51,27 @@ resume, all of them must be the same.
 Collections are read twice, streamed, and may exceed memory. After an
 interruption or crash, the same command resumes and produces the same bytes.
 Unfinished work is kept in FILE.partial, FILE.partial-ids and FILE.partial-job
-(for .npy in FILE.vectors.partial, ...); --restart discards it.";
+(for .npy in FILE.vectors.partial, ...); --restart discards it.
+
+With --add, --delete or --compact the vector index is a folder with one writer
+at a time (ir_knn::SegmentedVectorIndex). --add encodes the documents that are
+new or whose text has changed, with the encoder and template of the index. It
+keeps the vectors of documents that the collection no longer has; list their
+ids for --delete. Ids are deleted before documents are added. `ir search
+--vectors FOLDER` opens the last commit, with the ranking of an index encoded
+once. New vectors are committed once a minute, so that the same command
+resumes after an interruption or crash.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Model folder, or the name of a downloaded model (see `ir models`)
-    model: PathBuf,
+    #[arg(required_unless_present_any = ["delete", "compact"])]
+    model: Option<PathBuf>,
 
     /// Collection: a name (see `ir datasets`), BEIR folder, .jsonl or .tsv file, folder of notes
-    collection: String,
+    #[arg(required_unless_present_any = ["delete", "compact"])]
+    collection: Option<String>,
 
     #[command(flatten)]
     text: EncodingOption,
@@ -74,7 +88,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = QueryForm::Text, value_name = "FORM", requires = "queries")]
     query_form: QueryForm,
 
-    /// Output file: .npy, or a vector index for any other extension
+    /// Output file: .npy, or a vector index for any other extension; with --add, --delete or
+    /// --compact, the folder of a vector index
     #[arg(short = 'o', long, value_name = "FILE")]
     output: OutputPath,
 
@@ -86,6 +101,20 @@ pub(crate) struct Args {
     /// [default: "{title} {text}"; "{text}" for datafinder]
     #[arg(long, value_name = "TEXT", conflicts_with = "queries")]
     template: Option<DocTemplate>,
+
+    /// Add the vectors of the documents to the index in the folder FILE, in place of those with the
+    /// same ids. Encodes only texts that the index does not have. Creates the index if there is
+    /// none. Ids must be unique in the collection
+    #[arg(long, requires = "collection", conflicts_with_all = FILE_OPTIONS, help_heading = "Update")]
+    add: bool,
+
+    /// Delete the vectors of the documents with these ids, one per line
+    #[arg(long, value_name = "FILE", conflicts_with_all = FILE_OPTIONS, help_heading = "Update")]
+    delete: Option<String>,
+
+    /// Merge all segments into one, without deleted vectors
+    #[arg(long, conflicts_with_all = FILE_OPTIONS, help_heading = "Update")]
+    compact: bool,
 
     #[command(flatten, next_help_heading = "Model")]
     encoder: EncoderOptions,
@@ -107,10 +136,26 @@ pub(crate) struct Args {
     threads: Option<usize>,
 }
 
+/// Options of vectors that are written to a file.
+const FILE_OPTIONS: [&str; 3] = ["queries", "ids", "restart"];
+
 impl Args {
-    /// Files of unfinished work.
+    /// Files of unfinished work, or the folder of an index that is updated.
     pub(crate) fn work_paths(&self) -> Vec<WorkPath> {
+        if self.is_update() {
+            return vec![WorkPath {
+                option: "--output",
+                what: "",
+                path: self.output.folder(),
+                is_folder: true,
+            }];
+        }
         output::work_paths(&self.output)
+    }
+
+    /// Whether the output is a segmented index.
+    fn is_update(&self) -> bool {
+        self.add || self.delete.is_some() || self.compact
     }
 
     fn side(&self) -> Side {
@@ -141,15 +186,22 @@ struct EncodingInput<'a> {
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
-    output::check(args.output.binary_file("--output")?, args.ids.as_ref())?;
-    let collection = Path::new(&args.collection);
-    if is_model(collection) && !is_model(&args.model) {
-        let (model, collection) = (collection.display(), args.model.display());
-        bail_usage!("{model}: expected the model first: ir encode {model} {collection}");
+    let (model, collection) = match (&args.model, &args.collection) {
+        (Some(model), Some(collection)) if !args.is_update() => (model, collection),
+        _ => return update::run(args, console),
+    };
+    let output = args.output.binary_file("--output")?;
+    if output.is_dir() {
+        bail!(
+            "{}: cannot be written: expected a file, found a directory; --add updates the vectors in a folder",
+            output.display()
+        );
     }
+    output::check(output, args.ids.as_ref())?;
+    check_order(model, collection)?;
     let mut hashes = TextHashes::default();
     if args.queries {
-        let queries = queries(args, console)?;
+        let queries = queries(args, collection, console)?;
         for query in &queries {
             hashes.push(&query.id, &query.text);
         }
@@ -158,9 +210,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             template: None,
             hashes,
         };
-        return encode(args, texts, console);
+        return encode(args, (model, collection), texts, console);
     }
-    let documents = open_documents(&args.collection, args.text.encoding, console)?;
+    let documents = open_documents(collection, args.text.encoding, console)?;
     documents.check_encoding(args.text.encoding)?;
     let template = documents.template(args.template.as_ref())?;
     let corpus = documents.collection.corpus();
@@ -177,18 +229,33 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         })),
         hashes,
     };
-    encode(args, texts, console)
+    encode(args, (model, collection), texts, console)
 }
 
-fn encode(args: &Args, texts: EncodingInput<'_>, console: &Console) -> Result<()> {
-    if texts.hashes.len() == 0 {
-        bail!("{}: expected texts, found none", args.collection);
+/// Rejects a collection in place of the model, and the model in place of the collection.
+fn check_order(model: &Path, collection: &str) -> Result<()> {
+    if is_model(Path::new(collection)) && !is_model(model) {
+        let model = model.display();
+        bail_usage!("{collection}: expected the model first: ir encode {collection} {model}");
     }
-    let model = find_model(&args.model)?;
-    let encoder = open_encoder(&model.folder, &model.with_catalog_defaults(args.config()))?;
+    Ok(())
+}
+
+/// Encodes the texts of a collection with a model.
+fn encode(
+    args: &Args,
+    (model, collection): (&Path, &str),
+    texts: EncodingInput<'_>,
+    console: &Console,
+) -> Result<()> {
+    if texts.hashes.len() == 0 {
+        bail!("{collection}: expected texts, found none");
+    }
+    let found = find_model(model)?;
+    let encoder = open_encoder(&found.folder, &found.with_catalog_defaults(args.config()))?;
     let side = args.side();
     let total = Some(texts.hashes.len() as u64);
-    let origin = VectorOrigin::new(&args.model, &encoder, side, texts.template, texts.hashes);
+    let origin = VectorOrigin::new(model, &encoder, side, texts.template, texts.hashes);
     let settings = origin.settings();
     let job = EncodingJob::new(&encoder, side, origin)?;
     let began = Instant::now();
@@ -245,8 +312,7 @@ fn encode(args: &Args, texts: EncodingInput<'_>, console: &Console) -> Result<()
     Ok(())
 }
 
-fn queries(args: &Args, console: &Console) -> Result<Vec<ir_core::Query>> {
-    let argument = &args.collection;
+fn queries(args: &Args, argument: &str, console: &Console) -> Result<Vec<ir_core::Query>> {
     let path = Path::new(argument);
     let queries = if argument == "-" || path.is_file() {
         if args.split.is_some() {

@@ -242,7 +242,7 @@ impl VectorOutput {
     }
 }
 
-fn is_npy(path: &Path) -> bool {
+pub(super) fn is_npy(path: &Path) -> bool {
     path.extension()
         .is_some_and(|end| end.eq_ignore_ascii_case("npy"))
 }

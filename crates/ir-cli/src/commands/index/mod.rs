@@ -53,8 +53,8 @@ time. `ir search` opens its last commit, and ranks and scores as in an index
 built from the documents that are left. A killed update leaves the last
 commit. Ids are deleted before documents are added. --add keeps the documents
 that the collection no longer has; list their ids for --delete (the id of a
-note is its path below the folder). Vectors of replaced documents have to be
-encoded again.";
+note is its path below the folder). `ir encode --add` updates the vectors of
+changed documents.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

@@ -3,17 +3,18 @@
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use indicatif::HumanBytes;
 use ir_bm25::{DocOrder, DuplicateIds, IndexConfig, IndexWriter, PutOutcome, SegmentedIndex};
 use ir_core::{Document, Flow, Progress};
-use ir_data::{LineReader, TextEncoding};
+use ir_data::TextEncoding;
 
 use super::Args;
 use crate::shared::console::{Console, Interrupted, bail_usage};
 use crate::shared::format::grouped;
 use crate::shared::indexing::DEFAULT_MEMORY;
-use crate::shared::input::{self, DocumentOrder, open_documents};
+use crate::shared::input::{DocumentOrder, open_documents};
+use crate::shared::updates::{delete_ids, has_other_files, read_ids};
 
 /// Number of documents between two progress reports.
 const REPORT_DOCS: u64 = 4096;
@@ -45,12 +46,7 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     let mut writer = open(args, folder, console)?;
     let before = writer.len() as u64;
     let mut bar = console.bar();
-    let mut unknown: Vec<&str> = Vec::new();
-    for id in &deleted {
-        if !writer.delete(id)? {
-            unknown.push(id);
-        }
-    }
+    let removed = delete_ids(&deleted, console, |id| writer.delete(id))?;
     let added = match &args.collection {
         Some(collection) => add(&mut writer, collection, args, &mut bar, console)?,
         None => Added::default(),
@@ -61,14 +57,6 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
         writer.commit_with(&mut bar)?;
     }
     bar.finish();
-    let listed = deleted.len() as u64;
-    if let Some(first) = unknown.first() {
-        console.warn(format_args!(
-            "--delete: {} of {} ids are not in the index, such as {first:?}",
-            grouped(unknown.len() as u64),
-            grouped(listed)
-        ));
-    }
     if added.blank > 0 {
         console.note(format_args!(
             "{} documents without indexed text were skipped, and deleted if the index had them",
@@ -80,7 +68,6 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
         console.warn(format_args!("{}: the index is empty", folder.display()));
     }
     let bytes: u64 = writer.segments().map(|segment| segment.bytes).sum();
-    let removed = listed - unknown.len() as u64;
     console.log(format_args!(
         "{}: {} documents written, {} of them new, {} deleted; now {} documents, {} segments, {}, {:.1} s",
         shown,
@@ -116,7 +103,7 @@ fn open(args: &Args, folder: &Path, console: &Console) -> Result<IndexWriter> {
                 folder.display()
             );
         };
-        if folder.is_dir() && other_files(folder)? {
+        if folder.is_dir() && has_other_files(folder)? {
             bail!(
                 "{}: expected an index or an empty folder, found other files",
                 folder.display()
@@ -140,15 +127,6 @@ fn open(args: &Args, folder: &Path, console: &Console) -> Result<IndexWriter> {
         Some(threads) => writer.with_threads(threads),
         None => writer,
     })
-}
-
-/// Whether a folder has files other than those of a writer that was killed before its first commit.
-fn other_files(folder: &Path) -> Result<bool> {
-    let names: Vec<_> = folder
-        .read_dir()?
-        .map(|entry| Ok(entry?.file_name()))
-        .collect::<Result<_>>()?;
-    Ok(!names.is_empty() && !names.iter().any(|name| name == "writer.lock"))
 }
 
 /// Rejects a setting that is not the one that the index was created with.
@@ -213,19 +191,4 @@ fn add(
         }
     }
     Ok(added)
-}
-
-/// Reads ids, one per line; empty lines are skipped.
-fn read_ids(file: &str, console: &Console) -> Result<Vec<String>> {
-    let opened = input::open(file, console);
-    let (reader, name) = opened.context("--delete: expected a file with one id per line")?;
-    let mut lines = LineReader::new(reader, &name);
-    let mut ids = Vec::new();
-    while let Some(line) = lines.read()? {
-        let id = line.text.trim_end_matches('\r');
-        if !id.is_empty() {
-            ids.push(id.to_owned());
-        }
-    }
-    Ok(ids)
 }

@@ -11,7 +11,7 @@ use ir_core::{
 };
 use ir_data::{Collection, DocTemplate};
 use ir_dense::BiEncoder;
-use ir_knn::FlatIndex;
+use ir_knn::{FlatIndex, SegmentedVectorIndex};
 
 use super::engine::SearchIndex;
 use super::vector_texts::TextComparison;
@@ -24,7 +24,8 @@ use crate::shared::text_hashes::TextHashes;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Vectors")]
 pub(crate) struct DenseOptions {
-    /// Vector index of the documents, written by `ir encode COLLECTION -o FILE`; replaces BM25
+    /// Vector index of the documents, written by `ir encode COLLECTION -o FILE`, or its folder
+    /// (`ir encode --add`); replaces BM25
     #[arg(
         long,
         value_name = "FILE",
@@ -200,7 +201,7 @@ impl DenseOptions {
     /// Checks that every document with a vector has the text that was encoded.
     fn check_texts(
         &self,
-        (path, vectors): (&Path, &FlatIndex),
+        (path, vectors): (&Path, &SegmentedVectorIndex),
         origin: &VectorOrigin,
         engine: &SearchIndex,
         collection: Option<&Collection>,
@@ -244,14 +245,21 @@ impl DenseOptions {
     }
 }
 
-/// Opens a vector index. The error of another file says what it is.
-fn open_vectors(path: &Path, verify: Verify) -> Result<FlatIndex> {
-    let found = match FlatIndex::open_with(path, verify) {
+/// Opens the vector index in a file or folder. The error of another file says what it is.
+fn open_vectors(path: &Path, verify: Verify) -> Result<SegmentedVectorIndex> {
+    let opened = if SegmentedVectorIndex::exists(path) {
+        SegmentedVectorIndex::open_with(path, verify)
+    } else {
+        FlatIndex::open_with(path, verify).map(SegmentedVectorIndex::from)
+    };
+    let found = match opened {
         Ok(vectors) => return Ok(vectors),
         Err(OpenIndexError::Directory { .. }) => "a folder",
         Err(OpenIndexError::NotAnIndex { found, .. }) => match found.as_str() {
             "" => "an empty file",
-            found if found.starts_with("ir-bm25") => "a BM25 index (written by `ir index`)",
+            found if found.starts_with("ir-bm25") || found.starts_with("ir-segs") => {
+                "a BM25 index (written by `ir index`)"
+            }
             found if found.contains("NUMPY") => "a .npy file, which has no document ids",
             found if found.starts_with("ir-") => "another index",
             _ => "another file",
@@ -265,9 +273,23 @@ fn open_vectors(path: &Path, verify: Verify) -> Result<FlatIndex> {
 }
 
 /// How `ir encode` made the vectors; a warning if the file does not tell.
-fn vector_origin(path: &Path, vectors: &FlatIndex, console: &Console) -> Option<VectorOrigin> {
-    let found = vectors.user_metadata();
+fn vector_origin(
+    path: &Path,
+    vectors: &SegmentedVectorIndex,
+    console: &Console,
+) -> Option<VectorOrigin> {
+    let found = vectors.config().user_metadata.as_deref();
     let origin = found.and_then(|text| serde_json::from_str::<VectorOrigin>(text).ok());
+    let origin = origin.map(|mut origin| {
+        let docs = (0..vectors.len() as u32).map(DocNum::new);
+        let hashes = docs.map(|doc| vectors.fingerprint(doc));
+        if let Some(texts) = hashes.collect::<Option<TextHashes>>()
+            && vectors.config().fingerprints
+        {
+            origin.texts = texts;
+        }
+        origin
+    });
     let origin = origin.filter(|origin| origin.texts.len() == vectors.len());
     if origin.is_some() {
         return origin;

@@ -53,7 +53,7 @@ pub(super) fn has_record(checkpoints: &Path) -> bool {
     found.is_some_and(|found| found.get("completed_training_run").is_some())
 }
 
-/// Deletes the record.
+/// Deletes the record, unless it is a foreign file of this name.
 pub(super) fn discard(checkpoints: &Path) {
     if has_record(checkpoints) {
         let _ = fs::remove_file(path(checkpoints));

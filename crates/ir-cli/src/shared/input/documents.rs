@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use ir_bm25::{Index, IndexedFields, SegmentedIndex};
+use ir_core::segments::folder_of;
 use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{Corpus, Flow, Progress};
 use ir_data::catalog::{Catalog, CatalogEntry, entries};
@@ -90,7 +91,7 @@ impl DocumentSource {
 
 /// Whether a folder has the other files of a segmented index.
 fn has_lost_manifest(folder: &Path) -> bool {
-    let is_index_file = |path: &Path| SegmentedIndex::folder_of(path).is_some();
+    let is_index_file = |path: &Path| folder_of(path).is_some();
     let mut entries = folder.read_dir().into_iter().flatten().flatten();
     folder.join("writer.lock").is_file() && entries.any(|entry| is_index_file(&entry.path()))
 }
@@ -129,7 +130,7 @@ fn resolve(
     console: &Console,
 ) -> Result<CollectionSource> {
     let path = Path::new(argument);
-    let folder = SegmentedIndex::folder_of(path).filter(|_| path.is_file());
+    let folder = folder_of(path).filter(|_| path.is_file());
     if let Some(folder) = folder.filter(|folder| SegmentedIndex::exists(folder)) {
         let folder = match folder.as_os_str().is_empty() {
             true => Path::new("."),
@@ -150,7 +151,12 @@ fn resolve(
         };
     }
     if SegmentedIndex::exists(path) || has_lost_manifest(path) {
-        let index = SegmentedIndex::open(path)?;
+        let index = match SegmentedIndex::open(path) {
+            Err(OpenIndexError::NotAnIndex { found, .. }) if found == "ir-vecs\n" => {
+                bail!("{argument}: expected {expected}, found a vector index: pass it to --vectors")
+            }
+            opened => opened?,
+        };
         if verify == Verify::AllSections {
             index.verify()?;
         }

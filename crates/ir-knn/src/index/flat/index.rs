@@ -4,12 +4,13 @@ use std::io;
 use std::path::Path;
 use std::sync::Arc;
 
-use ir_core::store::{IndexFileWriter, OpenIndexError, Verify};
+use ir_core::store::{IndexBytes, IndexFileWriter, OpenIndexError, SectionBytes, Verify};
 use ir_core::{DocIds, DocNum, Ranking, Retriever, Search, SearchError};
 use ndarray::{ArrayView2, CowArray, Ix2};
 
 use super::codes::{CodeTiles, STATS_PER_TILE, encode_tiles};
-use super::search::FlatScan;
+use super::row_numbers::{ALL_ROWS, RowNumbers};
+use super::search::{FlatScan, ScanSegment};
 use crate::index::buffer::NumberBuffer;
 use crate::index::error::{SaveVectorIndexError, VectorError};
 use crate::index::file::{FLAT, VectorFile, section, write_file, write_ids_and_metadata};
@@ -71,6 +72,8 @@ struct FlatIndexData {
     rows: Arc<NumberBuffer<f32>>,
     codes: Option<Arc<FlatCodes>>,
     user_metadata: Option<String>,
+    /// Little-endian 64-bit numbers of the application.
+    fingerprints: Option<SectionBytes>,
     file: Option<VectorFile>,
 }
 
@@ -144,6 +147,7 @@ impl FlatIndex {
             rows: Arc::new(NumberBuffer::Owned(values)),
             codes: None,
             user_metadata: None,
+            fingerprints: None,
             file: None,
         }))
     }
@@ -221,6 +225,53 @@ impl FlatIndex {
         self.inner.user_metadata.as_deref()
     }
 
+    /// Attaches a 64-bit number of the application to each vector, such as a hash of the encoded
+    /// text, by which a changed text is found. [`FlatIndex::save`] saves them unchanged.
+    ///
+    /// # Errors
+    /// If there is not one number per vector.
+    ///
+    /// ```
+    /// # use ir_core::DocNum;
+    /// # use ir_knn::{FlatIndex, VectorSimilarity};
+    /// # let ids = ["a"].into_iter().collect();
+    /// # let index = FlatIndex::new(ids, ndarray::array![[1.0]], VectorSimilarity::InnerProduct)?;
+    /// let index = index.with_fingerprints(&[0xbbd3_60dd])?;
+    /// assert_eq!(index.fingerprint(DocNum::new(0)), Some(0xbbd3_60dd));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn with_fingerprints(self, fingerprints: &[u64]) -> Result<Self, VectorError> {
+        if fingerprints.len() != self.len() {
+            return Err(VectorError::Fingerprints {
+                documents: self.len(),
+                found: fingerprints.len(),
+            });
+        }
+        let bytes = fingerprints.iter().flat_map(|number| number.to_le_bytes());
+        let bytes = IndexBytes::from(bytes.collect::<Vec<u8>>());
+        Ok(Self::from(FlatIndexData {
+            fingerprints: Some(bytes.into()),
+            ..Arc::unwrap_or_clone(self.inner)
+        }))
+    }
+
+    /// Number of [`FlatIndex::with_fingerprints`] of a document; `None` if there are none.
+    ///
+    /// # Panics
+    /// If there are some, and `doc` is not a document of this index.
+    #[must_use]
+    pub fn fingerprint(&self, doc: DocNum) -> Option<u64> {
+        let all = self.inner.fingerprints.as_ref()?;
+        let (all, _) = all.as_ref().as_chunks();
+        Some(u64::from_le_bytes(all[doc.index()]))
+    }
+
+    /// Whether the index has a fingerprint for every vector.
+    #[must_use]
+    pub fn has_fingerprints(&self) -> bool {
+        self.inner.fingerprints.is_some()
+    }
+
     /// Saves the index to one file by an atomic write.
     ///
     /// # Errors
@@ -243,7 +294,11 @@ impl FlatIndex {
         if let Some(text) = &inner.user_metadata {
             writer.section(section::USER_METADATA, text.as_bytes())?;
         }
-        write_ids_and_metadata(writer, &inner.ids, inner.similarity, inner.dim)
+        if let Some(fingerprints) = &inner.fingerprints {
+            writer.section(section::FINGERPRINTS, fingerprints.as_ref())?;
+        }
+        let (ids, count) = (inner.ids.iter(), inner.ids.len());
+        write_ids_and_metadata(writer, ids, count, inner.similarity, inner.dim)
     }
 
     /// Opens a saved index by mapping it into memory, without copying the vectors. Verifies all
@@ -307,6 +362,10 @@ impl FlatIndex {
             let text = String::from_utf8(section.as_ref().to_vec());
             text.map_err(|_| file.malformed(section::USER_METADATA, "UTF-8 text"))
         });
+        let fingerprints = file.has(section::FINGERPRINTS).then(|| {
+            let size = documents.checked_mul(8);
+            file.section_with_len(section::FINGERPRINTS, size, "a number for every document")
+        });
         Ok(Self::from(FlatIndexData {
             cpu: Cpu::detect(),
             similarity: file.metadata.similarity,
@@ -315,6 +374,7 @@ impl FlatIndex {
             rows: Arc::new(NumberBuffer::from_section(rows)),
             codes,
             user_metadata: user_metadata.transpose()?,
+            fingerprints: fingerprints.transpose()?,
             file: Some(file),
         }))
     }
@@ -352,6 +412,23 @@ impl FlatIndex {
     /// All vectors, row by row.
     pub(in crate::index) fn values(&self) -> &[f32] {
         self.inner.rows.get()
+    }
+
+    /// Rows and codes for a scan.
+    pub(in crate::index) fn scan_segment<'a>(&'a self, numbers: &'a RowNumbers) -> ScanSegment<'a> {
+        let inner = &*self.inner;
+        let codes = inner.codes.as_ref();
+        ScanSegment {
+            rows: inner.rows.get(),
+            tiles: codes
+                .map(|codes| CodeTiles::new(inner.dim, codes.codes.get(), codes.stats.get())),
+            numbers,
+        }
+    }
+
+    /// The file from which the index was opened.
+    pub(in crate::index) fn file(&self) -> Option<&VectorFile> {
+        self.inner.file.as_ref()
     }
 
     pub(in crate::index) fn cpu(&self) -> Cpu {
@@ -398,20 +475,14 @@ impl Retriever for FlatIndex {
     /// Searches on the current rayon thread pool. Rows are read once for many queries, so a batch
     /// is much faster than single queries.
     fn search_batch(&self, queries: &[(&[f32], Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        let inner = &*self.inner;
         for (query, _) in queries {
             self.check_query(query)?;
         }
-        let tiles = inner
-            .codes
-            .as_ref()
-            .map(|codes| CodeTiles::new(inner.dim, codes.codes.get(), codes.stats.get()));
         let scan = FlatScan {
-            cpu: inner.cpu,
-            similarity: inner.similarity,
-            dim: inner.dim,
-            rows: inner.rows.get(),
-            tiles,
+            cpu: self.cpu(),
+            similarity: self.similarity(),
+            dim: self.dim(),
+            segments: &[self.scan_segment(&ALL_ROWS)],
         };
         scan.search(queries)
     }

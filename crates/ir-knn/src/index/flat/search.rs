@@ -2,10 +2,11 @@
 
 use std::ops::Range;
 
-use ir_core::{DocNum, Ranking, Search, SearchError, TopK};
+use ir_core::{Ranking, Search, SearchError, TopK};
 use rayon::prelude::*;
 
 use super::codes::{CodeTiles, QuantizedQuery, STATS_PER_TILE, TileEncoder};
+use super::row_numbers::RowNumbers;
 use crate::index::similarity::{VectorSimilarity, WideQuery};
 use crate::simd::{
     AlignedBytes, Cpu, MAX_DIM, MAX_QUERIES, ScreenQuery, TILE_ROWS, TileStats, tile_size,
@@ -20,15 +21,42 @@ const MIN_GROUP: usize = 240;
 /// Minimum number of multiplications per thread.
 const MIN_WORK_PER_THREAD: usize = 1 << 19;
 
-/// Borrowed vectors and codes of a flat index.
+/// Borrowed vectors and codes of a flat index, or of the segments of one.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct FlatScan<'a> {
-    pub(super) cpu: Cpu,
-    pub(super) similarity: VectorSimilarity,
-    pub(super) dim: usize,
+pub(in crate::index) struct FlatScan<'a> {
+    pub(in crate::index) cpu: Cpu,
+    pub(in crate::index) similarity: VectorSimilarity,
+    pub(in crate::index) dim: usize,
+    /// In ascending order of document numbers.
+    pub(in crate::index) segments: &'a [ScanSegment<'a>],
+}
+
+/// Borrowed vectors and codes of a segment.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::index) struct ScanSegment<'a> {
     pub(super) rows: &'a [f32],
-    /// 8-bit codes of the rows, if the index has them.
+    /// 8-bit codes of the rows, if the segment has them.
     pub(super) tiles: Option<CodeTiles<'a>>,
+    pub(super) numbers: &'a RowNumbers,
+}
+
+/// Rows of a tile and their document numbers.
+#[derive(Clone, Copy)]
+struct ScanTile<'a> {
+    first_row: usize,
+    rows: &'a [f32],
+    /// Rows that exist and are not deleted, as a bit mask.
+    live: u64,
+    numbers: &'a RowNumbers,
+}
+
+/// Iterates over the bits that are 1.
+fn ones(mut mask: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let at = (mask != 0).then(|| mask.trailing_zeros() as usize);
+        mask &= mask.wrapping_sub(1);
+        at
+    })
 }
 
 /// Query in the precisions of scoring and screening.
@@ -39,22 +67,47 @@ struct FlatQuery<'q, 's> {
     search: &'q Search<'s>,
 }
 
-impl FlatScan<'_> {
+impl<'a> FlatScan<'a> {
+    /// Number of values of all rows.
+    fn values(&self) -> usize {
+        self.segments.iter().map(|segment| segment.rows.len()).sum()
+    }
+
+    /// Number of rows, with deleted ones.
     fn len(&self) -> usize {
-        self.rows.len() / self.dim
+        self.values() / self.dim
+    }
+
+    /// Number of tiles of a segment.
+    fn tiles_of(&self, segment: &ScanSegment<'_>) -> usize {
+        segment.rows.len().div_ceil(self.dim * TILE_ROWS)
+    }
+
+    /// The tiles of all segments in a range, each with its segment and its number there.
+    fn tiles(&self, range: Range<usize>) -> impl Iterator<Item = (&'a ScanSegment<'a>, usize)> {
+        let mut end = 0;
+        let segments = self.segments.iter().map(move |segment| {
+            let start = end;
+            end += self.tiles_of(segment);
+            (segment, start, range.start.max(start)..range.end.min(end))
+        });
+        let segments: Vec<_> = segments.collect();
+        segments
+            .into_iter()
+            .flat_map(|(segment, start, tiles)| tiles.map(move |tile| (segment, tile - start)))
     }
 
     /// Rankings of all queries. The queries have been validated.
-    pub(super) fn search(
+    pub(in crate::index) fn search(
         &self,
         queries: &[(&[f32], Search<'_>)],
     ) -> Result<Vec<Ranking>, SearchError> {
         let count = queries.len();
-        if count == 0 || self.rows.is_empty() {
+        if count == 0 || self.values() == 0 {
             return Ok(vec![Ranking::default(); count]);
         }
-        let screens =
-            self.dim <= MAX_DIM && (self.tiles.is_some() || count >= MIN_BATCH_TO_QUANTIZE);
+        let has_codes = self.segments.iter().all(|segment| segment.tiles.is_some());
+        let screens = self.dim <= MAX_DIM && (has_codes || count >= MIN_BATCH_TO_QUANTIZE);
         let prepared: Vec<FlatQuery<'_, '_>> = queries
             .iter()
             .map(|(query, search)| {
@@ -75,8 +128,9 @@ impl FlatScan<'_> {
 
     /// Divides queries and tiles among threads and merges the rankings.
     fn search_prepared(&self, queries: &[FlatQuery<'_, '_>]) -> Result<Vec<Ranking>, SearchError> {
-        let tiles = self.len().div_ceil(TILE_ROWS);
-        let work = queries.len().saturating_mul(self.rows.len());
+        let tiles = self.segments.iter().map(|segment| self.tiles_of(segment));
+        let tiles: usize = tiles.sum();
+        let work = queries.len().saturating_mul(self.values());
         let threads = rayon::current_num_threads()
             .min(work / MIN_WORK_PER_THREAD)
             .max(1);
@@ -144,33 +198,38 @@ impl FlatScan<'_> {
             .chunks(MAX_QUERIES)
             .map(|some| ScreenBatch::new(some, queries))
             .collect();
-        let mut buffer =
-            (!batches.is_empty() && self.tiles.is_none()).then(|| TileBuffer::new(self));
-        for tile in tiles {
-            let first = tile * TILE_ROWS;
-            let count = TILE_ROWS.min(self.len() - first);
-            let rows = &self.rows[first * self.dim..(first + count) * self.dim];
+        let mut buffer: Option<TileBuffer> = None;
+        for (segment, number) in self.tiles(tiles) {
+            let first_row = number * TILE_ROWS;
+            let count = TILE_ROWS.min(segment.rows.len() / self.dim - first_row);
+            let tile = ScanTile {
+                first_row,
+                rows: &segment.rows[first_row * self.dim..(first_row + count) * self.dim],
+                live: u64::MAX >> (TILE_ROWS - count) & segment.numbers.live_in_tile(number),
+                numbers: segment.numbers,
+            };
             for &at in &unscreened {
-                self.score_all(first, rows, &queries[at], &mut best[at]);
+                self.score_all(tile, &queries[at], &mut best[at]);
             }
-            if batches.is_empty() {
+            if batches.is_empty() || tile.live == 0 {
                 continue;
             }
-            let (codes, stats) = match (&mut buffer, self.tiles) {
-                (Some(buffer), _) => buffer.encode(self.dim, rows),
-                (None, Some(tiles)) => tiles.get(tile),
-                (None, None) => continue,
+            let (codes, stats) = match segment.tiles {
+                Some(tiles) => tiles.get(number),
+                None => {
+                    let buffer = buffer.get_or_insert_with(|| TileBuffer::new(self));
+                    buffer.encode(self.dim, tile.rows)
+                }
             };
-            let existing = u64::MAX >> (TILE_ROWS - count);
             let mut passed = [0; MAX_QUERIES];
             for batch in &mut batches {
                 self.cpu
                     .screen(codes, stats, &batch.codes, &batch.screens, &mut passed);
                 for (at, passed) in passed.iter().enumerate().take(batch.queries.len()) {
-                    if passed & existing != 0 {
+                    if passed & tile.live != 0 {
                         let number = batch.queries[at];
                         let (query, best) = (&queries[number], &mut best[number]);
-                        self.score_passed(first, passed & existing, query, best);
+                        self.score_passed(tile, passed & tile.live, query, best);
                         if let (Some(worst), Some(quantized)) = (best.worst(), &query.quantized) {
                             batch.screens[at].threshold =
                                 quantized.threshold(self.similarity, worst.score);
@@ -182,10 +241,13 @@ impl FlatScan<'_> {
         best
     }
 
-    fn score_all(&self, first: usize, rows: &[f32], query: &FlatQuery<'_, '_>, best: &mut TopK) {
+    fn score_all(&self, tile: ScanTile<'_>, query: &FlatQuery<'_, '_>, best: &mut TopK) {
         let mut worst = best.worst();
-        for (doc, row) in (first as u32..).zip(rows.chunks_exact(self.dim)) {
-            let doc = DocNum::new(doc);
+        for (at, row) in tile.rows.chunks_exact(self.dim).enumerate() {
+            if tile.live >> at & 1 == 0 {
+                continue;
+            }
+            let doc = tile.numbers.number(tile.first_row + at);
             if !query.search.allows(doc) {
                 continue;
             }
@@ -202,18 +264,15 @@ impl FlatScan<'_> {
     /// Scores the rows of a tile that passed the screen, given as a bit mask.
     fn score_passed(
         &self,
-        first: usize,
-        mut passed: u64,
+        tile: ScanTile<'_>,
+        passed: u64,
         query: &FlatQuery<'_, '_>,
         best: &mut TopK,
     ) {
-        while passed != 0 {
-            let at = passed.trailing_zeros() as usize;
-            passed &= passed - 1;
-            let doc = DocNum::new((first + at) as u32);
+        for at in ones(passed) {
+            let doc = tile.numbers.number(tile.first_row + at);
             if query.search.allows(doc) {
-                let start = (first + at) * self.dim;
-                let row = &self.rows[start..start + self.dim];
+                let row = &tile.rows[at * self.dim..(at + 1) * self.dim];
                 best.push(doc, self.similarity.score(self.cpu, &query.wide, row));
             }
         }

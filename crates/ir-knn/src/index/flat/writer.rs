@@ -340,7 +340,8 @@ impl FlatIndexWriter {
             writer.section(section::USER_METADATA, text.as_bytes())?;
         }
         let header = &self.header;
-        write_ids_and_metadata(&mut writer, &self.ids, header.similarity, header.dim)?;
+        let (ids, count) = (self.ids.iter(), self.ids.len());
+        write_ids_and_metadata(&mut writer, ids, count, header.similarity, header.dim)?;
         writer.finish()?.flush()?;
         self.partial.sync_all()?;
         fs::rename(&self.partial_path, &self.destination)

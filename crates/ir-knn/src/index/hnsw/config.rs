@@ -43,7 +43,7 @@ impl HnswConfig {
         with_seed: seed, u64;
     }
 
-    pub(super) fn validate(&self) -> Result<(), HnswError> {
+    pub(in crate::index) fn validate(&self) -> Result<(), HnswError> {
         if !(2..=MAX_M).contains(&self.m) {
             return Err(HnswError::M { found: self.m });
         }

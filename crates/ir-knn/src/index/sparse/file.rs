@@ -31,7 +31,8 @@ impl SparseIndex {
                 writer.section(indices, &matrix.indices.to_bytes())?;
                 writer.section(values, &matrix.values.to_bytes())?;
             }
-            write_ids_and_metadata(writer, &inner.ids, inner.similarity, inner.dim)
+            let (ids, count) = (inner.ids.iter(), inner.ids.len());
+            write_ids_and_metadata(writer, ids, count, inner.similarity, inner.dim)
         })
     }
 

@@ -1,25 +1,31 @@
 //! Merge policy: which segments of an index are merged after a commit.
+//!
+//! Source: log-structured merging of adjacent segments: Büttcher, Clarke and Cormack, "Information
+//! Retrieval", 2010, section 7.3; Lucene's `LogMergePolicy`.
 
 use std::ops::Range;
 
-use super::manifest::Segment;
+use super::segment::{Segment, SegmentIndex};
 
 /// Segments with fewer documents count as having this many.
 const MIN_SEGMENT: usize = 1024;
-/// A segment with a larger share of deleted documents is rewritten.
+/// A segment with a larger fraction of deleted documents is rewritten.
 const MAX_DELETED: f64 = 0.25;
 
 /// The next range of segments to merge: a segment with many deleted documents, or adjacent ones
 /// of similar size if there are enough.
-pub(super) fn segments_to_merge(segments: &[Segment], factor: usize) -> Option<Range<usize>> {
-    let is_sparse = |segment: &Segment| {
-        let share = segment.live() as f64 / segment.index.len() as f64;
-        1.0 - share > MAX_DELETED
+pub(super) fn segments_to_merge<I: SegmentIndex>(
+    segments: &[Segment<I>],
+    factor: usize,
+) -> Option<Range<usize>> {
+    let is_sparse = |segment: &Segment<I>| {
+        let fraction = segment.live() as f64 / segment.index.ids().len() as f64;
+        1.0 - fraction > MAX_DELETED
     };
     if let Some(at) = segments.iter().position(is_sparse) {
         return Some(at..at + 1);
     }
-    let level = |segment: &Segment| {
+    let level = |segment: &Segment<I>| {
         let size = segment.live().max(MIN_SEGMENT) as f64 / MIN_SEGMENT as f64;
         size.log(factor as f64).floor()
     };

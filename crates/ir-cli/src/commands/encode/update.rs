@@ -1,0 +1,277 @@
+//! `ir encode --add`, `--delete` and `--compact`: updates of the vectors in a folder.
+
+use std::cell::RefCell;
+use std::collections::{HashSet, VecDeque};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use indicatif::HumanBytes;
+use ir_core::{DocIds, Encoder, Flow, IdError, Progress, Side};
+use ir_data::{DocTemplate, TextEncoding};
+use ir_dense::{BiEncoder, encode_stream};
+use ir_knn::{SegmentedVectorIndex, VectorIndexConfig, VectorIndexWriter};
+
+use super::Args;
+use super::output::is_npy;
+use crate::shared::console::{Console, Interrupted, Resumable, bail_usage};
+use crate::shared::encoder::{VectorOrigin, find_model, open_encoder, similarity};
+use crate::shared::format::grouped;
+use crate::shared::input::{DocumentSource, open_documents};
+use crate::shared::options::first_set;
+use crate::shared::text_hashes::{TextHashes, for_each_document, text_hash};
+use crate::shared::updates::{delete_ids, has_other_files, read_ids};
+
+/// Time between two commits of new vectors.
+const COMMIT_INTERVAL: Duration = Duration::from_secs(60);
+
+pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
+    let began = Instant::now();
+    let folder = args.output.binary_file("--output")?;
+    check_options(args, folder)?;
+    // Read before the index is locked.
+    let deleted = match &args.delete {
+        Some(file) => read_ids(file, console)?,
+        None => Vec::new(),
+    };
+    let source = match (&args.model, &args.collection) {
+        (Some(model), Some(collection)) => Some(Source::open(args, model, collection, console)?),
+        _ => None,
+    };
+    let mut writer = open(source.as_ref(), folder)?;
+    let removed = delete_ids(&deleted, console, |id| writer.delete(id))?;
+    let deleted: HashSet<String> = deleted.into_iter().collect();
+    let mut bar = console.bar();
+    let added = match &source {
+        Some(source) => source.add(&mut writer, &deleted, &mut bar)?,
+        None => Added::default(),
+    };
+    if args.compact {
+        writer.compact_with(&mut bar)?;
+    } else {
+        writer.commit_with(&mut bar)?;
+    }
+    bar.finish();
+    if writer.is_empty() {
+        console.warn(format_args!("{}: the index is empty", folder.display()));
+    }
+    let bytes: u64 = writer.segments().map(|segment| segment.bytes).sum();
+    console.log(format_args!(
+        "{}: {} texts encoded, {} unchanged, {} deleted; now {} vectors of {} dimensions, {} segments, {}, {:.1} s",
+        args.output.display(),
+        grouped(added.encoded),
+        grouped(added.unchanged),
+        grouped(removed),
+        grouped(writer.len() as u64),
+        writer.config().dim,
+        writer.segments().len(),
+        HumanBytes(bytes),
+        began.elapsed().as_secs_f64()
+    ));
+    Ok(())
+}
+
+/// Rejects options without effect, and outputs that are not folders of vectors.
+fn check_options(args: &Args, folder: &Path) -> Result<()> {
+    if let Some(collection) = args.collection.as_ref().filter(|_| !args.add) {
+        bail_usage!(
+            "{collection}: expected --add to add vectors, or no documents to only delete or compact"
+        );
+    }
+    if let Some(model) = args.model.as_ref().filter(|_| !args.add) {
+        bail_usage!(
+            "{}: expected --add and a collection to add vectors, or no model to only delete or compact",
+            model.display()
+        );
+    }
+    let is_set = [
+        ("--template", args.template.is_some()),
+        ("--batch-size", args.batch_size.is_some()),
+        ("--batch-tokens", args.batch_tokens.is_some()),
+        ("--encoding", args.text.encoding != TextEncoding::Utf8),
+    ];
+    let set = first_set(is_set).or_else(|| args.encoder.first_set());
+    if let Some(option) = set.filter(|_| !args.add) {
+        bail_usage!("{option}: expected --add with documents");
+    }
+    if is_npy(folder) {
+        bail_usage!(
+            "--output: expected the folder of a vector index, found the .npy file {}, which is \
+             not updated",
+            folder.display()
+        );
+    }
+    if folder.is_file() {
+        bail!(
+            "{}: expected the folder of a vector index, found a file, which is not updated; encode \
+             its documents into a folder with --add",
+            folder.display()
+        );
+    }
+    Ok(())
+}
+
+/// Documents to add and their encoder.
+struct Source {
+    documents: DocumentSource,
+    template: DocTemplate,
+    encoder: BiEncoder,
+    /// How the vectors are encoded, without hashes of the texts.
+    origin: VectorOrigin,
+    ids: DocIds,
+    hashes: TextHashes,
+}
+
+/// Numbers of documents of a collection that was added.
+#[derive(Default)]
+struct Added {
+    encoded: u64,
+    unchanged: u64,
+}
+
+impl Source {
+    /// Opens the collection and the encoder, and reads all documents: invalid ones are reported
+    /// before the first is encoded.
+    fn open(args: &Args, model: &Path, collection: &str, console: &Console) -> Result<Self> {
+        let documents = open_documents(collection, args.text.encoding, console)?;
+        documents.check_encoding(args.text.encoding)?;
+        let template = documents.template(args.template.as_ref())?;
+        let (mut ids, mut hashes) = (DocIds::new(), TextHashes::default());
+        let mut pushed: Result<_, IdError> = Ok(());
+        let mut bar = console.bar();
+        for_each_document(documents.collection.corpus(), "reading", &mut bar, |doc| {
+            hashes.push(&doc.id, &template.render(doc));
+            if let Err(error) = ids.push(&doc.id) {
+                pushed = Err(error);
+            }
+        })?;
+        bar.finish();
+        pushed
+            .and_then(|()| ids.check_unique())
+            .with_context(|| format!("{collection}: cannot be added"))?;
+        let found = find_model(model)?;
+        let config = found.with_catalog_defaults(args.config());
+        let encoder = open_encoder(&found.folder, &config)?;
+        let text = Some(template.to_string());
+        let texts = TextHashes::default();
+        Ok(Self {
+            origin: VectorOrigin::new(model, &encoder, Side::Document, text, texts),
+            documents,
+            template,
+            encoder,
+            ids,
+            hashes,
+        })
+    }
+
+    /// Encodes the texts that the index does not have.
+    fn add(
+        &self,
+        writer: &mut VectorIndexWriter,
+        deleted: &HashSet<String>,
+        progress: &mut dyn Progress,
+    ) -> Result<Added> {
+        let is_new = |(id, hash): (&str, &u64)| {
+            deleted.contains(id) || writer.committed_fingerprint(id) != Some(*hash)
+        };
+        let pairs = self.ids.iter().zip(self.hashes.as_slice());
+        let is_new: Vec<bool> = pairs.map(is_new).collect();
+        let total = is_new.iter().filter(|new| **new).count() as u64;
+        // Hashes of the texts that are being encoded, in their order.
+        let hashes = RefCell::new(VecDeque::new());
+        let docs = self.documents.collection.corpus().docs()?;
+        let texts = docs.zip(is_new.iter().chain(std::iter::repeat(&true)));
+        let texts = texts.filter_map(|(document, is_new)| match document {
+            Ok(_) if !is_new => None,
+            Ok(document) => {
+                let text = self.template.render(&document);
+                let hash = text_hash(&document.id, &text);
+                hashes.borrow_mut().push_back(hash);
+                Some(Ok((document.id, text)))
+            }
+            Err(error) => Some(Err(error.into())),
+        });
+        let (mut encoded, mut committed) = (0, Instant::now());
+        let push = |id: &str, vector: &[f32]| -> Result<()> {
+            let hash = hashes.borrow_mut().pop_front().unwrap_or_default();
+            writer.put_with_fingerprint(id, vector, hash)?;
+            encoded += 1;
+            if committed.elapsed() > COMMIT_INTERVAL {
+                writer.commit()?;
+                committed = Instant::now();
+            }
+            Ok(())
+        };
+        let ended = encode_stream(
+            &self.encoder,
+            Side::Document,
+            texts,
+            Some(total),
+            push,
+            progress,
+        )?;
+        if ended == Flow::Continue {
+            return Ok(Added {
+                encoded,
+                unchanged: is_new.len() as u64 - total,
+            });
+        }
+        if encoded == 0 {
+            return Err(Interrupted.into());
+        }
+        writer.commit()?;
+        let there = grouped(encoded);
+        let what = format!("interrupted after {there} vectors; run the same command to resume");
+        Err(Resumable(what).into())
+    }
+}
+
+/// Opens the index in the folder, or creates it for the documents to add.
+fn open(source: Option<&Source>, folder: &Path) -> Result<VectorIndexWriter> {
+    if SegmentedVectorIndex::exists(folder) {
+        let writer = VectorIndexWriter::open(folder)?;
+        if let Some(source) = source {
+            check_origin(&writer, source, folder)?;
+        }
+        return Ok(writer);
+    }
+    let Some(source) = source else {
+        bail!(
+            "{}: expected the folder of a vector index (`ir encode MODEL COLLECTION -o FOLDER \
+             --add`), found none",
+            folder.display()
+        );
+    };
+    if folder.is_dir() && has_other_files(folder)? {
+        bail!(
+            "{}: expected a vector index or an empty folder, found other files",
+            folder.display()
+        );
+    }
+    let similarity = similarity(source.encoder.similarity());
+    let config = VectorIndexConfig::new(source.encoder.dim(), similarity)
+        .with_fingerprints(true)
+        .with_user_metadata(serde_json::to_string(&source.origin)?);
+    Ok(VectorIndexWriter::create(folder, config)?)
+}
+
+/// Rejects an encoder or template that is not the one that the index was created with.
+fn check_origin(writer: &VectorIndexWriter, source: &Source, folder: &Path) -> Result<()> {
+    let config = writer.config();
+    let found = config.user_metadata.as_deref();
+    let origin = found.and_then(|text| serde_json::from_str::<VectorOrigin>(text).ok());
+    let Some(origin) = origin.filter(|_| config.fingerprints) else {
+        bail!(
+            "{}: expected vectors written by `ir encode --add`, found no record of their encoder",
+            folder.display()
+        );
+    };
+    if let Some(differences) = origin.differences(&source.origin, |field| field != "texts") {
+        bail!(
+            "{}: {differences} (an index keeps its encoder and template; encode into another \
+             folder)",
+            folder.display()
+        );
+    }
+    Ok(())
+}

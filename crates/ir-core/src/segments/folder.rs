@@ -1,0 +1,223 @@
+//! The folder of a segmented index, as its writer sees it.
+
+use std::fs::{self, File};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use super::deleted::write_deleted;
+use super::error::{SegmentsError, failed};
+use super::lock::{LOCK_NAME, lock};
+use super::manifest::{
+    MANIFEST_NAME, Manifest, has_numbered_files, read_manifest, segment_path, write_manifest,
+};
+use super::merge_policy::segments_to_merge;
+use super::pending::PendingIds;
+use super::segment::{Segment, SegmentIndex};
+use crate::store::Verify;
+
+/// Folder of a segmented index, locked by its one writer: commits segments and deletions.
+///
+/// A new index exists from its first commit on: if it has none, dropping the folder removes what
+/// was created.
+#[derive(Debug)]
+pub struct SegmentFolder<I: SegmentIndex> {
+    path: PathBuf,
+    /// Locked while the writer exists.
+    _lock: File,
+    manifest: Manifest<I::Config>,
+    segments: Vec<Segment<I>>,
+    /// Whether the index has a commit.
+    exists: bool,
+    /// Whether the folder was created for the index.
+    is_new_folder: bool,
+}
+
+impl<I: SegmentIndex> SegmentFolder<I> {
+    /// Creates an index in a folder, which is created if it does not exist.
+    ///
+    /// # Errors
+    /// When the folder contains an index or files named like segments, has another writer or cannot
+    /// be written.
+    pub fn create(path: &Path, config: I::Config) -> Result<Self, SegmentsError> {
+        let is_new_folder = !path.exists();
+        fs::create_dir_all(path).map_err(failed(path))?;
+        // Left by a writer that was killed before its first commit, as are numbered files then.
+        let was_locked = path.join(LOCK_NAME).exists();
+        let lock = lock(path)?;
+        if path.join(MANIFEST_NAME).exists() {
+            return Err(SegmentsError::Exists {
+                folder: path.to_owned(),
+            });
+        }
+        if !was_locked && has_numbered_files(path).map_err(failed(path))? {
+            return Err(SegmentsError::ForeignFiles {
+                folder: path.to_owned(),
+            });
+        }
+        let manifest = Manifest::new(config);
+        manifest.remove_unreferenced(path);
+        Ok(Self {
+            path: path.to_owned(),
+            _lock: lock,
+            manifest,
+            segments: Vec::new(),
+            exists: false,
+            is_new_folder,
+        })
+    }
+
+    /// Opens the index in a folder at its last commit. Verifies the small sections of its files.
+    ///
+    /// # Errors
+    /// When the index cannot be opened, the folder cannot be written, or the index has another
+    /// writer.
+    pub fn open(path: &Path) -> Result<Self, SegmentsError> {
+        // Before the lock, whose file would be created in any folder.
+        read_manifest::<I>(path)?;
+        let lock = lock(path)?;
+        let manifest = read_manifest::<I>(path)?;
+        let segments = manifest.open_segments(path, Verify::SmallSections)?;
+        manifest.remove_unreferenced(path);
+        Ok(Self {
+            path: path.to_owned(),
+            _lock: lock,
+            manifest,
+            segments,
+            exists: true,
+            is_new_folder: false,
+        })
+    }
+
+    /// Configuration of the index.
+    pub fn config(&self) -> &I::Config {
+        &self.manifest.config
+    }
+
+    /// Segments of the last commit, from the oldest to the newest.
+    pub fn segments(&self) -> &[Segment<I>] {
+        &self.segments
+    }
+
+    /// Returns whether the index has a commit.
+    pub fn has_commit(&self) -> bool {
+        self.exists
+    }
+
+    /// Number of documents in the segments, deleted ones included.
+    pub fn documents(&self) -> usize {
+        let segments = self.segments.iter();
+        segments.map(|segment| segment.index.ids().len()).sum()
+    }
+
+    /// Number of documents after a commit of these ids.
+    pub fn len_with(&self, pending: &PendingIds) -> usize {
+        pending.len_after(&self.segments)
+    }
+
+    /// Returns whether the last commit has a document with an id.
+    pub fn contains(&self, id: &str) -> bool {
+        let mut segments = self.segments.iter();
+        segments.any(|segment| segment.find(id).is_some())
+    }
+
+    /// Number and path of the next segment. The file is removed by the next commit that does not
+    /// contain it.
+    pub fn next_file(&mut self) -> (u64, PathBuf) {
+        let number = self.take_number();
+        (number, segment_path(&self.path, number))
+    }
+
+    fn take_number(&mut self) -> u64 {
+        let number = self.manifest.next_file;
+        self.manifest.next_file += 1;
+        number
+    }
+
+    /// Deletes the documents of the ids from all segments, appends new segments, and makes both
+    /// visible to readers and durable.
+    ///
+    /// # Errors
+    /// When a file cannot be written. The index is then at its last commit.
+    pub fn commit(
+        &mut self,
+        pending: &PendingIds,
+        mut new: Vec<Segment<I>>,
+    ) -> Result<(), SegmentsError> {
+        let mut segments = self.segments.clone();
+        let before: Vec<usize> = segments.iter().map(Segment::live).collect();
+        for segment in &mut segments {
+            pending.delete_from(segment);
+        }
+        pending.delete_replaced(&mut new);
+        let before = before
+            .into_iter()
+            .chain(new.iter().map(|segment| segment.index.ids().len()));
+        let before: Vec<usize> = before.collect();
+        segments.append(&mut new);
+        for (segment, before) in segments.iter_mut().zip(before) {
+            if (1..before).contains(&segment.live()) {
+                let number = self.take_number();
+                let written = write_deleted(&self.path, number, &segment.deleted);
+                segment.entry.deleted = Some(written.map_err(failed(&self.path))?);
+            }
+        }
+        self.install(segments)
+    }
+
+    /// Replaces a range of segments by the one into which they were merged, and commits.
+    ///
+    /// # Errors
+    /// As [`SegmentFolder::commit`].
+    pub fn replace(
+        &mut self,
+        range: Range<usize>,
+        merged: Segment<I>,
+    ) -> Result<(), SegmentsError> {
+        let mut segments = self.segments.clone();
+        segments.splice(range, [merged]);
+        self.install(segments)
+    }
+
+    /// Commits these segments, without those whose documents are all deleted.
+    fn install(&mut self, mut segments: Vec<Segment<I>>) -> Result<(), SegmentsError> {
+        segments.retain(|segment| segment.live() > 0);
+        let mut manifest = self.manifest.clone();
+        let entries = segments.iter().map(|segment| segment.entry.clone());
+        manifest.segments = entries.collect();
+        manifest.commit += 1;
+        write_manifest::<I>(&manifest, &self.path).map_err(failed(&self.path))?;
+        self.exists = true;
+        manifest.remove_unreferenced(&self.path);
+        self.manifest = manifest;
+        self.segments = segments;
+        Ok(())
+    }
+
+    /// Next range of segments to merge: a segment with more than a quarter of its documents
+    /// deleted, or at least `factor` adjacent ones of similar size. [`None`] if there is none.
+    pub fn segments_to_merge(&self, factor: usize) -> Option<Range<usize>> {
+        segments_to_merge(&self.segments, factor)
+    }
+
+    /// Returns whether there is at most one segment, without deleted documents.
+    pub fn is_compact(&self) -> bool {
+        match &*self.segments {
+            [] => true,
+            [only] => only.entry.deleted.is_none(),
+            _ => false,
+        }
+    }
+}
+
+impl<I: SegmentIndex> Drop for SegmentFolder<I> {
+    fn drop(&mut self) {
+        // Files of a commit that failed.
+        self.manifest.remove_unreferenced(&self.path);
+        if !self.exists {
+            let _ = fs::remove_file(self.path.join(LOCK_NAME));
+            if self.is_new_folder {
+                let _ = fs::remove_dir(&self.path);
+            }
+        }
+    }
+}

@@ -1,0 +1,299 @@
+//! Point-in-time reader of a segmented vector index, and exact search.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ir_core::segments::{Commit, SegmentStats};
+use ir_core::store::{OpenIndexError, Verify};
+use ir_core::{DocFilter, DocIds, DocNum, Ranking, Retriever, Search, SearchError};
+
+use super::config::VectorIndexConfig;
+use super::hnsw::SegmentedHnswSearcher;
+use super::{Segment, VectorSegment};
+use crate::index::flat::{FlatIndex, FlatScan, RowNumbers, ScanSegment};
+use crate::index::hnsw::EfSearch;
+use crate::index::similarity::VectorSimilarity;
+use crate::index::validate::check_query;
+use crate::simd::Cpu;
+
+/// A commit of a segmented vector index, as [`VectorIndexWriter`](crate::VectorIndexWriter) wrote
+/// it. Immutable; cheap to clone and to share between threads.
+///
+/// Later commits do not change it and do not wait for it; open the index again to see them.
+/// Searches are exact: rankings, scores and document numbers are those of a [`FlatIndex`] built
+/// from the vectors that are not deleted, in the order of their last writes, bit for bit. For
+/// approximate search, see [`SegmentedVectorIndex::hnsw_searcher`].
+///
+/// With several segments or deleted vectors, opening takes time and memory proportional to the
+/// number of ids. [`VectorIndexWriter::compact`](crate::VectorIndexWriter::compact) leaves one
+/// segment without deleted vectors: the file of a [`FlatIndex`], or of an
+/// [`HnswIndex`](crate::HnswIndex).
+///
+/// # Examples
+/// ```
+/// use ir_core::{Retriever, Search};
+/// use ir_knn::{SegmentedVectorIndex, VectorIndexConfig, VectorIndexWriter, VectorSimilarity};
+///
+/// # let temporary = tempfile::tempdir()?;
+/// # let folder = temporary.path().join("vectors");
+/// let config = VectorIndexConfig::new(2, VectorSimilarity::Cosine);
+/// let mut writer = VectorIndexWriter::create(&folder, config)?;
+/// writer.put("north", &[0.0, 1.0])?;
+/// writer.put("east", &[1.0, 0.0])?;
+/// writer.commit()?;
+/// let before = SegmentedVectorIndex::open(&folder)?;
+/// writer.delete("north")?;
+/// writer.put("north-east", &[0.7, 0.7])?;
+/// writer.commit()?;
+///
+/// let index = SegmentedVectorIndex::open(&folder)?;
+/// let ranking = index.search(&[0.1, 0.9], &Search::top(10))?;
+/// let found: Vec<&str> = ranking.iter().map(|hit| index.ids().id(hit.doc)).collect();
+/// assert_eq!(found, ["north-east", "east"]);
+/// assert_eq!(before.len(), 2);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct SegmentedVectorIndex {
+    inner: Arc<VectorSnapshot>,
+}
+
+#[derive(Debug)]
+struct VectorSnapshot {
+    cpu: Cpu,
+    /// The folder; [`None`] for a single [`FlatIndex`].
+    path: Option<PathBuf>,
+    config: VectorIndexConfig,
+    commit: u64,
+    segments: Vec<NumberedSegment>,
+    ids: DocIds,
+}
+
+/// A segment whose vectors have numbers in the whole index.
+#[derive(Debug)]
+pub(super) struct NumberedSegment {
+    pub(super) segment: Segment,
+    first: u32,
+    pub(super) numbers: RowNumbers,
+}
+
+impl SegmentedVectorIndex {
+    /// Returns whether a folder contains a segmented index.
+    #[must_use]
+    pub fn exists(folder: impl AsRef<Path>) -> bool {
+        ir_core::segments::exists(folder.as_ref())
+    }
+
+    /// Opens the last commit of the index in a folder. Verifies all checksums, and so reads all
+    /// files; [`SegmentedVectorIndex::open_with`] can skip those of the vectors.
+    ///
+    /// # Errors
+    /// [`OpenIndexError`] names the file, what was expected and what was found.
+    pub fn open(folder: impl AsRef<Path>) -> Result<Self, OpenIndexError> {
+        Self::open_with(folder, Verify::AllSections)
+    }
+
+    /// Opens the last commit of the index in a folder and verifies the given checksums.
+    ///
+    /// # Errors
+    /// As [`SegmentedVectorIndex::open`].
+    pub fn open_with(folder: impl AsRef<Path>, verify: Verify) -> Result<Self, OpenIndexError> {
+        let folder = folder.as_ref();
+        let commit = Commit::<VectorSegment>::open(folder, verify)?;
+        let path = Some(folder.to_owned());
+        Ok(Self::new(
+            path,
+            commit.config,
+            commit.number,
+            commit.segments,
+        ))
+    }
+
+    fn new(
+        path: Option<PathBuf>,
+        config: VectorIndexConfig,
+        commit: u64,
+        segments: Vec<Segment>,
+    ) -> Self {
+        let mut first = 0;
+        let number = |segment: Segment| {
+            let count = segment.index.flat().len();
+            let numbered = NumberedSegment {
+                numbers: RowNumbers::new(first, count, &segment.deleted),
+                first,
+                segment,
+            };
+            first += numbered.segment.live() as u32;
+            numbered
+        };
+        let segments: Vec<NumberedSegment> = segments.into_iter().map(number).collect();
+        let ids = match &*segments {
+            [only] if only.numbers.is_identity() => only.segment.index.flat().ids().clone(),
+            segments => segments
+                .iter()
+                .flat_map(NumberedSegment::live_ids)
+                .collect(),
+        };
+        Self {
+            inner: Arc::new(VectorSnapshot {
+                cpu: Cpu::detect(),
+                path,
+                config,
+                commit,
+                segments,
+                ids,
+            }),
+        }
+    }
+
+    vector_index_accessors!(config);
+
+    /// Configuration of the index.
+    #[must_use]
+    pub fn config(&self) -> &VectorIndexConfig {
+        &self.inner.config
+    }
+
+    /// The index, if it is a single one without deleted vectors.
+    #[must_use]
+    pub fn single(&self) -> Option<&FlatIndex> {
+        match &*self.inner.segments {
+            [only] if only.numbers.is_identity() => Some(only.segment.index.flat()),
+            _ => None,
+        }
+    }
+
+    /// Number of commits and merges since the index was created; 0 for a single [`FlatIndex`].
+    #[must_use]
+    pub fn commit(&self) -> u64 {
+        self.inner.commit
+    }
+
+    /// The folder of the index; [`None`] for a single [`FlatIndex`].
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.inner.path.as_deref()
+    }
+
+    /// The segments, from the oldest to the newest.
+    pub fn segments(&self) -> impl ExactSizeIterator<Item = SegmentStats> + '_ {
+        let segments = self.inner.segments.iter();
+        segments.map(|numbered| numbered.segment.stats())
+    }
+
+    pub(super) fn numbered_segments(&self) -> &[NumberedSegment] {
+        &self.inner.segments
+    }
+
+    /// Verifies the checksums of all files.
+    ///
+    /// # Errors
+    /// [`OpenIndexError::Checksum`] names the first damaged section.
+    pub fn verify(&self) -> Result<(), OpenIndexError> {
+        let mut segments = self.inner.segments.iter();
+        segments.try_for_each(|numbered| numbered.segment.index.flat().verify())
+    }
+
+    /// Vector of a document.
+    ///
+    /// # Panics
+    /// If `doc` is not a document of this index.
+    #[must_use]
+    pub fn vector(&self, doc: DocNum) -> &[f32] {
+        let (numbered, row) = self.locate(doc);
+        numbered.segment.index.flat().vector(row)
+    }
+
+    /// Fingerprint of a document; [`None`] if the index has none
+    /// ([`VectorIndexConfig::fingerprints`]).
+    ///
+    /// # Panics
+    /// If `doc` is not a document of this index.
+    #[must_use]
+    pub fn fingerprint(&self, doc: DocNum) -> Option<u64> {
+        let (numbered, row) = self.locate(doc);
+        numbered.segment.index.flat().fingerprint(row)
+    }
+
+    /// Segment of a document and its number there.
+    fn locate(&self, doc: DocNum) -> (&NumberedSegment, DocNum) {
+        assert!(doc.index() < self.len(), "no document {}", doc.get());
+        let segments = &self.inner.segments;
+        let at = segments.partition_point(|numbered| numbered.first <= doc.get());
+        let numbered = &segments[at - 1];
+        (numbered, DocNum::new(numbered.numbers.row(doc) as u32))
+    }
+
+    /// Approximate searcher over the graphs of the segments with the given beam width; [`None`] if
+    /// the index has no graphs ([`VectorIndexConfig::hnsw`]).
+    #[must_use]
+    pub fn hnsw_searcher(&self, ef_search: EfSearch) -> Option<SegmentedHnswSearcher> {
+        self.inner.config.hnsw?;
+        Some(SegmentedHnswSearcher::new(self.clone(), ef_search))
+    }
+
+    pub(super) fn check_query(&self, query: &[f32]) -> Result<(), SearchError> {
+        check_query(self.dim(), self.similarity(), query)
+    }
+}
+
+impl NumberedSegment {
+    /// Whether no vector is deleted.
+    pub(super) fn is_whole(&self) -> bool {
+        self.segment.deleted.count() == Some(0)
+    }
+
+    fn live_ids(&self) -> impl Iterator<Item = &str> {
+        let ids = (0..)
+            .map(DocNum::new)
+            .zip(self.segment.index.flat().ids().iter());
+        let live = ids.filter(|&(doc, _)| self.segment.is_live(doc));
+        live.map(|(_, id)| id)
+    }
+}
+
+/// An index as the only segment.
+impl From<FlatIndex> for SegmentedVectorIndex {
+    fn from(index: FlatIndex) -> Self {
+        let config = VectorIndexConfig {
+            codes: index.has_codes(),
+            fingerprints: index.has_fingerprints(),
+            user_metadata: index.user_metadata().map(str::to_owned),
+            ..VectorIndexConfig::new(index.dim(), index.similarity())
+        };
+        let segment = Segment::new(0, VectorSegment::Flat(index));
+        Self::new(None, config, 0, vec![segment])
+    }
+}
+
+impl Retriever for SegmentedVectorIndex {
+    type Query = [f32];
+
+    fn ids(&self) -> &DocIds {
+        &self.inner.ids
+    }
+
+    ir_core::search_as_batch!();
+
+    /// As [`FlatIndex::search_batch`](Retriever::search_batch): rows are read once for many
+    /// queries, on the current rayon thread pool.
+    fn search_batch(&self, queries: &[(&[f32], Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
+        for (query, _) in queries {
+            self.check_query(query)?;
+        }
+        let segments = self.inner.segments.iter();
+        let segments: Vec<ScanSegment<'_>> = segments
+            .map(|numbered| {
+                let flat = numbered.segment.index.flat();
+                flat.scan_segment(&numbered.numbers)
+            })
+            .collect();
+        let scan = FlatScan {
+            cpu: self.inner.cpu,
+            similarity: self.similarity(),
+            dim: self.dim(),
+            segments: &segments,
+        };
+        scan.search(queries)
+    }
+}

@@ -1,0 +1,183 @@
+//! Files of segmented vector indexes that are missing, damaged, doubled or of another index.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::Path;
+
+use ir_core::store::{AtomicFile, IndexFile, IndexFileWriter, IndexFormat, OpenIndexError, Verify};
+use ir_knn::{
+    HnswConfig, SegmentedVectorIndex, VectorIndexConfig, VectorIndexWriter, VectorSimilarity,
+};
+use tempfile::TempDir;
+
+static MANIFEST: IndexFormat = IndexFormat {
+    magic: *b"ir-vecs\n",
+    version: 1,
+    name: "the manifest of a segmented vector index",
+    large_sections: &[],
+};
+
+/// Two segments, one with deleted vectors.
+fn build(config: VectorIndexConfig, seed: f32) -> TempDir {
+    let folder = TempDir::new().unwrap();
+    let mut writer = VectorIndexWriter::create(folder.path(), config).unwrap();
+    for segment in 0..2 {
+        for n in 0..4 {
+            let vector = [seed + n as f32, segment as f32];
+            writer.put(&format!("d{segment}{n}"), &vector).unwrap();
+        }
+        writer.commit().unwrap();
+    }
+    writer.delete("d00").unwrap();
+    writer.commit().unwrap();
+    folder
+}
+
+fn config() -> VectorIndexConfig {
+    VectorIndexConfig::new(2, VectorSimilarity::InnerProduct)
+}
+
+fn names(folder: &Path) -> Vec<String> {
+    let entries = fs::read_dir(folder).unwrap();
+    let names = entries.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut names: Vec<String> = names.filter(|name| name != "writer.lock").collect();
+    names.sort();
+    names
+}
+
+/// The tests of flat and HNSW indexes change every byte of theirs.
+#[test]
+fn damaged_and_missing_files_are_errors() {
+    for config in [config(), config().with_hnsw(HnswConfig::default())] {
+        let folder = build(config, 1.0);
+        let names = names(folder.path());
+        assert_eq!(names.len(), 4, "manifest, two segments, deleted vectors");
+        for name in names {
+            let path = folder.path().join(&name);
+            let open = || SegmentedVectorIndex::open(folder.path());
+            let bytes = fs::read(&path).unwrap();
+            let step = if name.starts_with("segment-") { 41 } else { 3 };
+            for at in (0..bytes.len()).step_by(step) {
+                let mut flipped = bytes.clone();
+                flipped[at] ^= [0x04, 0x10, 0xff][at % 3];
+                fs::write(&path, &flipped).unwrap();
+                assert!(open().is_err(), "{name}: byte {at}");
+                fs::write(&path, &bytes[..at]).unwrap();
+                assert!(open().is_err(), "{name}: {at} bytes");
+            }
+            fs::remove_file(&path).unwrap();
+            let error = open().unwrap_err();
+            assert!(
+                matches!(&error, OpenIndexError::Io { path: at, .. } if *at == path),
+                "{error}"
+            );
+            fs::write(&path, &bytes).unwrap();
+            assert!(open().is_ok());
+        }
+    }
+}
+
+#[test]
+fn files_of_another_index_are_errors() {
+    let (good, other) = (build(config(), 1.0), build(config(), 9.0));
+    let error = || {
+        SegmentedVectorIndex::open(good.path())
+            .unwrap_err()
+            .to_string()
+    };
+    let all = names(good.path());
+    assert_eq!(all, names(other.path()));
+    // Segments and the manifest of an index with other vectors.
+    for name in all.iter().filter(|name| !name.starts_with("deleted-")) {
+        let path = good.path().join(name);
+        let bytes = fs::read(&path).unwrap();
+        fs::copy(other.path().join(name), &path).unwrap();
+        assert!(
+            error().contains("this is another file"),
+            "{name}: {}",
+            error()
+        );
+        fs::write(&path, &bytes).unwrap();
+    }
+    // A segment in place of another one.
+    let segments: Vec<_> = all
+        .iter()
+        .filter(|name| name.starts_with("segment-"))
+        .collect();
+    let [one, two] = &*segments else {
+        panic!("expected two segments, found {segments:?}");
+    };
+    let bytes = fs::read(good.path().join(one)).unwrap();
+    fs::copy(good.path().join(two), good.path().join(one)).unwrap();
+    assert!(error().contains("this is another file"), "{}", error());
+    fs::write(good.path().join(one), &bytes).unwrap();
+    // A copy under another name is removed by the next writer.
+    fs::copy(good.path().join(one), good.path().join("segment-99.ir")).unwrap();
+    assert_eq!(SegmentedVectorIndex::open(good.path()).unwrap().len(), 7);
+    drop(VectorIndexWriter::open(good.path()).unwrap());
+    assert_eq!(names(good.path()), all);
+    // Segments without graphs under a manifest with graphs, and the reverse.
+    let graphs = build(config().with_hnsw(HnswConfig::default()), 1.0);
+    fs::copy(
+        graphs.path().join("manifest.ir"),
+        good.path().join("manifest.ir"),
+    )
+    .unwrap();
+    assert!(error().contains("not an HNSW index"), "{}", error());
+    // A file of another format as the manifest.
+    fs::copy(good.path().join(one), good.path().join("manifest.ir")).unwrap();
+    assert!(
+        error().contains("not the manifest of a segmented vector index"),
+        "{}",
+        error()
+    );
+}
+
+/// Manifests that are forged with correct checksums.
+#[test]
+fn forged_manifests_are_errors() {
+    let folder = build(config(), 1.0);
+    let path = folder.path().join("manifest.ir");
+    let file = IndexFile::open(&MANIFEST, &path, Verify::AllSections).unwrap();
+    let commit: serde_json::Value =
+        serde_json::from_slice(file.section("commit").unwrap().as_ref()).unwrap();
+    let open = |commit: &serde_json::Value| {
+        let file = AtomicFile::create(&path).unwrap();
+        let mut writer = IndexFileWriter::new(&MANIFEST, file).unwrap();
+        let content = serde_json::to_vec(commit).unwrap();
+        writer.section("commit", &content).unwrap();
+        writer.finish().unwrap().commit().unwrap();
+        SegmentedVectorIndex::open(folder.path()).map_err(|error| error.to_string())
+    };
+    assert_eq!(open(&commit).unwrap().len(), 7);
+    let forge = |change: &dyn Fn(&mut serde_json::Value)| {
+        let mut forged = commit.clone();
+        change(&mut forged);
+        open(&forged).unwrap_err()
+    };
+    let doubled = forge(&|commit| {
+        let first = commit["segments"][0].clone();
+        commit["segments"].as_array_mut().unwrap().push(first);
+    });
+    assert!(doubled.contains("a number for every file"), "{doubled}");
+    let future = forge(&|commit| commit["next_file"] = 1.into());
+    assert!(future.contains("a number for every file"), "{future}");
+    let dim = forge(&|commit| commit["config"]["dim"] = 3.into());
+    assert!(
+        dim.contains("the properties that the manifest records"),
+        "{dim}"
+    );
+    let similarity = forge(&|commit| commit["config"]["similarity"] = "cosine".into());
+    assert!(
+        similarity.contains("the properties that the manifest records"),
+        "{similarity}"
+    );
+    let swapped = forge(&|commit| {
+        let deleted = commit["segments"][0]["deleted"].take();
+        commit["segments"][1]["index"] = deleted;
+    });
+    assert!(swapped.contains("segment-"), "{swapped}");
+    let metadata = forge(&|commit| commit["commit"] = "7".into());
+    assert!(metadata.contains("metadata cannot be parsed"), "{metadata}");
+}
