@@ -21,7 +21,7 @@ pub(crate) const CACHE_VERSION: u32 = 1;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
-    /// BM25 index.
+    /// BM25 index of the documents.
     Index,
     /// Vectors of documents or queries.
     Vectors,
@@ -47,7 +47,7 @@ impl Stage {
 #[derive(Debug)]
 pub struct Cache {
     folder: PathBuf,
-    /// Removed on drop.
+    /// Folder that is removed on drop.
     temporary: Option<TempDir>,
 }
 
@@ -72,7 +72,7 @@ impl Cache {
         })
     }
 
-    /// Returns the folder.
+    /// Returns the folder of the entries.
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
@@ -119,7 +119,7 @@ impl Cache {
             .map(Some)
     }
 
-    /// Writes a run.
+    /// Writes the entry of a run.
     pub(crate) fn save_run(&self, key: &str, run: &Run) -> Result<(), ExperimentError> {
         let path = self.writable_path(Stage::Run, key)?;
         let write = || -> io::Result<()> {

@@ -1,4 +1,4 @@
-//! Errors of experiments.
+//! Errors of experiment files and their stages.
 
 use std::fmt;
 use std::io;
@@ -56,7 +56,7 @@ pub enum ExperimentError {
         key: String,
         message: String,
     },
-    /// A stage failed.
+    /// A stage failed: indexing, encoding, searching.
     #[error("{location}{key}: {stage} failed")]
     Stage {
         location: Location,
@@ -97,7 +97,7 @@ pub enum SystemError {
     Parameter { key: String, message: String },
     /// Data that a parameter names do not exist on this machine.
     Missing { key: String, message: String },
-    /// A stage failed.
+    /// A stage failed: indexing, encoding, searching.
     Stage {
         stage: String,
         source: Box<dyn std::error::Error + Send + Sync>,

@@ -72,7 +72,8 @@ impl Graph<'_> {
         Ok(inputs)
     }
 
-    /// A system with a grid can be a part of another if its best point does not depend on the query.
+    /// A system with a grid can be a part of another if its best point does not depend on the
+    /// query.
     fn check_selected(&self, key: &str, part: usize) -> Result<(), ExperimentError> {
         let entry = &self.experiment.systems[part];
         let selection = self.experiment.selection.as_ref();

@@ -3,6 +3,7 @@
 
 mod cache;
 mod error;
+mod evaluation;
 mod file;
 mod graph;
 mod hash;
@@ -13,6 +14,7 @@ mod registry;
 mod reproduction;
 mod results;
 mod runner;
+mod search;
 mod selection;
 pub mod suggest;
 mod system;

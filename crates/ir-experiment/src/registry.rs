@@ -22,7 +22,7 @@ use crate::systems;
 /// use ir_core::fusion::DocumentPrior;
 /// use ir_experiment::{OpenSystem, Registry, System, SystemContext, SystemError};
 /// use schemars::JsonSchema;
-/// use serde::Serialize;
+/// use serde::{Deserialize, Serialize};
 ///
 /// /// Retriever that returns one document for every query.
 /// #[derive(Debug, Serialize, Deserialize, JsonSchema)]
@@ -45,7 +45,7 @@ pub struct Registry {
     types: Vec<SystemType>,
 }
 
-/// Type of systems.
+/// Type of systems: name, description and parameters.
 #[derive(Clone)]
 pub struct SystemType {
     name: String,

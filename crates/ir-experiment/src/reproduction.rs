@@ -35,7 +35,7 @@ pub struct ReproducedValue {
     pub expected: f64,
     /// Obtained value, × scale.
     pub obtained: f64,
-    /// Maximum difference.
+    /// Maximum difference of a reproduced value.
     pub tolerance: f64,
     /// Number of decimals of the expected values.
     pub decimals: usize,

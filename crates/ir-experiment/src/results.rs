@@ -1,5 +1,6 @@
 //! Results of an experiment: tables, pages, JSON and runs.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use ir_core::trec::{ScoreFormat, TrecWriteError, write_run};
@@ -24,7 +25,7 @@ pub struct ExperimentResults {
     /// Description of the experiment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub description: Option<String>,
-    /// Results by task.
+    /// Results of the tasks, in order.
     pub tasks: Vec<TaskResults>,
 }
 
@@ -36,7 +37,7 @@ pub struct ExperimentResults {
 pub struct TaskResults {
     /// Name of the task.
     pub name: String,
-    /// Number of documents.
+    /// Number of documents of the collection.
     pub documents: usize,
     /// Number of test queries.
     pub queries: usize,
@@ -59,11 +60,11 @@ pub struct TaskResults {
 pub struct ResultFile {
     /// Path below the output folder.
     pub path: PathBuf,
-    /// Content.
+    /// Bytes of the file.
     pub content: Vec<u8>,
 }
 
-/// Error writing results.
+/// Error writing the results of an experiment.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)]
@@ -85,22 +86,18 @@ pub enum ResultsError {
 
 impl Serialize for TaskResults {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("TaskResults", 5)?;
+        let mut fields = serializer.serialize_struct("TaskResults", 6)?;
         fields.serialize_field("name", &self.name)?;
         fields.serialize_field("documents", &self.documents)?;
         fields.serialize_field("queries", &self.queries)?;
         match &self.comparison {
             Some(comparison) => fields.serialize_field("comparison", comparison)?,
             None => {
-                let scores: Vec<(&str, Vec<(String, Option<f64>)>)> = self
-                    .reports
-                    .iter()
-                    .map(|report| {
-                        let values = self.measures.iter();
-                        let values = values.map(|m| (m.to_string(), report.summary(*m)));
-                        (report.run(), values.collect())
-                    })
+                let report = self.reports.first();
+                let scores: BTreeMap<String, Option<f64>> = (self.measures.iter())
+                    .map(|m| (m.to_string(), report.and_then(|it| it.summary(*m))))
                     .collect();
+                fields.serialize_field("system", &report.map(Report::run))?;
                 fields.serialize_field("scores", &scores)?;
             }
         }
@@ -327,7 +324,7 @@ pub(crate) fn file_name(name: &str) -> String {
 ///
 /// ```
 /// use ir_experiment::portable_file_name;
-/// assert_eq!(portable_file_name("nDCG@10 per query: a/b against ../c"), "nDCG-10-per-query-a-b-against-..-c");
+/// assert_eq!(portable_file_name("nDCG@10: a/b against ../c"), "nDCG-10-a-b-against-..-c");
 /// assert_eq!(portable_file_name("../../etc"), "etc");
 /// ```
 #[must_use]

@@ -3,25 +3,20 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ir_core::trec::{HeaderLine, read_run, write_run};
-use ir_core::{Flow, NotLaterThan, Qrels, Run, Search};
-use ir_data::datafinder::{published_depth, published_filter};
-use ir_eval::{Comparison, Evaluator, Measure, Report};
+use ir_core::Run;
 use serde::Serialize;
 
 use crate::cache::{Cache, Stage};
 use crate::error::{ExperimentError, SystemError};
-use crate::file::{Experiment, FilterName, ScoreFormatName, SelectionMethod, SystemEntry};
-use crate::hash::ContentHash;
+use crate::evaluation::{evaluate, reports};
+use crate::file::{Experiment, SelectionMethod, SystemEntry};
 use crate::observer::{Observer, StageReport, StageStatus};
 use crate::registry::{ParsedSystem, Registry};
-use crate::results::{ExperimentResults, TaskResults};
+use crate::results::ExperimentResults;
+use crate::search::{SearchParameters, run_key};
 use crate::selection::{self, SelectedPoint, SelectionResult, grid_points, point_label};
 use crate::system::{FileHashes, PreparedSystem, Session, SystemContext};
 use crate::task::{JudgedSet, TaskData, TrainingSet, data_error};
-
-/// Number of queries that are searched between two progress reports.
-const BATCH: usize = 256;
 
 /// Runs experiments, with the types of systems of a registry and a cache.
 ///
@@ -51,14 +46,14 @@ pub struct Runner<'a> {
 /// Stages of an experiment and what of them is cached.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {
-    /// Stages, in order.
+    /// Stages, in the order in which they run.
     pub stages: Vec<StageReport>,
     /// Systems whose runs depend on a selection that has not been computed yet.
     pub undecided: Vec<String>,
 }
 
 impl<'a> Runner<'a> {
-    /// Creates a runner.
+    /// Creates a runner with a cache and the types of systems.
     #[must_use]
     pub const fn new(cache: &'a Cache, registry: &'a Registry) -> Self {
         Self { cache, registry }
@@ -445,191 +440,4 @@ impl<'a> TaskRun<'a> {
         let training = training.map(|training| training.without(&texts));
         Ok((set, training))
     }
-}
-
-/// Search parameters of a system.
-struct SearchParameters {
-    hits: usize,
-    filter: FilterName,
-    condition: Option<ir_core::Predicate>,
-    remove_self: bool,
-}
-
-impl SearchParameters {
-    fn new(experiment: &Experiment, entry: &SystemEntry, remove_self: bool) -> Self {
-        Self {
-            hits: entry.hits.unwrap_or(experiment.search.hits),
-            filter: entry.filter.unwrap_or(experiment.search.filter),
-            condition: experiment.search.condition.clone(),
-            remove_self,
-        }
-    }
-
-    /// Searches all queries.
-    fn search(
-        &self,
-        context: &mut SystemContext<'_>,
-        name: &str,
-        set: &JudgedSet,
-    ) -> Result<Run, SystemError> {
-        let open = context.system(name)?;
-        let published = self.filter == FilterName::PublishedYear;
-        let retriever = match &open.with_duplicates {
-            Some(raw) if published => raw.clone(),
-            _ => open.retriever.clone(),
-        };
-        let ids = retriever.ids();
-        let years = match (&open.years, self.filter) {
-            (_, FilterName::None) => ir_core::Years::default(),
-            (Some(years), _) => years.clone(),
-            _ => context.task.years_of(ids),
-        };
-        let passing = context.task.passing(ids);
-        let filters: Vec<NotLaterThan<'_>> = (set.queries.iter())
-            .map(|query| years.not_later_than(query.attributes.year()))
-            .collect();
-        let mut run = Run::new(name);
-        let total = set.queries.len();
-        let depth = if published {
-            published_depth(self.hits)
-        } else {
-            self.hits
-        };
-        for (start, batch) in (0..).step_by(BATCH).zip(set.queries.chunks(BATCH)) {
-            let stage = format!("searching {name}");
-            let flow = context
-                .observer
-                .report(&stage, start as u64, Some(total as u64));
-            if flow == Flow::Stop {
-                return Err(ExperimentError::Canceled.into());
-            }
-            let both: Vec<ir_core::AllOf<'_>> = (0..batch.len())
-                .map(|n| {
-                    let mut all: Vec<&dyn ir_core::DocFilter> = Vec::new();
-                    if self.filter == FilterName::Year {
-                        all.push(&filters[start + n]);
-                    }
-                    all.extend(passing.as_ref().map(|set| set as &dyn ir_core::DocFilter));
-                    ir_core::AllOf(all)
-                })
-                .collect();
-            let searches: Vec<(&str, Search<'_>)> = (batch.iter().zip(&both))
-                .map(|(query, filter)| {
-                    let search = Search::top(depth);
-                    let search = match filter.0.is_empty() {
-                        true => search,
-                        false => search.within(filter),
-                    };
-                    (query.text.as_str(), search)
-                })
-                .collect();
-            let rankings = retriever.search_batch(&searches);
-            let rankings = rankings.map_err(SystemError::stage("searching"))?;
-            for ((n, query), ranking) in (start..).zip(batch).zip(rankings) {
-                let ranking = match published {
-                    true => published_filter(&ranking, ids, &filters[n], self.hits),
-                    false => ranking,
-                };
-                run.push_ranking(&query.id, &ranking, ids);
-            }
-        }
-        if self.remove_self {
-            run.remove_identical_ids();
-        }
-        Ok(run)
-    }
-}
-
-/// Cache key of a run.
-fn run_key(
-    context: &SystemContext<'_>,
-    name: &str,
-    set: &JudgedSet,
-    parameters: &SearchParameters,
-) -> Result<String, SystemError> {
-    let mut hash = ContentHash::default();
-    hash.text(&context.system_key(name)?)
-        .text(&set.hash)
-        .number(parameters.hits as i64)
-        .number(parameters.filter as i64)
-        .number(i64::from(parameters.remove_self));
-    let condition = serde_json::to_string(&parameters.condition);
-    hash.text(&condition.map_err(SystemError::stage("serialization"))?);
-    Ok(hash.finish())
-}
-
-/// Reports of runs, after rounding their scores.
-fn reports(
-    experiment: &Experiment,
-    qrels: &Qrels,
-    measures: &[Measure],
-    runs: &[Run],
-) -> Result<Vec<Report>, ExperimentError> {
-    let invalid = |error: String| experiment.source.error("measures", error);
-    let evaluator = Evaluator::with_rules(qrels, measures, experiment.rules);
-    let evaluator = evaluator.map_err(|error| invalid(error.to_string()))?;
-    let mut reports = Vec::with_capacity(runs.len());
-    for (n, run) in runs.iter().enumerate() {
-        let rounded = round_scores(run, experiment.search.scores);
-        let rounded = rounded.map_err(|error| experiment.source.error("search.scores", error))?;
-        let report = evaluator.evaluate(rounded.as_ref().unwrap_or(run));
-        let report = report.map_err(|error| invalid(error.to_string()))?;
-        // Names of the points of a grid are equal.
-        let name = match measures.len() {
-            1 if runs.iter().filter(|other| other.tag == run.tag).count() > 1 => {
-                format!("{} {n}", run.tag)
-            }
-            _ => run.tag.clone(),
-        };
-        reports.push(report.with_run_name(name));
-    }
-    Ok(reports)
-}
-
-/// Scores as in a run file of the format; `None` if they stay the same.
-fn round_scores(run: &Run, format: ScoreFormatName) -> Result<Option<Run>, String> {
-    if format == ScoreFormatName::Exact {
-        return Ok(None);
-    }
-    let mut plain = run.clone();
-    // The tag is a column of the file.
-    plain.tag = "run".to_owned();
-    let mut file = Vec::new();
-    write_run(&plain, format.into(), &mut file).map_err(|error| error.to_string())?;
-    let read = read_run(&file[..], "run", HeaderLine::AsData);
-    let mut rounded = read.map_err(|error| error.to_string())?.data;
-    rounded.tag.clone_from(&run.tag);
-    Ok(Some(rounded))
-}
-
-/// Evaluates and compares the runs of a task.
-fn evaluate(
-    experiment: &Experiment,
-    data: &TaskData,
-    runs: Vec<Run>,
-    selections: Vec<SelectionResult>,
-) -> Result<TaskResults, ExperimentError> {
-    let qrels = data.test.qrels.clone();
-    let reports = reports(experiment, &qrels, &experiment.measures, &runs)?;
-    let comparison = match reports.len() {
-        0 | 1 => None,
-        _ => {
-            let compared = Comparison::new(&reports, &experiment.comparison.config());
-            let invalid = |error: ir_eval::CompareError| {
-                experiment.source.error("comparison", error.to_string())
-            };
-            Some(compared.map_err(invalid)?)
-        }
-    };
-    Ok(TaskResults {
-        name: data.name.clone(),
-        documents: data.ids().len(),
-        queries: data.test.queries.len(),
-        measures: experiment.measures.clone(),
-        reports,
-        comparison,
-        selections,
-        runs,
-        qrels,
-    })
 }

@@ -14,7 +14,7 @@ use crate::file::{SelectionMethod, SystemEntry};
 pub struct SelectionResult {
     /// Name of the system.
     pub system: String,
-    /// Method of selection.
+    /// Method that selected the point.
     pub by: SelectionMethod,
     /// Measure that was maximized.
     pub measure: Measure,
@@ -250,8 +250,7 @@ mod tests {
         for _ in 0..20 {
             let runs: Vec<Run> = (0..4)
                 .map(|n| {
-                    let ranks: Vec<usize> =
-                        (0..queries).map(|_| 1 + random.below(4) as usize).collect();
+                    let ranks: Vec<usize> = (0..queries).map(|_| 1 + random.below(4)).collect();
                     setting(&format!("s{n}"), &ranks)
                 })
                 .collect();

@@ -82,7 +82,7 @@ pub type SharedRetriever = Arc<dyn Retriever<Query = str>>;
 /// Open system: a retriever that returns every document id once.
 #[derive(Clone)]
 pub struct OpenSystem {
-    /// Retriever.
+    /// Retriever that returns every document id once.
     pub retriever: SharedRetriever,
     /// Retriever that may return an id more than once, for DataFinder's published filter.
     pub with_duplicates: Option<SharedRetriever>,
@@ -127,7 +127,7 @@ pub(crate) struct PreparedSystem {
 pub(crate) struct Session {
     indexes: HashMap<String, Arc<Index>>,
     systems: HashMap<String, OpenSystem>,
-    /// Encoders.
+    /// Encoders by configuration and content of their files.
     #[cfg(feature = "dense")]
     pub(crate) values: HashMap<String, Arc<dyn std::any::Any + Send + Sync>>,
 }
@@ -179,7 +179,7 @@ impl fmt::Debug for SystemContext<'_> {
 }
 
 impl SystemContext<'_> {
-    /// Returns the task.
+    /// Returns the task with its documents and queries.
     #[must_use]
     pub const fn task(&self) -> &TaskData {
         self.task

@@ -50,7 +50,7 @@ impl JudgedSet {
     }
 }
 
-/// Labeled training queries.
+/// Labeled training queries and their hash.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct TrainingSet {
     pub(crate) queries: Vec<TrainingQuery>,

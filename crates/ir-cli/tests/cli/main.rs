@@ -18,6 +18,7 @@ mod derived_outputs;
 #[cfg(feature = "dense")]
 mod encode;
 mod eval_input;
+mod experiments;
 mod index_update;
 mod input_formats;
 mod inputs_as_outputs;

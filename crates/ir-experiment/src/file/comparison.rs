@@ -41,18 +41,18 @@ pub struct ComparisonEntry {
     pub seed: u64,
 }
 
-/// Significance test.
+/// Significance test by the name of `ir compare`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum TestName {
     /// Student's paired t test.
     #[default]
     T,
-    /// Wilcoxon signed-rank test.
+    /// Wilcoxon signed-rank test of the differences.
     Wilcoxon,
-    /// Fisher's randomization test.
+    /// Fisher's randomization test of the mean difference.
     Randomization,
-    /// Paired bootstrap.
+    /// Paired bootstrap of the mean difference.
     Bootstrap,
     /// The one-sided paired bootstrap of DataFinder's evaluation.
     Datafinder,

@@ -70,7 +70,7 @@ pub struct Experiment {
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
     pub rules: Rules,
-    /// Files to write.
+    /// Folder and formats of the files to write.
     #[serde(default)]
     pub output: OutputEntry,
     /// Page of `ir reproduce`.
@@ -141,7 +141,7 @@ pub enum DocumentOrder {
     LexicographicRow,
 }
 
-/// Search parameters.
+/// Search parameters of all systems.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct SearchEntry {
@@ -173,7 +173,7 @@ impl Default for SearchEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FilterName {
-    /// No time filter.
+    /// Newer documents are returned.
     #[default]
     None,
     /// Documents that are newer than the attribute `year` of the query are excluded inside the
@@ -241,7 +241,7 @@ pub enum OutputFormat {
 }
 
 impl OutputFormat {
-    /// All formats.
+    /// All formats, in the order of their files.
     pub const ALL: [Self; 6] = [
         Self::Text,
         Self::Markdown,

@@ -13,7 +13,7 @@ use super::experiment::parse_measure;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct SelectionEntry {
-    /// Method of selection.
+    /// Method that selects the best point of a grid.
     pub by: SelectionMethod,
     /// Measure that is maximized. Default: the first measure of the experiment.
     #[serde(
@@ -40,7 +40,7 @@ pub struct SelectionEntry {
     pub seed: u64,
 }
 
-/// Method of selection.
+/// Method that selects the best point of a grid.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum SelectionMethod {

@@ -68,7 +68,7 @@ impl SystemEntry {
         }
     }
 
-    /// Sets a parameter.
+    /// Returns the system with this parameter.
     #[must_use]
     pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
         self.parameters.insert(key.to_owned(), value.into());

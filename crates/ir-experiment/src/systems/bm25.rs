@@ -76,7 +76,7 @@ pub enum AnalyzerName {
 pub enum IndexedFieldsName {
     /// One field of title and text.
     One,
-    /// The text alone.
+    /// The text without the title.
     Text,
     /// Title and text with separate statistics.
     Separate,
@@ -86,7 +86,7 @@ pub enum IndexedFieldsName {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DocOrderName {
-    /// Ascending id.
+    /// Ascending byte order of the id.
     Id,
     /// Order of the documents of the task.
     Insertion,

@@ -37,7 +37,7 @@ pub enum PoolingName {
     Cls,
     /// Mean of the token vectors.
     Mean,
-    /// Elementwise maximum.
+    /// Elementwise maximum of the token vectors.
     Max,
     /// Sum divided by the square root of the number of tokens.
     MeanSqrt,
@@ -123,7 +123,9 @@ mod with_models {
             key: &str,
         ) -> Result<String, SystemError> {
             let model = self.find(context)?;
-            let files = model_files(&model.folder);
+            let mut files = model_files(&model.folder);
+            // Names that a folder may have.
+            files.retain(|file| file.is_file());
             if files.is_empty() {
                 let message = format!("{}: expected a model folder", model.folder.display());
                 return Err(SystemError::parameter(format!("{key}.model"), message));

@@ -18,8 +18,8 @@ pub struct HybridSystem {
     /// Fusion method. Default: `weighted-sum` if there are weights, otherwise `rrf`.
     #[serde(default)]
     pub fusion: Option<FusionName>,
-    /// Weights of the scores, one for each system, for `weighted-sum`: [0.05, 1] is cos + 0.05 · BM25
-    /// for BM25 and dense retrieval. Range: ≥ 0. Default: 1 each.
+    /// Weights of the scores, one for each system, for `weighted-sum`: [0.05, 1] is cos + 0.05 ·
+    /// BM25 for BM25 and dense retrieval. Range: ≥ 0. Default: 1 each.
     #[serde(default)]
     pub weights: Option<Vec<f32>>,
     /// Damping constant of `rrf`. Range: ≥ 0. Default: 60.
@@ -31,19 +31,19 @@ pub struct HybridSystem {
     pub depth: Option<usize>,
 }
 
-/// Fusion method.
+/// Method that combines the rankings.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum FusionName {
     /// Weighted sum of the scores, over all documents.
     WeightedSum,
-    /// Reciprocal rank fusion.
+    /// Reciprocal rank fusion: Σ 1 / (k + rank).
     Rrf,
     /// Sum of the min-max normalized scores.
     CombSum,
     /// The same times the number of systems that return the document.
     CombMnz,
-    /// Borda count.
+    /// Sum of the Borda points.
     Borda,
 }
 

@@ -37,14 +37,14 @@ pub struct KnnSystem {
     pub max_n: Option<usize>,
 }
 
-/// Distance between queries.
+/// Distance between two query vectors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MetricName {
-    /// 1 − cosine.
+    /// One minus the cosine of the angle.
     #[default]
     Cosine,
-    /// Squared Euclidean distance.
+    /// Squared Euclidean distance, as published for DataFinder.
     Euclidean,
 }
 
@@ -59,7 +59,7 @@ pub enum AggregationName {
     Sum,
     /// Weighted vote of the nearest training queries.
     WeightedVote,
-    /// DataFinder's published procedure.
+    /// DataFinder's published nearest-neighbor procedure.
     ExactTop,
 }
 
@@ -69,7 +69,7 @@ pub enum AggregationName {
 pub enum StopWordList {
     /// NLTK's English stop words.
     Nltk,
-    /// None.
+    /// No stop words are removed.
     None,
 }
 

@@ -17,7 +17,7 @@ use crate::error::SystemError;
 use crate::observer::StageReport;
 use crate::system::{OpenSystem, System, SystemContext};
 
-/// Dense retrieval.
+/// Dense retrieval with an encoder or with saved vectors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct DenseSystem {
