@@ -485,3 +485,57 @@ fn conditions_and_reranking() {
         assert!(list.iter().all(|it| first.contains(&it.doc.as_str())));
     }
 }
+
+/// Retriever that returns one document for every query.
+#[derive(Debug, serde::Serialize, serde::Deserialize, schemars::JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Constant {
+    document: String,
+}
+
+impl ir_experiment::System for Constant {
+    fn open(
+        &self,
+        _: &mut ir_experiment::SystemContext<'_>,
+    ) -> Result<ir_experiment::OpenSystem, ir_experiment::SystemError> {
+        let prior = ir_core::fusion::DocumentPrior::new([(&self.document, 1.0)]);
+        let prior = prior.map_err(ir_experiment::SystemError::stage("opening"))?;
+        Ok(ir_experiment::OpenSystem::new(std::sync::Arc::new(prior)))
+    }
+}
+
+#[test]
+fn registered_types_run() {
+    let mut registry = Registry::default();
+    registry.register::<Constant>("constant", "One document for every query.");
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("e.toml");
+    let text = "measures = [\"AP\"]\n[[tasks]]\ncollection = \"bundled\"\n[[systems]]\n\
+                name = \"c\"\ntype = \"constant\"\ndocument = \"FoldKin\"\n";
+    std::fs::write(&file, text).unwrap();
+    let experiment = Experiment::open_with(&file, &registry).unwrap();
+    let cache = Cache::temporary().unwrap();
+    let results = Runner::new(&cache, &registry).run(&experiment, &mut NoProgress);
+    let run = &results.unwrap().tasks[0].runs[0];
+    assert_eq!(run.len(), 24);
+    assert!(
+        run.iter()
+            .all(|(_, list)| list.len() == 1 && list[0].doc == "FoldKin")
+    );
+    // The types of another registry do not have it.
+    let error = Experiment::open(&file).unwrap_err().to_string();
+    assert!(
+        error.contains("e.toml:6: systems[0].type: expected a type of systems (bm25,"),
+        "{error}"
+    );
+    std::fs::write(&file, text.replace("document", "documents")).unwrap();
+    let error = Experiment::open_with(&file, &registry)
+        .unwrap_err()
+        .to_string();
+    assert!(
+        error.contains(
+            "systems[0].documents: unknown key; expected one of document (did you mean document?)"
+        ),
+        "{error}"
+    );
+}
