@@ -11,7 +11,7 @@ use ir_data::{DataError, InvalidText};
 
 use crate::commands::{
     agree, buckets, compare, datasets, diff, eval, fuse, index, interleave, knn_accuracy, mine,
-    overlap, pool, search, sweep,
+    overlap, pool, reproduce, run, search, sweep,
 };
 #[cfg(feature = "dense")]
 use crate::commands::{encode, models, train};
@@ -85,6 +85,10 @@ pub(crate) enum Command {
     Sweep(sweep::Args),
     /// Report recall by frequency of the documents in training data
     Buckets(buckets::Args),
+    /// Run an experiment file: systems, grids, measures and significance tests
+    Run(Box<run::Args>),
+    /// Reproduce published values with experiment files, one page for each
+    Reproduce(reproduce::Args),
     /// Encode texts as vectors with a BERT model from a Hugging Face folder
     #[cfg(feature = "dense")]
     Encode(Box<encode::Args>),
@@ -149,6 +153,8 @@ impl Command {
             Self::Buckets(args) => buckets::run(args, console),
             Self::Sweep(args) => sweep::run(args, console),
             Self::Compare(args) => compare::run(args, console),
+            Self::Run(args) => run::run(args, console),
+            Self::Reproduce(args) => reproduce::run(args, console),
             Self::KnnAccuracy(args) => knn_accuracy::run(args, console),
             Self::Fuse(args) => fuse::run(args, console),
             Self::Interleave(args) => interleave::run(args, console),

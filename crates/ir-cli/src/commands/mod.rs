@@ -17,6 +17,8 @@ pub(crate) mod mine;
 pub(crate) mod models;
 pub(crate) mod overlap;
 pub(crate) mod pool;
+pub(crate) mod reproduce;
+pub(crate) mod run;
 pub(crate) mod search;
 pub(crate) mod sweep;
 #[cfg(feature = "dense")]

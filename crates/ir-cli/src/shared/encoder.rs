@@ -1,20 +1,20 @@
 //! Encoder options and model lookup, shared by `ir encode`, `ir search` and `ir train`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use anyhow::{Result, bail};
+use anyhow::Result;
 use clap::ValueHint;
 use ir_core::Side;
 use ir_dense::{
-    Backend, BiEncoder, EncoderConfig, EncoderFingerprint, KnownModel, ModelCache, ModelError,
-    Pooling, SideConfig, TokenizerError,
+    Backend, BiEncoder, EncoderConfig, EncoderFingerprint, ModelError, Pooling, SideConfig,
+    TokenizerError,
 };
-use ir_knn::VectorSimilarity;
+pub(crate) use ir_experiment::model::{find_model, known_model, similarity, suggested_model};
 use serde::{Deserialize, Serialize};
 
 use crate::shared::console::Usage;
 use crate::shared::options::{choice, first_set, positive};
-use crate::shared::suggest::{closest, did_you_mean};
+use crate::shared::suggest::closest;
 use crate::shared::text_hashes::TextHashes;
 
 /// Encoder options. The command that flattens them sets the help heading.
@@ -96,63 +96,6 @@ pub(crate) fn backend(text: &str) -> Result<Backend, String> {
     })
 }
 
-/// A model argument, resolved to a folder.
-pub(crate) struct ModelFolder {
-    pub(crate) folder: PathBuf,
-    /// Catalog entry, if the model was given by name. A folder is loaded by its own files alone.
-    known: Option<&'static KnownModel>,
-}
-
-impl ModelFolder {
-    /// Fills unset fields of `config` from the catalog entry.
-    pub(crate) fn with_catalog_defaults(&self, mut config: EncoderConfig) -> EncoderConfig {
-        let Some(named) = self.known.map(KnownModel::config) else {
-            return config;
-        };
-        config.pooling = config.pooling.or(named.pooling);
-        config.normalize = config.normalize.or(named.normalize);
-        config.query.prefix = config.query.prefix.or(named.query.prefix);
-        config.document.prefix = config.document.prefix.or(named.document.prefix);
-        config
-    }
-}
-
-/// Resolves a model argument: a folder, or a name in the model cache.
-pub(crate) fn find_model(argument: &Path) -> Result<ModelFolder> {
-    if argument.exists() {
-        return Ok(ModelFolder {
-            folder: argument.to_owned(),
-            known: None,
-        });
-    }
-    let name = argument.to_str().unwrap_or_default();
-    let cache = ModelCache::from_env();
-    match cache.as_ref().map(|cache| (cache, cache.find(name))) {
-        Some((_, Some(folder))) => Ok(ModelFolder {
-            folder,
-            known: known_model(name),
-        }),
-        Some((cache, None)) => {
-            let advice = match known_model(name) {
-                Some(known) => format!("; `ir models fetch {}` downloads it", known.name),
-                None => format!(
-                    " (`ir models` lists the models that can be fetched){}",
-                    suggested_model(name, cache)
-                ),
-            };
-            bail!(
-                "{}: expected a model folder or the name of a model in {}, found neither{advice}",
-                argument.display(),
-                cache.folder().display(),
-            )
-        }
-        None => bail!(
-            "{}: expected a model folder, found none",
-            argument.display()
-        ),
-    }
-}
-
 /// Whether an argument resolves to a folder with a model, or with one per side.
 pub(crate) fn is_model(argument: &Path) -> bool {
     let configs = ["config.json", "modules.json", "query/config.json"];
@@ -174,27 +117,6 @@ pub(crate) fn open_encoder(folder: &Path, config: &EncoderConfig) -> Result<BiEn
         }
         _ => error.into(),
     })
-}
-
-/// End of an error message with the known or cached model whose name is closest to an unknown one.
-pub(crate) fn suggested_model(name: &str, cache: &ModelCache) -> String {
-    let cached = cache.names();
-    let known = KnownModel::all().iter().map(|known| known.name);
-    did_you_mean(name, known.chain(cached.iter().map(String::as_str)))
-}
-
-/// Catalog entry of `name@revision`.
-pub(crate) fn known_model(name: &str) -> Option<&'static KnownModel> {
-    KnownModel::find(name.split('@').next().unwrap_or(name))
-}
-
-/// Vector similarity of an index for a model's vectors: the one it was trained with; inner product
-/// if unknown.
-pub(crate) fn similarity(trained: Option<ir_dense::SimilarityFunction>) -> VectorSimilarity {
-    match trained {
-        Some(ir_dense::SimilarityFunction::Cosine) => VectorSimilarity::Cosine,
-        _ => VectorSimilarity::InnerProduct,
-    }
 }
 
 /// How the vectors of an index were encoded. `ir encode` stores it in the index as JSON.

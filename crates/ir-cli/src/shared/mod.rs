@@ -3,6 +3,7 @@
 pub(crate) mod console;
 #[cfg(feature = "dense")]
 pub(crate) mod encoder;
+pub(crate) mod experiment;
 pub(crate) mod filter;
 pub(crate) mod format;
 pub(crate) mod indexing;

@@ -6,13 +6,12 @@ use ir_core::trec::HeaderLine;
 use ir_eval::preferences::PreferenceMeasure;
 use ir_eval::trec_eval::{JudgmentKind, MeasureSelection};
 use ir_eval::{
-    Formula, Measure, MissingQueries, ParseMeasureError, QueriesWithoutRelevant, Rules,
-    ScorePrecision, SelfHits, TrecEvalVersion, UnjudgedDocuments,
+    Measure, MissingQueries, ParseMeasureError, QueriesWithoutRelevant, Rules, ScorePrecision,
+    SelfHits, TrecEvalVersion, UnjudgedDocuments,
 };
 
 use crate::shared::console::{Usage, bail_usage};
 use crate::shared::options::{choice, first_set, header, positive};
-use crate::shared::suggest::{closest, did_you_mean};
 
 #[derive(Debug, clap::Args)]
 pub(crate) struct RuleOptions {
@@ -186,12 +185,9 @@ fn split_measures(list: &str) -> Vec<&str> {
     parts
 }
 
-/// End of an error message with the measure that is closest to an unknown one.
+/// End of an error message with the measure, or the set of measures, that is closest to an unknown
+/// one.
 fn suggested_measure(text: &str) -> String {
-    let names = Formula::all().flat_map(|formula| {
-        let names = formula.names().chain(formula.trec_eval_names());
-        names.collect::<Vec<_>>()
-    });
     let sets = [
         "official",
         "all_trec",
@@ -201,30 +197,8 @@ fn suggested_measure(text: &str) -> String {
         "qrels_jg",
     ];
     let preferences = PreferenceMeasure::ALL.map(PreferenceMeasure::name);
-    let known: Vec<&str> = names.chain(sets).chain(preferences).collect();
-    let cutoff = text.trim_end_matches(|c: char| c.is_ascii_digit());
-    let end = text.find(['@', '(', '.']).unwrap_or(match cutoff {
-        name if name.len() < text.len() && name.ends_with('_') => name.len() - 1,
-        _ => text.len(),
-    });
-    // A cutoff right after the name.
-    if end == text.len()
-        && cutoff.len() < end
-        && let Some(name) = closest(cutoff, known.iter().copied())
-    {
-        let spellings = ["@", "_"].map(|at| format!("{name}{at}{}", &text[cutoff.len()..]));
-        let mut valid = spellings
-            .iter()
-            .filter(|text| text.parse::<Measure>().is_ok());
-        if let Some(measure) = valid.next() {
-            return format!(" (did you mean {measure}?)");
-        }
-    }
-    let (name, parameters) = text.split_at(end);
-    match closest(name, known.iter().copied()) {
-        Some(name) if !parameters.is_empty() => format!(" (did you mean {name}{parameters}?)"),
-        _ => did_you_mean(name, known),
-    }
+    let others: Vec<&str> = sets.into_iter().chain(preferences).collect();
+    ir_experiment::suggest::suggested_measure(text, &others)
 }
 
 #[cfg(test)]
@@ -254,23 +228,6 @@ mod tests {
             ("", &[""]),
         ] {
             assert_eq!(split_measures(list), expected, "{list}");
-        }
-    }
-
-    #[test]
-    fn suggested_measures() {
-        for (text, expected) in [
-            ("nDGC@10", " (did you mean nDCG@10?)"),
-            ("ndgc@10", " (did you mean ndcg@10?)"),
-            ("nndcg_cut.10", " (did you mean ndcg_cut.10?)"),
-            ("recal_100", " (did you mean recall_100?)"),
-            ("offical", " (did you mean official?)"),
-            ("nDCG10", " (did you mean nDCG@10?)"),
-            ("recal100", " (did you mean recall@100?)"),
-            ("ndcg_cut10", " (did you mean ndcg_cut_10?)"),
-            ("nonsense", ""),
-        ] {
-            assert_eq!(suggested_measure(text), expected, "{text}");
         }
     }
 }

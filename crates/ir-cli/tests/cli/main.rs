@@ -20,6 +20,7 @@ mod encode;
 #[cfg(feature = "dense")]
 mod encode_update;
 mod eval_input;
+mod experiments;
 mod index_update;
 mod input_formats;
 mod inputs_as_outputs;

@@ -7,6 +7,7 @@ use std::path::Path;
 use anyhow::Result;
 use ir_core::{Judgments, Run};
 use ir_eval::{Comparison, ComparisonPage, PageError};
+use ir_experiment::portable_file_name;
 
 use super::Args;
 use crate::shared::console::check_stopped;
@@ -49,7 +50,10 @@ pub(super) fn write_plots(page: &ComparisonPage<'_>, folder: &Path) -> Result<()
     let mut known = HashSet::new();
     let mut names = Vec::new();
     for plot in &page.plots {
-        let title = file_name(&plot.title());
+        let title = match portable_file_name(&plot.title()) {
+            title if title.is_empty() => "plot".to_owned(),
+            title => title,
+        };
         let mut name = title.clone();
         let mut number = 1;
         // System names may differ in case only; some file systems ignore case.
@@ -71,37 +75,4 @@ pub(super) fn write_plots(page: &ComparisonPage<'_>, folder: &Path) -> Result<()
         }
     }
     Ok(())
-}
-
-/// Converts a plot title to a portable file name: letters, digits and dashes, at most 100 bytes.
-fn file_name(title: &str) -> String {
-    let mut name = String::new();
-    for c in title.chars() {
-        match c {
-            c if c.is_ascii_alphanumeric() || matches!(c, '.' | '=' | '_') => name.push(c),
-            _ if name.ends_with('-') || name.is_empty() => {}
-            _ => name.push('-'),
-        }
-        if name.len() >= 100 {
-            break;
-        }
-    }
-    let name = name.trim_matches(|c| c == '-' || c == '.');
-    if name.is_empty() { "plot" } else { name }.to_owned()
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn titles_become_names_of_files() {
-        assert_eq!(
-            file_name("nDCG@10 per query: a/b against ../c"),
-            "nDCG-10-per-query-a-b-against-..-c"
-        );
-        assert_eq!(file_name("../../etc"), "etc");
-        assert_eq!(file_name("検索"), "plot");
-        assert_eq!(file_name(&"x".repeat(500)).len(), 100);
-    }
 }

@@ -4,7 +4,7 @@ use std::any::TypeId;
 use std::ffi::{OsStr, OsString};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::sync::OnceLock;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, ValueHint};
@@ -20,6 +20,28 @@ use super::notes;
 /// A process-wide static, not a value: outputs are opened deep inside the commands, and a command
 /// that had to pass its inputs along could forget one.
 static INPUTS: OnceLock<Vec<InputArgument>> = OnceLock::new();
+
+/// Inputs that experiment files name, added when a file is read.
+static NAMED_INPUTS: Mutex<Vec<InputArgument>> = Mutex::new(Vec::new());
+
+/// Returns the first result for an input of the command line or of an experiment file.
+fn find_map<T>(find: impl FnMut(&InputArgument) -> Option<T>) -> Option<T> {
+    let named = NAMED_INPUTS.lock().unwrap_or_else(PoisonError::into_inner);
+    let given = INPUTS.get().into_iter().flatten();
+    given.chain(named.iter()).find_map(find)
+}
+
+/// Records the inputs that a file names: key, path or name, and whether it is a model.
+pub(crate) fn record_named(named: impl IntoIterator<Item = (String, OsString, bool)>) {
+    let named = named.into_iter();
+    let inputs = named.map(|(name, value, is_model)| InputArgument {
+        name,
+        value,
+        is_model,
+    });
+    let mut known = NAMED_INPUTS.lock().unwrap_or_else(PoisonError::into_inner);
+    known.extend(inputs);
+}
 
 #[derive(Debug)]
 struct InputArgument {
@@ -78,7 +100,7 @@ fn shown_name(argument: &Arg) -> String {
 pub(crate) fn find_input(path: &Path) -> Option<String> {
     let output = fs::metadata(path).ok().filter(fs::Metadata::is_file);
     let output = output.and_then(|_| identity(path))?;
-    INPUTS.get()?.iter().find_map(|input| {
+    find_map(|input| {
         let mut files = input.files().into_iter();
         let same = files.find(|file| identity(file).as_ref() == Some(&output))?;
         Some(format!("{} reads {}", input.name, same.display()))
@@ -89,7 +111,7 @@ pub(crate) fn find_input(path: &Path) -> Option<String> {
 pub(crate) fn find_input_below(folder: &Path) -> Option<String> {
     let folder = fs::canonicalize(folder).ok()?;
     let is_below = |path: &PathBuf| fs::canonicalize(path).is_ok_and(|it| it.starts_with(&folder));
-    INPUTS.get()?.iter().find_map(|input| {
+    find_map(|input| {
         let paths = input
             .files()
             .into_iter()

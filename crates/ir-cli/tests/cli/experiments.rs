@@ -1,0 +1,339 @@
+//! `ir run` and `ir reproduce`.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::time::Duration;
+
+use crate::common::{Folder, tiny};
+
+const EXPERIMENT: &str = r#"title = "Two systems"
+measures = ["nDCG@10", "AP"]
+[[tasks]]
+collection = "tiny"
+[[systems]]
+name = "BM25"
+type = "bm25"
+[[systems]]
+name = "Lucene"
+type = "bm25"
+preset = "lucene"
+"#;
+
+/// Folder with a small collection and the experiment `e.toml`.
+fn folder() -> Folder {
+    let here = Folder::new();
+    tiny(&here);
+    here.write("e.toml", EXPERIMENT);
+    here
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+#[test]
+fn tables_and_cache() {
+    let here = folder();
+    let first = here.ir(&["run", "e.toml"]).ok();
+    assert!(
+        first
+            .out
+            .starts_with("Two systems\n\ntiny: 3 documents, 2 queries\n"),
+        "{}",
+        first.out
+    );
+    assert!(here.at(".ir-cache/run").is_dir());
+    let plan = here.ir(&["run", "e.toml", "--dry-run"]).ok().out;
+    assert_eq!(
+        plan.lines()
+            .filter(|line| line.starts_with("cached    run"))
+            .count(),
+        2
+    );
+    assert!(plan.ends_with("0 stages to do, 2 cached\n"), "{plan}");
+    assert_eq!(here.ir(&["run", "e.toml"]).ok().out, first.out);
+    let plan = here
+        .ir(&["run", "e.toml", "--dry-run", "--cache", "other"])
+        .ok()
+        .out;
+    assert!(plan.starts_with("to do     index  "), "{plan}");
+    assert!(plan.ends_with("3 stages to do, 0 cached\n"), "{plan}");
+    assert!(!here.at("other").exists());
+
+    // The same values as `ir search` and `ir eval`.
+    here.ir(&["search", "tiny", "--scores", "exact", "-o", "x.trec"])
+        .ok();
+    let eval = here
+        .ir(&["eval", "-c", "-m", "map", "tiny", "x.trec"])
+        .ok()
+        .out;
+    let map = eval.trim().rsplit('\t').next().unwrap();
+    let json = here.ir(&["run", "e.toml", "--format", "json"]).ok().out;
+    let json: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let value = &json["tasks"][0]["comparison"]["systems"][0]["scores"][1]["value"];
+    assert_eq!(format!("{:.4}", value.as_f64().unwrap()), map);
+    for (format, start) in [
+        ("markdown", "# Two systems\n"),
+        ("latex", "% Two systems: tiny"),
+    ] {
+        let out = here.ir(&["run", "e.toml", "--format", format]).ok().out;
+        assert!(out.starts_with(start), "{out}");
+    }
+    let one = here
+        .ir(&["run", "e.toml", "--threads", "1", "--cache", "c1"])
+        .ok()
+        .out;
+    assert_eq!(
+        one,
+        here.ir(&["run", "e.toml", "--threads", "2", "--cache", "c2"])
+            .ok()
+            .out
+    );
+    let schema = here.ir(&["run", "--schema"]).ok().out;
+    let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+    assert_eq!(schema["title"], "Experiment");
+    here.ir(&["run"]).fails(2, &["<FILE>"]);
+    here.ir(&["run", "e.toml", "--schema"])
+        .fails(2, &["--schema"]);
+    here.ir(&["run", "e.toml", "--dry-run", "-o", "x"])
+        .fails(2, &["--dry-run"]);
+}
+
+#[test]
+fn damaged_entries_are_rebuilt_with_a_warning() {
+    let here = folder();
+    let first = here.ir(&["run", "e.toml"]).ok().out;
+    for file in here.files() {
+        if file.is_file() && file.starts_with(here.at(".ir-cache/run")) {
+            fs::write(file, "damaged").unwrap();
+        }
+    }
+    let again = here.ir(&["run", "e.toml"]).ok();
+    assert_eq!(again.out, first);
+    assert_eq!(
+        again.err.matches("computed again").count(),
+        2,
+        "{}",
+        again.err
+    );
+    assert_eq!(here.ir(&["run", "e.toml"]).ok().err, "");
+}
+
+#[test]
+fn errors_name_file_line_and_key() {
+    let here = folder();
+    let bad = |from: &str, to: &str, parts: &[&str]| {
+        here.write("bad.toml", EXPERIMENT.replacen(from, to, 1));
+        here.ir(&["run", "bad.toml"]).fails(1, parts);
+    };
+    bad(
+        "AP",
+        "APP",
+        &[
+            "bad.toml:2: measures: \"APP\": no such measure",
+            "did you mean",
+        ],
+    );
+    bad(
+        "\"bm25\"",
+        "\"mb25\"",
+        &["bad.toml:7: systems[0].type", "did you mean bm25?"],
+    );
+    bad(
+        "lucene",
+        "lucen",
+        &["bad.toml:11: systems[1].preset", "did you mean lucene?"],
+    );
+    bad(
+        "\"tiny\"",
+        "\"tiyn\"",
+        &["bad.toml:4: tasks[0].collection", "tiyn"],
+    );
+    bad(
+        "\"tiny\"",
+        "\"beir/nfcorpus\"",
+        &["bad.toml:4: tasks[0].collection", "IR_DATA"],
+    );
+    here.ir(&["run", "none.toml"])
+        .fails(1, &["none.toml: cannot be read", "No such file"]);
+    let cycle = "type = \"hybrid\"\nof = [\"Lucene\", \"BM25\"]";
+    bad(
+        "type = \"bm25\"",
+        cycle,
+        &["bad.toml:8: systems[0].of[1]", "the cycle BM25 -> BM25"],
+    );
+}
+
+#[test]
+fn outputs() {
+    let here = folder();
+    here.write(
+        "f.toml",
+        format!("{EXPERIMENT}[output]\nfolder = \"out\"\n"),
+    );
+    let out = here.ir(&["run", "f.toml"]).ok().out;
+    let names = [
+        "table.txt",
+        "table.md",
+        "table.tex",
+        "results.json",
+        "tiny.html",
+    ];
+    for name in names {
+        assert!(here.at("out").join(name).is_file(), "{name}");
+    }
+    assert_eq!(here.read("out/table.txt"), out);
+    let scores = here
+        .ir(&["eval", "-c", "-m", "map", "tiny", "out/runs/tiny/bm25.trec"])
+        .ok();
+    assert!(scores.out.contains("map"), "{}", scores.out);
+    let formats = format!("{EXPERIMENT}[output]\nformats = [\"markdown\"]\n");
+    here.write("g.toml", formats);
+    here.ir(&["run", "g.toml", "-o", "only"]).ok();
+    assert_eq!(fs::read_dir(here.at("only")).unwrap().count(), 1);
+}
+
+/// No output replaces the experiment file or the collection.
+#[test]
+fn inputs_are_not_outputs() {
+    let here = folder();
+    // The corpus by another name: a link in the output folder.
+    fs::create_dir_all(here.at("out")).unwrap();
+    #[cfg(unix)]
+    for (target, name) in [("tiny/corpus.jsonl", "table.md"), ("e.toml", "table.txt")] {
+        let link = here.at("out").join(name);
+        std::os::unix::fs::symlink(here.at(target), &link).unwrap();
+        let before = here.read(target);
+        let run = here.ir(&["run", "e.toml", "-o", "out"]);
+        run.fails(
+            2,
+            &["--results: expected a path that is not an input", name],
+        );
+        assert_eq!(here.read(target), before);
+        fs::remove_file(link).unwrap();
+    }
+    assert_eq!(fs::read_dir(here.at("out")).unwrap().count(), 0);
+}
+
+/// Killed at any moment, the next start has the same result.
+#[test]
+fn killed_runs_resume() {
+    let here = Folder::new();
+    let experiment = repository().join("experiments/bundled.toml");
+    let experiment = experiment.to_str().unwrap();
+    let expected = here.ir(&["run", experiment, "--cache", "whole"]).ok().out;
+    for wait in [0, 5, 10, 20, 40, 80] {
+        let mut command = here.command(&["run", experiment, "--cache", "killed"]);
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let mut child = command.spawn().unwrap();
+        std::thread::sleep(Duration::from_millis(wait));
+        let _ = child.kill();
+        child.wait().unwrap();
+    }
+    let last = here.ir(&["run", experiment, "--cache", "killed"]).ok();
+    assert_eq!(last.out, expected);
+    assert_eq!(last.err, "");
+}
+
+const EXPECTED: &str = r#"[reproduction]
+source = "by hand"
+[[expected]]
+system = "BM25"
+values = { AP = 1.0 }
+tolerance = 0.0005
+"#;
+
+#[test]
+fn reproduce() {
+    let here = Folder::new();
+    tiny(&here);
+    let text = EXPERIMENT.replace("\"tiny\"", "\"../tiny\"");
+    here.write("experiments/none.toml", &text);
+    here.ir(&["reproduce"]).fails(
+        1,
+        &["expected an experiment file with a table [reproduction]"],
+    );
+    here.write("experiments/tea.toml", format!("{text}{EXPECTED}"));
+    here.ir(&["reproduce", "--check", "--quiet"])
+        .fails(1, &["docs/reproduction/tea.md is stale"]);
+    let ran = here.ir(&["reproduce"]).ok();
+    assert!(
+        ran.err.contains("tea: 1 of 1 values reproduced"),
+        "{}",
+        ran.err
+    );
+    let page = here.read("docs/reproduction/tea.md");
+    assert!(
+        page.contains("| BM25 | AP | 1.00 | 1.00 | 0.000 | 0.0005 |"),
+        "{page}"
+    );
+    here.ir(&["reproduce", "--check"]).ok();
+    here.ir(&["reproduce", "tea", "--check"]).ok();
+    here.ir(&["reproduce", "tae"])
+        .fails(2, &["(none, tea)", "did you mean tea?"]);
+    here.ir(&["reproduce", "none"])
+        .fails(2, &["[reproduction]"]);
+    // A value outside of its tolerance, and a stale page.
+    here.write(
+        "experiments/tea.toml",
+        format!("{text}{EXPECTED}").replace("1.0 ", "0.9 "),
+    );
+    let error = "tea, ../tiny, BM25, AP: expected 0.9 ± 0.0005, found 1.000";
+    here.ir(&["reproduce", "--check", "--quiet"])
+        .fails(1, &["tea.md is stale", error]);
+    // Missing data are skipped, unless they are asked for.
+    let missing = format!("{text}{EXPECTED}").replace("../tiny", "beir/nfcorpus");
+    here.write("experiments/tea.toml", missing);
+    let ran = here.ir(&["reproduce", "--check"]).ok();
+    assert!(
+        ran.err.contains("warning: skipped: ") && ran.err.contains("IR_DATA"),
+        "{}",
+        ran.err
+    );
+    here.ir(&["reproduce", "tea"])
+        .fails(1, &["tasks[0].collection", "IR_DATA"]);
+    // A slow experiment runs by name and with --all.
+    let slow = format!("{text}{EXPECTED}").replace("[[expected]]", "slow = true\n[[expected]]");
+    here.write("experiments/tea.toml", slow);
+    here.ir(&["reproduce"]).fails(1, &["found none"]);
+    here.ir(&["reproduce", "--all"]).ok();
+}
+
+/// The pages of this repository are up to date, and every value is within its tolerance. Without
+/// `IR_DATA`, the experiments on real collections are skipped with a notice.
+#[test]
+fn pages_of_the_repository_are_up_to_date() {
+    let here = Folder::new();
+    let root = repository();
+    let (experiments, pages) = (root.join("experiments"), root.join("docs/reproduction"));
+    let ran = here.ir_data(&[
+        "reproduce",
+        "--check",
+        "--experiments",
+        experiments.to_str().unwrap(),
+        "--pages",
+        pages.to_str().unwrap(),
+    ]);
+    eprintln!("{}", ran.err);
+    ran.ok();
+}
+
+/// A wrong constant changes a value by more than its tolerance.
+#[test]
+fn wrong_parameters_are_found() {
+    let Some(_) = crate::common::data("wrong_parameters_are_found") else {
+        return;
+    };
+    let here = Folder::new();
+    let file = repository().join("experiments/anserini-nfcorpus.toml");
+    let text = fs::read_to_string(file).unwrap();
+    for (wrong, outside) in [("k1 = 1.0\n", 1), ("b = 0.5\n", 2), ("k1 = 0.9\n", 0)] {
+        let changed = text.replace("preset = \"anserini\"\n", wrong);
+        assert_ne!(changed, text);
+        here.write("experiments/bm25.toml", changed);
+        let ran = here.ir_data(&["reproduce"]);
+        let found = ran.err.matches("expected 0.").count();
+        assert!((found > 0) == (outside > 0), "{wrong}: {}", ran.err);
+    }
+}

@@ -1,0 +1,142 @@
+//! Errors of experiment files and their stages.
+
+use std::fmt;
+use std::io;
+use std::path::PathBuf;
+
+/// Position of a key in an experiment file.
+///
+/// Displayed as `path:line: `, or as nothing for an experiment that was built in memory.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Location {
+    /// Path of the file as it was given.
+    pub path: Option<PathBuf>,
+    /// Line number, from 1.
+    pub line: Option<usize>,
+}
+
+impl fmt::Display for Location {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match (&self.path, self.line) {
+            (Some(path), Some(line)) => write!(f, "{}:{line}: ", path.display()),
+            (Some(path), None) => write!(f, "{}: ", path.display()),
+            (None, Some(line)) => write!(f, "line {line}: "),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// Error reading, planning or running an experiment.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)]
+pub enum ExperimentError {
+    /// The file cannot be read.
+    #[error("{}: cannot be read", .path.display())]
+    Read {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// The file is not TOML.
+    #[error("{location}{message}")]
+    Syntax { location: Location, message: String },
+    /// The value of a key is invalid, or a key is unknown or missing.
+    #[error("{location}{key}: {message}")]
+    Key {
+        location: Location,
+        /// Path of the key, such as `systems[1].k1`.
+        key: String,
+        message: String,
+    },
+    /// Data that a key names do not exist on this machine.
+    #[error("{location}{key}: {message}")]
+    Missing {
+        location: Location,
+        key: String,
+        message: String,
+    },
+    /// A stage failed: indexing, encoding, searching.
+    #[error("{location}{key}: {stage} failed")]
+    Stage {
+        location: Location,
+        key: String,
+        /// What failed, such as "indexing".
+        stage: String,
+        #[source]
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// A file of the cache folder cannot be written.
+    #[error("{}: cannot be written", .path.display())]
+    Write {
+        path: PathBuf,
+        #[source]
+        source: io::Error,
+    },
+    /// The progress receiver requested a stop. Finished stages remain in the cache.
+    #[error("canceled")]
+    Canceled,
+}
+
+impl ExperimentError {
+    /// Returns whether data do not exist on this machine: a collection that is not in the data
+    /// folder, a model, an environment variable.
+    #[must_use]
+    pub const fn is_missing_data(&self) -> bool {
+        matches!(self, Self::Missing { .. })
+    }
+}
+
+/// Error of a system: an invalid parameter, missing data, or a failed stage. The experiment adds
+/// the location of the key.
+#[derive(Debug)]
+#[non_exhaustive]
+#[allow(missing_docs)]
+pub enum SystemError {
+    /// The value of a parameter is invalid. `key` is empty for the system as a whole.
+    Parameter { key: String, message: String },
+    /// Data that a parameter names do not exist on this machine.
+    Missing { key: String, message: String },
+    /// A stage failed: indexing, encoding, searching.
+    Stage {
+        stage: String,
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+    /// An error with its location.
+    Experiment(Box<ExperimentError>),
+}
+
+impl SystemError {
+    /// Creates the error of an invalid parameter.
+    pub fn parameter(key: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::Parameter {
+            key: key.into(),
+            message: message.into(),
+        }
+    }
+
+    /// Creates the error of missing data.
+    pub fn missing(key: impl Into<String>, message: impl Into<String>) -> Self {
+        Self::Missing {
+            key: key.into(),
+            message: message.into(),
+        }
+    }
+
+    /// Returns a function that wraps the error of a stage.
+    pub fn stage<E>(stage: &str) -> impl FnOnce(E) -> Self + use<'_, E>
+    where
+        E: Into<Box<dyn std::error::Error + Send + Sync>>,
+    {
+        move |source| Self::Stage {
+            stage: stage.to_owned(),
+            source: source.into(),
+        }
+    }
+}
+
+impl From<ExperimentError> for SystemError {
+    fn from(error: ExperimentError) -> Self {
+        Self::Experiment(Box::new(error))
+    }
+}

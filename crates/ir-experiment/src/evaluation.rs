@@ -1,0 +1,87 @@
+//! Evaluation and comparison of the runs of a task.
+
+use ir_core::trec::{HeaderLine, read_run, write_run};
+use ir_core::{Qrels, Run};
+use ir_eval::{Comparison, Evaluator, Measure, Report};
+
+use crate::error::ExperimentError;
+use crate::file::{Experiment, ScoreFormatName};
+use crate::results::TaskResults;
+use crate::selection::SelectionResult;
+use crate::task::TaskData;
+
+/// Reports of runs, after rounding their scores.
+pub(crate) fn reports(
+    experiment: &Experiment,
+    qrels: &Qrels,
+    measures: &[Measure],
+    runs: &[Run],
+) -> Result<Vec<Report>, ExperimentError> {
+    let invalid = |error: String| experiment.source.error("measures", error);
+    let evaluator = Evaluator::with_rules(qrels, measures, experiment.rules);
+    let evaluator = evaluator.map_err(|error| invalid(error.to_string()))?;
+    let mut reports = Vec::with_capacity(runs.len());
+    for (n, run) in runs.iter().enumerate() {
+        let rounded = round_scores(run, experiment.search.scores);
+        let rounded = rounded.map_err(|error| experiment.source.error("search.scores", error))?;
+        let report = evaluator.evaluate(rounded.as_ref().unwrap_or(run));
+        let report = report.map_err(|error| invalid(error.to_string()))?;
+        // Names of the points of a grid are equal.
+        let name = match measures.len() {
+            1 if runs.iter().filter(|other| other.tag == run.tag).count() > 1 => {
+                format!("{} {n}", run.tag)
+            }
+            _ => run.tag.clone(),
+        };
+        reports.push(report.with_run_name(name));
+    }
+    Ok(reports)
+}
+
+/// Scores as in a run file of the format; `None` if they stay the same.
+fn round_scores(run: &Run, format: ScoreFormatName) -> Result<Option<Run>, String> {
+    if format == ScoreFormatName::Exact {
+        return Ok(None);
+    }
+    let mut plain = run.clone();
+    // The tag is a column of the file.
+    plain.tag = "run".to_owned();
+    let mut file = Vec::new();
+    write_run(&plain, format.into(), &mut file).map_err(|error| error.to_string())?;
+    let read = read_run(&file[..], "run", HeaderLine::AsData);
+    let mut rounded = read.map_err(|error| error.to_string())?.data;
+    rounded.tag.clone_from(&run.tag);
+    Ok(Some(rounded))
+}
+
+/// Evaluates and compares the runs of a task.
+pub(crate) fn evaluate(
+    experiment: &Experiment,
+    data: &TaskData,
+    runs: Vec<Run>,
+    selections: Vec<SelectionResult>,
+) -> Result<TaskResults, ExperimentError> {
+    let qrels = data.test.qrels.clone();
+    let reports = reports(experiment, &qrels, &experiment.measures, &runs)?;
+    let comparison = match reports.len() {
+        0 | 1 => None,
+        _ => {
+            let compared = Comparison::new(&reports, &experiment.comparison.config());
+            let invalid = |error: ir_eval::CompareError| {
+                experiment.source.error("comparison", error.to_string())
+            };
+            Some(compared.map_err(invalid)?)
+        }
+    };
+    Ok(TaskResults {
+        name: data.name.clone(),
+        documents: data.ids().len(),
+        queries: data.test.queries.len(),
+        measures: experiment.measures.clone(),
+        reports,
+        comparison,
+        selections,
+        runs,
+        qrels,
+    })
+}

@@ -1,0 +1,440 @@
+//! The structs of an experiment file.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use ir_core::Predicate;
+use ir_core::trec::ScoreFormat;
+use ir_data::catalog::Catalog;
+use ir_eval::{Measure, Rules};
+use schemars::JsonSchema;
+use serde::{Deserialize, Deserializer, Serialize};
+
+use super::{ComparisonEntry, SelectionEntry, SourceMap, SystemEntry};
+use crate::error::ExperimentError;
+use crate::registry::Registry;
+use crate::selection::grid_points;
+use crate::suggest::suggested_measure;
+
+/// Experiment: tasks, systems, measures and a comparison.
+///
+/// Read from a file with [`Experiment::open`], or built in memory. [`Runner`](crate::Runner) runs
+/// it.
+///
+/// ```
+/// use ir_experiment::Experiment;
+/// let experiment = Experiment::from_toml(
+///     r#"
+///     measures = ["AP", "RR"]
+///     [[tasks]]
+///     collection = "bundled"
+///     [[systems]]
+///     name = "BM25"
+///     type = "bm25"
+///     k1 = 1.2
+///     "#,
+/// )?;
+/// assert_eq!(experiment.systems[0].name, "BM25");
+/// assert_eq!(experiment.tasks[0].split, "test");
+/// # Ok::<(), ir_experiment::ExperimentError>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// Title of the tables and pages. Default: the name of the file.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub title: Option<String>,
+    /// Description in one or more sentences.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Measures by the names of `ir eval`, such as `nDCG@10` or `recall_100`. Default: `nDCG@10`,
+    /// `AP`, `RR`, `P@5`, `R@100`.
+    #[serde(default = "default_measures", deserialize_with = "measures")]
+    #[schemars(with = "Vec<String>")]
+    pub measures: Vec<Measure>,
+    /// Tasks: a collection and its queries. Each has a table of its own.
+    pub tasks: Vec<TaskEntry>,
+    /// Search parameters of all systems.
+    #[serde(default)]
+    pub search: SearchEntry,
+    /// Systems, in the order of the table.
+    pub systems: Vec<SystemEntry>,
+    /// Selection of the best point of a grid.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub selection: Option<SelectionEntry>,
+    /// Baseline, significance test and correction.
+    #[serde(default)]
+    pub comparison: ComparisonEntry,
+    /// Evaluation rules: ties, missing queries, unjudged documents. Default: those of
+    /// `trec_eval -c`.
+    #[serde(default)]
+    #[schemars(with = "BTreeMap<String, serde_json::Value>")]
+    pub rules: Rules,
+    /// Folder and formats of the files to write.
+    #[serde(default)]
+    pub output: OutputEntry,
+    /// Page of `ir reproduce`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reproduction: Option<ReproductionEntry>,
+    /// Expected values, which `ir reproduce` compares with the obtained ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub expected: Vec<ExpectedValues>,
+    /// Path and line numbers of the file; empty for an experiment that was built in memory.
+    #[serde(skip)]
+    #[schemars(skip)]
+    pub source: SourceMap,
+}
+
+/// Collection, queries and training queries.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct TaskEntry {
+    /// Unique name. Default: the collection, with its split and query form if they are given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub name: Option<String>,
+    /// Collection: a name of the catalog (`ir datasets`), or the path of a folder in BEIR layout,
+    /// relative to the experiment file. A path may start with an environment variable:
+    /// `$HOME/data/scifact`.
+    pub collection: String,
+    /// Split of the test queries. Default: `test`.
+    #[serde(default = "test_split")]
+    pub split: String,
+    /// Query attribute that replaces the query text, such as `keyphrase_query`. A query without it
+    /// is empty. Default: the query text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+    /// Labeled training queries, for the systems that learn from them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub training: Option<QuerySet>,
+    /// Removes documents whose id equals the query id from the runs, after the search, as BEIR and
+    /// Anserini's `-removeQuery` do. Default: false.
+    #[serde(default)]
+    pub remove_self: bool,
+    /// Order in which documents are read, which breaks ties of indexes in insertion order.
+    /// Default: that of the collection.
+    #[serde(default)]
+    pub document_order: DocumentOrder,
+}
+
+/// Labeled queries: a split of a collection.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct QuerySet {
+    /// Collection of the queries. Default: that of the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub collection: Option<String>,
+    /// Split, such as `train`.
+    pub split: String,
+    /// Query attribute that replaces the query text. Default: that of the task.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query: Option<String>,
+}
+
+/// Order of the documents of a collection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DocumentOrder {
+    /// Order of the collection.
+    #[default]
+    Collection,
+    /// Lexicographic order of the row number, as in DataFinder's published index.
+    LexicographicRow,
+}
+
+/// Search parameters of all systems.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct SearchEntry {
+    /// Number of hits per query. Range: ≥ 1. Default: 1000.
+    pub hits: usize,
+    /// Time filter. Default: `none`.
+    pub filter: FilterName,
+    /// Condition on the attributes of the documents, such as
+    /// `{ at_most = { name = "year", limit = 2015 } }`. Default: all documents.
+    #[serde(rename = "where", skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
+    pub condition: Option<Predicate>,
+    /// Rounding of the scores before evaluation. Default: `exact`.
+    pub scores: ScoreFormatName,
+}
+
+impl Default for SearchEntry {
+    fn default() -> Self {
+        Self {
+            hits: 1000,
+            filter: FilterName::None,
+            condition: None,
+            scores: ScoreFormatName::Exact,
+        }
+    }
+}
+
+/// Time filter of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FilterName {
+    /// Newer documents are returned.
+    #[default]
+    None,
+    /// Documents that are newer than the attribute `year` of the query are excluded inside the
+    /// search. Documents and queries without a year pass.
+    Year,
+    /// DataFinder's published procedure: post-filtering of five times as many hits, with its stop
+    /// rule. Only for the system `bm25`.
+    PublishedYear,
+}
+
+/// Rounding of scores, which may create or break ties.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScoreFormatName {
+    /// Scores are not changed.
+    #[default]
+    Exact,
+    /// Ties are broken in the order of the ranking.
+    Strict,
+    /// Four decimals, as in Anserini's run files.
+    Anserini,
+}
+
+impl From<ScoreFormatName> for ScoreFormat {
+    fn from(name: ScoreFormatName) -> Self {
+        match name {
+            ScoreFormatName::Exact => Self::Exact,
+            ScoreFormatName::Strict => Self::Strict,
+            ScoreFormatName::Anserini => Self::Anserini,
+        }
+    }
+}
+
+/// Files that an experiment writes.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct OutputEntry {
+    /// Folder of the files, relative to the experiment file. Default: no files; `ir run` prints the
+    /// table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
+    /// Formats to write. Default: all.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub formats: Option<Vec<OutputFormat>>,
+}
+
+/// Format of an output file.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum OutputFormat {
+    /// Table as text: `table.txt`.
+    Text,
+    /// Table as Markdown: `table.md`.
+    Markdown,
+    /// Table as LaTeX: `table.tex`.
+    Latex,
+    /// Everything in full precision, with per-query values: `results.json`.
+    Json,
+    /// A self-contained page with plots per task: `TASK.html`.
+    Html,
+    /// TREC runs: `runs/TASK/SYSTEM.trec`.
+    Runs,
+}
+
+impl OutputFormat {
+    /// All formats, in the order of their files.
+    pub const ALL: [Self; 6] = [
+        Self::Text,
+        Self::Markdown,
+        Self::Latex,
+        Self::Json,
+        Self::Html,
+        Self::Runs,
+    ];
+}
+
+/// Page of `ir reproduce`.
+#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ReproductionEntry {
+    /// Source of the expected values: publication, program, version.
+    pub source: String,
+    /// Whether the experiment takes longer than a minute, so that only `ir reproduce --all` and
+    /// `ir reproduce NAME` run it. Default: false.
+    #[serde(default)]
+    pub slow: bool,
+}
+
+/// Expected values of a system.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct ExpectedValues {
+    /// Name of the task. Default: the only one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task: Option<String>,
+    /// Name of the system.
+    pub system: String,
+    /// Values by measure, which must be one of the experiment.
+    #[schemars(with = "BTreeMap<String, f64>")]
+    pub values: BTreeMap<String, f64>,
+    /// Factor of the values: 100 for percent. Default: 1.
+    #[serde(default = "one")]
+    pub scale: f64,
+    /// Maximum difference between expected and obtained value, × `scale`. Range: ≥ 0.
+    pub tolerance: f64,
+    /// Source, if it is not that of the page.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Reason of a known difference.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// Collection, model or file that an experiment reads.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ExperimentInput {
+    /// Key that names it, such as `tasks[0].collection`.
+    pub key: String,
+    /// Path, or the name of a collection of the catalog.
+    pub path: PathBuf,
+    /// Whether it is a model folder.
+    pub is_model: bool,
+}
+
+impl TaskEntry {
+    /// Creates a task of the split `test` of a collection.
+    pub fn new(collection: impl Into<String>) -> Self {
+        Self {
+            name: None,
+            collection: collection.into(),
+            split: test_split(),
+            query: None,
+            training: None,
+            remove_self: false,
+            document_order: DocumentOrder::default(),
+        }
+    }
+
+    /// Returns the name of the task.
+    #[must_use]
+    pub fn name(&self) -> String {
+        self.name.clone().unwrap_or_else(|| {
+            let mut name = self.collection.clone();
+            if self.split != "test" {
+                name.push_str(&format!(", {}", self.split));
+            }
+            if let Some(query) = &self.query {
+                name.push_str(&format!(", {query}"));
+            }
+            name
+        })
+    }
+}
+
+impl Experiment {
+    /// Creates an experiment without systems.
+    #[must_use]
+    pub fn new(task: TaskEntry) -> Self {
+        Self {
+            title: None,
+            description: None,
+            measures: default_measures(),
+            tasks: vec![task],
+            search: SearchEntry::default(),
+            systems: Vec::new(),
+            selection: None,
+            comparison: ComparisonEntry::default(),
+            rules: Rules::default(),
+            output: OutputEntry::default(),
+            reproduction: None,
+            expected: Vec::new(),
+            source: SourceMap::default(),
+        }
+    }
+
+    /// Returns everything that the experiment reads, which outputs must not replace. Inputs whose
+    /// environment variable is not set are left out.
+    ///
+    /// # Errors
+    /// A system is invalid.
+    pub fn inputs(&self, registry: &Registry) -> Result<Vec<ExperimentInput>, ExperimentError> {
+        let mut inputs = Vec::new();
+        let mut add = |key: String, value: &str, is_model: bool| {
+            let is_name = !is_model && Catalog::from_env().entry(value).is_ok();
+            let path = match is_name {
+                true => Some(value.into()),
+                false => self.source.resolve(&key, value).ok(),
+            };
+            inputs.extend(path.map(|path| ExperimentInput {
+                key,
+                path,
+                is_model,
+            }));
+        };
+        for (n, task) in self.tasks.iter().enumerate() {
+            add(format!("tasks[{n}].collection"), &task.collection, false);
+            let training = task
+                .training
+                .as_ref()
+                .and_then(|set| set.collection.as_ref());
+            if let Some(collection) = training {
+                add(format!("tasks[{n}].training.collection"), collection, false);
+            }
+        }
+        for (n, entry) in self.systems.iter().enumerate() {
+            let at = format!("systems[{n}]");
+            for point in grid_points(entry) {
+                let parsed = registry.parse(&entry.kind, &point);
+                let parsed = parsed.map_err(|error| self.source.system_error(&at, error))?;
+                for (key, value) in parsed.system.files() {
+                    let is_model = key.ends_with("model");
+                    add(format!("{at}.{key}"), &value, is_model);
+                }
+            }
+        }
+        Ok(inputs)
+    }
+
+    /// Returns the title, or the name of the file.
+    #[must_use]
+    pub fn title(&self) -> String {
+        let name = || {
+            self.source
+                .name()
+                .unwrap_or_else(|| "experiment".to_owned())
+        };
+        self.title.clone().unwrap_or_else(name)
+    }
+}
+
+fn test_split() -> String {
+    "test".to_owned()
+}
+
+fn one() -> f64 {
+    1.0
+}
+
+fn default_measures() -> Vec<Measure> {
+    use ir_eval::Measure as M;
+    vec![M::NDCG.at(10), M::AP, M::RR, M::P.at(5), M::R.at(100)]
+}
+
+/// Parses measures; the error of an unknown name suggests the closest one.
+fn measures<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Measure>, D::Error> {
+    let names = Vec::<String>::deserialize(input)?;
+    let parsed = names.iter().map(|name| parse_measure(name));
+    parsed
+        .collect::<Result<_, _>>()
+        .map_err(serde::de::Error::custom)
+}
+
+/// Parses a measure; the error of an unknown name suggests the closest one.
+pub(crate) fn parse_measure(name: &str) -> Result<Measure, String> {
+    name.parse().map_err(|error: ir_eval::ParseMeasureError| {
+        let hint = match &error {
+            ir_eval::ParseMeasureError::Unknown { text } => suggested_measure(text, &[]),
+            _ => String::new(),
+        };
+        format!("{error}{hint}")
+    })
+}

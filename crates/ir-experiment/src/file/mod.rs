@@ -1,0 +1,21 @@
+//! Experiment files: TOML, the structs they are read into, and their JSON Schema.
+
+mod comparison;
+mod experiment;
+mod parse;
+mod schema;
+mod selection;
+mod source;
+mod system;
+mod validate;
+
+pub use comparison::{ComparisonEntry, TestName};
+pub use experiment::{
+    DocumentOrder, ExpectedValues, Experiment, ExperimentInput, FilterName, OutputEntry,
+    OutputFormat, QuerySet, ReproductionEntry, ScoreFormatName, SearchEntry, TaskEntry,
+};
+pub(crate) use parse::with_suggestion;
+pub use schema::json_schema;
+pub use selection::{SelectionEntry, SelectionMethod};
+pub use source::SourceMap;
+pub use system::SystemEntry;

@@ -1,0 +1,127 @@
+//! Systems of an experiment file.
+
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::{Error, IntoDeserializer};
+use serde::{Deserialize, Deserializer, Serialize};
+use toml::{Table, Value};
+
+use super::FilterName;
+
+/// Named system: its type and the parameters of the type, with search parameters that differ from
+/// those of the experiment.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SystemEntry {
+    /// Unique name, in tables and as the tag of the run.
+    pub name: String,
+    /// Type, one of [`Registry::names`](crate::Registry::names).
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Number of hits. Default: that of the experiment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hits: Option<usize>,
+    /// Time filter. Default: that of the experiment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<FilterName>,
+    /// Leaves the system out of the tables: it is only a part of others. Default: false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
+    /// Grid: values by parameter. Every combination is a point.
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    pub grid: Table,
+    /// Parameters of the type.
+    #[serde(flatten)]
+    pub parameters: Table,
+}
+
+/// Keys of a system that do not depend on its type, with descriptions.
+pub(crate) const COMMON_KEYS: [(&str, &str); 6] = [
+    ("name", "Unique name, in tables and as the tag of the run."),
+    ("type", "Type of the system."),
+    ("hits", "Number of hits. Default: that of the experiment."),
+    (
+        "filter",
+        "Time filter: none, year or published-year. Default: that of the experiment.",
+    ),
+    (
+        "hidden",
+        "Leaves the system out of the tables: it is only a part of others. Default: false.",
+    ),
+    (
+        "grid",
+        "Grid: values by parameter. Every combination is a point, of which the best is selected.",
+    ),
+];
+
+impl SystemEntry {
+    /// Creates a system with default parameters.
+    pub fn new(name: impl Into<String>, kind: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            kind: kind.into(),
+            hits: None,
+            filter: None,
+            hidden: false,
+            grid: Table::new(),
+            parameters: Table::new(),
+        }
+    }
+
+    /// Returns the system with this parameter.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.parameters.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// Adds the values of a parameter to the grid.
+    #[must_use]
+    pub fn with_grid<V: Into<Value>>(
+        mut self,
+        key: &str,
+        values: impl IntoIterator<Item = V>,
+    ) -> Self {
+        let values = values.into_iter().map(Into::into).collect();
+        self.grid.insert(key.to_owned(), Value::Array(values));
+        self
+    }
+}
+
+impl<'de> Deserialize<'de> for SystemEntry {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        fn take<T: for<'t> Deserialize<'t>, E: Error>(
+            table: &mut Table,
+            key: &str,
+        ) -> Result<Option<T>, E> {
+            let Some(value) = table.remove(key) else {
+                return Ok(None);
+            };
+            let parsed = T::deserialize(value.into_deserializer());
+            let message = |error: toml::de::Error| format!("{key}: {}", error.message());
+            parsed.map(Some).map_err(|error| E::custom(message(error)))
+        }
+        let mut table = Table::deserialize(input)?;
+        let name = take(&mut table, "name")?.ok_or_else(|| D::Error::missing_field("name"))?;
+        let kind = take(&mut table, "type")?.ok_or_else(|| D::Error::missing_field("type"))?;
+        Ok(Self {
+            name,
+            kind,
+            hits: take(&mut table, "hits")?,
+            filter: take(&mut table, "filter")?,
+            hidden: take(&mut table, "hidden")?.unwrap_or_default(),
+            grid: take(&mut table, "grid")?.unwrap_or_default(),
+            parameters: table,
+        })
+    }
+}
+
+impl JsonSchema for SystemEntry {
+    fn schema_name() -> Cow<'static, str> {
+        "System".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        super::schema::system_schema(generator)
+    }
+}

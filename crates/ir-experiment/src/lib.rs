@@ -1,0 +1,38 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod cache;
+mod error;
+mod evaluation;
+mod file;
+mod graph;
+mod hash;
+#[cfg(feature = "dense")]
+pub mod model;
+mod observer;
+mod registry;
+mod reproduction;
+mod results;
+mod runner;
+mod search;
+mod selection;
+pub mod suggest;
+mod system;
+pub mod systems;
+mod task;
+
+pub use cache::{Cache, Stage};
+pub use error::{ExperimentError, Location, SystemError};
+pub use file::{
+    ComparisonEntry, DocumentOrder, ExpectedValues, Experiment, ExperimentInput, FilterName,
+    OutputEntry, OutputFormat, QuerySet, ReproductionEntry, ScoreFormatName, SearchEntry,
+    SelectionEntry, SelectionMethod, SourceMap, SystemEntry, TaskEntry, TestName, json_schema,
+};
+pub use observer::{Observer, StageReport, StageStatus};
+pub use registry::{Registry, SystemType};
+pub use reproduction::{ReproducedValue, Reproduction};
+pub use results::{ExperimentResults, ResultFile, ResultsError, TaskResults, portable_file_name};
+pub use runner::{Plan, Runner};
+pub use selection::{SelectedPoint, SelectionResult};
+pub use system::{OpenSystem, SharedRetriever, System, SystemContext};
+pub use task::TaskData;

@@ -1,0 +1,226 @@
+//! Reproduction of published values: expected, obtained, difference.
+
+use ir_eval::Measure;
+
+use crate::file::{ExpectedValues, Experiment};
+use crate::results::ExperimentResults;
+
+/// Expected and obtained values of an experiment.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct Reproduction {
+    /// Name of the experiment file, without extension.
+    pub name: String,
+    /// Title of the experiment.
+    pub title: String,
+    /// Description of the experiment.
+    pub description: Option<String>,
+    /// Source of the expected values.
+    pub source: String,
+    /// Values, in the order of the file.
+    pub values: Vec<ReproducedValue>,
+}
+
+/// Expected and obtained value of a measure.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct ReproducedValue {
+    /// Name of the task.
+    pub task: String,
+    /// Name of the system.
+    pub system: String,
+    /// Name of the measure, as in the file.
+    pub measure: String,
+    /// Expected value, × scale.
+    pub expected: f64,
+    /// Obtained value, × scale.
+    pub obtained: f64,
+    /// Maximum difference of a reproduced value.
+    pub tolerance: f64,
+    /// Number of decimals of the expected values.
+    pub decimals: usize,
+    /// Source, if it is not that of the page.
+    pub source: Option<String>,
+    /// Reason of a known difference.
+    pub reason: Option<String>,
+}
+
+impl ReproducedValue {
+    /// Returns whether the difference is at most the tolerance.
+    #[must_use]
+    pub fn is_reproduced(&self) -> bool {
+        // Rounding errors of the difference itself do not count.
+        (self.obtained - self.expected).abs() <= self.tolerance + 1e-9
+    }
+}
+
+impl Reproduction {
+    /// Compares results with the expected values of their experiment.
+    #[must_use]
+    pub fn new(experiment: &Experiment, results: &ExperimentResults) -> Self {
+        let reproduction = experiment.reproduction.clone().unwrap_or_default();
+        let mut values = Vec::new();
+        for expected in &experiment.expected {
+            let first = results.tasks.first().map(|task| task.name.clone());
+            let task = expected.task.clone().or(first).unwrap_or_default();
+            let decimals = decimals(expected);
+            for (name, value) in &expected.values {
+                let measure = name.parse::<Measure>().ok();
+                let obtained = measure.and_then(|it| results.value(&task, &expected.system, it));
+                values.push(ReproducedValue {
+                    task: task.clone(),
+                    system: expected.system.clone(),
+                    measure: name.clone(),
+                    expected: *value,
+                    obtained: expected.scale * obtained.unwrap_or(f64::NAN),
+                    tolerance: expected.tolerance,
+                    decimals,
+                    source: expected.source.clone(),
+                    reason: expected.reason.clone(),
+                });
+            }
+        }
+        Self {
+            name: experiment.source.name().unwrap_or_default(),
+            title: results.title.clone(),
+            description: results.description.clone(),
+            source: reproduction.source,
+            values,
+        }
+    }
+
+    /// Returns the values that differ by more than their tolerance.
+    pub fn failures(&self) -> impl Iterator<Item = &ReproducedValue> {
+        self.values.iter().filter(|value| !value.is_reproduced())
+    }
+
+    /// Writes the page of the reproduction as Markdown. It has no time and no path, so that two
+    /// runs on the same data write the same bytes.
+    #[must_use]
+    pub fn to_markdown(&self) -> String {
+        let name = &self.name;
+        let mut page = format!("# {}\n\n", self.title);
+        page.push_str(&format!(
+            "Written by `ir reproduce {name}`, ir {}. Expected values: {}.\n",
+            env!("CARGO_PKG_VERSION"),
+            self.source.trim_end_matches('.')
+        ));
+        if let Some(description) = &self.description {
+            page.push_str(&format!("\n{}\n", description.trim()));
+        }
+        let several = self
+            .values
+            .iter()
+            .any(|value| value.task != self.values[0].task);
+        let task_column = if several { "| task " } else { "" };
+        page.push_str(&format!(
+            "\n{task_column}| system | measure | expected | obtained | difference | tolerance | |\n"
+        ));
+        let columns = if several { 8 } else { 7 };
+        page.push_str(&format!("{}|\n", "|---".repeat(columns)));
+        let mut notes: Vec<String> = Vec::new();
+        for value in &self.values {
+            if several {
+                page.push_str(&format!("| {} ", cell(&value.task)));
+            }
+            let decimals = value.decimals;
+            // Minus zero is zero.
+            let difference = value.obtained - value.expected;
+            let mut difference = format!("{difference:+.0$}", decimals + 1);
+            if difference.trim_matches(['+', '-', '0', '.']).is_empty() {
+                difference = format!("{:.1$}", 0.0, decimals + 1);
+            }
+            let mut mark = match value.is_reproduced() {
+                true => String::new(),
+                false => "outside".to_owned(),
+            };
+            for note in [&value.source, &value.reason].into_iter().flatten() {
+                let known = notes.iter().position(|other| other == note);
+                let number = known.unwrap_or_else(|| {
+                    notes.push(note.clone());
+                    notes.len() - 1
+                });
+                mark.push_str(&format!(" [{}]", number + 1));
+            }
+            page.push_str(&format!(
+                "| {} | {} | {:.decimals$} | {:.decimals$} | {difference} | {} | {} |\n",
+                cell(&value.system),
+                cell(&value.measure),
+                value.expected,
+                value.obtained,
+                value.tolerance,
+                mark.trim(),
+            ));
+        }
+        for (n, note) in notes.iter().enumerate() {
+            page.push_str(&format!("\n[{}] {note}\n", n + 1));
+        }
+        page.push_str(&format!(
+            "\nThe experiment is [`experiments/{name}.toml`](../../experiments/{name}.toml); \
+             `ir run experiments/{name}.toml` prints its table.\n"
+        ));
+        page
+    }
+}
+
+/// Maximum number of decimals of the expected values, at least two.
+fn decimals(expected: &ExpectedValues) -> usize {
+    let digits = expected.values.values().map(|value| {
+        let text = value.to_string();
+        text.split_once('.')
+            .map_or(0, |(_, fraction)| fraction.len())
+    });
+    digits.max().unwrap_or_default().max(2)
+}
+
+/// Text of a table cell.
+fn cell(text: &str) -> String {
+    text.replace('|', "\\|")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn value(expected: f64, obtained: f64) -> ReproducedValue {
+        ReproducedValue {
+            task: "beir/nfcorpus".to_owned(),
+            system: "BM25".to_owned(),
+            measure: "nDCG@10".to_owned(),
+            expected,
+            obtained,
+            tolerance: 0.0005,
+            decimals: 4,
+            source: None,
+            reason: None,
+        }
+    }
+
+    #[test]
+    fn page() {
+        let mut reproduction = Reproduction {
+            name: "bm25".to_owned(),
+            title: "NFCorpus".to_owned(),
+            description: None,
+            source: "Anserini.".to_owned(),
+            values: vec![value(0.3218, 0.32182), value(0.2457, 0.2463)],
+        };
+        reproduction.values[1].reason = Some("Rounded.".to_owned());
+        let page = reproduction.to_markdown();
+        assert!(
+            page.starts_with("# NFCorpus\n\nWritten by `ir reproduce bm25`, ir "),
+            "{page}"
+        );
+        for line in [
+            "| system | measure | expected | obtained | difference | tolerance | |",
+            "|---|---|---|---|---|---|---|",
+            "| BM25 | nDCG@10 | 0.3218 | 0.3218 | +0.00002 | 0.0005 |  |",
+            "| BM25 | nDCG@10 | 0.2457 | 0.2463 | +0.00060 | 0.0005 | outside [1] |",
+            "[1] Rounded.",
+        ] {
+            assert!(page.lines().any(|found| found == line), "{line}\n{page}");
+        }
+        assert_eq!(reproduction.failures().count(), 1);
+        assert!(!value(0.1, f64::NAN).is_reproduced());
+    }
+}

@@ -1,0 +1,358 @@
+//! Results of an experiment: tables, pages, JSON and runs.
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use ir_core::trec::{ScoreFormat, TrecWriteError, write_run};
+use ir_core::{Qrels, Run};
+use ir_eval::{Comparison, ComparisonPage, Measure, PageError, Report};
+use serde::ser::SerializeStruct;
+use serde::{Serialize, Serializer};
+
+use crate::file::{Experiment, OutputFormat};
+use crate::hash::ContentHash;
+use crate::selection::SelectionResult;
+
+/// Number of wins and losses of each pair of systems on a page.
+const PAGE_QUERIES: usize = 10;
+
+/// Results of an experiment.
+#[derive(Debug, Clone, Serialize)]
+#[non_exhaustive]
+pub struct ExperimentResults {
+    /// Title of the experiment.
+    pub title: String,
+    /// Description of the experiment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Results of the tasks, in order.
+    pub tasks: Vec<TaskResults>,
+}
+
+/// Results of a task.
+///
+/// Serialized with the comparison, or with the scores of the only system.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct TaskResults {
+    /// Name of the task.
+    pub name: String,
+    /// Number of documents of the collection.
+    pub documents: usize,
+    /// Number of test queries.
+    pub queries: usize,
+    /// Measures of the experiment.
+    pub measures: Vec<Measure>,
+    /// Reports of the systems, in the order of the table.
+    pub reports: Vec<Report>,
+    /// Comparison of the systems; `None` if there is only one.
+    pub comparison: Option<Comparison>,
+    /// Selected points of the grids.
+    pub selections: Vec<SelectionResult>,
+    /// Runs of the systems, with exact scores.
+    pub runs: Vec<Run>,
+    /// Judgments of the test queries.
+    pub qrels: Qrels,
+}
+
+/// File of the results.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ResultFile {
+    /// Path below the output folder.
+    pub path: PathBuf,
+    /// Bytes of the file.
+    pub content: Vec<u8>,
+}
+
+/// Error writing the results of an experiment.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)]
+pub enum ResultsError {
+    /// A run that cannot be written as TREC file.
+    #[error("run of {system:?}")]
+    Run {
+        system: String,
+        #[source]
+        source: TrecWriteError,
+    },
+    /// The plots of a page cannot be computed.
+    #[error(transparent)]
+    Page(#[from] PageError),
+    /// A value cannot be serialized.
+    #[error("JSON")]
+    Json(#[from] serde_json::Error),
+}
+
+impl Serialize for TaskResults {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut fields = serializer.serialize_struct("TaskResults", 6)?;
+        fields.serialize_field("name", &self.name)?;
+        fields.serialize_field("documents", &self.documents)?;
+        fields.serialize_field("queries", &self.queries)?;
+        match &self.comparison {
+            Some(comparison) => fields.serialize_field("comparison", comparison)?,
+            None => {
+                let report = self.reports.first();
+                let scores: BTreeMap<String, Option<f64>> = (self.measures.iter())
+                    .map(|m| (m.to_string(), report.and_then(|it| it.summary(*m))))
+                    .collect();
+                fields.serialize_field("system", &report.map(Report::run))?;
+                fields.serialize_field("scores", &scores)?;
+            }
+        }
+        fields.serialize_field("selections", &self.selections)?;
+        fields.end()
+    }
+}
+
+/// Format of a table.
+#[derive(Clone, Copy)]
+enum TableFormat {
+    Text,
+    Markdown,
+    Latex,
+}
+
+impl TaskResults {
+    /// Returns the value of a measure of a system.
+    #[must_use]
+    pub fn value(&self, system: &str, measure: Measure) -> Option<f64> {
+        let mut reports = self.reports.iter();
+        reports
+            .find(|report| report.run() == system)?
+            .summary(measure)
+    }
+
+    fn table(&self, format: TableFormat) -> String {
+        if let Some(comparison) = &self.comparison {
+            return match format {
+                TableFormat::Text => comparison.to_text(),
+                TableFormat::Markdown => comparison.to_markdown(),
+                TableFormat::Latex => comparison.to_latex(),
+            };
+        }
+        // The table of one system.
+        let name = self.reports.first().map_or("", Report::run);
+        let mut rows = vec![("measure".to_owned(), name.to_owned())];
+        for measure in &self.measures {
+            let value = self.value(name, *measure).unwrap_or_default();
+            rows.push((measure.to_string(), format!("{value:.4}")));
+        }
+        let widths = rows.iter().map(|(measure, _)| measure.chars().count());
+        let width = widths.max().unwrap_or_default();
+        let mut text = String::new();
+        for (n, (measure, value)) in rows.iter().enumerate() {
+            match format {
+                TableFormat::Text => text.push_str(&format!("{measure:width$}  {value}\n")),
+                TableFormat::Markdown => {
+                    text.push_str(&format!("| {measure} | {value} |\n"));
+                    if n == 0 {
+                        text.push_str("|---|---|\n");
+                    }
+                }
+                TableFormat::Latex => {
+                    let [measure, value] = [measure, value].map(|text| text.replace('_', "\\_"));
+                    if n == 0 {
+                        text.push_str("\\begin{tabular}{lr}\n");
+                    }
+                    text.push_str(&format!("{measure} & {value} \\\\\n"));
+                }
+            }
+        }
+        if matches!(format, TableFormat::Latex) {
+            text.push_str("\\end{tabular}\n");
+        }
+        text
+    }
+
+    /// Page with plots; `None` for a single system, which is compared with nothing.
+    fn page(&self, title: &str) -> Result<Option<String>, PageError> {
+        let Some(comparison) = &self.comparison else {
+            return Ok(None);
+        };
+        let runs: Vec<&Run> = self.runs.iter().collect();
+        let page = ComparisonPage::from_runs(title, comparison, &self.qrels, &runs, PAGE_QUERIES)?;
+        Ok(Some(page.to_html()))
+    }
+}
+
+impl ExperimentResults {
+    pub(crate) fn new(experiment: &Experiment, tasks: Vec<TaskResults>) -> Self {
+        Self {
+            title: experiment.title(),
+            description: experiment.description.clone(),
+            tasks,
+        }
+    }
+
+    /// Returns the results of a task.
+    #[must_use]
+    pub fn task(&self, name: &str) -> Option<&TaskResults> {
+        self.tasks.iter().find(|task| task.name == name)
+    }
+
+    /// Returns the value of a measure of a system.
+    #[must_use]
+    pub fn value(&self, task: &str, system: &str, measure: Measure) -> Option<f64> {
+        self.task(task)?.value(system, measure)
+    }
+
+    /// Writes the tables of all tasks as text.
+    #[must_use]
+    pub fn to_text(&self) -> String {
+        let mut text = format!("{}\n", self.title);
+        for task in &self.tasks {
+            text.push_str(&format!("\n{}\n\n", heading(task)));
+            text.push_str(&task.table(TableFormat::Text));
+            for selection in &task.selections {
+                text.push_str(&format!("{}\n", selection.describe()));
+            }
+        }
+        text
+    }
+
+    /// Writes the tables of all tasks as Markdown.
+    #[must_use]
+    pub fn to_markdown(&self) -> String {
+        let mut text = format!("# {}\n", self.title);
+        if let Some(description) = &self.description {
+            text.push_str(&format!("\n{}\n", description.trim()));
+        }
+        for task in &self.tasks {
+            text.push_str(&format!("\n## {}\n\n", heading(task)));
+            text.push_str(&task.table(TableFormat::Markdown));
+            for selection in &task.selections {
+                text.push_str(&format!("\n{}\n", selection.describe()));
+            }
+        }
+        text
+    }
+
+    /// Writes the tables of all tasks as LaTeX.
+    #[must_use]
+    pub fn to_latex(&self) -> String {
+        let mut text = String::new();
+        for task in &self.tasks {
+            text.push_str(&format!("% {}: {}\n", self.title, heading(task)));
+            for selection in &task.selections {
+                text.push_str(&format!("% {}\n", selection.describe()));
+            }
+            text.push_str(&task.table(TableFormat::Latex));
+        }
+        text
+    }
+
+    /// Returns everything in full precision, with per-query values, as JSON.
+    ///
+    /// # Errors
+    /// [`ResultsError::Json`].
+    pub fn to_json(&self) -> Result<String, ResultsError> {
+        Ok(serde_json::to_string_pretty(self)? + "\n")
+    }
+
+    /// Returns the files of an output folder in the given formats.
+    ///
+    /// # Errors
+    /// An id cannot be written in a TREC file, or a page cannot be computed.
+    pub fn files(&self, formats: &[OutputFormat]) -> Result<Vec<ResultFile>, ResultsError> {
+        let mut files = Vec::new();
+        let mut add = |path: PathBuf, content: Vec<u8>| files.push(ResultFile { path, content });
+        for format in formats {
+            match format {
+                OutputFormat::Text => add("table.txt".into(), self.to_text().into()),
+                OutputFormat::Markdown => add("table.md".into(), self.to_markdown().into()),
+                OutputFormat::Latex => add("table.tex".into(), self.to_latex().into()),
+                OutputFormat::Json => add("results.json".into(), self.to_json()?.into()),
+                OutputFormat::Html => {
+                    for task in &self.tasks {
+                        let title = format!("{}: {}", self.title, task.name);
+                        if let Some(page) = task.page(&title)? {
+                            let path = format!("{}.html", file_name(&task.name));
+                            add(path.into(), page.into());
+                        }
+                    }
+                }
+                OutputFormat::Runs => {
+                    for task in &self.tasks {
+                        let folder = PathBuf::from("runs").join(file_name(&task.name));
+                        for run in &task.runs {
+                            let (path, content) = trec_file(run)?;
+                            add(folder.join(path), content);
+                        }
+                    }
+                }
+            }
+        }
+        Ok(files)
+    }
+}
+
+/// Name and content of the TREC file of a run.
+fn trec_file(run: &Run) -> Result<(String, Vec<u8>), ResultsError> {
+    let name = file_name(&run.tag);
+    let mut content = Vec::new();
+    let mut tagged = run.clone();
+    tagged.tag.clone_from(&name);
+    let written = write_run(&tagged, ScoreFormat::Exact, &mut content);
+    written.map_err(|source| ResultsError::Run {
+        system: run.tag.clone(),
+        source,
+    })?;
+    Ok((format!("{name}.trec"), content))
+}
+
+fn heading(task: &TaskResults) -> String {
+    let (name, documents, queries) = (&task.name, task.documents, task.queries);
+    format!("{name}: {documents} documents, {queries} queries")
+}
+
+/// Portable file name of a system or task: letters, digits and dashes, in lower case. A name
+/// without any is replaced by its hash.
+pub(crate) fn file_name(name: &str) -> String {
+    let mut portable = portable_file_name(name).to_ascii_lowercase();
+    if portable.is_empty() {
+        let mut hash = ContentHash::default();
+        hash.text(name);
+        portable = hash.finish()[..8].to_owned();
+    }
+    portable
+}
+
+/// Converts a title to a portable file name: letters, digits, dots and dashes, at most 100 bytes;
+/// empty if there are none.
+///
+/// ```
+/// use ir_experiment::portable_file_name;
+/// assert_eq!(portable_file_name("nDCG@10: a/b against ../c"), "nDCG-10-a-b-against-..-c");
+/// assert_eq!(portable_file_name("../../etc"), "etc");
+/// ```
+#[must_use]
+pub fn portable_file_name(title: &str) -> String {
+    let mut name = String::new();
+    for c in title.chars() {
+        match c {
+            c if c.is_ascii_alphanumeric() || matches!(c, '.' | '=' | '_') => name.push(c),
+            _ if name.ends_with('-') || name.is_empty() => {}
+            _ => name.push('-'),
+        }
+        if name.len() >= 100 {
+            break;
+        }
+    }
+    name.trim_matches(|c| c == '-' || c == '.').to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_become_names_of_files() {
+        assert_eq!(portable_file_name("検索"), "");
+        assert_eq!(portable_file_name(&"x".repeat(500)).len(), 100);
+        assert_eq!(file_name("BM25 (k1 = 0.9)"), "bm25-k1-=-0.9");
+        assert_eq!(file_name("検索").len(), 8);
+        assert_ne!(file_name("検索"), file_name("推薦"));
+    }
+}

@@ -1,0 +1,443 @@
+//! Running and planning experiments.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use ir_core::Run;
+use serde::Serialize;
+
+use crate::cache::{Cache, Stage};
+use crate::error::{ExperimentError, SystemError};
+use crate::evaluation::{evaluate, reports};
+use crate::file::{Experiment, SelectionMethod, SystemEntry};
+use crate::observer::{Observer, StageReport, StageStatus};
+use crate::registry::{ParsedSystem, Registry};
+use crate::results::ExperimentResults;
+use crate::search::{SearchParameters, run_key};
+use crate::selection::{self, SelectedPoint, SelectionResult, grid_points, point_label};
+use crate::system::{FileHashes, PreparedSystem, Session, SystemContext};
+use crate::task::{JudgedSet, TaskData, TrainingSet, data_error};
+
+/// Runs experiments, with the types of systems of a registry and a cache.
+///
+/// Results do not depend on the number of threads: that of the current rayon pool.
+///
+/// ```
+/// use ir_core::NoProgress;
+/// use ir_eval::Measure;
+/// use ir_experiment::{Cache, Experiment, Registry, Runner, SystemEntry, TaskEntry};
+///
+/// let mut experiment = Experiment::new(TaskEntry::new("bundled"));
+/// experiment.measures = vec![Measure::AP];
+/// experiment.systems.push(SystemEntry::new("BM25", "bm25"));
+/// experiment.systems.push(SystemEntry::new("Lucene", "bm25").with("preset", "lucene"));
+///
+/// let (cache, registry) = (Cache::temporary()?, Registry::default());
+/// let results = Runner::new(&cache, &registry).run(&experiment, &mut NoProgress)?;
+/// assert!(results.value("bundled", "BM25", Measure::AP).is_some_and(|ap| ap > 0.4));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug)]
+pub struct Runner<'a> {
+    cache: &'a Cache,
+    registry: &'a Registry,
+}
+
+/// Stages of an experiment and what of them is cached.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Plan {
+    /// Stages, in the order in which they run.
+    pub stages: Vec<StageReport>,
+    /// Systems whose runs depend on a selection that has not been computed yet.
+    pub undecided: Vec<String>,
+}
+
+impl<'a> Runner<'a> {
+    /// Creates a runner with a cache and the types of systems.
+    #[must_use]
+    pub const fn new(cache: &'a Cache, registry: &'a Registry) -> Self {
+        Self { cache, registry }
+    }
+
+    /// Runs an experiment. Every finished stage is in the cache, also after an error.
+    ///
+    /// # Errors
+    /// The experiment is invalid, data are missing, a stage failed, or the observer requested a
+    /// stop.
+    pub fn run(
+        &self,
+        experiment: &Experiment,
+        observer: &mut dyn Observer,
+    ) -> Result<ExperimentResults, ExperimentError> {
+        experiment.validate(self.registry)?;
+        let hashes = FileHashes::default();
+        let mut tasks = Vec::new();
+        for n in 0..experiment.tasks.len() {
+            let data = TaskData::open(experiment, n, observer)?;
+            let mut task = TaskRun::new(self, experiment, &data, &hashes, observer, true);
+            let entries = task.runs()?;
+            let selections = task.selections;
+            let runs = entries.into_iter().flatten().collect();
+            tasks.push(evaluate(experiment, &data, runs, selections)?);
+        }
+        Ok(ExperimentResults::new(experiment, tasks))
+    }
+
+    /// Lists the stages of an experiment without computing any.
+    ///
+    /// # Errors
+    /// The experiment is invalid, or data are missing.
+    pub fn plan(
+        &self,
+        experiment: &Experiment,
+        observer: &mut dyn Observer,
+    ) -> Result<Plan, ExperimentError> {
+        experiment.validate(self.registry)?;
+        let hashes = FileHashes::default();
+        let mut plan = Plan {
+            stages: Vec::new(),
+            undecided: Vec::new(),
+        };
+        for n in 0..experiment.tasks.len() {
+            let data = TaskData::open(experiment, n, observer)?;
+            let mut task = TaskRun::new(self, experiment, &data, &hashes, observer, false);
+            task.runs()?;
+            plan.stages.extend(task.stages);
+            plan.undecided.extend(task.undecided);
+        }
+        Ok(plan)
+    }
+}
+
+/// Runs of one task.
+struct TaskRun<'a> {
+    runner: &'a Runner<'a>,
+    experiment: &'a Experiment,
+    data: &'a TaskData,
+    hashes: &'a FileHashes,
+    observer: &'a mut dyn Observer,
+    /// Whether stages are computed, or only listed.
+    compute: bool,
+    /// Systems whose parameters are known.
+    systems: BTreeMap<String, PreparedSystem>,
+    session: Session,
+    selections: Vec<SelectionResult>,
+    stages: Vec<StageReport>,
+    undecided: Vec<String>,
+}
+
+/// Queries to search, and the training queries that a system may learn from.
+#[derive(Clone, Copy)]
+struct Queries<'q> {
+    set: &'q JudgedSet,
+    training: Option<&'q TrainingSet>,
+}
+
+impl<'a> TaskRun<'a> {
+    fn new(
+        runner: &'a Runner<'a>,
+        experiment: &'a Experiment,
+        data: &'a TaskData,
+        hashes: &'a FileHashes,
+        observer: &'a mut dyn Observer,
+        compute: bool,
+    ) -> Self {
+        Self {
+            runner,
+            experiment,
+            data,
+            hashes,
+            observer,
+            compute,
+            systems: BTreeMap::new(),
+            session: Session::default(),
+            selections: Vec::new(),
+            stages: Vec::new(),
+            undecided: Vec::new(),
+        }
+    }
+
+    /// Runs of the visible systems, in the order of the file; `None` if a run is only planned.
+    fn runs(&mut self) -> Result<Vec<Option<Run>>, ExperimentError> {
+        let (experiment, data) = (self.experiment, self.data);
+        let mut runs: Vec<Option<Run>> = vec![None; experiment.systems.len()];
+        let test = Queries {
+            set: &data.test,
+            training: data.training.as_ref(),
+        };
+        for n in crate::graph::order(experiment, self.runner.registry)? {
+            let entry = &experiment.systems[n];
+            if entry.grid.is_empty() {
+                self.prepare(n, entry.parameters.clone())?;
+            } else if self.has_undecided_part(entry) {
+                self.undecided.push(entry.name.clone());
+                continue;
+            } else if let Some(merged) = self.select(n, test)? {
+                // Leaving out queries: the run has been made of those of the points.
+                runs[n] = merged.filter(|_| !entry.hidden);
+                continue;
+            }
+            if self.undecided.contains(&entry.name) || self.has_undecided_part(entry) {
+                if !self.undecided.contains(&entry.name) {
+                    self.undecided.push(entry.name.clone());
+                }
+                continue;
+            }
+            if !entry.hidden {
+                runs[n] = self.search(n, test)?;
+            }
+        }
+        Ok(runs)
+    }
+
+    fn has_undecided_part(&self, entry: &SystemEntry) -> bool {
+        let points = grid_points(entry);
+        let parsed = points
+            .first()
+            .map(|it| self.runner.registry.parse(&entry.kind, it));
+        let Some(Ok(parsed)) = parsed else {
+            return false;
+        };
+        let mut parts = parsed.system.inputs().into_iter();
+        parts.any(|(_, name)| self.undecided.contains(&name))
+    }
+
+    /// Sets the parameters of a system.
+    fn prepare(&mut self, n: usize, parameters: toml::Table) -> Result<(), ExperimentError> {
+        let entry = &self.experiment.systems[n];
+        let at = format!("systems[{n}]");
+        let parsed = self.runner.registry.parse(&entry.kind, &parameters);
+        let parsed = parsed.map_err(|error| self.experiment.source.system_error(&at, error))?;
+        let inputs = parsed.system.inputs().into_iter().map(|(_, name)| name);
+        let point = point_label(entry, &parameters);
+        let prepared = PreparedSystem {
+            at,
+            inputs: inputs.collect(),
+            kind: entry.kind.clone(),
+            label: match point.is_empty() {
+                true => entry.name.clone(),
+                false => format!("{}, {point}", entry.name),
+            },
+            parsed: Arc::new(parsed),
+        };
+        self.systems.insert(entry.name.clone(), prepared);
+        Ok(())
+    }
+
+    fn context<'s>(&'s mut self, training: Option<&'s TrainingSet>) -> SystemContext<'s> {
+        SystemContext {
+            task: self.data,
+            training,
+            source: &self.experiment.source,
+            cache: self.runner.cache,
+            systems: &self.systems,
+            hashes: self.hashes,
+            session: &mut self.session,
+            observer: &mut *self.observer,
+        }
+    }
+
+    /// Error of a system with its location.
+    fn located(&self, n: usize, error: SystemError) -> ExperimentError {
+        let at = format!("systems[{n}]");
+        self.experiment.source.system_error(&at, error)
+    }
+
+    /// Run of a prepared system: from the cache, or searched. `None` if it is only planned.
+    fn search(&mut self, n: usize, queries: Queries<'_>) -> Result<Option<Run>, ExperimentError> {
+        let entry = &self.experiment.systems[n];
+        let compute = self.compute;
+        let (label, parsed) = match self.systems.get(&entry.name) {
+            Some(prepared) => (prepared.label.clone(), prepared.parsed.clone()),
+            None => return Ok(None),
+        };
+        let mut parameters =
+            SearchParameters::new(self.experiment, entry, self.data.removes_self());
+        if let Some(most) = parsed.system.max_hits() {
+            parameters.hits = parameters.hits.min(most);
+        }
+        let parts = self.parts(&entry.name);
+        let mut context = self.context(queries.training);
+        let searched = (|| -> Result<_, SystemError> {
+            let key = run_key(&context, &entry.name, queries.set, &parameters)?;
+            let (status, found) = match context.cache.run(&key, &entry.name) {
+                Ok(Some(run)) => (StageStatus::Cached, Some(run)),
+                Ok(None) => (StageStatus::Computed, None),
+                Err(error) => {
+                    let reason = error.to_string();
+                    (StageStatus::Rebuilt { reason }, None)
+                }
+            };
+            if !compute {
+                let mut stages = Vec::new();
+                if found.is_none() {
+                    for part in &parts {
+                        stages.extend(part.system.stages(&context)?);
+                    }
+                    stages.extend(parsed.system.stages(&context)?);
+                }
+                let status = match found {
+                    Some(_) => StageStatus::Cached,
+                    None => StageStatus::ToDo,
+                };
+                stages.push(context.report(Stage::Run, &key, &label, status));
+                return Ok((found, stages));
+            }
+            let run = match found {
+                Some(run) => run,
+                None => {
+                    let run = parameters.search(&mut context, &entry.name, queries.set)?;
+                    context.cache.save_run(&key, &run)?;
+                    run
+                }
+            };
+            let report = context.report(Stage::Run, &key, &label, status);
+            context.observer.stage(&report);
+            Ok((Some(run), Vec::new()))
+        })();
+        let (run, stages) = searched.map_err(|error| self.located(n, error))?;
+        for stage in stages {
+            if !self.stages.contains(&stage) {
+                self.stages.push(stage);
+            }
+        }
+        Ok(run)
+    }
+
+    /// Systems that are parts of a system.
+    fn parts(&self, name: &str) -> Vec<Arc<ParsedSystem>> {
+        let mut parts: Vec<Arc<ParsedSystem>> = Vec::new();
+        let inputs = self.systems.get(name).map(|it| it.inputs.clone());
+        for input in inputs.into_iter().flatten() {
+            parts.extend(self.parts(&input));
+            if let Some(prepared) = self.systems.get(&input) {
+                parts.push(prepared.parsed.clone());
+            }
+        }
+        parts
+    }
+
+    /// Selects the best point of a grid. `None`: the system is prepared with it, or undecided;
+    /// otherwise the run of all points, of each query that of the point chosen without it.
+    fn select(
+        &mut self,
+        n: usize,
+        test: Queries<'_>,
+    ) -> Result<Option<Option<Run>>, ExperimentError> {
+        let entry = &self.experiment.systems[n];
+        let Some(selection) = &self.experiment.selection else {
+            return Ok(None);
+        };
+        let measure = selection.measure.unwrap_or(self.experiment.measures[0]);
+        let points = grid_points(entry);
+        let validates = selection.by == SelectionMethod::Validation;
+        let validation = match validates {
+            true => Some(self.validation_set()?),
+            false => None,
+        };
+        let queries = match &validation {
+            Some((set, training)) => Queries {
+                set,
+                training: training.as_ref(),
+            },
+            None => test,
+        };
+        let mut runs = Vec::with_capacity(points.len());
+        for point in &points {
+            self.prepare(n, point.clone())?;
+            runs.extend(self.search(n, queries)?);
+        }
+        self.systems.remove(&entry.name);
+        if runs.len() < points.len() {
+            self.undecided.push(entry.name.clone());
+            return Ok(Some(None));
+        }
+        let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
+            self.located(n, SystemError::stage("selection")(error))
+        };
+        let (qrels, rules) = (&queries.set.qrels, self.experiment.rules);
+        let reports = reports(self.experiment, qrels, &[measure], &runs)
+            .map_err(|error| failed(error.into()))?;
+        let scores: Vec<f64> = reports
+            .iter()
+            .map(|report| report.summary(measure).unwrap_or_default())
+            .collect();
+        let mut counts = vec![0; points.len()];
+        let merged = match selection.by {
+            SelectionMethod::Validation => {
+                counts[selection::best(&scores)] = test.set.queries.len();
+                None
+            }
+            by => {
+                let chosen = match by {
+                    SelectionMethod::LeaveOneOut => selection::leave_one_out(&reports, measure)
+                        .map_err(|error| failed(error.into()))?,
+                    _ => {
+                        let (folds, seed) = (selection.folds(), selection.seed);
+                        selection::cross_validate(&runs, qrels, measure, rules, folds, seed)
+                            .map_err(|error| failed(error.into()))?
+                    }
+                };
+                chosen.values().for_each(|point| counts[*point] += 1);
+                Some(selection::merge(&entry.name, &runs, &chosen))
+            }
+        };
+        let selected = points.iter().zip(&scores).zip(&counts);
+        self.selections.push(SelectionResult {
+            system: entry.name.clone(),
+            by: selection.by,
+            measure,
+            queries: queries.set.queries.len(),
+            points: selected
+                .map(|((point, score), chosen)| SelectedPoint {
+                    parameters: point_label(entry, point),
+                    score: *score,
+                    chosen: *chosen,
+                })
+                .collect(),
+        });
+        match merged {
+            Some(run) => Ok(Some(Some(run))),
+            None => {
+                self.prepare(n, points[selection::best(&scores)].clone())?;
+                Ok(None)
+            }
+        }
+    }
+
+    /// Validation queries, and the training queries that are not among them.
+    fn validation_set(&mut self) -> Result<(JudgedSet, Option<TrainingSet>), ExperimentError> {
+        let (source, key) = (&self.experiment.source, "selection.split");
+        let Some(selection) = &self.experiment.selection else {
+            return Err(source.error("selection", "expected a selection, found none"));
+        };
+        let split = selection.split.as_deref().unwrap_or_default();
+        let all = self
+            .data
+            .split(split)
+            .map_err(|error| data_error(source, key, error))?;
+        let held_out = selection.held_out();
+        let test = self.data.test.queries.iter();
+        let test: std::collections::HashSet<&str> = test.map(|query| query.text.trim()).collect();
+        let mut repeated = 0;
+        let set = all.filtered(|query| {
+            let is_test = test.contains(query.text.trim());
+            repeated += usize::from(is_test);
+            !is_test && held_out.contains(&query.text)
+        });
+        if repeated > 0 {
+            self.observer.note(&format!(
+                "{}: {repeated} queries of split {split} are test queries and do not validate",
+                self.data.name
+            ));
+        }
+        if set.queries.is_empty() {
+            let message = format!("expected validation queries in split {split:?}, found none");
+            return Err(source.error(key, message));
+        }
+        let texts = set.queries.iter().map(|query| query.text.trim()).collect();
+        let training = self.data.training.as_ref();
+        let training = training.map(|training| training.without(&texts));
+        Ok((set, training))
+    }
+}

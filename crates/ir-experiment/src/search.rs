@@ -1,0 +1,124 @@
+//! Searching the queries of a task with a system.
+
+use ir_core::{Flow, NotLaterThan, Run, Search};
+use ir_data::datafinder::{published_depth, published_filter};
+
+use crate::error::{ExperimentError, SystemError};
+use crate::file::{Experiment, FilterName, SystemEntry};
+use crate::hash::ContentHash;
+use crate::system::SystemContext;
+use crate::task::JudgedSet;
+
+/// Number of queries that are searched between two progress reports.
+const BATCH: usize = 256;
+
+/// Search parameters of a system.
+pub(crate) struct SearchParameters {
+    pub(crate) hits: usize,
+    filter: FilterName,
+    condition: Option<ir_core::Predicate>,
+    remove_self: bool,
+}
+
+impl SearchParameters {
+    pub(crate) fn new(experiment: &Experiment, entry: &SystemEntry, remove_self: bool) -> Self {
+        Self {
+            hits: entry.hits.unwrap_or(experiment.search.hits),
+            filter: entry.filter.unwrap_or(experiment.search.filter),
+            condition: experiment.search.condition.clone(),
+            remove_self,
+        }
+    }
+
+    /// Searches all queries of a set, in batches.
+    pub(crate) fn search(
+        &self,
+        context: &mut SystemContext<'_>,
+        name: &str,
+        set: &JudgedSet,
+    ) -> Result<Run, SystemError> {
+        let open = context.system(name)?;
+        let published = self.filter == FilterName::PublishedYear;
+        let retriever = match &open.with_duplicates {
+            Some(raw) if published => raw.clone(),
+            _ => open.retriever.clone(),
+        };
+        let ids = retriever.ids();
+        let years = match (&open.years, self.filter) {
+            (_, FilterName::None) => ir_core::Years::default(),
+            (Some(years), _) => years.clone(),
+            _ => context.task.years_of(ids),
+        };
+        let passing = context.task.passing(ids);
+        let filters: Vec<NotLaterThan<'_>> = (set.queries.iter())
+            .map(|query| years.not_later_than(query.attributes.year()))
+            .collect();
+        let mut run = Run::new(name);
+        let total = set.queries.len();
+        let depth = if published {
+            published_depth(self.hits)
+        } else {
+            self.hits
+        };
+        for (start, batch) in (0..).step_by(BATCH).zip(set.queries.chunks(BATCH)) {
+            let stage = format!("searching {name}");
+            let flow = context
+                .observer
+                .report(&stage, start as u64, Some(total as u64));
+            if flow == Flow::Stop {
+                return Err(ExperimentError::Canceled.into());
+            }
+            let both: Vec<ir_core::AllOf<'_>> = (0..batch.len())
+                .map(|n| {
+                    let mut all: Vec<&dyn ir_core::DocFilter> = Vec::new();
+                    if self.filter == FilterName::Year {
+                        all.push(&filters[start + n]);
+                    }
+                    all.extend(passing.as_ref().map(|set| set as &dyn ir_core::DocFilter));
+                    ir_core::AllOf(all)
+                })
+                .collect();
+            let searches: Vec<(&str, Search<'_>)> = (batch.iter().zip(&both))
+                .map(|(query, filter)| {
+                    let search = Search::top(depth);
+                    let search = match filter.0.is_empty() {
+                        true => search,
+                        false => search.within(filter),
+                    };
+                    (query.text.as_str(), search)
+                })
+                .collect();
+            let rankings = retriever.search_batch(&searches);
+            let rankings = rankings.map_err(SystemError::stage("searching"))?;
+            for ((n, query), ranking) in (start..).zip(batch).zip(rankings) {
+                let ranking = match published {
+                    true => published_filter(&ranking, ids, &filters[n], self.hits),
+                    false => ranking,
+                };
+                run.push_ranking(&query.id, &ranking, ids);
+            }
+        }
+        if self.remove_self {
+            run.remove_identical_ids();
+        }
+        Ok(run)
+    }
+}
+
+/// Cache key of a run.
+pub(crate) fn run_key(
+    context: &SystemContext<'_>,
+    name: &str,
+    set: &JudgedSet,
+    parameters: &SearchParameters,
+) -> Result<String, SystemError> {
+    let mut hash = ContentHash::default();
+    hash.text(&context.system_key(name)?)
+        .text(&set.hash)
+        .number(parameters.hits as i64)
+        .number(parameters.filter as i64)
+        .number(i64::from(parameters.remove_self));
+    let condition = serde_json::to_string(&parameters.condition);
+    hash.text(&condition.map_err(SystemError::stage("serialization"))?);
+    Ok(hash.finish())
+}

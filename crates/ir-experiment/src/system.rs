@@ -1,0 +1,400 @@
+//! Systems: what a type of systems implements, and what it gets from the experiment.
+
+use std::collections::{BTreeMap, HashMap};
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ir_bm25::{Index, IndexConfig};
+use ir_core::store::{OpenIndexError, Verify};
+use ir_core::{Retriever, Years};
+use ir_knn::TrainingQuery;
+use serde_json::{Value, json};
+
+use crate::cache::{CACHE_VERSION, Cache, Stage};
+use crate::error::{ExperimentError, SystemError};
+use crate::file::SourceMap;
+use crate::hash::ContentHash;
+use crate::observer::{Observer, StageReport, StageStatus};
+use crate::registry::ParsedSystem;
+use crate::task::{TaskData, TrainingSet};
+
+/// Type of systems: parameters, read with serde, and the retriever that they configure.
+///
+/// [`Registry::register`](crate::Registry::register) gives it a name; an example is there.
+pub trait System: fmt::Debug + Send + Sync {
+    /// Checks the parameters, without reading data.
+    ///
+    /// # Errors
+    /// [`SystemError::Parameter`] with the key of the invalid parameter.
+    fn check(&self) -> Result<(), SystemError> {
+        Ok(())
+    }
+
+    /// Names of other systems that are parts of this one, with the keys that name them.
+    fn inputs(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    /// Whether the system learns from the training queries of the task.
+    fn uses_training(&self) -> bool {
+        false
+    }
+
+    /// Maximum number of hits, if the system has one: the candidates of a reranking.
+    fn max_hits(&self) -> Option<usize> {
+        None
+    }
+
+    /// Files that the system reads, with the keys that name them; outputs must not replace them.
+    fn files(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    /// Hash of the content of the files that the system reads. Part of the cache key of its runs.
+    ///
+    /// # Errors
+    /// A file is missing or cannot be read.
+    fn content(&self, _context: &SystemContext<'_>) -> Result<String, SystemError> {
+        Ok(String::new())
+    }
+
+    /// Cached stages that opening the system needs, for plans.
+    ///
+    /// # Errors
+    /// As [`System::open`].
+    fn stages(&self, _context: &SystemContext<'_>) -> Result<Vec<StageReport>, SystemError> {
+        Ok(Vec::new())
+    }
+
+    /// Builds the retriever.
+    ///
+    /// # Errors
+    /// Data are missing, or a stage failed.
+    fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError>;
+}
+
+/// Retriever of text queries, shared between systems.
+pub type SharedRetriever = Arc<dyn Retriever<Query = str>>;
+
+/// Open system: a retriever that returns every document id once.
+#[derive(Clone)]
+pub struct OpenSystem {
+    /// Retriever that returns every document id once.
+    pub retriever: SharedRetriever,
+    /// Retriever that may return an id more than once, for DataFinder's published filter.
+    pub with_duplicates: Option<SharedRetriever>,
+    /// Year of each document number. Default: the year of the first document with the id.
+    pub years: Option<Years>,
+}
+
+impl fmt::Debug for OpenSystem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenSystem")
+            .field("documents", &self.retriever.ids().len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl OpenSystem {
+    /// Creates an open system from a retriever that returns every document id once.
+    pub fn new(retriever: SharedRetriever) -> Self {
+        Self {
+            retriever,
+            with_duplicates: None,
+            years: None,
+        }
+    }
+}
+
+/// System with its parameters, and the same of all its parts.
+#[derive(Debug, Clone)]
+pub(crate) struct PreparedSystem {
+    /// Key of the system in the file, such as `systems[0]`.
+    pub(crate) at: String,
+    pub(crate) parsed: Arc<ParsedSystem>,
+    pub(crate) kind: String,
+    /// Parameters in one line, for messages.
+    pub(crate) label: String,
+    /// Names of the parts.
+    pub(crate) inputs: Vec<String>,
+}
+
+/// Opened indexes, vectors, models and systems of a task, by cache key.
+#[derive(Default)]
+pub(crate) struct Session {
+    indexes: HashMap<String, Arc<Index>>,
+    systems: HashMap<String, OpenSystem>,
+    /// Encoders by configuration and content of their files.
+    #[cfg(feature = "dense")]
+    pub(crate) values: HashMap<String, Arc<dyn std::any::Any + Send + Sync>>,
+}
+
+/// Task, training queries and other systems, for [`System::open`].
+pub struct SystemContext<'a> {
+    pub(crate) task: &'a TaskData,
+    pub(crate) training: Option<&'a TrainingSet>,
+    pub(crate) source: &'a SourceMap,
+    pub(crate) cache: &'a Cache,
+    pub(crate) systems: &'a BTreeMap<String, PreparedSystem>,
+    pub(crate) hashes: &'a FileHashes,
+    pub(crate) session: &'a mut Session,
+    pub(crate) observer: &'a mut dyn Observer,
+}
+
+/// Hashes of files, each computed once.
+#[derive(Debug, Default)]
+pub(crate) struct FileHashes(Mutex<HashMap<PathBuf, String>>);
+
+impl FileHashes {
+    fn get(&self, path: &Path) -> io::Result<String> {
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(hash) = known.get(path) {
+            return Ok(hash.clone());
+        }
+        let mut hash = ContentHash::default();
+        let mut file = File::open(path)?;
+        let mut buffer = vec![0; 1 << 20];
+        loop {
+            let read = file.read(&mut buffer)?;
+            hash.bytes(&buffer[..read]);
+            if read == 0 {
+                break;
+            }
+        }
+        let hash = hash.finish();
+        known.insert(path.to_owned(), hash.clone());
+        Ok(hash)
+    }
+}
+
+impl fmt::Debug for SystemContext<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SystemContext")
+            .field("task", &self.task)
+            .finish_non_exhaustive()
+    }
+}
+
+impl SystemContext<'_> {
+    /// Returns the task with its documents and queries.
+    #[must_use]
+    pub const fn task(&self) -> &TaskData {
+        self.task
+    }
+
+    /// Returns the labeled training queries of the task. During a selection on validation queries,
+    /// these are not among them.
+    ///
+    /// # Errors
+    /// The task has none.
+    pub fn training(&self) -> Result<&[TrainingQuery], SystemError> {
+        match self.training {
+            Some(training) => Ok(&training.queries),
+            None => {
+                let name = self.task.name();
+                let message = format!(
+                    "expected training queries: training = {{ split = \"train\" }} in task {name:?}"
+                );
+                Err(SystemError::parameter("type", message))
+            }
+        }
+    }
+
+    /// Returns the receiver of progress and notes.
+    pub fn observer(&mut self) -> &mut dyn Observer {
+        self.observer
+    }
+
+    /// Resolves the path of a parameter: `$NAME` at its start is an environment variable, and a
+    /// relative path is relative to the experiment file.
+    ///
+    /// # Errors
+    /// The variable is not set.
+    pub fn resolve(&self, key: &str, path: &str) -> Result<PathBuf, SystemError> {
+        self.source.resolve(key, path)
+    }
+
+    /// Hash of the content of a file.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn file_hash(&self, path: &Path) -> Result<String, SystemError> {
+        let hash = self.hashes.get(path);
+        hash.map_err(|error| {
+            let message = format!("{}: cannot be read: {error}", path.display());
+            SystemError::parameter("", message)
+        })
+    }
+
+    /// Opens another system of the experiment by its name. Systems are opened once.
+    ///
+    /// # Errors
+    /// As [`System::open`]; the error names the key of that system.
+    pub fn system(&mut self, name: &str) -> Result<OpenSystem, SystemError> {
+        let Some(prepared) = self.systems.get(name).cloned() else {
+            let message = format!(
+                "expected a system with selected parameters, found {name:?}; a grid inside of \
+                 another system needs [selection] by = \"validation\""
+            );
+            return Err(SystemError::parameter("", message));
+        };
+        let located = |source: &SourceMap, error| source.system_error(&prepared.at, error);
+        let key = self.system_key(name)?;
+        if let Some(open) = self.session.systems.get(&key) {
+            return Ok(open.clone());
+        }
+        let open = prepared.parsed.system.open(self);
+        let open = open.map_err(|error| located(self.source, error))?;
+        self.session.systems.insert(key, open.clone());
+        Ok(open)
+    }
+
+    /// Hash of everything that the rankings of a system depend on, besides queries and search
+    /// parameters.
+    pub(crate) fn system_key(&self, name: &str) -> Result<String, SystemError> {
+        let value = self.canonical(name)?;
+        Ok(self.key(Stage::Run, &value.to_string()))
+    }
+
+    /// Parameters and file contents of a system and all its parts.
+    fn canonical(&self, name: &str) -> Result<Value, SystemError> {
+        let Some(prepared) = self.systems.get(name) else {
+            let message = format!("expected a system with selected parameters, found {name:?}");
+            return Err(SystemError::parameter("", message));
+        };
+        let system = &prepared.parsed.system;
+        let content = system.content(self);
+        let content = content.map_err(|error| self.source.system_error(&prepared.at, error))?;
+        let training = match (system.uses_training(), self.training) {
+            (true, Some(training)) => training.hash.as_str(),
+            _ => "",
+        };
+        let mut parts = Vec::new();
+        for input in &prepared.inputs {
+            parts.push(json!([input, self.canonical(input)?]));
+        }
+        Ok(json!({
+            "type": prepared.kind,
+            "parameters": prepared.parsed.parameters,
+            "content": content,
+            "training": training,
+            "parts": parts,
+        }))
+    }
+
+    /// Creates the key of a cache entry from a description of its parameters. The documents of the
+    /// task, the stage and the versions are part of it.
+    #[must_use]
+    pub fn key(&self, stage: Stage, parameters: &str) -> String {
+        let mut hash = ContentHash::default();
+        hash.number(i64::from(CACHE_VERSION))
+            .text(env!("CARGO_PKG_VERSION"))
+            .text(stage.name())
+            .text(&self.task.corpus_hash)
+            .text(parameters);
+        hash.finish()
+    }
+
+    /// Report of a cached stage, without computing it.
+    pub(crate) fn planned(&self, stage: Stage, key: &str, description: &str) -> StageReport {
+        let status = match self.cache.path(stage, key).exists() {
+            true => StageStatus::Cached,
+            false => StageStatus::ToDo,
+        };
+        self.report(stage, key, description, status)
+    }
+
+    pub(crate) fn report(
+        &self,
+        stage: Stage,
+        key: &str,
+        description: &str,
+        status: StageStatus,
+    ) -> StageReport {
+        StageReport {
+            task: self.task.name.clone(),
+            stage,
+            description: description.to_owned(),
+            key: key.to_owned(),
+            status,
+        }
+    }
+
+    /// Opens a stage from the cache, or computes it. `open` reads the entry at a path, which
+    /// `compute` writes there atomically. A damaged entry is computed again.
+    ///
+    /// # Errors
+    /// As `compute`, and if the new entry cannot be read.
+    pub fn cached<T>(
+        &mut self,
+        stage: Stage,
+        key: &str,
+        description: &str,
+        open: impl Fn(&Path) -> Result<T, OpenIndexError>,
+        compute: impl FnOnce(&mut Self, &Path) -> Result<(), SystemError>,
+    ) -> Result<T, SystemError> {
+        let path = self.cache.writable_path(stage, key)?;
+        let mut status = StageStatus::Computed;
+        if path.exists() {
+            match open(&path) {
+                Ok(found) => {
+                    let report = self.report(stage, key, description, StageStatus::Cached);
+                    self.observer.stage(&report);
+                    return Ok(found);
+                }
+                Err(error) => {
+                    let reason = error.to_string();
+                    status = StageStatus::Rebuilt { reason };
+                }
+            }
+        }
+        compute(self, &path)?;
+        let found = open(&path).map_err(SystemError::stage("reading the cache"))?;
+        let report = self.report(stage, key, description, status);
+        self.observer.stage(&report);
+        Ok(found)
+    }
+
+    /// Cache key and description of the index of a configuration.
+    pub(crate) fn index_stage(
+        &self,
+        config: &IndexConfig,
+    ) -> Result<(String, String), SystemError> {
+        let parameters = serde_json::to_string(config);
+        let parameters = parameters.map_err(SystemError::stage("serialization"))?;
+        let description = format!("BM25 index, analyzer {}", config.analysis);
+        Ok((self.key(Stage::Index, &parameters), description))
+    }
+
+    /// Opens the BM25 index of the documents, or builds it.
+    ///
+    /// # Errors
+    /// The documents cannot be read or indexed, or the progress receiver requested a stop.
+    pub fn index(&mut self, config: &IndexConfig) -> Result<Arc<Index>, SystemError> {
+        let (key, description) = self.index_stage(config)?;
+        if let Some(index) = self.session.indexes.get(&key) {
+            return Ok(index.clone());
+        }
+        let index = self.cached(
+            Stage::Index,
+            &key,
+            &description,
+            |path| Index::open_with(path, Verify::AllSections),
+            |context, path| {
+                let corpus = context.task.corpus();
+                let index = Index::build(corpus, config, &mut *context.observer);
+                let index = index.map_err(|error| match error {
+                    ir_bm25::BuildError::Canceled => ExperimentError::Canceled.into(),
+                    other => SystemError::stage("indexing")(other),
+                })?;
+                index.save(path).map_err(SystemError::stage("indexing"))
+            },
+        )?;
+        let index = Arc::new(index);
+        self.session.indexes.insert(key, index.clone());
+        Ok(index)
+    }
+}

@@ -1,0 +1,134 @@
+//! The type `hybrid`.
+
+use std::sync::Arc;
+
+use ir_core::fusion::{Fused, Fusion, ScoreCombination, ScoreNormalization, WeightedSum};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::SystemError;
+use crate::system::{OpenSystem, SharedRetriever, System, SystemContext};
+
+/// Fusion of several systems.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct HybridSystem {
+    /// Names of at least two systems. Ties are broken in the order of the documents of the first.
+    pub of: Vec<String>,
+    /// Fusion method. Default: `weighted-sum` if there are weights, otherwise `rrf`.
+    #[serde(default)]
+    pub fusion: Option<FusionName>,
+    /// Weights of the scores, one for each system, for `weighted-sum`: [0.05, 1] is cos + 0.05 ·
+    /// BM25 for BM25 and dense retrieval. Range: ≥ 0. Default: 1 each.
+    #[serde(default)]
+    pub weights: Option<Vec<f32>>,
+    /// Damping constant of `rrf`. Range: ≥ 0. Default: 60.
+    #[serde(default)]
+    pub k: Option<f64>,
+    /// Number of hits of each system that are fused; `weighted-sum` is exact and has none. Range:
+    /// ≥ 1. Default: 100.
+    #[serde(default)]
+    pub depth: Option<usize>,
+}
+
+/// Method that combines the rankings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FusionName {
+    /// Weighted sum of the scores, over all documents.
+    WeightedSum,
+    /// Reciprocal rank fusion: Σ 1 / (k + rank).
+    Rrf,
+    /// Sum of the min-max normalized scores.
+    CombSum,
+    /// The same times the number of systems that return the document.
+    CombMnz,
+    /// Sum of the Borda points.
+    Borda,
+}
+
+impl HybridSystem {
+    fn method(&self) -> FusionName {
+        self.fusion.unwrap_or(match self.weights {
+            Some(_) => FusionName::WeightedSum,
+            None => FusionName::Rrf,
+        })
+    }
+}
+
+impl System for HybridSystem {
+    fn check(&self) -> Result<(), SystemError> {
+        let expected = |key: &str, message: String| Err(SystemError::parameter(key, message));
+        if self.of.len() < 2 {
+            let message = format!("expected at least 2 systems, found {}", self.of.len());
+            return expected("of", message);
+        }
+        let sum = self.method() == FusionName::WeightedSum;
+        if let Some(weights) = &self.weights {
+            if !sum {
+                return expected("weights", "expected fusion = \"weighted-sum\"".to_owned());
+            }
+            if weights.len() != self.of.len() {
+                let (count, found) = (self.of.len(), weights.len());
+                return expected(
+                    "weights",
+                    format!("expected {count} weights, one for each system, found {found}"),
+                );
+            }
+            if let Some(weight) = weights.iter().find(|w| !(w.is_finite() && **w >= 0.0)) {
+                let message = format!("expected finite numbers >= 0, found {weight}");
+                return expected("weights", message);
+            }
+        }
+        if let Some(k) = self.k {
+            if self.method() != FusionName::Rrf {
+                return expected("k", "expected fusion = \"rrf\"".to_owned());
+            }
+            if !(k.is_finite() && k >= 0.0) {
+                return expected("k", format!("expected a finite number >= 0, found {k}"));
+            }
+        }
+        match self.depth {
+            Some(_) if sum => expected(
+                "depth",
+                "expected another fusion than weighted-sum".to_owned(),
+            ),
+            Some(0) => expected("depth", "expected at least 1, found 0".to_owned()),
+            _ => Ok(()),
+        }
+    }
+
+    fn inputs(&self) -> Vec<(String, String)> {
+        let parts = self.of.iter().enumerate();
+        parts
+            .map(|(n, name)| (format!("of[{n}]"), name.clone()))
+            .collect()
+    }
+
+    fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
+        let mut parts: Vec<SharedRetriever> = Vec::new();
+        for name in &self.of {
+            parts.push(context.system(name)?.retriever);
+        }
+        let failed = SystemError::stage("fusion");
+        let fusion = match self.method() {
+            FusionName::WeightedSum => {
+                let ones = vec![1.0; parts.len()];
+                let weights = self.weights.clone().unwrap_or(ones);
+                let sum = WeightedSum::new(parts.into_iter().zip(weights)).map_err(failed)?;
+                return Ok(OpenSystem::new(Arc::new(sum)));
+            }
+            FusionName::Rrf => Fusion {
+                normalization: ScoreNormalization::None,
+                combination: ScoreCombination::Rrf {
+                    k: self.k.unwrap_or(60.0),
+                },
+            },
+            FusionName::CombSum => Fusion::COMB_SUM,
+            FusionName::CombMnz => Fusion::COMB_MNZ,
+            FusionName::Borda => Fusion::BORDA,
+        };
+        let fused = Fused::new(parts, fusion, self.depth.unwrap_or(100)).map_err(failed)?;
+        Ok(OpenSystem::new(Arc::new(fused)))
+    }
+}

@@ -1,0 +1,214 @@
+//! The type `knn`.
+
+use std::sync::Arc;
+
+use ir_core::stop_words::NLTK;
+use ir_knn::{
+    DistanceMetric, DocFrequency, NeighborAggregation, TfidfConfig, TrainingQueryKnn,
+    TrainingQueryKnnConfig,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::encoder::EncoderEntry;
+use crate::error::SystemError;
+use crate::system::{OpenSystem, System, SystemContext};
+
+/// kNN over labeled training queries.
+///
+/// Relevant documents that are not in the collection, and training queries without relevant
+/// documents, are left out with a note.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct KnnSystem {
+    /// Encoder of the queries. Default: TF-IDF, fitted on the training queries.
+    pub encoder: Option<EncoderEntry>,
+    /// Distance between queries. Default: `cosine`.
+    pub metric: MetricName,
+    /// Aggregation of the distances of training queries into document scores. Default: `nearest`.
+    pub aggregation: AggregationName,
+    /// Number of voting queries, for `weighted-vote`. Range: ≥ 1. Default: 10.
+    pub neighbors: Option<usize>,
+    /// Stop words of TF-IDF. Default: `nltk`.
+    pub stop_words: Option<StopWordList>,
+    /// Minimum number of training queries with a term of TF-IDF. Range: ≥ 1. Default: 2.
+    pub min_df: Option<u64>,
+    /// Maximum n-gram length in words of TF-IDF. Range: ≥ 1. Default: 1.
+    pub max_n: Option<usize>,
+}
+
+/// Distance between two query vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MetricName {
+    /// One minus the cosine of the angle.
+    #[default]
+    Cosine,
+    /// Squared Euclidean distance, as published for DataFinder.
+    Euclidean,
+}
+
+/// Aggregation of the distances of training queries into document scores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum AggregationName {
+    /// Negated distance of the nearest training query of a document.
+    #[default]
+    Nearest,
+    /// Sum of the similarities of all training queries of a document.
+    Sum,
+    /// Weighted vote of the nearest training queries.
+    WeightedVote,
+    /// DataFinder's published nearest-neighbor procedure.
+    ExactTop,
+}
+
+/// Stop words of TF-IDF.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum StopWordList {
+    /// NLTK's English stop words.
+    Nltk,
+    /// No stop words are removed.
+    None,
+}
+
+impl Default for KnnSystem {
+    fn default() -> Self {
+        Self {
+            encoder: None,
+            metric: MetricName::Cosine,
+            aggregation: AggregationName::Nearest,
+            neighbors: None,
+            stop_words: None,
+            min_df: None,
+            max_n: None,
+        }
+    }
+}
+
+impl KnnSystem {
+    fn config(&self) -> TrainingQueryKnnConfig {
+        TrainingQueryKnnConfig::default()
+            .with_metric(match self.metric {
+                MetricName::Cosine => DistanceMetric::Cosine,
+                MetricName::Euclidean => DistanceMetric::Euclidean,
+            })
+            .with_aggregation(match self.aggregation {
+                AggregationName::Nearest => NeighborAggregation::Nearest,
+                AggregationName::Sum => NeighborAggregation::Sum,
+                AggregationName::WeightedVote => NeighborAggregation::WeightedVote {
+                    neighbors: self.neighbors.unwrap_or(10),
+                },
+                AggregationName::ExactTop => NeighborAggregation::ExactTop,
+            })
+            .skip_unknown_documents()
+            .skip_without_relevant()
+    }
+
+    fn tfidf(&self) -> TfidfConfig {
+        let config = TfidfConfig::default()
+            .with_min_df(DocFrequency::Count(self.min_df.unwrap_or(2)))
+            .with_ngrams(1, self.max_n.unwrap_or(1));
+        match self.stop_words.unwrap_or(StopWordList::Nltk) {
+            StopWordList::Nltk => config.with_stop_words(NLTK),
+            StopWordList::None => config,
+        }
+    }
+}
+
+impl System for KnnSystem {
+    fn check(&self) -> Result<(), SystemError> {
+        if let Some(encoder) = &self.encoder {
+            let tfidf = [
+                ("stop_words", self.stop_words.is_some()),
+                ("min_df", self.min_df.is_some()),
+                ("max_n", self.max_n.is_some()),
+            ];
+            if let Some((key, _)) = tfidf.into_iter().find(|(_, set)| *set) {
+                let message = "expected no encoder; this is a parameter of TF-IDF";
+                return Err(SystemError::parameter(key, message));
+            }
+            encoder.check("encoder")?;
+        }
+        let vote = self.aggregation == AggregationName::WeightedVote;
+        if self.neighbors.is_some() && !vote {
+            let message = "expected aggregation = \"weighted-vote\"";
+            return Err(SystemError::parameter("neighbors", message));
+        }
+        for (key, value) in [
+            ("neighbors", self.neighbors),
+            ("min_df", self.min_df.map(|df| df as usize)),
+            ("max_n", self.max_n),
+        ] {
+            if value == Some(0) {
+                return Err(SystemError::parameter(key, "expected at least 1, found 0"));
+            }
+        }
+        Ok(())
+    }
+
+    fn uses_training(&self) -> bool {
+        true
+    }
+
+    fn files(&self) -> Vec<(String, String)> {
+        self.encoder.iter().map(EncoderEntry::file).collect()
+    }
+
+    fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
+        let encoder = self.encoder.as_ref();
+        let content = encoder.map(|encoder| encoder.content(context, "encoder"));
+        Ok(content.transpose()?.unwrap_or_default())
+    }
+
+    fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
+        let queries = context.training()?.to_vec();
+        let ids = context.task().ids().clone();
+        let failed = SystemError::stage("kNN over training queries");
+        let Some(encoder) = &self.encoder else {
+            let knn = TrainingQueryKnn::tfidf(ids, queries, &self.tfidf(), &self.config());
+            let knn = knn.map_err(failed)?;
+            note(
+                context,
+                knn.unknown_documents().len(),
+                knn.without_relevant(),
+            );
+            return Ok(OpenSystem::new(Arc::new(knn)));
+        };
+        let encoder = encoder.open(context)?;
+        #[cfg(not(feature = "dense"))]
+        match encoder {}
+        #[cfg(feature = "dense")]
+        {
+            let knn = TrainingQueryKnn::new(ids, queries, encoder, &self.config());
+            let knn = knn.map_err(failed)?;
+            note(
+                context,
+                knn.unknown_documents().len(),
+                knn.without_relevant(),
+            );
+            Ok(OpenSystem::new(Arc::new(knn)))
+        }
+    }
+}
+
+/// Notes what is left out of the training queries.
+fn note(context: &mut SystemContext<'_>, unknown: usize, without_relevant: usize) {
+    let task = context.task().name().to_owned();
+    for (count, what) in [
+        (
+            unknown,
+            "relevant documents of training queries are not in the collection",
+        ),
+        (
+            without_relevant,
+            "training queries have no relevant document",
+        ),
+    ] {
+        if count > 0 {
+            let note = format!("{task}: {count} {what}; left out");
+            context.observer().note(&note);
+        }
+    }
+}

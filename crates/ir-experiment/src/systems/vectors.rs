@@ -1,0 +1,215 @@
+//! The type `dense`.
+
+use std::collections::HashMap;
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use ir_core::store::Verify;
+use ir_core::{Distinct, EncodeError, Encoded, Encoder, Retriever, Side};
+use ir_data::DocTemplate;
+use ir_knn::FlatIndex;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::encoder::EncoderEntry;
+use crate::error::SystemError;
+use crate::observer::StageReport;
+use crate::system::{OpenSystem, System, SystemContext};
+
+/// Dense retrieval with an encoder or with saved vectors.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct DenseSystem {
+    /// Encoder of documents and queries.
+    #[serde(default)]
+    pub encoder: Option<EncoderEntry>,
+    /// Template of the document texts, for an encoder. Default: `{title} {text}`.
+    #[serde(default)]
+    pub template: Option<String>,
+    /// Saved vectors of the documents, written by `ir encode`, instead of an encoder.
+    #[serde(default)]
+    pub vectors: Option<String>,
+    /// Saved vectors of the queries, written by `ir encode --queries`, for saved vectors of the
+    /// documents.
+    #[serde(default)]
+    pub queries: Option<String>,
+}
+
+impl DenseSystem {
+    fn template(&self) -> Result<DocTemplate, SystemError> {
+        let text = self.template.as_deref().unwrap_or("{title} {text}");
+        let parsed = text.parse::<DocTemplate>();
+        parsed.map_err(|error| SystemError::parameter("template", error.to_string()))
+    }
+
+    /// Keys and paths of the saved vectors.
+    fn saved(&self) -> Option<[(&'static str, &str); 2]> {
+        let (vectors, queries) = (self.vectors.as_deref()?, self.queries.as_deref()?);
+        Some([("vectors", vectors), ("queries", queries)])
+    }
+}
+
+impl System for DenseSystem {
+    fn check(&self) -> Result<(), SystemError> {
+        let set = [self.vectors.is_some(), self.queries.is_some()];
+        match (&self.encoder, set) {
+            (Some(encoder), [false, false]) => {
+                self.template()?;
+                encoder.check("encoder")
+            }
+            (None, [true, true]) if self.template.is_some() => {
+                let message = "expected an encoder; saved vectors have no template";
+                Err(SystemError::parameter("template", message))
+            }
+            (None, [true, true]) => Ok(()),
+            (None, [true, false]) => Err(SystemError::parameter(
+                "vectors",
+                "expected the key queries, the saved vectors of the queries, found none",
+            )),
+            (None, [false, true]) => Err(SystemError::parameter(
+                "queries",
+                "expected the key vectors, the saved vectors of the documents, found none",
+            )),
+            (None, [false, false]) => Err(SystemError::parameter(
+                "",
+                "expected the key encoder, or the keys vectors and queries, found none",
+            )),
+            (Some(_), _) => Err(SystemError::parameter(
+                "encoder",
+                "expected either an encoder or saved vectors, found both",
+            )),
+        }
+    }
+
+    fn files(&self) -> Vec<(String, String)> {
+        let saved = self.saved().into_iter().flatten();
+        let mut files: Vec<_> = saved
+            .map(|(key, path)| (key.to_owned(), path.to_owned()))
+            .collect();
+        files.extend(self.encoder.as_ref().map(EncoderEntry::file));
+        files
+    }
+
+    fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
+        if let Some(encoder) = &self.encoder {
+            return encoder.content(context, "encoder");
+        }
+        let mut content = String::new();
+        for (key, path) in self.saved().into_iter().flatten() {
+            let path = existing_file(context, key, path)?;
+            content.push_str(&context.file_hash(&path)?);
+        }
+        Ok(content)
+    }
+
+    fn stages(&self, context: &SystemContext<'_>) -> Result<Vec<StageReport>, SystemError> {
+        match &self.encoder {
+            None => Ok(Vec::new()),
+            Some(encoder) => encoder.stages(context, &self.template()?),
+        }
+    }
+
+    fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
+        if let Some(encoder) = &self.encoder {
+            return encoder.retriever(context, &self.template()?);
+        }
+        let open = |key, path: &str| -> Result<Arc<FlatIndex>, SystemError> {
+            let path = existing_file(context, key, path)?;
+            let index = FlatIndex::open_with(&path, Verify::AllSections);
+            Ok(Arc::new(
+                index.map_err(SystemError::stage("opening vectors"))?,
+            ))
+        };
+        let saved = self.saved().unwrap_or_default();
+        let documents = open(saved[0].0, saved[0].1)?;
+        let queries = open(saved[1].0, saved[1].1)?;
+        if queries.dim() != documents.dim() {
+            let message = format!(
+                "expected vectors of {} dimensions, found {}",
+                documents.dim(),
+                queries.dim()
+            );
+            return Err(SystemError::parameter("queries", message));
+        }
+        let encoder = SavedQueries::new(context, &queries)?;
+        let known = context.task().ids();
+        if let Some(id) = documents.ids().iter().find(|id| known.get(id).is_none()) {
+            let message = format!("expected vectors of documents of the collection, found {id:?}");
+            return Err(SystemError::parameter("vectors", message));
+        }
+        let retriever = Distinct(Encoded::new(encoder, documents));
+        Ok(OpenSystem::new(Arc::new(retriever)))
+    }
+}
+
+/// Path of a file that must exist.
+pub(super) fn existing_file(
+    context: &SystemContext<'_>,
+    key: &str,
+    path: &str,
+) -> Result<std::path::PathBuf, SystemError> {
+    let resolved = context.resolve(key, path)?;
+    match fs::metadata(&resolved) {
+        Ok(found) if found.is_file() => Ok(resolved),
+        Ok(_) => {
+            let message = format!(
+                "expected a file, found {:?}, which is none",
+                shown(&resolved)
+            );
+            Err(SystemError::parameter(key, message))
+        }
+        Err(error) => {
+            let message = format!("{}: cannot be read: {error}", resolved.display());
+            Err(SystemError::missing(key, message))
+        }
+    }
+}
+
+fn shown(path: &Path) -> String {
+    path.display().to_string()
+}
+
+/// Encoder that looks queries up by their text.
+struct SavedQueries {
+    dim: usize,
+    vectors: HashMap<String, Vec<f32>>,
+}
+
+impl SavedQueries {
+    fn new(context: &SystemContext<'_>, saved: &FlatIndex) -> Result<Self, SystemError> {
+        let mut vectors = HashMap::new();
+        for query in context.task().all_queries()? {
+            if let Some(doc) = saved.ids().get(&query.id) {
+                vectors.insert(query.text, saved.vector(doc).to_vec());
+            }
+        }
+        Ok(Self {
+            dim: saved.dim(),
+            vectors,
+        })
+    }
+}
+
+impl Encoder for SavedQueries {
+    fn dim(&self) -> usize {
+        self.dim
+    }
+
+    fn encode_into(&self, _: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
+        let (expected, found) = (texts.len() * self.dim, out.len());
+        if found != expected {
+            return Err(EncodeError::Shape { expected, found });
+        }
+        for (text, row) in texts.iter().zip(out.chunks_mut(self.dim.max(1))) {
+            let Some(vector) = self.vectors.get(*text) else {
+                return Err(EncodeError::Model {
+                    model: "of saved queries".to_owned(),
+                    source: format!("no saved vector of the query {text:?}").into(),
+                });
+            };
+            row.copy_from_slice(vector);
+        }
+        Ok(())
+    }
+}

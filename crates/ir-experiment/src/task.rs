@@ -1,0 +1,379 @@
+//! Data of a task: documents, test queries and training queries.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::OnceLock;
+
+use ir_core::{Corpus, DocIds, DocSet, Document, Flow, Predicate, Qrels, Query, Years};
+use ir_data::catalog::Catalog;
+use ir_data::datafinder::lexicographic_row_order;
+use ir_data::{Collection, DataError};
+use ir_knn::TrainingQuery;
+
+use crate::error::{ExperimentError, SystemError};
+use crate::file::{DocumentOrder, Experiment, QuerySet, SourceMap, TaskEntry};
+use crate::hash::ContentHash;
+use crate::observer::Observer;
+use crate::suggest::did_you_mean;
+
+/// Queries with judgments, and the hash of everything that a search depends on.
+#[derive(Debug, Clone)]
+pub(crate) struct JudgedSet {
+    pub(crate) queries: Vec<Query>,
+    pub(crate) qrels: Qrels,
+    pub(crate) hash: String,
+}
+
+impl JudgedSet {
+    pub(crate) fn new(queries: Vec<Query>, qrels: Qrels) -> Self {
+        let mut hash = ContentHash::default();
+        for query in &queries {
+            hash.text(&query.id).text(&query.text);
+            hash.number(query.attributes.year().unwrap_or(i64::MIN));
+        }
+        Self {
+            queries,
+            qrels,
+            hash: hash.finish(),
+        }
+    }
+
+    /// Queries that `keep` accepts, and their judgments.
+    pub(crate) fn filtered(&self, mut keep: impl FnMut(&Query) -> bool) -> Self {
+        let queries: Vec<Query> = self.queries.iter().filter(|it| keep(it)).cloned().collect();
+        let mut qrels = Qrels::new();
+        for query in &queries {
+            for (doc, grade) in self.qrels.get(&query.id).into_iter().flatten() {
+                qrels.insert(&query.id, doc, grade);
+            }
+        }
+        Self::new(queries, qrels)
+    }
+}
+
+/// Labeled training queries and their hash.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TrainingSet {
+    pub(crate) queries: Vec<TrainingQuery>,
+    pub(crate) hash: String,
+}
+
+impl TrainingSet {
+    pub(crate) fn new(queries: Vec<TrainingQuery>) -> Self {
+        let mut hash = ContentHash::default();
+        for query in &queries {
+            hash.text(&query.id).text(&query.text);
+            hash.number(query.relevant.len() as i64);
+            for doc in &query.relevant {
+                hash.text(doc);
+            }
+        }
+        Self {
+            queries,
+            hash: hash.finish(),
+        }
+    }
+
+    /// Training queries whose text is not one of `texts`.
+    pub(crate) fn without(&self, texts: &HashSet<&str>) -> Self {
+        let kept = self.queries.iter();
+        let kept = kept.filter(|query| !texts.contains(query.text.trim()));
+        Self::new(kept.cloned().collect())
+    }
+}
+
+/// Data of a task.
+pub struct TaskData {
+    pub(crate) name: String,
+    entry: TaskEntry,
+    collection: Collection,
+    /// Documents in another order than that of the collection.
+    reordered: Option<Vec<Document>>,
+    /// Id and year of each document, in order.
+    ids: DocIds,
+    years: Vec<Option<i64>>,
+    /// Ids of the documents that pass the condition of the search.
+    passing: Option<HashSet<String>>,
+    /// Hash of all documents, in order.
+    pub(crate) corpus_hash: String,
+    pub(crate) test: JudgedSet,
+    pub(crate) training: Option<TrainingSet>,
+    /// Year of the first document with an id.
+    year_by_id: OnceLock<HashMap<String, Option<i64>>>,
+}
+
+impl std::fmt::Debug for TaskData {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("TaskData")
+            .field("name", &self.name)
+            .finish_non_exhaustive()
+    }
+}
+
+impl TaskData {
+    /// Opens the collection of a task, and reads and hashes all its documents and queries.
+    pub(crate) fn open(
+        experiment: &Experiment,
+        n: usize,
+        observer: &mut dyn Observer,
+    ) -> Result<Self, ExperimentError> {
+        let (entry, source) = (&experiment.tasks[n], &experiment.source);
+        let at = format!("tasks[{n}]");
+        let data = |key: &str, error| data_error(source, &format!("{at}{key}"), error);
+        let collection = open_collection(source, &format!("{at}.collection"), &entry.collection)?;
+        for note in collection.notes() {
+            observer.note(&format!("{}: {note}", collection.name()));
+        }
+        let test = judged(&collection, &entry.split, entry.query.as_deref())
+            .map_err(|error| data(".split", error))?;
+        let training = match &entry.training {
+            None => None,
+            Some(set) => Some(training_set(
+                source,
+                &format!("{at}.training"),
+                entry,
+                &collection,
+                set,
+            )?),
+        };
+        let reordered = match entry.document_order {
+            DocumentOrder::Collection => None,
+            DocumentOrder::LexicographicRow => Some(
+                lexicographic_row_order(collection.corpus())
+                    .map_err(|error| data(".collection", error.into()))?,
+            ),
+        };
+        let mut task = Self {
+            name: entry.name(),
+            entry: entry.clone(),
+            collection,
+            reordered,
+            ids: DocIds::new(),
+            years: Vec::new(),
+            passing: None,
+            corpus_hash: String::new(),
+            test,
+            training,
+            year_by_id: OnceLock::new(),
+        };
+        task.read_documents(source, &at, experiment.search.condition.as_ref(), observer)?;
+        Ok(task)
+    }
+
+    /// Reads all documents once: ids, years, condition, hash.
+    fn read_documents(
+        &mut self,
+        source: &SourceMap,
+        at: &str,
+        condition: Option<&Predicate>,
+        observer: &mut dyn Observer,
+    ) -> Result<(), ExperimentError> {
+        let key = format!("{at}.collection");
+        let error = |error: ir_core::CorpusError| data_error(source, &key, error.into());
+        let (mut hash, mut passing) = (ContentHash::default(), HashSet::new());
+        let (mut ids, mut years) = (DocIds::new(), Vec::new());
+        let corpus = self.corpus();
+        let mut reader = corpus.open().map_err(error)?;
+        let mut doc = Document::default();
+        while reader.read(&mut doc).map_err(error)? {
+            hash.text(&doc.id).text(&doc.title).text(&doc.text);
+            // Attributes are sorted by name.
+            let attributes = serde_json::to_string(&doc.attributes).unwrap_or_default();
+            hash.text(&attributes);
+            years.push(doc.attributes.year());
+            if condition.is_some_and(|condition| condition.matches(&doc.attributes)) {
+                passing.insert(doc.id.clone());
+            }
+            let pushed = ids.push(&doc.id);
+            pushed.map_err(|found| source.error(&key, found.to_string()))?;
+            let done = years.len() as u64;
+            if done.is_multiple_of(1024)
+                && observer.report("reading", done, corpus.len_hint()) == Flow::Stop
+            {
+                return Err(ExperimentError::Canceled);
+            }
+        }
+        drop(reader);
+        self.corpus_hash = hash.finish();
+        self.passing = condition.is_some().then_some(passing);
+        (self.ids, self.years) = (ids, years);
+        Ok(())
+    }
+
+    /// Returns the name of the task.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Returns the documents, in the order of the task.
+    #[must_use]
+    pub fn corpus(&self) -> &dyn Corpus {
+        match &self.reordered {
+            None => self.collection.corpus(),
+            Some(documents) => documents,
+        }
+    }
+
+    /// Returns the ids of the documents, in the order of the task.
+    #[must_use]
+    pub const fn ids(&self) -> &DocIds {
+        &self.ids
+    }
+
+    /// Returns the year of each document, in the order of the task.
+    #[must_use]
+    pub fn years(&self) -> Years {
+        self.years.iter().copied().collect()
+    }
+
+    /// Returns the years of other document numbers: that of the first document with the id.
+    #[must_use]
+    pub fn years_of(&self, ids: &DocIds) -> Years {
+        let by_id = self.year_by_id.get_or_init(|| {
+            let mut by_id = HashMap::new();
+            for (id, year) in self.ids.iter().zip(&self.years) {
+                by_id.entry(id.to_owned()).or_insert(*year);
+            }
+            by_id
+        });
+        ids.iter()
+            .map(|id| by_id.get(id).copied().flatten())
+            .collect()
+    }
+
+    /// Returns the test queries.
+    #[must_use]
+    pub fn queries(&self) -> &[Query] {
+        &self.test.queries
+    }
+
+    /// Returns all queries of the collection, judged or not, in the form of the task.
+    ///
+    /// # Errors
+    /// The queries cannot be read.
+    pub fn all_queries(&self) -> Result<Vec<Query>, SystemError> {
+        let queries = self.collection.all_queries();
+        let mut queries = queries.map_err(SystemError::stage("reading queries"))?;
+        set_form(&mut queries, self.entry.query.as_deref());
+        Ok(queries)
+    }
+
+    /// Documents of other numbers that pass the condition of the search; `None` without one.
+    pub(crate) fn passing(&self, ids: &DocIds) -> Option<DocSet> {
+        let passing = self.passing.as_ref()?;
+        let numbered = (0..).map(ir_core::DocNum::new).zip(ids.iter());
+        let kept = numbered.filter(|(_, id)| passing.contains(*id));
+        Some(kept.map(|(doc, _)| doc).collect())
+    }
+
+    pub(crate) const fn removes_self(&self) -> bool {
+        self.entry.remove_self
+    }
+
+    /// Queries of another split of the collection, in the form of the test queries.
+    pub(crate) fn split(&self, split: &str) -> Result<JudgedSet, DataError> {
+        judged(&self.collection, split, self.entry.query.as_deref())
+    }
+}
+
+/// Reads the judged queries of a split. `attribute` replaces the text.
+fn judged(
+    collection: &Collection,
+    split: &str,
+    attribute: Option<&str>,
+) -> Result<JudgedSet, DataError> {
+    let qrels = collection.qrels(split)?;
+    let mut queries = collection.queries(split)?;
+    set_form(&mut queries, attribute);
+    Ok(JudgedSet::new(queries, qrels))
+}
+
+/// Replaces the texts of queries by an attribute.
+fn set_form(queries: &mut [Query], attribute: Option<&str>) {
+    if let Some(name) = attribute {
+        for query in queries {
+            query.text = query.attributes.text(name).unwrap_or_default().to_owned();
+        }
+    }
+}
+
+fn training_set(
+    source: &SourceMap,
+    at: &str,
+    task: &TaskEntry,
+    collection: &Collection,
+    set: &QuerySet,
+) -> Result<TrainingSet, ExperimentError> {
+    let other = set
+        .collection
+        .as_ref()
+        .map(|name| open_collection(source, &format!("{at}.collection"), name));
+    let other = other.transpose()?;
+    let collection = other.as_ref().unwrap_or(collection);
+    let query = set.query.as_deref().or(task.query.as_deref());
+    let labeled = judged(collection, &set.split, query)
+        .map_err(|error| data_error(source, &format!("{at}.split"), error))?;
+    let queries = TrainingQuery::from_qrels(&labeled.queries, &labeled.qrels);
+    Ok(TrainingSet::new(queries))
+}
+
+/// Opens a collection of the catalog by name, or a folder by path.
+pub(crate) fn open_collection(
+    source: &SourceMap,
+    key: &str,
+    name: &str,
+) -> Result<Collection, ExperimentError> {
+    let catalog = Catalog::from_env();
+    let opened = if catalog.entry(name).is_ok() {
+        catalog.open(name)
+    } else {
+        let path = source.resolve(key, name).map_err(|error| match error {
+            SystemError::Missing { key, message } => ExperimentError::Missing {
+                location: source.location(&key),
+                key,
+                message,
+            },
+            other => source.system_error(key, other),
+        })?;
+        if path.exists() {
+            ir_data::open_path_or_name(&path.to_string_lossy())
+        } else {
+            catalog.open(name)
+        }
+    };
+    opened.map_err(|error| data_error(source, key, error))
+}
+
+/// Adds the position of a key to an error of its data.
+pub(crate) fn data_error(source: &SourceMap, key: &str, error: DataError) -> ExperimentError {
+    let message = match &error {
+        DataError::UnknownCollection { name, known } => {
+            let names = known.iter().map(String::as_str);
+            format!(
+                "expected a collection ({}) or the path of a folder, found {name:?}{}",
+                known.join(", "),
+                did_you_mean(name, names)
+            )
+        }
+        DataError::UnknownSplit { split, known, .. } => {
+            let names = known.iter().map(String::as_str);
+            format!("{error}{}", did_you_mean(split, names))
+        }
+        error if error.is_missing() => {
+            return ExperimentError::Missing {
+                location: source.location(key),
+                key: key.to_owned(),
+                message: error.to_string(),
+            };
+        }
+        _ => {
+            return ExperimentError::Stage {
+                location: source.location(key),
+                key: key.to_owned(),
+                stage: "reading".to_owned(),
+                source: Box::new(error),
+            };
+        }
+    };
+    source.error(key, message)
+}

@@ -1,0 +1,66 @@
+//! Helpers that run experiments.
+
+#![allow(dead_code)]
+
+use ir_core::{Flow, Progress};
+use ir_experiment::{
+    Cache, Experiment, ExperimentResults, Observer, Registry, Runner, Stage, StageReport,
+    StageStatus,
+};
+
+/// Records finished stages, and stops after a number of computed ones.
+#[derive(Default)]
+pub(crate) struct Recorder {
+    pub stages: Vec<(Stage, StageStatus)>,
+    pub notes: Vec<String>,
+    limit: Option<usize>,
+}
+
+impl Recorder {
+    pub(crate) fn stopping_after(limit: usize) -> Self {
+        Self {
+            limit: Some(limit),
+            ..Self::default()
+        }
+    }
+}
+
+impl Progress for Recorder {
+    fn report(&mut self, _: &str, _: u64, _: Option<u64>) -> Flow {
+        let computed = self
+            .stages
+            .iter()
+            .filter(|it| it.1 == StageStatus::Computed);
+        match self.limit {
+            Some(limit) if computed.count() >= limit => Flow::Stop,
+            _ => Flow::Continue,
+        }
+    }
+}
+
+impl Observer for Recorder {
+    fn stage(&mut self, report: &StageReport) {
+        self.stages.push((report.stage, report.status.clone()));
+    }
+
+    fn note(&mut self, note: &str) {
+        self.notes.push(note.to_owned());
+    }
+}
+
+/// The experiment `experiments/bundled.toml`.
+pub(crate) fn bundled() -> Experiment {
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    Experiment::open(folder.join("bundled.toml")).unwrap()
+}
+
+/// Runs an experiment and returns its stages.
+pub(crate) fn run(
+    experiment: &Experiment,
+    cache: &Cache,
+) -> (ExperimentResults, Vec<(Stage, StageStatus)>) {
+    let registry = Registry::default();
+    let mut recorder = Recorder::default();
+    let results = Runner::new(cache, &registry).run(experiment, &mut recorder);
+    (results.unwrap(), recorder.stages)
+}

@@ -1,0 +1,137 @@
+//! Systems with vectors: a randomly initialized encoder, saved vectors, hybrids.
+#![cfg(feature = "dense")]
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{Recorder, run};
+use ir_core::{Distinct, Encoded, Encoder, NoProgress, Run, Search, Side};
+use ir_data::catalog;
+use ir_dense::{BiEncoder, RandomModel};
+use ir_experiment::{Cache, Experiment, Registry, Runner, Stage, StageStatus};
+use ir_knn::{FlatIndex, VectorSimilarity};
+
+fn texts() -> Vec<(String, String)> {
+    let collection = catalog::open("bundled").unwrap();
+    let docs = collection.corpus().docs().unwrap();
+    docs.map(|doc| {
+        doc.map(|doc| (doc.id, format!("{} {}", doc.title, doc.text)))
+            .unwrap()
+    })
+    .collect()
+}
+
+#[test]
+fn dense_systems() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let texts = texts();
+    let bodies: Vec<&str> = texts.iter().map(|(_, text)| text.as_str()).collect();
+    RandomModel::default()
+        .with_shape(32, 1, 2)
+        .create(at("model"), &bodies)
+        .unwrap();
+    let text = r#"
+        measures = ["AP"]
+        [[tasks]]
+        collection = "bundled"
+        training = { split = "train" }
+        [search]
+        hits = 20
+        [[systems]]
+        name = "dense"
+        type = "dense"
+        encoder = { model = "model", max_tokens = 64 }
+        [[systems]]
+        name = "saved"
+        type = "dense"
+        vectors = "docs.ir"
+        queries = "queries.ir"
+        [[systems]]
+        name = "BM25"
+        type = "bm25"
+        [[systems]]
+        name = "hybrid"
+        type = "hybrid"
+        of = ["BM25", "dense"]
+        weights = [0.05, 1]
+        [[systems]]
+        name = "kNN"
+        type = "knn"
+        encoder = { model = "model", max_tokens = 64 }
+    "#;
+    std::fs::write(at("e.toml"), text).unwrap();
+
+    // The same by hand.
+    let config = ir_dense::EncoderConfig::default().with_max_tokens(64);
+    let encoder = BiEncoder::open_with(at("model"), &config).unwrap();
+    let rows = encoder.encode(Side::Document, &bodies).unwrap();
+    let similarity = match encoder.similarity() {
+        Some(ir_dense::SimilarityFunction::Cosine) => VectorSimilarity::Cosine,
+        _ => VectorSimilarity::InnerProduct,
+    };
+    let ids = texts.iter().map(|(id, _)| id.as_str()).collect();
+    let index = FlatIndex::from_row_major(ids, 32, rows, similarity).unwrap();
+    index.save(at("docs.ir")).unwrap();
+    let queries = catalog::open("bundled").unwrap().queries("test").unwrap();
+    let query_texts: Vec<&str> = queries.iter().map(|query| query.text.as_str()).collect();
+    let query_rows = encoder.encode(Side::Query, &query_texts).unwrap();
+    let ids = queries.iter().map(|query| query.id.as_str()).collect();
+    let saved = FlatIndex::from_row_major(ids, 32, query_rows, similarity).unwrap();
+    saved.save(at("queries.ir")).unwrap();
+    let dense = Distinct(Encoded::new(&encoder, &index));
+    let expected = Run::from_retriever_with("dense", &dense, &queries, |_, _| Search::top(20));
+    let expected = expected.unwrap();
+
+    let experiment = Experiment::open(at("e.toml")).unwrap();
+    let cache = Cache::temporary().unwrap();
+    let (results, stages) = run(&experiment, &cache);
+    let runs = &results.tasks[0].runs;
+    assert_eq!(runs[0], expected);
+    assert!(runs[1].iter().eq(expected.iter()));
+    assert_eq!(runs.len(), 5);
+    assert!(runs[4].iter().count() > 20);
+    // The hybrid uses the vectors of the dense system.
+    let computed = (Stage::Vectors, StageStatus::Computed);
+    assert_eq!(stages.iter().filter(|stage| **stage == computed).count(), 1);
+    let (_, stages) = run(&experiment, &cache);
+    assert!(
+        stages
+            .iter()
+            .all(|(stage, status)| { (*stage, status) == (Stage::Run, &StageStatus::Cached) })
+    );
+
+    // Another model: the dense systems are computed again, BM25 and the saved vectors are not.
+    std::fs::remove_dir_all(at("model")).unwrap();
+    let fewer = &bodies[..40];
+    RandomModel::default()
+        .with_shape(32, 1, 2)
+        .create(at("model"), fewer)
+        .unwrap();
+    let registry = Registry::default();
+    let runner = Runner::new(&cache, &registry);
+    let plan = runner.plan(&experiment, &mut NoProgress).unwrap();
+    let to_do = plan
+        .stages
+        .iter()
+        .filter(|stage| stage.status == StageStatus::ToDo);
+    let to_do: Vec<String> = to_do.map(|stage| stage.description.clone()).collect();
+    assert_eq!(to_do.len(), 4, "{to_do:?}");
+    assert!(
+        to_do
+            .iter()
+            .all(|what| !what.contains("BM25") && what != "saved"),
+        "{to_do:?}"
+    );
+
+    // A file that is no model, and one that does not exist.
+    std::fs::remove_dir_all(at("model")).unwrap();
+    let mut recorder = Recorder::default();
+    let error = runner.run(&experiment, &mut recorder).unwrap_err();
+    assert!(error.is_missing_data(), "{error}");
+    let found = error.to_string();
+    assert!(
+        found.contains("e.toml:11: systems[0].encoder.model: "),
+        "{found}"
+    );
+}
