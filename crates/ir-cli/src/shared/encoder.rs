@@ -134,7 +134,12 @@ pub(crate) fn find_model(argument: &Path) -> Result<ModelFolder> {
         }),
         Some((cache, None)) => {
             let advice = match known_model(name) {
-                Some(known) => format!("; `ir models fetch {}` downloads it", known.name),
+                Some(known) => {
+                    format!(
+                        "; `ir models fetch {}` downloads it{FETCH_FEATURE}",
+                        known.name
+                    )
+                }
                 None => format!(
                     " (`ir models` lists the models that can be fetched){}",
                     suggested_model(name, cache)
@@ -152,6 +157,14 @@ pub(crate) fn find_model(argument: &Path) -> Result<ModelFolder> {
         ),
     }
 }
+
+/// End of a hint to `ir models fetch`: the feature that this build lacks.
+pub(crate) const FETCH_FEATURE: &str = match cfg!(feature = "fetch") {
+    true => "",
+    false => {
+        " in a build with the feature \"fetch\" (cargo install --path crates/ir-cli --features fetch)"
+    }
+};
 
 /// Whether an argument resolves to a folder with a model, or with one per side.
 pub(crate) fn is_model(argument: &Path) -> bool {
