@@ -1,10 +1,9 @@
-//! The command line: subcommands, and reporting of usage errors.
+//! The command line: its subcommands.
 
-use std::io::{self, Write};
+use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::Result;
-use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use ir_data::{DataError, InvalidText};
@@ -15,11 +14,11 @@ use crate::commands::{
 };
 #[cfg(feature = "dense")]
 use crate::commands::{encode, models, train};
-use crate::shared::console::{Console, one_line, print_line};
+use crate::shared::console::Console;
 use crate::shared::options::ENCODING_HINT;
 use crate::shared::output::{OutputSink, WorkPath};
-use crate::shared::suggest::{closest, did_you_mean};
-use crate::single_dash;
+use crate::shared::suggest::did_you_mean;
+use crate::usage::report_usage_error;
 
 const ABOUT: &str = "Index, search, train, evaluate and compare retrieval systems";
 
@@ -204,6 +203,9 @@ impl Command {
         let hint = match error.downcast_ref() {
             Some(DataError::UnknownCollection { name, known }) => suggestion(name, known),
             Some(DataError::UnknownSplit {
+                collection, known, ..
+            }) if known.is_empty() => format!(" ({collection} has no judgments)"),
+            Some(DataError::UnknownSplit {
                 collection,
                 split,
                 known,
@@ -282,120 +284,6 @@ fn suggestion(found: &str, known: &[String]) -> String {
     did_you_mean(found, known.iter().map(String::as_str))
 }
 
-/// Arguments of the process; bytes that are not UTF-8 are replaced.
-fn arguments() -> impl Iterator<Item = String> {
-    let arguments = std::env::args_os().skip(1);
-    arguments.map(|argument| argument.to_string_lossy().into_owned())
-}
-
-/// Prints requested help, or a usage error in one line. Returns the exit code.
-pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
-    if let Some(line) = single_dash::usage_error(error, arguments()) {
-        print_line(format_args!("{line}"));
-        return ExitCode::from(2);
-    }
-    match error.kind() {
-        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
-            let printed = error.print().and_then(|()| io::stdout().flush());
-            match printed {
-                // A closed pipe is not a failure.
-                Err(fault) if fault.kind() != io::ErrorKind::BrokenPipe => {
-                    print_line(format_args!(
-                        "error: standard output: cannot be written: {fault}"
-                    ));
-                    ExitCode::FAILURE
-                }
-                _ => ExitCode::SUCCESS,
-            }
-        }
-        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
-            let _ = error.print();
-            ExitCode::from(2)
-        }
-        _ => {
-            print_line(format_args!("{}", one_line_error(error)));
-            ExitCode::from(2)
-        }
-    }
-}
-
-/// Options that limit the number of documents, by preference.
-const LIMITS: [&str; 4] = ["hits", "depth", "max-retrieved", "last-rank"];
-
-/// Tip for an unknown option that other tools have: the name that the command has for it.
-fn tip_for_other_tools(error: &clap::Error) -> Option<String> {
-    let (Some(ContextValue::String(found)), Some(usage)) = (
-        error.get(ContextKind::InvalidArg),
-        error.get(ContextKind::Usage),
-    ) else {
-        return None;
-    };
-    if error.kind() != ErrorKind::UnknownArgument {
-        return None;
-    }
-    let usage = usage.to_string();
-    let mut words = usage.split_whitespace().skip_while(|word| *word != "ir");
-    let name = words.nth(1)?;
-    let command = Cli::command();
-    let command = command.find_subcommand(name)?;
-    let has = |long: &&&str| {
-        command
-            .get_arguments()
-            .any(|it| it.get_long() == Some(**long))
-    };
-    match found
-        .trim_start_matches('-')
-        .replace(['-', '_'], "")
-        .as_str()
-    {
-        "k" | "topk" | "top" | "numhits" => {
-            let limit = LIMITS.iter().find(has)?;
-            Some(format!("a similar argument exists: '--{limit}'"))
-        }
-        _ if name == "index" && !found.starts_with('-') => Some(
-            "an index has one collection; `ir index COLLECTION -o FOLDER --add` adds another"
-                .to_owned(),
-        ),
-        "output" | "out" if name == "eval" => {
-            Some("redirect standard output to write a file: ir eval QRELS RUN > FILE".to_owned())
-        }
-        _ => None,
-    }
-}
-
-/// Valid value that is closest to an invalid one.
-fn closest_value(error: &clap::Error) -> Option<&str> {
-    let (Some(ContextValue::String(found)), Some(ContextValue::Strings(known))) = (
-        error.get(ContextKind::InvalidValue),
-        error.get(ContextKind::ValidValue),
-    ) else {
-        return None;
-    };
-    closest(found, known.iter().map(String::as_str))
-}
-
-fn one_line_error(error: &clap::Error) -> String {
-    let text = error.to_string();
-    let usage = ["\nUsage:", "\nFor more information"].map(|start| text.find(start));
-    let end = usage.into_iter().flatten().min().unwrap_or(text.len());
-    let mut parts = text[..end].split("\n\n  tip: ");
-    let mut line = one_line(parts.next().unwrap_or_default());
-    if let Some(tip) = tip_for_other_tools(error) {
-        return format!("{line}; {tip} (see --help)");
-    }
-    // No word that starts with a hyphen is meant as a value after `--`. Suggested values are
-    // those of `closest`: clap's include short ones that share a few letters.
-    let is_kept =
-        |tip: &&str| !tip.contains("as a value, use") && error.kind() != ErrorKind::InvalidValue;
-    for tip in parts.filter(is_kept) {
-        line.push_str(&format!("; {}", one_line(tip)));
-    }
-    if let Some(value) = closest_value(error) {
-        line.push_str(&format!("; a similar value exists: '{value}'"));
-    }
-    format!("{line} (see --help)")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -403,40 +291,5 @@ mod tests {
     #[test]
     fn the_command_line_is_consistent() {
         Cli::command().debug_assert();
-    }
-
-    #[test]
-    fn usage_errors_are_one_line() {
-        let error = Cli::try_parse_from(["ir", "eval", "qrels"]).unwrap_err();
-        let line = one_line_error(&error);
-        assert!(line.starts_with("error: the following required arguments were not provided"));
-        assert!(!line.contains('\n') && line.contains("<RUN>"), "{line}");
-        let line = |arguments: &str| {
-            let arguments = arguments.split(' ');
-            let command = with_negative_values(Cli::command());
-            one_line_error(&command.try_get_matches_from(arguments).unwrap_err())
-        };
-        assert_eq!(
-            line("ir index notes --k1 0.9"),
-            "error: unexpected argument '--k1' found (see --help)"
-        );
-        assert_eq!(
-            line("ir eval qrels run --quiett"),
-            "error: unexpected argument '--quiett' found; a similar argument exists: '--quiet' (see --help)"
-        );
-        for (arguments, tip) in [
-            ("ir search bundled tea --topk 5", "'--hits'"),
-            ("ir search bundled tea --top-k=5", "'--hits'"),
-            ("ir fuse a b --top_k 5", "'--hits'"),
-            ("ir pool a b --topk 5", "'--depth'"),
-            ("ir compare qrels a b -k 5", "'--max-retrieved'"),
-            ("ir mine bundled -k 5", "'--last-rank'"),
-            ("ir eval qrels run --output scores", "> FILE"),
-        ] {
-            let found = line(arguments);
-            assert!(found.contains(" found; ") && found.contains(tip), "{found}");
-        }
-        let negative = line("ir mine bundled -n -1 -o out");
-        assert!(negative.contains("invalid value '-1'"), "{negative}");
     }
 }

@@ -94,12 +94,17 @@ pub enum DataError {
         expected: &'static str,
         found: &'static str,
     },
-    /// A required field is missing.
-    #[error("{path}:{line}: expected a field {field:?}, found none")]
+    /// A required field is missing. `found` lists up to ten fields of a training example;
+    /// otherwise it is empty.
+    #[error(
+        "{path}:{line}: expected a field {field:?}, found {}",
+        quoted_or_none(found)
+    )]
     MissingField {
         path: String,
         line: u64,
         field: String,
+        found: Vec<String>,
     },
     /// A field occurs twice in one record.
     #[error("{path}:{line}: expected one field {field:?}, found two")]
@@ -235,7 +240,7 @@ pub enum DataError {
     UnknownCollection { name: String, known: Vec<String> },
     /// A catalog entry lists files without a collection of documents and queries.
     #[error(
-        "expected a test collection, found {name:?}, whose files are read one by one (`ir datasets where {name}` lists them)"
+        "expected a collection of documents, found {name:?}, which has none (`ir datasets where {name}` lists its files)"
     )]
     NotACollection { name: String },
     /// The collection has no such split.
@@ -413,6 +418,7 @@ impl<'a> Location<'a> {
             path: self.path.to_owned(),
             line: self.line,
             field: field.to_owned(),
+            found: Vec::new(),
         }
     }
 
@@ -460,6 +466,11 @@ fn column_counts(min: u64, max: u64) -> String {
 }
 
 /// Known names in a message.
+fn quoted_or_none(names: &[String]) -> String {
+    let names: Vec<String> = names.iter().map(|name| format!("{name:?}")).collect();
+    list_or_none(&names)
+}
+
 fn list_or_none(names: &[String]) -> String {
     match names {
         [] => "none".to_owned(),

@@ -17,10 +17,11 @@ fn main() -> Result<()> {
     let catalog = Catalog::from_env();
     let real = catalog.has("datafinder")?;
     if let (Some(root), false) = (catalog.root(), real) {
-        eprintln!(
-            "IR_DATA: {} has no collection datafinder; the bundled one is used",
-            root.display()
-        );
+        let root = root.display();
+        writeln!(
+            std::io::stderr(),
+            "IR_DATA: {root} has no collection datafinder; the bundled one is used"
+        )?;
     }
     let collection = catalog.open(if real { "datafinder" } else { "bundled" })?;
     let table = experiment::run(&collection, Settings::from_env()?, &mut ProgressLine::new())?;

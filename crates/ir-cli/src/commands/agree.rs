@@ -2,9 +2,8 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::io::{self, BufRead, Cursor, Read, Write};
-use std::path::Path;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, bail};
 use clap::ValueHint;
 use hashbrown::TryReserveError;
 use hashbrown::hash_table::{Entry, HashTable};
@@ -19,7 +18,7 @@ use serde_json::{Value, json};
 
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::{four_decimals, table};
-use crate::shared::input;
+use crate::shared::input::{self, QrelsArgument};
 use crate::shared::output::OutputSink;
 use crate::shared::rules::measures_in_order;
 use crate::shared::runs::{RunOptions, at_most_one_stdin, warn_of_repeated};
@@ -40,13 +39,13 @@ Coefficients are 1 for perfect agreement and 0 for chance agreement:
   Fleiss          kappa with pooled marginals (two assessors: Scott's pi)
   Krippendorff    alpha; allows missing labels
 
-Judgments are TREC qrels with four columns: topic, 0, document, grade. Convert
-the files that assessors of `ir pool` fill in (topic, document, grade) with
+Judgments are TREC qrels with four columns: query, 0, document, grade. Convert
+the files that assessors of `ir pool` fill in (query, document, grade) with
   ir pool --merge pool.qrels --form plain ann.tsv -o ann.qrels
 
 With --run, also Kendall's tau-b and AP correlation of the system rankings by
 assessor or measure (tau_ap: the first is the reference; tau_ap_b: symmetric).
-A topic without results scores 0.
+A query without results scores 0.
 
 A table has a header and tab- or comma-separated columns; an empty cell, - or
 NA is a missing label. Weighted kappa and ordinal and interval alpha depend on
@@ -101,8 +100,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     for file in &args.qrels {
         qrels.push((
             file.as_str(),
-            input::qrels(file, reading.header(), console)
-                .map_err(|error| with_conversion_hint(error, file))?,
+            input::qrels(file, QrelsArgument::Assessor, reading.header(), console)?,
         ));
     }
     let ratings = match &args.table {
@@ -121,7 +119,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             false => format!(" ({})", examples.join("; ")),
         };
         bail!(
-            "expected a document of a topic that two assessors judge, found none for some pair of assessors{examples}"
+            "expected a document of a query that two assessors judge, found none for some pair of assessors{examples}"
         );
     }
     ratings
@@ -147,32 +145,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 
 /// First judgment of an assessor.
 fn example((name, qrels): &(&str, Qrels)) -> Option<String> {
-    let (topic, judged) = qrels.iter().next()?;
+    let (query, judged) = qrels.iter().next()?;
     let (doc, _) = judged.iter().next()?;
-    Some(format!("{name} judges document {doc:?} of topic {topic:?}"))
-}
-
-/// Replaces the error of a file of `ir pool` without the columns of qrels by the command that
-/// converts it.
-fn with_conversion_hint(error: anyhow::Error, file: &str) -> anyhow::Error {
-    let line = first_line(file).unwrap_or_default();
-    let columns = line.split_ascii_whitespace().count();
-    if !(2..=3).contains(&columns) || line.starts_with("query-id") {
-        return error;
-    }
-    anyhow!(
-        "{file}: expected qrels with four columns (topic, 0, document, grade), found {columns}; convert a file of `ir pool` (topic, document, grade) with ir pool --merge POOL --form plain {file} -o NAME.qrels"
-    )
-}
-
-/// First line of a file that is neither empty nor a comment.
-fn first_line(file: &str) -> Option<String> {
-    if !Path::new(file).is_file() {
-        return None;
-    }
-    let lines = ir_data::open(file).ok()?.take(MAX_LINE).lines();
-    let mut lines = lines.map_while(io::Result::ok);
-    lines.find(|line| !line.trim().is_empty() && !line.starts_with('#'))
+    Some(format!("{name} judges document {doc:?} of query {query:?}"))
 }
 
 /// Reports the order of labels that are not integers, if a coefficient depends on it.

@@ -11,10 +11,10 @@ use serde::Serialize;
 
 use crate::shared::console::Console;
 use crate::shared::format::{four_decimals, table};
-use crate::shared::input;
+use crate::shared::input::{self, QrelsArgument};
 use crate::shared::options::choice;
 use crate::shared::output::OutputSink;
-use crate::shared::runs::{at_most_one_stdin, name_runs, warn_of_repeated, without_common_topic};
+use crate::shared::runs::{at_most_one_stdin, name_runs, warn_of_repeated, without_common_query};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -90,18 +90,21 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     let counts = match (&args.counts, &args.training) {
         (Some(file), _) => read_counts(file, console)?,
-        (None, Some(file)) => count(&input::qrels(file, HeaderLine::Skip, console)?, args.level),
+        (None, Some(file)) => count(
+            &input::qrels(file, QrelsArgument::Option, HeaderLine::Skip, console)?,
+            args.level,
+        ),
         (None, None) => BTreeMap::new(),
     };
-    let qrels = input::qrels(&args.qrels, HeaderLine::Skip, console)?;
+    let qrels = input::qrels(&args.qrels, QrelsArgument::First, HeaderLine::Skip, console)?;
     warn_of_counts(args, &counts, &qrels, console);
     warn_of_repeated(&args.runs, console);
     let mut runs = Vec::with_capacity(args.runs.len());
     for file in &args.runs {
         let run = input::run(file, HeaderLine::Skip, console)?;
-        if let Some(found) = without_common_topic(&qrels, &run) {
+        if let Some(found) = without_common_query(&qrels, &run) {
             let qrels = &args.qrels;
-            bail!("{file}: expected a topic that {qrels} judges, found none ({found})");
+            bail!("{file}: expected a query that {qrels} judges, found none ({found})");
         }
         runs.push(run);
     }

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use ir_data::catalog::{Catalog, entries};
+use ir_data::catalog::{Catalog, CatalogFile, entries};
 use serde_json::json;
 
 use crate::shared::console::{Console, stop_on_interrupt};
@@ -169,11 +169,7 @@ fn locate(catalog: &Catalog, name: &str, out: &mut OutputSink) -> Result<()> {
         writeln!(out, "  built in")?;
     }
     for file in &entry.files {
-        let path = catalog.root().map_or_else(
-            || format!("$IR_DATA/{}", file.path),
-            |root| root.join(&file.path).display().to_string(),
-        );
-        writeln!(out, "  {path}  {} bytes", grouped(file.bytes))?;
+        writeln!(out, "  {}", locate_file(catalog, file))?;
     }
     for (split, counts) in &entry.splits {
         let (queries, judgments) = (grouped(counts.queries), grouped(counts.judgments));
@@ -191,6 +187,34 @@ fn locate(catalog: &Catalog, name: &str, out: &mut OutputSink) -> Result<()> {
         writeln!(out, "  note: {note}")?;
     }
     Ok(())
+}
+
+/// Path and size of a file: the one that exists, compressed or not, or both.
+fn locate_file(catalog: &Catalog, file: &CatalogFile) -> String {
+    let path = |path: &str| {
+        catalog.root().map_or_else(
+            || format!("$IR_DATA/{path}"),
+            |root| root.join(path).display().to_string(),
+        )
+    };
+    let exists = |path: &str| catalog.root().is_some_and(|root| root.join(path).is_file());
+    let listed = format!("{}  {} bytes", path(&file.path), grouped(file.bytes));
+    let missing = match catalog.root() {
+        Some(_) => " (missing)",
+        None => "",
+    };
+    match file.plain_path() {
+        _ if exists(&file.path) => listed,
+        Some((plain, content)) if exists(plain) => {
+            format!("{}  {} bytes", path(plain), grouped(content.bytes))
+        }
+        Some((plain, content)) => format!(
+            "{listed}, or {}  {} bytes{missing}",
+            path(plain),
+            grouped(content.bytes)
+        ),
+        None => format!("{listed}{missing}"),
+    }
 }
 
 #[cfg(feature = "fetch")]

@@ -15,11 +15,11 @@ use crate::shared::runs::{RunOptions, at_most_one_stdin, warn_of_disjoint};
 const EXAMPLES: &str = "\
 Examples:
   ir diff old.trec new.trec                  exit code 0 if identical
-  ir diff -q --depth 10 old.trec new.trec    list the differing topics
+  ir diff -q --depth 10 old.trec new.trec    list the differing queries
   ir diff --tolerance inf old.trec new.trec  compare rankings, not scores
   ir search bundled | ir diff before.trec -
 
-Values are means over the topics of both runs:
+Values are means over the queries of both runs:
   tau      Kendall's tau-b of the ranks of the common documents
   tau_ap   AP correlation: top-weighted; the first run is the reference
   rbo      extrapolated rank-biased overlap; accounts for missing documents
@@ -51,14 +51,14 @@ pub(crate) struct Args {
     #[arg(long, value_name = "P", default_value_t = 0.9, value_parser = fraction)]
     rbo_p: f64,
 
-    /// Print a line for each differing topic
+    /// Print a line for each differing query
     #[arg(long, short = 'q')]
     queries: bool,
 
     #[command(flatten)]
     reading: RunOptions,
 
-    /// Print one JSON object with all topics
+    /// Print one JSON object with all queries
     #[arg(long)]
     json: bool,
 }
@@ -118,7 +118,7 @@ fn short(number: f64) -> String {
 
 fn text(diff: &RunDiff, args: &Args) -> String {
     let documents: usize = diff.queries.iter().map(|query| query.retrieved[0]).sum();
-    let compared = format!("{} topics, {documents} documents", diff.queries.len());
+    let compared = format!("{} queries, {documents} documents", diff.queries.len());
     if diff.identical() {
         let scores = match diff.rules.tolerance {
             0.0 => ", scores included".to_owned(),
@@ -135,7 +135,7 @@ fn text(diff: &RunDiff, args: &Args) -> String {
         "yes"
     };
     row("different", verdict.to_owned());
-    row("topics in both", diff.queries.len().to_string());
+    row("queries in both", diff.queries.len().to_string());
     for (name, only) in [
         ("in the first only", &diff.only_first),
         ("in the second only", &diff.only_second),
@@ -143,7 +143,7 @@ fn text(diff: &RunDiff, args: &Args) -> String {
         if !only.is_empty() {
             let example = if only.len() > 1 { ", such as" } else { ":" };
             let value = format!("{}{example} {}", only.len(), only[0]);
-            row(&format!("topics {name}"), value);
+            row(&format!("queries {name}"), value);
         }
     }
     let count = |different: fn(&QueryDiff) -> bool| {
@@ -151,11 +151,11 @@ fn text(diff: &RunDiff, args: &Args) -> String {
         different.count().to_string()
     };
     row(
-        "topics with different rankings",
+        "queries with different rankings",
         count(|query| !query.same_ranking()),
     );
     row(
-        "topics with different scores",
+        "queries with different scores",
         count(|query| query.score.is_some()),
     );
     let first = diff
@@ -165,7 +165,7 @@ fn text(diff: &RunDiff, args: &Args) -> String {
     if let Some((query, first)) = first {
         let shown = |doc: &Option<String>| doc.clone().unwrap_or_else(|| "(end of ranking)".into());
         let what = format!(
-            "topic {}, rank {}: {} against {}",
+            "query {}, rank {}: {} against {}",
             query.query,
             first.rank,
             shown(&first.first),
@@ -175,7 +175,7 @@ fn text(diff: &RunDiff, args: &Args) -> String {
     }
     if let Some((query, score)) = diff.largest_score() {
         let what = format!(
-            "{} (topic {query}, {}: {} against {})",
+            "{} (query {query}, {}: {} against {})",
             short(score.distance()),
             score.doc,
             score.first,
@@ -184,11 +184,11 @@ fn text(diff: &RunDiff, args: &Args) -> String {
         row("largest score difference", what);
     }
     let mut means = |name: String, figure: fn(&QueryDiff) -> Option<f64>| {
-        if let Some((mean, topics)) = diff.mean(figure) {
-            let over = if topics == diff.queries.len() {
+        if let Some((mean, queries)) = diff.mean(figure) {
+            let over = if queries == diff.queries.len() {
                 String::new()
             } else {
-                format!(" (over {topics} topics)")
+                format!(" (over {queries} queries)")
             };
             row(&name, format!("{mean:.4}{over}"));
         }
@@ -203,7 +203,7 @@ fn text(diff: &RunDiff, args: &Args) -> String {
     means(format!("overlap{depth}"), |query| Some(query.overlap()));
     let mut text = format!("{}\n", table_with_text(rows, 1));
     let head = [
-        "topic",
+        "query",
         "first",
         "second",
         "common",

@@ -55,7 +55,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "K", value_parser = non_negative::<f64>)]
     rrf_k: Option<f64>,
 
-    /// Maximum number of documents per topic; the constant k of reciprocal rank fusion is --rrf-k
+    /// Maximum number of documents per query; the constant k of reciprocal rank fusion is --rrf-k
     #[arg(long, short = 'k', default_value_t = 1000, value_parser = positive, value_name = "N")]
     hits: usize,
 

@@ -27,10 +27,10 @@ Examples:
   ir interleave a.trec b.trec --teams teams.tsv -o shown.trec
   ir interleave a.trec b.trec --clicks clicks.tsv    credit by clicks
 
-Show users the interleaved run and log their clicks, one line `topic document`
+Show users the interleaved run and log their clicks, one line `query document`
 per click. Then run the command with --clicks, and the same runs in the same
 order, --method, --seed and --leader: it prints the credit of each run per
-topic, and the number of topics won. Another order or seed gives other teams,
+query, and the number of querys won. Another order or seed gives other teams,
 and wrong credit without an error, unless a clicked document was not shown.";
 
 #[derive(Debug, clap::Args)]
@@ -44,7 +44,7 @@ pub(crate) struct Args {
     #[arg(long, value_parser = choice(METHODS), default_value = "team-draft", value_name = "METHOD")]
     method: InterleaveMethod,
 
-    /// Maximum number of documents per topic
+    /// Maximum number of documents per query
     #[arg(long, short = 'k', default_value_t = 10, value_parser = positive, value_name = "N")]
     hits: usize,
 
@@ -52,7 +52,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// Leading run of balanced interleaving [default: random per topic]
+    /// Leading run of balanced interleaving [default: random per query]
     #[arg(long, value_parser = choice(LEADERS), value_name = "RUN")]
     leader: Option<Leader>,
 
@@ -67,15 +67,15 @@ pub(crate) struct Args {
     #[arg(long, short = 'o', value_name = "FILE", conflicts_with = "clicks")]
     output: Option<OutputPath>,
 
-    /// Output file of the contributing runs, tab-separated: topic, rank, document, run
+    /// Output file of the contributing runs, tab-separated: query, rank, document, run
     #[arg(long, value_name = "FILE")]
     teams: Option<OutputPath>,
 
-    /// Click file, one line `topic document` per click; prints credit instead of the run
+    /// Click file, one line `query document` per click; prints credit instead of the run
     #[arg(long, value_name = "FILE")]
     clicks: Option<String>,
 
-    /// With --clicks: print one JSON object per topic
+    /// With --clicks: print one JSON object per query
     #[arg(long, requires = "clicks")]
     json: bool,
 }
@@ -139,7 +139,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let empty = merged.values().filter(|list| list.slots.is_empty()).count();
     if empty > 0 {
         console.warn(format_args!(
-            "{empty} topics are missing from at least one run and are not interleaved"
+            "{empty} queries are missing from at least one run and are not interleaved"
         ));
     }
     let names: Vec<&str> = runs.iter().map(|run| run.tag.as_str()).collect();
@@ -162,15 +162,15 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 type Lists = BTreeMap<String, Interleaved<String>>;
 
 fn write_teams(merged: &Lists, names: &[&str], out: &mut OutputSink) -> std::io::Result<()> {
-    for (topic, list) in merged {
+    for (query, list) in merged {
         for (rank, slot) in (1..).zip(&list.slots) {
-            writeln!(out, "{topic}\t{rank}\t{}\t{}", slot.item, names[slot.list])?;
+            writeln!(out, "{query}\t{rank}\t{}\t{}", slot.item, names[slot.list])?;
         }
     }
     Ok(())
 }
 
-/// Reads a click file. Returns the credit of each run, for each topic with a click.
+/// Reads a click file. Returns the credit of each run, for each query with a click.
 fn credits<'a>(
     merged: &'a Lists,
     file: &str,
@@ -179,21 +179,21 @@ fn credits<'a>(
     let (input, file) = input::open(file, console)?;
     let mut clicks = ColumnReader::new(input, file.as_str());
     let mut places: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-    while let Some((line, [topic, doc])) = clicks.next_row("2 (topic, document)")? {
-        let Some((topic, list)) = merged.get_key_value(topic) else {
-            bail!("{file}:{line}: expected a topic of the runs, found {topic:?}");
+    while let Some((line, [query, doc])) = clicks.next_row("2 (query, document)")? {
+        let Some((query, list)) = merged.get_key_value(query) else {
+            bail!("{file}:{line}: expected a query of the runs, found {query:?}");
         };
         let Some(place) = list.items().position(|item| item == doc) else {
             bail!(
-                "{file}:{line}: expected a document of the interleaved ranking of topic {topic:?}, found \
+                "{file}:{line}: expected a document of the interleaved ranking of query {query:?}, found \
                  {doc:?} (different runs, options or seed?)"
             );
         };
-        places.entry(topic.as_str()).or_default().push(place);
+        places.entry(query.as_str()).or_default().push(place);
     }
     let mut credits = BTreeMap::new();
-    for (topic, places) in places {
-        credits.insert(topic, merged[topic].credit(&places)?);
+    for (query, places) in places {
+        credits.insert(query, merged[query].credit(&places)?);
     }
     Ok(credits)
 }
@@ -207,27 +207,27 @@ fn winner(credit: &[usize]) -> Option<usize> {
 
 fn text(credits: &BTreeMap<&str, Vec<usize>>, names: &[&str], as_json: bool) -> String {
     if as_json {
-        let lines = credits.iter().map(|(topic, credit)| {
+        let lines = credits.iter().map(|(query, credit)| {
             let credit: serde_json::Map<String, serde_json::Value> = names
                 .iter()
                 .zip(credit)
                 .map(|(name, n)| ((*name).to_owned(), json!(n)))
                 .collect();
-            let won = winner(&credits[topic]).map(|run| names[run]);
-            json!({"topic": topic, "credit": credit, "winner": won}).to_string()
+            let won = winner(&credits[query]).map(|run| names[run]);
+            json!({"topic": query, "credit": credit, "winner": won}).to_string()
         });
         return lines.collect::<Vec<_>>().join("\n");
     }
-    let mut rows = vec![vec!["topic".to_owned()]];
+    let mut rows = vec![vec!["query".to_owned()]];
     rows[0].extend(names.iter().map(|&name| name.to_owned()));
     rows[0].push("winner".into());
     let (mut sums, mut wins) = (vec![0; names.len()], vec![0; names.len()]);
-    for (topic, credit) in credits {
+    for (query, credit) in credits {
         let won = winner(credit);
         if let Some(run) = won {
             wins[run] += 1;
         }
-        let mut row = vec![(*topic).to_owned()];
+        let mut row = vec![(*query).to_owned()];
         row.extend(credit.iter().map(usize::to_string));
         row.push(won.map_or("tie", |run| names[run]).to_owned());
         sums.iter_mut().zip(credit).for_each(|(sum, n)| *sum += n);
@@ -236,7 +236,7 @@ fn text(credits: &BTreeMap<&str, Vec<usize>>, names: &[&str], as_json: bool) -> 
     let ties = credits.len() - wins.iter().sum::<usize>();
     for (name, counts, last) in [
         ("all", &sums, String::new()),
-        ("topics won", &wins, format!("{ties} ties")),
+        ("queries won", &wins, format!("{ties} ties")),
     ] {
         let mut row = vec![name.to_owned()];
         row.extend(counts.iter().map(usize::to_string));

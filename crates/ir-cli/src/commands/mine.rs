@@ -8,7 +8,7 @@ use anyhow::{Result, bail};
 use clap::ValueHint;
 use ir_bm25::{Bm25, Index, StoredFields};
 use ir_core::training::mining::{
-    MinedNegatives, MiningConfig, MiningQuery, NegativeSelection, ScoreMargin,
+    MinedNegatives, MiningConfig, MiningError, MiningQuery, NegativeSelection, ScoreMargin,
 };
 use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
 use ir_core::trec::HeaderLine;
@@ -179,9 +179,16 @@ impl NegativeOptions {
             },
             seed: self.seed.unwrap_or_default(),
         };
-        mining
-            .validate()
-            .map_err(|error| Usage(error.to_string()))?;
+        mining.validate().map_err(|error| {
+            Usage(match error {
+                MiningError::LastRank { first, last } => {
+                    format!("--last-rank: expected a rank >= {first} (--first-rank), found {last}")
+                }
+                MiningError::AbsoluteMargin { .. } => format!("--margin: {error}"),
+                MiningError::RelativeMargin { .. } => format!("--relative-margin: {error}"),
+                error => error.to_string(),
+            })
+        })?;
         Ok(mining)
     }
 }

@@ -8,7 +8,7 @@ use ir_dense::{KnownModel, ModelCache, Pooling, TransformerConfig};
 use serde_json::json;
 
 use crate::shared::console::Console;
-use crate::shared::encoder::{known_model, suggested_model};
+use crate::shared::encoder::{FETCH_FEATURE, known_model, suggested_model};
 use crate::shared::format::table_with_text;
 use crate::shared::output::OutputSink;
 
@@ -126,7 +126,7 @@ fn locate(cache: &ModelCache, name: &str, out: &mut OutputSink) -> Result<()> {
         }
         bail!(
             "{name}: expected a model in {} or one that `ir models` lists, found neither; \
-             `ir models fetch {name}` downloads it if the hub has it{}",
+             `ir models fetch {name}` downloads it if the hub has it{FETCH_FEATURE}{}",
             cache.folder().display(),
             suggested_model(name, cache)
         );
@@ -163,7 +163,10 @@ fn locate(cache: &ModelCache, name: &str, out: &mut OutputSink) -> Result<()> {
 fn show(folder: Option<&Path>, name: &str, out: &mut OutputSink) -> Result<()> {
     match folder {
         Some(folder) => writeln!(out, "  {}", folder.display())?,
-        None => writeln!(out, "  not cached (`ir models fetch {name}` downloads it)")?,
+        None => writeln!(
+            out,
+            "  not cached (`ir models fetch {name}` downloads it{FETCH_FEATURE})"
+        )?,
     }
     Ok(())
 }

@@ -9,12 +9,12 @@ use serde_json::json;
 
 use crate::shared::console::{Console, Usage};
 use crate::shared::format::table;
-use crate::shared::input;
+use crate::shared::input::{self, QrelsArgument};
 use crate::shared::options::positive;
 use crate::shared::output::OutputSink;
 use crate::shared::runs::{
     RunOptions, at_most_one_stdin, warn_of_disjoint, warn_of_repeated, warn_of_single,
-    without_common_topic,
+    without_common_query,
 };
 
 const EXAMPLES: &str = "\
@@ -25,7 +25,7 @@ Examples:
 The first table has one line per run: retrieved documents, and documents that
 no other run retrieved (a pool without the run would lack them). The second
 has the regions of the Venn diagram: documents retrieved by exactly these
-runs. The regions add up to the union. Counts are of (topic, document) pairs.";
+runs. The regions add up to the union. Counts are of (query, document) pairs.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -58,7 +58,8 @@ pub(crate) struct Args {
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     at_most_one_stdin(args.runs.iter().chain(&args.qrels))?;
     let qrels = args.qrels.as_ref();
-    let qrels = qrels.map(|qrels| input::qrels(qrels, args.reading.header(), console));
+    let qrels = qrels
+        .map(|qrels| input::qrels(qrels, QrelsArgument::Option, args.reading.header(), console));
     let qrels = qrels.transpose()?;
     warn_of_single(&args.runs, "nothing is compared", console);
     warn_of_repeated(&args.runs, console);
@@ -72,9 +73,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     for run in &runs {
         if let Some(found) = qrels
             .as_ref()
-            .and_then(|qrels| without_common_topic(qrels, run))
+            .and_then(|qrels| without_common_query(qrels, run))
         {
-            console.warn(format_args!("{}: no judged topic ({found})", run.tag));
+            console.warn(format_args!("{}: no judged query ({found})", run.tag));
         }
     }
     let qrels = qrels.as_ref().map(|qrels| qrels as &dyn Judgments);

@@ -2,17 +2,17 @@
 
 use std::io::{BufRead, Write};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::ValueEnum;
 use ir_core::trec::write_qrels;
 use ir_core::{Grade, Qrels, Run};
-use ir_eval::{Pool, PoolDesign, StratumSample};
+use ir_eval::{Pool, PoolDesign, PoolJudgmentError, StratumSample};
 
 use crate::shared::console::{Console, Usage, bail_usage};
-use crate::shared::input;
+use crate::shared::input::{self, QrelsArgument};
 use crate::shared::options::{choice, positive};
 use crate::shared::output::{OutputPath, OutputSink};
-use crate::shared::runs::{RunOptions, at_most_one_stdin, warn_of_repeated, without_common_topic};
+use crate::shared::runs::{RunOptions, at_most_one_stdin, warn_of_repeated, without_common_query};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -21,14 +21,18 @@ Examples:
      -o judge.tsv --pool pool.qrels            with sampled strata
   ir pool --judged first.qrels new.trec -o judge.tsv --pool pool.qrels
   ir pool --merge pool.qrels judge.tsv -o final.qrels
+  ir pool --merge final.qrels --form plain -o final-plain.qrels
   ir eval -c -R strata -m xinfAP -m infNDCG final.qrels run.trec
 
-The output has one line `topic TAB document` per document to judge, ordered by
+The output has one line `query TAB document` per document to judge, ordered by
 document id or, with --shuffle, at random. It shows neither ranks nor runs.
 Assessors add a third column, the grade. --merge writes their grades into the
-pool; it accepts the files of several assessors, and four-column qrels.
+pool; it accepts the files of several assessors, and four-column qrels. Files
+that judge the same document must agree on its grade: `ir agree` measures how
+far assessors differ, and --merge takes one file of agreed grades. With --form
+plain, --merge converts the file of one assessor, or a pool, to qrels.
 
-The pool (--pool) has the five columns of NIST's sample_eval: topic, 0,
+The pool (--pool) has the five columns of NIST's sample_eval: query, 0,
 document, stratum, grade. `ir eval -R strata` estimates infAP (`xinfAP`) and
 infNDCG from it. A stratum is a range of ranks, by the best rank of a document
 in any run: 1 for --depth, then 2, 3, ... for each --sample; stratum 0 holds
@@ -39,14 +43,14 @@ document without a judgment yet, -1 one that was not sampled.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// TREC runs, or with --merge files of judgments; one may be `-` (standard input)
-    #[arg(required = true, value_name = "RUN")]
+    #[arg(required_unless_present = "form", value_name = "RUN")]
     files: Vec<String>,
 
     /// Pool depth: all documents up to this rank in any run are judged [default: 100]
     #[arg(long, short = 'k', value_name = "K", value_parser = positive)]
     depth: Option<usize>,
 
-    /// Sampled stratum per topic, from the ranks below the previous one down to TO: a fraction such
+    /// Sampled stratum per query, from the ranks below the previous one down to TO: a fraction such
     /// as 100:5% (at least one document) or a count such as 1000:50; repeatable
     #[arg(long, value_name = "TO:SIZE", value_parser = sample)]
     sample: Vec<(usize, StratumSample)>,
@@ -63,7 +67,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
-    /// Shuffle the documents of each topic
+    /// Shuffle the documents of each query
     #[arg(long)]
     shuffle: bool,
 
@@ -83,7 +87,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "POOL", conflicts_with_all = ["depth", "sample", "preset", "judged", "seed", "shuffle", "pool", "order", "skip_header"])]
     merge: Option<String>,
 
-    /// With --merge: output format, with or without strata [default: strata]
+    /// With --merge: output format, with or without strata; files of judgments are then optional
+    /// [default: strata]
     #[arg(long, value_enum, requires = "merge", value_name = "FORM")]
     form: Option<MergedFormat>,
 }
@@ -159,15 +164,16 @@ fn draw(args: &Args, console: &Console) -> Result<()> {
         bail_usage!("{option}: expected --pool, because estimates need the strata");
     }
     let judged = args.judged.as_ref();
-    let judged = judged.map(|qrels| input::qrels(qrels, args.reading.header(), console));
+    let judged = judged
+        .map(|qrels| input::qrels(qrels, QrelsArgument::Option, args.reading.header(), console));
     let judged = judged.transpose()?;
     warn_of_repeated(&args.files, console);
     let runs = args.reading.read(&args.files, console)?;
-    let unjudged = |run: &Run| without_common_topic(judged.as_ref()?, run);
+    let unjudged = |run: &Run| without_common_query(judged.as_ref()?, run);
     if let Some(found) = runs.first().and_then(unjudged)
         && runs.iter().all(|run| unjudged(run).is_some())
     {
-        console.warn(format_args!("--judged: no topic of the runs ({found})"));
+        console.warn(format_args!("--judged: no query of the runs ({found})"));
     }
     let pool = pooling
         .pool(&runs, judged.as_ref())
@@ -237,7 +243,7 @@ fn judge(pool: &mut Pool, file: &str, console: &Console) -> Result<usize> {
             }
             [query, doc, grade] | [query, _, doc, grade] => (query, doc, grade),
             _ => bail!(
-                "{name}:{number}: expected three columns (topic, document, grade) or the four of qrels, \
+                "{name}:{number}: expected three columns (query, document, grade) or the four of qrels, \
                  found {} columns",
                 fields.len()
             ),
@@ -245,8 +251,15 @@ fn judge(pool: &mut Pool, file: &str, console: &Console) -> Result<usize> {
         let Ok(grade) = grade.parse::<Grade>() else {
             bail!("{name}:{number}: expected an integer grade, found {grade:?}");
         };
-        pool.judge(query, doc, grade)
-            .with_context(|| format!("{name}:{number}"))?;
+        pool.judge(query, doc, grade).map_err(|error| {
+            let hint = match error {
+                PoolJudgmentError::Conflict { .. } => {
+                    " (assessors differ? `ir agree` compares their qrels; merge one file of agreed grades)"
+                }
+                _ => "",
+            };
+            anyhow!("{name}:{number}: {error}{hint}")
+        })?;
     }
     Ok(blank)
 }

@@ -2,14 +2,15 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
 use clap::ValueHint;
 use ir_core::Side;
 use ir_dense::{
     Backend, BiEncoder, EncoderConfig, EncoderFingerprint, ModelError, Pooling, SideConfig,
     TokenizerError,
 };
-pub(crate) use ir_experiment::model::{find_model, known_model, similarity, suggested_model};
+use ir_experiment::model::ModelFolder;
+pub(crate) use ir_experiment::model::{known_model, similarity, suggested_model};
 use serde::{Deserialize, Serialize};
 
 use crate::shared::console::Usage;
@@ -93,6 +94,23 @@ pub(crate) fn backend(text: &str) -> Result<Backend, String> {
         let close = close.filter(|close| close.parse::<Backend>().is_ok());
         let hint = close.map(|close| format!(" (did you mean {close}?)"));
         format!("{error}{}", hint.unwrap_or_default())
+    })
+}
+
+/// End of a hint to `ir models fetch`: the feature that this build lacks.
+pub(crate) const FETCH_FEATURE: &str = match cfg!(feature = "fetch") {
+    true => "",
+    false => {
+        " in a build with the feature \"fetch\" (cargo install --path crates/ir-cli --features fetch)"
+    }
+};
+
+/// Resolves a model argument: a folder, or a name in the model cache.
+pub(crate) fn find_model(argument: &Path) -> Result<ModelFolder> {
+    ir_experiment::model::find_model(argument).map_err(|error| {
+        let error = error.to_string();
+        let is_known = error.contains("`ir models fetch");
+        anyhow!("{error}{}", if is_known { FETCH_FEATURE } else { "" })
     })
 }
 

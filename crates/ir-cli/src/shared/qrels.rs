@@ -8,7 +8,7 @@ use ir_data::catalog::Catalog;
 use ir_eval::{EvalError, Pool};
 
 use crate::shared::console::Console;
-use crate::shared::input::{self, with_warnings};
+use crate::shared::input::{self, QrelsArgument, with_warnings};
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum QrelsFormat {
@@ -43,7 +43,12 @@ impl QrelsFormat {
         console: &Console,
     ) -> Result<Box<dyn Judgments>> {
         if let Self::Qrels = self {
-            return Ok(Box::new(input::qrels(file, header, console)?));
+            return Ok(Box::new(input::qrels(
+                file,
+                QrelsArgument::FirstWithFormat,
+                header,
+                console,
+            )?));
         }
         let (input, name) = input::open_judgment_file(file, console)?;
         if let Self::Subtopics = self {

@@ -126,6 +126,7 @@ pub(crate) fn select_measures<S: AsRef<str>>(
     MeasureSelection::parse_for(judgments, &options, rules.trec_eval_version).map_err(|error| {
         let hint = match &error {
             ParseMeasureError::Unknown { text } => suggested_measure(text),
+            ParseMeasureError::Value { text, .. } => suggested_cutoff(text),
             _ => String::new(),
         };
         Usage(format!("--measure {error}{hint}")).into()
@@ -138,6 +139,7 @@ pub(crate) fn measure(text: &str) -> Result<Measure, String> {
     text.parse()
         .map_err(|error: ParseMeasureError| match &error {
             ParseMeasureError::Unknown { text } => format!("{error}{}", suggested_measure(text)),
+            ParseMeasureError::Value { text, .. } => format!("{error}{}", suggested_cutoff(text)),
             _ => error.to_string(),
         })
 }
@@ -183,6 +185,16 @@ fn split_measures(list: &str) -> Vec<&str> {
     }
     parts.push(list[start..].trim());
     parts
+}
+
+/// End of an error message with `ndcg_cut.10` for `ndcg.10`, whose parameters are gains.
+fn suggested_cutoff(text: &str) -> String {
+    match text.split_once('.') {
+        Some(("ndcg", cutoffs)) if !cutoffs.contains('=') => {
+            format!(" (did you mean ndcg_cut.{cutoffs}?)")
+        }
+        _ => String::new(),
+    }
 }
 
 /// End of an error message with the measure, or the set of measures, that is closest to an unknown

@@ -136,38 +136,38 @@ fn same_contents(first: &str, second: &str) -> bool {
         .all(|pair| matches!(pair, (Ok(a), Ok(b)) if a == b))
 }
 
-/// Warns about each run that has no topic in common with the others.
+/// Warns about each run that has no query in common with the others.
 pub(crate) fn warn_of_disjoint(runs: &[Run], console: &Console) {
-    let topics = |run: &Run| run.iter().map(|(topic, _)| topic.to_owned()).next();
+    let queries = |run: &Run| run.iter().map(|(query, _)| query.to_owned()).next();
     for (at, run) in runs.iter().enumerate() {
         let others = || runs.iter().enumerate().filter(|(other, _)| *other != at);
-        let is_known = |topic: &str| others().any(|(_, other)| other.get(topic).is_some());
-        let other = others().find_map(|(_, other)| Some((&other.tag, topics(other)?)));
-        if let (Some(topic), Some((name, example))) = (topics(run), other)
-            && !run.iter().any(|(topic, _)| is_known(topic))
+        let is_known = |query: &str| others().any(|(_, other)| other.get(query).is_some());
+        let other = others().find_map(|(_, other)| Some((&other.tag, queries(other)?)));
+        if let (Some(query), Some((name, example))) = (queries(run), other)
+            && !run.iter().any(|(query, _)| is_known(query))
         {
             console.warn(format_args!(
-                "{}: no topic in common with another run (it has topics such as {topic:?}, {name} such as {example:?})",
+                "{}: no query in common with another run (it has queries such as {query:?}, {name} such as {example:?})",
                 run.tag
             ));
         }
     }
 }
 
-/// Describes topics of judgments and a run that have none in common; `None` if they have one.
-pub(crate) fn without_common_topic(qrels: &Qrels, run: &Run) -> Option<String> {
-    let judged: BTreeSet<&str> = qrels.iter().map(|(topic, _)| topic).collect();
-    if run.iter().any(|(topic, _)| judged.contains(topic)) {
+/// Describes queries of judgments and a run that have none in common; `None` if they have one.
+pub(crate) fn without_common_query(qrels: &Qrels, run: &Run) -> Option<String> {
+    let judged: BTreeSet<&str> = qrels.iter().map(|(query, _)| query).collect();
+    if run.iter().any(|(query, _)| judged.contains(query)) {
         return None;
     }
     let example =
-        |topic: Option<&str>| topic.map_or_else(String::new, |it| format!(", such as {it:?}"));
+        |query: Option<&str>| query.map_or_else(String::new, |it| format!(", such as {it:?}"));
     Some(format!(
-        "the judgments have {} topics{}, the run has {}{}",
+        "the judgments have {} queries{}, the run has {}{}",
         judged.len(),
         example(judged.first().copied()),
         run.iter().len(),
-        example(run.iter().map(|(topic, _)| topic).next())
+        example(run.iter().map(|(query, _)| query).next())
     ))
 }
 

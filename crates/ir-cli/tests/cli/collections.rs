@@ -235,7 +235,7 @@ fn interleaving_and_click_credit() {
     assert_eq!(rows[1], ["q1", "2", "1", "A"], "{credit}");
     assert_eq!(
         rows[3],
-        ["topics", "won", "1", "0", "0", "ties"],
+        ["queries", "won", "1", "0", "0", "ties"],
         "{credit}"
     );
 
@@ -324,12 +324,12 @@ fn diff_exit_codes() {
     let here = Folder::new();
     write_two_runs(&here);
     let same = here.ir(&["diff", "a.trec", "a.trec"]).ok().out;
-    assert_eq!(same, "identical: 1 topics, 4 documents, scores included\n");
+    assert_eq!(same, "identical: 1 queries, 4 documents, scores included\n");
     let differs = here.ir(&["diff", "-q", "a.trec", "b.trec"]);
     assert_eq!((differs.code, differs.err.as_str()), (1, ""));
     for part in [
         "different",
-        "topic q1, rank 1: a against c",
+        "query q1, rank 1: a against c",
         "tau ",
         "rbo (p = 0.9)",
         "overlap",
@@ -353,7 +353,7 @@ fn diff_exit_codes() {
         scores.out
     );
     assert!(
-        scores.out.contains("0.500000 (topic q1, a: 4 against 4.5)"),
+        scores.out.contains("0.500000 (query q1, a: 4 against 4.5)"),
         "{}",
         scores.out
     );
@@ -465,7 +465,7 @@ fn agreement_and_rank_correlation() {
     here.ir(&["agree", "x.qrels", "z.qrels"]).fails(
         1,
         &[
-            "expected a document of a topic that two assessors judge, found none",
+            "expected a document of a query that two assessors judge, found none",
             "x.qrels judges document",
             "z.qrels judges document",
         ],
@@ -485,8 +485,8 @@ fn agreement_and_rank_correlation() {
     here.ir(&["agree", "ann.tsv", "x.qrels"]).fails(
         1,
         &[
-            "ann.tsv: expected qrels with four columns (topic, 0, document, grade), found 3",
-            "ir pool --merge POOL --form plain ann.tsv",
+            "ann.tsv:1: expected the tab-separated header line `query-id corpus-id score`",
+            "(judgments of an assessor (query, document, grade)? convert them with ir pool --merge POOL --form plain ann.tsv -o",
         ],
     );
     here.write("short.tsv", "item\tann\tben\nx\t1\t1\ny\t1\n");
@@ -521,7 +521,7 @@ fn real_collection() {
         .ok()
         .out;
     assert!(
-        same.starts_with("identical: 406 topics, 2030 documents"),
+        same.starts_with("identical: 406 queries, 2030 documents"),
         "{same}"
     );
     let judgments = path("datafinder/test_dataset_collection.qrels");

@@ -171,6 +171,34 @@ fn all_significance_tests() {
     }
 }
 
+/// The names of tests in scipy, trec_eval's literature and other tools; the help lists them.
+#[test]
+fn aliases_of_significance_tests() {
+    let folder = Folder::new();
+    write_three_runs(&folder);
+    let help = folder.ir(&["compare", "--help"]).ok().out;
+    let compare = |test: &str| {
+        let args = [
+            "compare",
+            "--test",
+            test,
+            "qrels.txt",
+            "bad.trec",
+            "good.trec",
+        ];
+        folder.ir(&args).ok().out
+    };
+    for (name, aliases) in [
+        ("t", "student, ttest, t-test"),
+        ("randomization", "fisher, permutation"),
+    ] {
+        assert!(help.contains(&format!("[aliases: {aliases}]")), "{help}");
+        for alias in aliases.split(", ") {
+            assert_eq!(compare(alias), compare(name), "{alias}");
+        }
+    }
+}
+
 #[test]
 fn per_topic_differences() {
     let folder = Folder::new();

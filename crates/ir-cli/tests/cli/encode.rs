@@ -222,10 +222,14 @@ fn encode_errors() {
     );
     let known = "sentence-transformers/all-MiniLM-L6-v2";
     let fetch = format!("`ir models fetch {known}` downloads it");
+    let feature = match cfg!(feature = "fetch") {
+        true => "downloads it",
+        false => "downloads it in a build with the feature \"fetch\"",
+    };
     for name in [known, "all-MiniLM-L6-v2"] {
         let no_models = [("HF_HOME", "."), ("HF_HUB_CACHE", "")];
         here.ir_env(&["encode", name, "tiny", "-o", "out.ir"], &no_models)
-            .fails(1, &[name, &fetch]);
+            .fails(1, &[name, &fetch, feature]);
     }
     fails(&[&model, "nowhere"], 1, &["nowhere"]);
     let expected = ["backend cuda:1", "feature `cuda`"];

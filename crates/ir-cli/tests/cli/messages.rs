@@ -148,16 +148,20 @@ fn query_files_as_words() {
     assert!(err.starts_with(expected), "{err}");
 }
 
-/// Long options with one dash are errors, not bundled short ones with -h.
+/// `-hits` is an error, not a request of help by `-h`.
 #[test]
 fn options_with_one_dash() {
     let here = Folder::new();
     tiny(&here);
-    for option in ["-hits", "-topics", "-bm25.k1"] {
-        let expected = format!("unexpected argument '{option}' found; long options start with two");
-        here.ir(&["search", "tiny", option, "10"])
-            .fails(2, &[&expected]);
-    }
+    here.ir(&["search", "tiny", "-hits", "10"]).fails(
+        2,
+        &["unexpected argument '-hits' found; long options start with two dashes: '--hits'"],
+    );
+    here.ir(&["search", "tiny", "-topics", "q.tsv"])
+        .fails(2, &["'--queries'"]);
+    here.ir(&["search", "tiny", "-bm25.k1", "1"])
+        .fails(2, &["unexpected argument '-b"]);
+    assert!(here.ir(&["search", "-h"]).ok().out.contains("Usage"));
 }
 
 /// A saved index has no judgments: those of the collection whose queries are searched count.
@@ -191,6 +195,12 @@ fn unknown_names_have_suggestions() {
         (&["datasets", "where", "beir/arguna"], 1, "beir/arguana"),
         (&["search", "tiny", "--split", "tst"], 1, "test"),
         (&["eval", "-m", "nDGC@10", "qrels", "run"], 2, "nDCG@10"),
+        (&["eval", "-m", "ndcg.10", "qrels", "run"], 2, "ndcg_cut.10"),
+        (
+            &["eval", "-m", "ndcg.5,10", "qrels", "run"],
+            2,
+            "ndcg_cut.5,10",
+        ),
         (
             &["eval", "-m", "map,recal.5", "qrels", "run"],
             2,
@@ -386,7 +396,8 @@ fn collections_without_judgments() {
     here.write("notes/a.md", "green tea\n");
     let args = ["encode", "model", "notes", "--queries", "-o", "v.ir"];
     if cfg!(feature = "dense") {
-        let expected = "expected a split of \"notes\" (none), found \"test\"";
+        let expected =
+            "expected a split of \"notes\" (none), found \"test\" (notes has no judgments)";
         here.ir(&args).fails(1, &[expected]);
     }
 }
@@ -402,6 +413,46 @@ fn long_messages_are_shortened() {
         .ir(&["fuse", "--hits", &long, "run"])
         .fails(2, &["--hits"]);
     assert!(failed.err.len() < 2200);
+}
+
+/// `COLLECTION:SPLIT` selects judgments and queries, `--split` queries of a collection.
+#[test]
+fn spellings_of_splits() {
+    let here = Folder::new();
+    tiny(&here);
+    here.write(
+        "tiny/qrels/dev.tsv",
+        "query-id\tcorpus-id\tscore\nq2\td3\t1\n",
+    );
+    here.write("run", RUN);
+    here.ir(&["index", "tiny", "-o", "tiny.ir"]).ok();
+    let search = |args: &[&str]| here.ir(&[&["search", "tiny.ir", "--queries"], args].concat());
+    let dev = search(&["tiny:dev"]).ok().out;
+    assert!(dev.lines().all(|line| line.starts_with("q2 ")), "{dev}");
+    assert_eq!(dev, search(&["tiny", "--split", "dev"]).ok().out);
+    assert_eq!(
+        search(&["bundled:test"]).ok().out,
+        search(&["bundled"]).ok().out
+    );
+    search(&["tiny:dev", "--split", "test"]).fails(
+        2,
+        &["--split: expected no split in --queries, found \"dev\""],
+    );
+    search(&["tiny:none"]).fails(1, &["expected a split of", "(dev, test)", "\"none\""]);
+
+    for name in ["tiny:dev", "bundled:test"] {
+        let (collection, split) = name.split_once(':').unwrap();
+        let expected = format!(
+            "or a collection, found a split; the documents of {collection} have no splits (queries: --split {split})"
+        );
+        here.ir(&["search", name]).fails(1, &[name, &expected]);
+        here.ir(&["index", name, "-o", "x"]).fails(1, &[&expected]);
+    }
+    here.ir(&["eval", "tiny", "--split", "dev", "run"]).fails(
+        2,
+        &["'--split' found; a split is named with its collection"],
+    );
+    here.ir(&["eval", "tiny:dev", "run"]).ok();
 }
 
 /// The error of an unknown split names the known ones and how to select one.

@@ -320,12 +320,19 @@ fn invalid_options() {
         2,
         &["absolute margin: expected a finite number >= 0", "found -1"],
     );
-    mine(&["bundled", "--relative-margin", "2"])
-        .fails(2, &["relative margin: expected a number in 0..=1"]);
+    mine(&["bundled", "--relative-margin", "2"]).fails(
+        2,
+        &["--relative-margin: relative margin: expected a number in 0..=1"],
+    );
     mine(&["bundled", "--first-rank", "9", "--last-rank", "3"]).fails(
         2,
-        &["last rank: expected a number >= the first rank 9, found 3"],
+        &["--last-rank: expected a rank >= 9 (--first-rank), found 3"],
     );
+    mine(&["bundled", "--first-rank", "600"]).fails(
+        2,
+        &["--last-rank: expected a rank >= 600 (--first-rank), found 500"],
+    );
+    mine(&["bundled", "--margin", "-1"]).fails(2, &["--margin: "]);
     mine(&["bundled", "--first-rank", "0"]).fails(2, &["expected an integer of at least 1"]);
     mine(&["bundled", "--split", "dev"]).fails(1, &["\"dev\"", "test, train"]);
     mine(&["nowhere"]).fails(1, &["nowhere"]);

@@ -111,6 +111,127 @@ fn files_read_as_tsv() {
     }
 }
 
+/// Queries are read from files only, so that no hint names a folder.
+#[test]
+fn queries_without_tabs() {
+    let here = Folder::new();
+    tiny(&here);
+    here.write("queries.txt", "1 green tea\n2 rivers\n");
+    let ran = here.ir(&["search", "tiny", "--queries", "queries.txt"]);
+    let ran = ran.fails(1, &["queries.txt:1: ", "(read as TSV: id, tab, text)"]);
+    assert!(!ran.err.contains("folder"), "{}", ran.err);
+}
+
+/// Indexes and runs in other formats in place of TREC runs and judgments.
+#[test]
+fn indexes_and_other_runs() {
+    let here = Folder::new();
+    tiny(&here);
+    here.write("run", RUN);
+    here.ir(&["index", "tiny", "-o", "tiny.ir"]).ok();
+    here.ir(&["index", "tiny", "-o", "folder.ir", "--add"]).ok();
+    for index in ["tiny.ir", "folder.ir"] {
+        let expected = format!("{index}: expected a run, found an index (`ir search` writes runs");
+        for args in [
+            &["eval", "tiny", index][..],
+            &["compare", "tiny", "run", index],
+            &["fuse", "run", index],
+            &["diff", "run", index],
+            &["pool", "run", index],
+        ] {
+            let code = if args[0] == "diff" { 2 } else { 1 };
+            here.ir(args).fails(code, &[&expected]);
+        }
+        here.ir(&["eval", index, "run"]).fails(
+            1,
+            &[&format!("{index}: expected judgments, found an index")],
+        );
+    }
+    let hint = "expected at least 6 columns, found 3 (a TREC run has query, Q0, document, rank, \
+                score, tag)";
+    here.write("ms.tsv", "q1\td1\t1\nq1\td2\t2\n");
+    for args in [["eval", "tiny", "ms.tsv"], ["diff", "run", "ms.tsv"]] {
+        let code = if args[0] == "diff" { 2 } else { 1 };
+        here.ir(&args).fails(code, &["ms.tsv:1: ", hint]);
+    }
+    let stdin = here.ir_with(&["eval", "tiny", "-"], "q1\td1\t1\n");
+    stdin.fails(1, &["standard input:1: ", hint]);
+}
+
+/// A folder of JSON files, as Anserini's JsonCollection.
+#[test]
+fn folder_of_json_files() {
+    let here = Folder::new();
+    here.write("jsons/a.jsonl", CORPUS);
+    here.write("jsons/b.json", CORPUS);
+    let ran = here.ir(&["index", "jsons", "-o", "x"]);
+    ran.fails(
+        1,
+        &[
+            "jsons: expected a folder in BEIR's layout",
+            "found JSON files such as jsons/a.jsonl; give one file, or add each to an index with `ir index FILE -o FOLDER --add`",
+        ],
+    );
+    here.ir(&["index", "jsons/a.jsonl", "-o", "x", "--add"])
+        .ok();
+}
+
+/// Names of collections in place of a file, and the files of collections.
+#[test]
+fn files_of_collections() {
+    let here = Folder::new();
+    let file = "iclr/abstracts_2017_2018_2021.jsonl";
+    let knn = ["knn-accuracy", "--texts", "iclr"];
+    let expected = "iclr: expected a file of texts, found a collection; give its file ";
+    here.ir(&knn)
+        .fails(1, &[&format!("{expected}$IR_DATA/{file}.zst")]);
+    here.write(file, "");
+    let found = here.at(file).display().to_string();
+    let ran = here.ir_inside(&knn).fails(1, &[expected, &found]);
+    assert!(!ran.err.contains(".zst"), "{}", ran.err);
+    if crate::common::data("files_of_collections").is_some() {
+        here.ir_data(&["search", "biocaddie", "tea"]).fails(
+            1,
+            &["expected a collection of documents, found \"biocaddie\", which has none"],
+        );
+    }
+
+    // A file that is stored compressed or not.
+    let search = ["search", "beir/nfcorpus", "tea"];
+    here.ir_inside(&search).fails(
+        1,
+        &[
+            "corpus.jsonl.zst: expected a file",
+            "place it there, as corpus.jsonl or corpus.jsonl.zst",
+        ],
+    );
+    here.write("beir/nfcorpus/corpus.jsonl", "");
+    let listed = here
+        .ir_inside(&["datasets", "where", "beir/nfcorpus"])
+        .ok()
+        .out;
+    let mut lines = listed.lines().skip(1);
+    assert!(
+        lines
+            .next()
+            .unwrap()
+            .contains("beir/nfcorpus/corpus.jsonl  "),
+        "{listed}"
+    );
+    assert!(
+        lines
+            .next()
+            .unwrap()
+            .ends_with("/queries.jsonl  441,466 bytes (missing)")
+    );
+    let train = lines.nth(2).unwrap();
+    assert!(
+        train.contains("/qrels/train.tsv.zst  167,305 bytes, or "),
+        "{train}"
+    );
+    assert!(train.ends_with(" bytes (missing)"), "{train}");
+}
+
 #[test]
 fn fields_of_json_lines() {
     let here = Folder::new();

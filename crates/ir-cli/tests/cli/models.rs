@@ -80,7 +80,7 @@ fn where_prints_folder_and_settings() {
         .out;
     for part in [
         "intfloat/e5-small-v2: ",
-        "not cached (`ir models fetch e5-small-v2` downloads it)",
+        "not cached (`ir models fetch e5-small-v2` downloads it",
         "384 dimensions",
         r#"query prefix: "query: ""#,
         r#"document prefix: "passage: ""#,

@@ -1,6 +1,6 @@
 //! `ir pool`: from runs to judgments.
 
-use crate::common::{Folder, value};
+use crate::common::{Folder, QRELS, RUN, value};
 
 #[test]
 fn pool_from_runs_to_judgments() {
@@ -196,4 +196,78 @@ fn pool_from_runs_to_judgments() {
         "a.trec",
     ])
     .fails(2, &["--depth"]);
+}
+
+/// The error of judgments in a format of `ir pool`, or of a run in their place, names the command
+/// that converts or reads them.
+#[test]
+fn judgments_in_other_formats() {
+    let here = Folder::new();
+    here.write("a.trec", RUN);
+    here.write("b.trec", RUN.replace("d2", "d4"));
+    here.write("ann.tsv", "q1\td1\t1\nq1\td2\t0\nq2\td3\t1\n");
+    here.write("spaces.tsv", "q1 d1 1\n");
+    here.write("ungraded.tsv", "q1\td1\n");
+    here.write("qrels", QRELS);
+    let convert = |file: &str| format!("ir pool --merge POOL --form plain {file} -o NAME.qrels");
+    for file in ["ann.tsv", "spaces.tsv", "ungraded.tsv"] {
+        for args in [
+            &["pool", "a.trec", "--judged", file][..],
+            &["eval", file, "a.trec"],
+            &["agree", file, "qrels"],
+            &["overlap", "a.trec", "b.trec", "--qrels", file],
+        ] {
+            here.ir(args).fails(1, &[&convert(file)]);
+        }
+    }
+
+    let draw = ["pool", "-k", "3", "a.trec", "-o", "x", "--pool", "pool"];
+    here.ir(&draw).ok();
+    for (args, hint) in [
+        (
+            &["agree", "pool", "qrels"][..],
+            "convert them with ir pool --merge pool --form plain -o NAME.qrels",
+        ),
+        (
+            &["buckets", "--training", "pool", "qrels", "a.trec"],
+            "convert them with ir pool --merge pool --form plain",
+        ),
+        (&["eval", "pool", "a.trec"], "read them with -R strata"),
+        (
+            &["agree", "qrels", "a.trec"],
+            "(a run? runs are given with --run)",
+        ),
+        (
+            &["buckets", "--training", "a.trec", "qrels", "b.trec"],
+            "(a run?)",
+        ),
+        (
+            &["buckets", "--training", "qrels", "a.trec", "b.trec"],
+            "(a run? the judgments are the first argument)",
+        ),
+        (
+            &["eval", "a.trec", "qrels"],
+            "(a run? the judgments are the first argument)",
+        ),
+    ] {
+        here.ir(args).fails(1, &[hint]);
+    }
+
+    // The named command converts a pool, also without further judgments.
+    here.ir(&["pool", "--merge", "pool", "ann.tsv", "-o", "final"])
+        .ok();
+    let plain = ["pool", "--merge", "final", "--form", "plain"];
+    assert_eq!(here.ir(&plain).ok().out, QRELS);
+    here.ir(&["pool", "--merge", "final"]).fails(2, &["<RUN>"]);
+
+    // Assessors who differ.
+    here.write("ben.tsv", "q1\td1\t0\n");
+    here.ir(&["pool", "--merge", "pool", "ann.tsv", "ben.tsv"])
+        .fails(
+            1,
+            &[
+                "ben.tsv:1: query \"q1\", document \"d1\": expected the existing grade 1, found 0 (assessors differ? `ir agree`",
+                "merge one file of agreed grades",
+            ],
+        );
 }

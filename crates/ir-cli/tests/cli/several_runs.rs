@@ -233,11 +233,11 @@ fn single_runs() {
 }
 
 #[test]
-fn runs_without_common_topics() {
+fn runs_without_common_queries() {
     let here = here();
     here.write("other.run", "x1 Q0 d1 1 2.5 other\n");
     here.write("wide.qrels", format!("{QRELS}x1 0 d1 1\n"));
-    let expected = "other: no topic in common with another run (it has topics such as \"x1\", me such as \"q1\")";
+    let expected = "other: no query in common with another run (it has queries such as \"x1\", me such as \"q1\")";
     for command in ["fuse", "overlap", "interleave", "diff"] {
         let ran = here.ir(&[command, "a.run", "other.run"]);
         assert!(ran.err.contains(expected), "{command}: {}", ran.err);
@@ -248,13 +248,13 @@ fn runs_without_common_topics() {
         .ir(&["overlap", "--qrels", "qrels", "a.run", "other.run"])
         .ok()
         .err;
-    let expected = "other: no judged topic (the judgments have 2 topics, such as \"q1\", the run has 1, such as \"x1\")";
+    let expected = "other: no judged query (the judgments have 2 queries, such as \"q1\", the run has 1, such as \"x1\")";
     assert!(judged.contains(expected), "{judged}");
     here.write("other.qrels", "x1 0 d1 1\n");
     for (judged, warns) in [("other.qrels", true), ("wide.qrels", false)] {
         let err = here.ir(&["pool", "--judged", judged, "a.run"]).ok().err;
         assert_eq!(
-            err.contains("--judged: no topic of the runs"),
+            err.contains("--judged: no query of the runs"),
             warns,
             "{err}"
         );

@@ -441,3 +441,74 @@ fn outputs_are_checked_first() {
             .is_file()
     );
 }
+
+/// Values out of range name the option, or the file that has them.
+#[test]
+fn options_out_of_range() {
+    let here = Folder::new();
+    mined(&here);
+    let model = model();
+    let train = |more: &[&str]| here.ir(&[&short(&model, "train.jsonl")[..4], more].concat());
+    for (option, value) in [
+        ("--epochs", "0"),
+        ("--batch", "0"),
+        ("--block", "0"),
+        ("--negatives", "70000"),
+        ("--learning-rate", "0"),
+        ("--warmup", "100"),
+        ("--temperature", "0"),
+        ("--dropout", "1"),
+    ] {
+        train(&["tuned", option, value]).fails(2, &[&format!("{option}: "), ", expected "]);
+    }
+    let dev = ["tuned", "--dev", "bundled", "--evaluate-every", "0"];
+    train(&dev).fails(2, &["--evaluate-every: evaluate_every is 0"]);
+    let tokens = ["tuned", "--query-tokens", "4000"];
+    train(&tokens).fails(2, &["--query-tokens: ", "max_tokens is 4000"]);
+    train(&["tuned", "--document-tokens", "2"]).fails(2, &["--document-tokens: "]);
+    here.write("settings.json", r#"{"dropout": 1}"#);
+    train(&["tuned", "--config", "settings.json"]).fails(
+        2,
+        &["settings.json: dropout is 1, expected at least 0 and below 1"],
+    );
+}
+
+/// Arguments in the wrong order, a collection in place of examples, and other formats.
+#[test]
+fn examples_of_another_kind() {
+    let here = Folder::new();
+    mined(&here);
+    crate::common::tiny(&here);
+    let model = model();
+    let train = |examples: &str| here.ir(&["train", &model, examples, "-o", "tuned"]);
+    let swapped = format!("{model}: expected the model first: ir train {model} train.jsonl");
+    here.ir(&["train", "train.jsonl", &model, "-o", "tuned"])
+        .fails(2, &[&swapped]);
+    for (name, command) in [
+        ("bundled", "ir mine bundled -o train.jsonl"),
+        (
+            "bundled:train",
+            "ir mine bundled --split train -o train.jsonl",
+        ),
+        ("tiny", "ir mine tiny -o train.jsonl"),
+    ] {
+        let expected = format!("{name}: expected a file of training examples, found a collection");
+        train(name).fails(1, &[&expected, command]);
+    }
+    for (line, expected) in [
+        (
+            r#"{"anchor": "a", "positive": "b", "negative": "c"}"#,
+            "expected a field \"query\", found \"anchor\", \"negative\", \"positive\"",
+        ),
+        (
+            r#"{"query": "a", "pos": ["b"], "neg": ["c"]}"#,
+            "expected a field \"positives\", found \"neg\", \"pos\", \"query\"",
+        ),
+        ("{}", "expected a field \"query\", found none"),
+    ] {
+        here.write("other.jsonl", line);
+        train("other.jsonl").fails(1, &["other.jsonl:1: ", expected]);
+    }
+    let help = here.ir(&["train", "--help"]).ok().out;
+    assert!(help.contains("at most\n100 characters without a space is then an error"));
+}

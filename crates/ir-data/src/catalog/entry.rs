@@ -99,8 +99,10 @@ pub struct PublicArchive {
 }
 
 impl CatalogFile {
-    /// Path and content of the decompressed file, if the listed file is compressed.
-    pub(crate) fn plain_path(&self) -> Option<(&str, &FileContent)> {
+    /// Path and content of the decompressed file, which may be stored instead, if the listed file
+    /// is compressed.
+    #[must_use]
+    pub fn plain_path(&self) -> Option<(&str, &FileContent)> {
         let plain = self.plain.as_ref()?;
         let path = self
             .path
@@ -127,10 +129,16 @@ impl CatalogFile {
 
 impl CatalogEntry {
     /// Advice on where to get a missing file.
-    pub(crate) fn advice(&self) -> String {
+    pub(crate) fn advice(&self, file: &CatalogFile) -> String {
+        let name = |path: &str| path.rsplit('/').next().unwrap_or(path).to_owned();
+        let names = file.plain_path().map(|(plain, _)| {
+            let (plain, listed) = (name(plain), name(&file.path));
+            format!(", as {plain} or {listed}")
+        });
+        let names = names.unwrap_or_default();
         match &self.archive {
-            Some(archive) => format!("download it from {} and place it there", archive.url),
-            None => format!("get it from {} and place it there", self.source),
+            Some(archive) => format!("download it from {} and place it there{names}", archive.url),
+            None => format!("get it from {} and place it there{names}", self.source),
         }
     }
 }

@@ -136,7 +136,7 @@ impl Catalog {
         Err(mismatch.unwrap_or_else(|| DataError::MissingFile {
             path: name_of(&root.join(&file.path)),
             collection: entry.name.clone(),
-            advice: entry.advice(),
+            advice: entry.advice(file),
         }))
     }
 }

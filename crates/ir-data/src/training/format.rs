@@ -127,6 +127,8 @@ struct LineParser<'a> {
 const IDS: [&str; 4] = ["query_id", "id", "_id", "n"];
 const POSITIVES: [&str; 2] = ["positive_passages", "positives"];
 const NEGATIVES: [&str; 2] = ["negative_passages", "negatives"];
+/// Maximum number of fields that an error names.
+const NAMED_FIELDS: usize = 10;
 const TEXT_IDS: [&str; 3] = ["docid", "id", "_id"];
 
 impl LineParser<'_> {
@@ -136,11 +138,11 @@ impl LineParser<'_> {
         let query = match members.remove(field) {
             Some(AttributeValue::Text(query)) => query,
             Some(other) => return Err(self.wrong_format(field, "a string", type_name(&other))),
-            None => return Err(self.without(field)),
+            None => return Err(self.without(field, text)),
         };
         let query_id = self.first_id(&mut members, &IDS, format_args!(""))?;
         let (positive_field, positives) = self.texts(&mut members, POSITIVES)?;
-        let positive_field = positive_field.ok_or_else(|| self.without(POSITIVES[1]))?;
+        let positive_field = positive_field.ok_or_else(|| self.without(POSITIVES[1], text))?;
         let (negative_field, negatives) = self.texts(&mut members, NEGATIVES)?;
         // A misspelled list must not be ignored silently.
         let lists = ["positive", "negative"];
@@ -331,8 +333,14 @@ impl LineParser<'_> {
         LineError::Format(self.wrong_type(&field.to_string(), expected, found))
     }
 
-    /// Error of a missing field that makes the example invalid.
-    fn without(&self, field: &str) -> LineError {
-        LineError::Invalid(self.at.missing_field(field))
+    /// Error of a line without a field, which makes the example invalid.
+    fn without(&self, field: &str, line: &str) -> LineError {
+        let members = parse_object(line, self.at).unwrap_or_default();
+        LineError::Invalid(DataError::MissingField {
+            path: self.at.path.to_owned(),
+            line: self.at.line,
+            field: field.to_owned(),
+            found: (members.keys().take(NAMED_FIELDS).map(|name| excerpt(name))).collect(),
+        })
     }
 }

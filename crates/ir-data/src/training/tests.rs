@@ -191,7 +191,7 @@ fn errors_name_line_and_field() {
     );
     assert_eq!(
         plain(r#"{"query": "a", "negatives": ["b"]}"#),
-        "f:1: expected a field \"positives\", found none"
+        "f:1: expected a field \"positives\", found \"negatives\", \"query\""
     );
     assert_eq!(
         plain("\n{\"query\": \" \", \"positives\": [\"b\"]}"),

@@ -139,8 +139,8 @@ pub(crate) struct Args {
 fn tests() -> [(&'static str, &'static str, SignificanceTest); 5] {
     [
         (
-            "t|student",
-            "Student's t test [alias: student]",
+            "t|student|ttest|t-test",
+            "Student's t test [aliases: student, ttest, t-test]",
             SignificanceTest::PairedT(PairedTTest),
         ),
         (
@@ -149,9 +149,9 @@ fn tests() -> [(&'static str, &'static str, SignificanceTest); 5] {
             SignificanceTest::Wilcoxon(WilcoxonTest::default()),
         ),
         (
-            "randomization|fisher|randomisation", // language: allow
+            "randomization|fisher|permutation|randomisation", // language: allow
             "Fisher's randomization (permutation) test: exact up to 20 differing queries, otherwise \
-         --samples random sign patterns",
+         --samples random sign patterns [aliases: fisher, permutation]",
             SignificanceTest::Randomization(RandomizationTest::default()),
         ),
         (

@@ -2,9 +2,11 @@
 
 use std::fs::File;
 use std::io::Read as _;
+use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use ir_data::LineReader;
+use ir_data::catalog::{Catalog, entries};
 use ir_knn::npy;
 use ndarray::Array2;
 use serde_json::{Map, Value};
@@ -46,6 +48,7 @@ pub(super) struct LabeledTexts {
 /// Reads JSON lines, plain lines, or a Parquet file of the ICLR dataset. Of more texts than labels,
 /// only as many as there are labels are kept in memory, and an error is returned at the end.
 pub(super) fn texts(argument: &str, args: &Args, console: &Console) -> Result<LabeledTexts> {
+    reject_collection(argument)?;
     if is_parquet(argument) {
         return papers(argument, args, console);
     }
@@ -150,6 +153,29 @@ pub(super) fn texts(argument: &str, args: &Args, console: &Console) -> Result<La
         lines: numbers,
         labels,
     })
+}
+
+/// Rejects the name of a collection, and names its first file.
+fn reject_collection(argument: &str) -> Result<()> {
+    let entry = entries().iter().find(|entry| entry.name == argument);
+    let Some(entry) = entry.filter(|_| !Path::new(argument).is_file()) else {
+        return Ok(());
+    };
+    let catalog = Catalog::from_env();
+    let path = |file: &str| match catalog.root() {
+        Some(root) => root.join(file),
+        None => Path::new("$IR_DATA").join(file),
+    };
+    let file = entry.files.first().map(|file| {
+        let plain = file.plain_path().map(|(plain, _)| path(plain));
+        let plain = plain.filter(|plain| plain.is_file());
+        plain.unwrap_or_else(|| path(&file.path))
+    });
+    let file = file.map(|file| format!("; give its file {}", file.display()));
+    bail!(
+        "{argument}: expected a file of texts, found a collection{}",
+        file.unwrap_or_default()
+    )
 }
 
 fn is_parquet(argument: &str) -> bool {

@@ -69,7 +69,8 @@ pub(crate) struct Args {
 
     /// Query file: BEIR's queries.jsonl, JSON lines with `id` and `text` or `query`, lines
     /// `id TAB text`, TREC topics (`<top>`, their titles), Indri topics (`<parameters>`) or SMART
-    /// (`.I`); `-` for standard input. Or a collection, by name or folder: its queries of --split
+    /// (`.I`); `-` for standard input. Or a collection, by name or folder: its queries of --split,
+    /// also written COLLECTION:SPLIT
     #[arg(long, value_name = "FILE|COLLECTION", help_heading = QUERIES)]
     pub(crate) queries: Option<PathBuf>,
 

@@ -1,6 +1,7 @@
 //! `ir train`: fine-tunes a bi-encoder.
 
 mod completed;
+mod configuration;
 mod dev;
 mod evaluation;
 mod examples;
@@ -9,22 +10,22 @@ use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 use clap::ValueHint;
 use completed::CompletedRun;
+use configuration::ConfigurationOptions;
 use dev::DevSet;
 use ir_core::training::TrainingSet;
 use ir_data::DocTemplate;
-use ir_dense::train::{
-    LearningRateDecay, Loss, TrainError, Trainer, TrainingConfig, TrainingResult,
-};
-use ir_dense::{Backend, BiEncoder, Pooling};
+use ir_dense::BiEncoder;
+use ir_dense::train::{TrainError, Trainer, TrainingResult};
 use ir_eval::Measure;
 
-use crate::shared::console::{Console, Resumable, Usage, bail_usage, stop_on_interrupt};
-use crate::shared::encoder::{POOLINGS, backend, find_model};
+use crate::shared::console::{Console, Resumable, bail_usage, stop_on_interrupt};
+use crate::shared::encoder::{find_model, is_model};
 use crate::shared::format::grouped;
-use crate::shared::options::{QueryForm, choice, positive, use_threads};
+use crate::shared::input::{is_collection, split_of_collection};
+use crate::shared::options::{QueryForm, positive, use_threads};
 use crate::shared::output::{OutputPath, OutputSink, WorkPath};
 use crate::shared::rules::measure;
 
@@ -40,8 +41,12 @@ Examples:
   ir train all-MiniLM-L6-v2 train.jsonl -o tuned --config settings.json
 
 Training examples are JSON lines in the format of `ir mine`: query, positives
-and negatives (or positive_passages and negative_passages). Files that list
-document ids, such as DataFinder's and MAKG's, need --texts.
+and negatives (or positive_passages and negative_passages), which are arrays
+of strings or of objects with text and, optionally, title and id. With --texts
+strings are document ids, and files such as DataFinder's and MAKG's need it;
+without it they are texts. A file whose positives are all strings of at most
+100 characters without a space is then an error, because these are probably
+ids: write {\"text\": \"tea\"} for such a text.
 
 The output folder is readable by `ir encode` and sentence-transformers. The
 latter applies the longer of both length limits to both sides; two towers are
@@ -128,73 +133,6 @@ const EXAMPLE_OPTIONS: &str = "Examples";
 const EXECUTION: &str = "Execution";
 
 #[derive(Debug, clap::Args)]
-struct ConfigurationOptions {
-    /// Training configuration preset [default: small-data]
-    #[arg(long, value_parser = choice(presets()), value_name = "NAME", conflicts_with = "config")]
-    preset: Option<TrainingConfig>,
-
-    /// Training configuration as a JSON file, instead of a preset
-    #[arg(long, value_name = "FILE")]
-    config: Option<PathBuf>,
-
-    /// Number of passes over the training set
-    #[arg(long, value_name = "N")]
-    epochs: Option<u64>,
-
-    /// Batch size: number of queries per step
-    #[arg(long, visible_alias = "batch-size", value_name = "N")]
-    batch: Option<usize>,
-
-    /// Number of hard negatives per query
-    #[arg(long, value_name = "N")]
-    negatives: Option<usize>,
-
-    /// Gradient caching: maximum number of texts encoded at once; bounds memory for any batch size
-    #[arg(long, value_name = "N")]
-    block: Option<usize>,
-
-    /// Learning rate at the end of the warm-up, from which it decays
-    #[arg(long, value_name = "NUMBER")]
-    learning_rate: Option<f64>,
-
-    /// Warm-up: fraction of the steps over which the learning rate rises linearly. Range: 0 to 1
-    #[arg(long, value_name = "FRACTION")]
-    warmup: Option<f64>,
-
-    /// Keep the learning rate constant after warm-up, instead of linear decay
-    #[arg(long)]
-    constant: bool,
-
-    /// Temperature: divisor of the logits before the softmax. Range: > 0
-    #[arg(long, value_name = "NUMBER")]
-    temperature: Option<f64>,
-
-    /// Dropout probability. Range: 0 ≤ p < 1
-    #[arg(long, value_name = "FRACTION")]
-    dropout: Option<f64>,
-
-    /// Random seed of example order, negative sampling and dropout
-    #[arg(long, value_name = "N")]
-    seed: Option<u64>,
-
-    /// Maximum query length in tokens
-    #[arg(long, value_parser = positive, value_name = "N")]
-    query_tokens: Option<usize>,
-
-    /// Maximum document length in tokens
-    #[arg(long, value_parser = positive, value_name = "N")]
-    document_tokens: Option<usize>,
-
-    /// Pooling of token vectors
-    #[arg(long, value_parser = choice(POOLINGS), value_name = "POOLING")]
-    pooling: Option<Pooling>,
-
-    /// Backend, as in `ir encode` [default: cpu, or from --config]
-    #[arg(long, visible_alias = "device", value_parser = backend, value_name = "NAME", help_heading = EXECUTION)]
-    backend: Option<Backend>,
-}
-
-#[derive(Debug, clap::Args)]
 struct EvaluationOptions {
     /// Collection of the validation set
     #[arg(long, value_name = "COLLECTION")]
@@ -237,23 +175,6 @@ struct EvaluationOptions {
     not_later_than_query: bool,
 }
 
-fn presets() -> [(&'static str, &'static str, TrainingConfig); 2] {
-    [
-        (
-            "small-data",
-            "For a few hundred queries and a sentence encoder: 5 epochs, batch of 32 queries with 3 \
-             hard negatives each, learning rate 2e-5, cosine with temperature 0.05, dropout 0.1",
-            TrainingConfig::small_data(),
-        ),
-        (
-            "datafinder",
-            "Hyperparameters of the DataFinder paper, for SciBERT: 2 epochs, batch of 11 queries with \
-             7 hard negatives each, learning rate 5e-6, inner product, maximum lengths 32 and 128",
-            TrainingConfig::datafinder(),
-        ),
-    ]
-}
-
 impl Args {
     /// Output folder and checkpoint folder, which belong to the command with everything in them.
     pub(crate) fn work_paths(&self) -> Vec<WorkPath> {
@@ -280,61 +201,6 @@ fn checkpoint_folder(output: &Path) -> Option<PathBuf> {
     Some(output.with_file_name(name))
 }
 
-impl ConfigurationOptions {
-    fn settings(&self, evaluation: &EvaluationOptions) -> Result<TrainingConfig> {
-        let mut config = match &self.config {
-            Some(path) => {
-                let name = path.display();
-                let text =
-                    std::fs::read(path).with_context(|| format!("{name}: cannot be read"))?;
-                serde_json::from_slice(&text).with_context(|| format!("{name}"))?
-            }
-            None => self
-                .preset
-                .clone()
-                .unwrap_or_else(TrainingConfig::small_data),
-        };
-        fn set<T: Clone>(field: &mut T, option: &Option<T>) {
-            if let Some(value) = option {
-                field.clone_from(value);
-            }
-        }
-        set(&mut config.epochs, &self.epochs);
-        set(&mut config.batch_size, &self.batch);
-        set(&mut config.hard_negatives, &self.negatives);
-        set(&mut config.learning_rate, &self.learning_rate);
-        set(&mut config.schedule.warmup_ratio, &self.warmup);
-        set(&mut config.dropout, &self.dropout);
-        set(&mut config.seed, &self.seed);
-        config.mini_batch_size = self.block.or(config.mini_batch_size);
-        config.evaluate_every = evaluation.evaluate_every.or(config.evaluate_every);
-        config.patience = match evaluation.patience {
-            Some(0) => None,
-            other => other.or(config.patience),
-        };
-        if self.constant {
-            config.schedule.decay = LearningRateDecay::Constant;
-        }
-        if let Some(value) = self.temperature {
-            match &mut config.loss {
-                Loss::Softmax { temperature }
-                | Loss::Symmetric { temperature }
-                | Loss::KlDivergence { temperature } => *temperature = value,
-                _ => bail_usage!("--temperature: the loss has no temperature"),
-            }
-        }
-        let encoder = &mut config.encoder;
-        encoder.backend = self.backend.unwrap_or(encoder.backend);
-        encoder.pooling = self.pooling.or(encoder.pooling);
-        encoder.query.max_tokens = self.query_tokens.or(encoder.query.max_tokens);
-        encoder.document.max_tokens = self.document_tokens.or(encoder.document.max_tokens);
-        config
-            .validate()
-            .map_err(|error| Usage(error.to_string()))?;
-        Ok(config)
-    }
-}
-
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
@@ -344,6 +210,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     let output = &*args.output.folder();
     let checkpoints = check_outputs(args, output)?;
+    check_arguments(args)?;
     let model = find_model(&args.model)?;
     let mut config = args.configuration.settings(validation)?;
     config.encoder = model.with_catalog_defaults(config.encoder);
@@ -369,12 +236,13 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         ));
     }
     let trainer = match &args.document_model {
-        None => Trainer::open(&model.folder, &config)?,
+        None => Trainer::open(&model.folder, &config),
         Some(documents) => {
             let documents = find_model(documents)?.folder;
-            Trainer::open_untied(&model.folder, documents, &config)?
+            Trainer::open_untied(&model.folder, documents, &config)
         }
     };
+    let trainer = trainer.map_err(|error| args.configuration.with_length_options(error))?;
     let evaluation = dev_set.as_ref();
     let evaluation = evaluation.map(|set| set.evaluation(validation, config.evaluate_every));
     let completed = CompletedRun {
@@ -491,6 +359,25 @@ fn discard(args: &Args, checkpoints: &Path) {
 
 fn has_files(folder: &Path) -> bool {
     std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
+}
+
+/// Names the mistake in arguments that are swapped, or a collection in place of examples.
+fn check_arguments(args: &Args) -> Result<()> {
+    let (model, examples) = (args.model.display(), args.examples.display());
+    if is_model(&args.examples) && !is_model(&args.model) {
+        bail_usage!("{examples}: expected the model first: ir train {examples} {model}");
+    }
+    let name = args.examples.to_str().unwrap_or_default();
+    let (collection, split) = match split_of_collection(name) {
+        Some((collection, split)) => (collection, format!(" --split {split}")),
+        None => (name, String::new()),
+    };
+    if !args.examples.is_file() && (is_collection(collection) || args.examples.is_dir()) {
+        bail!(
+            "{examples}: expected a file of training examples, found a collection or folder; write its examples with ir mine {collection}{split} -o train.jsonl"
+        );
+    }
+    Ok(())
 }
 
 /// Checks all output paths and returns the checkpoint folder.

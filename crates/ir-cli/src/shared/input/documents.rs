@@ -17,9 +17,9 @@ use ir_data::{
     TextEncoding, TsvCorpus, tsv,
 };
 
-use super::head::{FileHead, is_trec};
+use super::head::{FileHead, has_json_extension, is_trec};
 use super::notes::{NotesCorpus, file_stamp, find, is_note};
-use super::{names, suggested_collection};
+use super::{names, split_of_collection, suggested_collection};
 use crate::shared::console::{Console, Interrupted, bail_usage};
 use crate::shared::format::grouped;
 
@@ -175,6 +175,11 @@ fn resolve(
     if path.exists() {
         bail!("{argument}: expected {expected}, found a device or pipe");
     }
+    if let Some((collection, split)) = split_of_collection(argument) {
+        bail!(
+            "{argument}: expected {expected}, or a collection, found a split; the documents of {collection} have no splits (queries: --split {split})"
+        );
+    }
     bail!(
         "{argument}: expected {expected}, or a collection ({}), found none of them{}",
         names(),
@@ -246,7 +251,15 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
         return Ok(unjudged(path, encoding, &stamps, corpus, "TREC files"));
     }
     check_collections_below(path, &files, console)?;
+    let json = files.iter().find(|file| has_json_extension(file)).cloned();
     let files: Vec<_> = files.into_iter().filter(|file| is_note(file)).collect();
+    if let (Some(json), true) = (json, files.is_empty()) {
+        bail!(
+            "{}: expected a folder in BEIR's layout (corpus.jsonl), with TREC files (<DOC>) or with notes (*.md, *.txt), found JSON files such as {}; give one file, or add each to an index with `ir index FILE -o FOLDER --add`",
+            path.display(),
+            json.display()
+        );
+    }
     if files.is_empty() {
         bail!(
             "{}: expected a folder in BEIR's layout (corpus.jsonl), with TREC files (<DOC>) or with notes (*.md, *.txt), found none of them",
@@ -322,7 +335,7 @@ fn from_file(path: &Path, encoding: TextEncoding, console: &Console) -> Result<D
         let first = encoding.decode(&*head.bytes);
         let first = tsv::read_documents(first, &name, &tsv::ID_TEXT_TITLE);
         if let Err(error @ DataError::Columns { .. }) = first {
-            return Err(head.tsv_error(path, error));
+            return Err(head.documents_error(path, error));
         }
         head.warn_of_column_names(&name, console);
         let corpus = TsvCorpus::new(path, &tsv::ID_TEXT_TITLE).with_encoding(encoding);

@@ -141,13 +141,20 @@ impl FileHead {
         }
     }
 
-    /// Adds to an error of the columns that the file is read as TSV, and which format its first
-    /// line has.
-    pub(super) fn tsv_error(&self, path: &Path, error: DataError) -> Error {
-        let format = match format_of_columns(&self.line) {
-            "" if is_note(path) => "; notes are read from a folder: give the folder",
-            format => format,
-        };
+    /// Adds to an error of the columns that the documents are read as TSV, and which format the
+    /// first line has.
+    pub(super) fn documents_error(&self, path: &Path, error: DataError) -> Error {
+        match format_of_columns(&self.line) {
+            "" if is_note(path) => anyhow!(
+                "{error} (read as TSV: id, tab, text; notes are read from a folder: give the folder)"
+            ),
+            _ => self.queries_error(error),
+        }
+    }
+
+    /// [`Self::documents_error`] of queries.
+    pub(super) fn queries_error(&self, error: DataError) -> Error {
+        let format = format_of_columns(&self.line);
         anyhow!("{error} (read as TSV: id, tab, text{format})")
     }
 
@@ -207,7 +214,7 @@ fn vector_format(line: &[u8]) -> Option<&'static str> {
     })
 }
 
-fn has_json_extension(path: &Path) -> bool {
+pub(super) fn has_json_extension(path: &Path) -> bool {
     let name = path.to_string_lossy().to_ascii_lowercase();
     let name = [".gz", ".zst"]
         .iter()

@@ -7,10 +7,12 @@ mod notes;
 mod progress;
 mod queries;
 
-use std::io::{self, BufReader};
+use std::fs::File;
+use std::io::{self, BufReader, Read};
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
+use ir_bm25::SegmentedIndex;
 use ir_core::trec;
 use ir_core::trec::{HeaderLine, Parsed, TrecReadError};
 use ir_core::{Fnv1a, Qrels, Run};
@@ -85,6 +87,13 @@ pub(crate) fn is_collection(name: &str) -> bool {
     entries().iter().any(|entry| entry.name == name)
 }
 
+/// Collection and split of `NAME:SPLIT` or `FOLDER:SPLIT`.
+pub(crate) fn split_of_collection(argument: &str) -> Option<(&str, &str)> {
+    let (collection, split) = argument.rsplit_once(':')?;
+    let exists = is_collection(collection) || Path::new(collection).is_dir();
+    (exists && !split.is_empty()).then_some((collection, split))
+}
+
 /// Opens judgments in a format that no collection has: a file or `-`.
 pub(crate) fn open_judgment_file(
     argument: &str,
@@ -106,17 +115,48 @@ pub(crate) fn check_is_run(argument: &str, advice: &str) -> Result<()> {
     if !path.is_file() && (is_collection(name) || path.join("qrels").is_dir()) {
         bail!("{argument}: expected a run, found a collection{advice}");
     }
+    if is_index(path) {
+        bail!(
+            "{argument}: expected a run, found an index (`ir search` writes runs: --queries FILE -o run.trec)"
+        );
+    }
     Ok(())
+}
+
+/// Whether a path is a BM25 or vector index: a file that starts with the magic bytes of one, which
+/// are `ir-`, four letters and a newline, or a folder.
+fn is_index(path: &Path) -> bool {
+    if !path.is_file() {
+        return SegmentedIndex::exists(path);
+    }
+    let mut magic = [0; 8];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut magic));
+    read.is_ok() && magic.starts_with(b"ir-") && magic.ends_with(b"\n")
+}
+
+/// Names the columns of a run if the first line has fewer.
+fn with_columns_hint(error: anyhow::Error) -> anyhow::Error {
+    let read = match error.downcast_ref() {
+        Some(RunFileError::Read(read)) => Some(read),
+        _ => error.downcast_ref(),
+    };
+    match read {
+        Some(TrecReadError::Columns {
+            line: 1,
+            found: 3..=5,
+            ..
+        }) => anyhow!("{error} (a TREC run has query, Q0, document, rank, score, tag)"),
+        _ => error,
+    }
 }
 
 /// Reads a run from a file or `-` and prints warnings.
 pub(crate) fn run(argument: &str, header: HeaderLine, console: &Console) -> Result<Run> {
     check_is_run(argument, "")?;
     let (reader, name) = open(argument, console)?;
-    Ok(with_warnings(
-        trec::read_run(reader, &name, header)?,
-        console,
-    ))
+    let read = trec::read_run(reader, &name, header);
+    let read = read.map_err(|error| with_columns_hint(error.into()))?;
+    Ok(with_warnings(read, console))
 }
 
 /// Evaluates a run from a file or `-` and prints its warnings. Uncompressed files are streamed.
@@ -130,6 +170,7 @@ pub(crate) fn evaluate(
     let read = read_and_evaluate(evaluator, argument, how, console);
     let read = read.map_err(|error| match error.downcast() {
         // Other errors already name the run.
+        Ok(error @ RunFileError::Read(_)) => with_columns_hint(error.into()),
         Ok(RunFileError::Eval { error, warnings }) => {
             warnings.iter().for_each(|warning| console.warn(warning));
             anyhow::Error::new(error).context(format!("{argument} with {qrels}"))
@@ -158,10 +199,28 @@ fn read_and_evaluate(
     evaluator.evaluate_stream(argument, how.header, || Ok(open(path, console)?.0))
 }
 
+/// Argument that names judgments, for hints in errors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum QrelsArgument {
+    /// First argument, with `-R` for the format of the judgments.
+    FirstWithFormat,
+    First,
+    /// An assessor of `ir agree`, whose runs are `--run`.
+    Assessor,
+    /// Value of an option.
+    Option,
+}
+
 /// Reads judgments from a file, `-`, or a collection: `NAME`, `NAME:SPLIT`, `FOLDER` or
 /// `FOLDER:SPLIT`, and prints warnings. The default split is `test`.
-pub(crate) fn qrels(argument: &str, header: HeaderLine, console: &Console) -> Result<Qrels> {
-    let read = any_qrels(argument, header, console).map_err(|error| match format_hint(&error) {
+pub(crate) fn qrels(
+    file: &str,
+    argument: QrelsArgument,
+    header: HeaderLine,
+    console: &Console,
+) -> Result<Qrels> {
+    let read = any_qrels(file, header, console);
+    let read = read.map_err(|error| match format_hint(&error, file, argument) {
         Some(hint) => anyhow!("{error} ({hint})"),
         None => error,
     });
@@ -169,17 +228,40 @@ pub(crate) fn qrels(argument: &str, header: HeaderLine, console: &Console) -> Re
 }
 
 /// Guesses the format of a file whose lines do not have the four columns of qrels.
-fn format_hint(error: &anyhow::Error) -> Option<&'static str> {
+fn format_hint(error: &anyhow::Error, file: &str, argument: QrelsArgument) -> Option<String> {
+    let assessed = || {
+        format!(
+            "judgments of an assessor (query, document, grade)? convert them with ir pool --merge POOL --form plain {file} -o NAME.qrels"
+        )
+    };
     let columns = match error.downcast_ref()? {
         DataError::Trec(TrecReadError::Columns { found, .. }) => *found,
+        DataError::Syntax {
+            expected, found, ..
+        } if expected.contains("query-id") && !found.starts_with("query-id") => {
+            return Some(assessed());
+        }
         _ => return None,
     };
-    match columns {
-        3 => Some("judgments of Cranfield? they have codes -1 and 1 to 4"),
-        5 => Some("stratified judgments written by `ir pool`? read them with `ir eval -R strata`"),
-        6 => Some("a run? the judgments are the first argument"),
-        _ => None,
-    }
+    Some(match (columns, argument) {
+        (2, _) => assessed(),
+        (3, _) => format!(
+            "{}; or of Cranfield? they have codes -1 and 1 to 4",
+            assessed()
+        ),
+        (5, QrelsArgument::FirstWithFormat) => {
+            "stratified judgments written by `ir pool`? read them with -R strata".to_owned()
+        }
+        (5, _) => format!(
+            "stratified judgments written by `ir pool`? convert them with ir pool --merge {file} --form plain -o NAME.qrels"
+        ),
+        (6, QrelsArgument::FirstWithFormat | QrelsArgument::First) => {
+            "a run? the judgments are the first argument".to_owned()
+        }
+        (6, QrelsArgument::Assessor) => "a run? runs are given with --run".to_owned(),
+        (6, QrelsArgument::Option) => "a run?".to_owned(),
+        _ => return None,
+    })
 }
 
 fn any_qrels(argument: &str, header: HeaderLine, console: &Console) -> Result<Parsed<Qrels>> {
@@ -191,6 +273,9 @@ fn any_qrels(argument: &str, header: HeaderLine, console: &Console) -> Result<Pa
         return read(Path::new(argument));
     }
     let path = Path::new(argument);
+    if is_index(path) {
+        bail!("{argument}: expected judgments, found an index");
+    }
     let (name, split) = argument.split_once(':').unwrap_or((argument, "test"));
     let known = is_collection(name);
     if !known && let Some((folder, split)) = folder(argument) {

@@ -10,7 +10,7 @@ use ir_data::{Collection, DataError, TextEncoding};
 use ir_data::{datafinder, indri, jsonl, sgml, smart};
 
 use super::head::FileHead;
-use super::{is_collection, open_documents};
+use super::{is_collection, open_documents, split_of_collection};
 use crate::shared::console::{Console, bail_usage};
 
 /// Maximum size of a query file, after decompression: all queries are kept in memory.
@@ -22,17 +22,20 @@ pub(crate) struct TestQueries {
     pub(crate) qrels: Option<Qrels>,
 }
 
-/// Reads queries from a file or `-` as [`read`], or from a collection, by name or folder: those of
-/// [`of_collection`].
+/// Reads queries from a file or `-` as [`read`], or from a collection, by name or folder, also as
+/// `COLLECTION:SPLIT`: those of [`of_collection`].
 pub(crate) fn read_any(
     path: &Path,
     split: Option<&str>,
     encoding: TextEncoding,
     console: &Console,
 ) -> Result<TestQueries> {
-    let argument = path.to_str();
-    let collection = argument.filter(|name| path.is_dir() || is_collection(name));
-    let Some(name) = collection.filter(|_| !path.is_file()) else {
+    let collection = path.to_str().filter(|_| !path.is_file());
+    let collection = collection.and_then(|name| match path.is_dir() || is_collection(name) {
+        true => Some((name, None)),
+        false => split_of_collection(name).map(|(name, split)| (name, Some(split))),
+    });
+    let Some((name, own_split)) = collection else {
         if split.is_some() {
             bail_usage!("--split: expected a collection, found a query file");
         }
@@ -41,6 +44,10 @@ pub(crate) fn read_any(
             qrels: None,
         });
     };
+    if let (Some(_), Some(own)) = (split, own_split) {
+        bail_usage!("--split: expected no split in --queries, found {own:?}");
+    }
+    let split = split.or(own_split);
     let documents = open_documents(name, encoding, console)?;
     match of_collection(&documents.collection, split, console)? {
         Some(queries) => Ok(queries),
@@ -116,7 +123,7 @@ pub(crate) fn read(path: &Path, encoding: TextEncoding, console: &Console) -> Re
         let layout = [Column::Id, Column::Text];
         let read = tsv::read_queries(encoding.decode(reader), &name, &layout);
         read.map_err(|error| match error {
-            DataError::Columns { .. } => head.tsv_error(path, error),
+            DataError::Columns { .. } => head.queries_error(error),
             error => error.into(),
         })?
     };

@@ -1,0 +1,277 @@
+//! Reporting of usage errors: one line each, with the closest name for an unknown one.
+
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue, ErrorKind};
+use clap::{Command, CommandFactory};
+
+use crate::cli::Cli;
+use crate::shared::console::{one_line, print_line};
+use crate::shared::suggest::closest;
+use crate::single_dash;
+
+/// Prints requested help, or a usage error in one line. Returns the exit code.
+pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
+    let arguments = std::env::args_os().skip(1);
+    let arguments: Vec<String> = arguments
+        .map(|argument| argument.to_string_lossy().into_owned())
+        .collect();
+    if let Some(line) = single_dash::usage_error(error, &arguments) {
+        print_line(format_args!("{line}"));
+        return ExitCode::from(2);
+    }
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            let printed = error.print().and_then(|()| io::stdout().flush());
+            match printed {
+                // A closed pipe is not a failure.
+                Err(fault) if fault.kind() != io::ErrorKind::BrokenPipe => {
+                    print_line(format_args!(
+                        "error: standard output: cannot be written: {fault}"
+                    ));
+                    ExitCode::FAILURE
+                }
+                _ => ExitCode::SUCCESS,
+            }
+        }
+        ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand => {
+            let _ = error.print();
+            ExitCode::from(2)
+        }
+        _ => {
+            print_line(format_args!("{}", one_line_error(error, &arguments)));
+            ExitCode::from(2)
+        }
+    }
+}
+
+/// Options that limit the number of documents, by preference.
+const LIMITS: &[&str] = &["hits", "depth", "max-retrieved", "last-rank"];
+
+/// Names of options in other tools, in lowercase without hyphens and underscores, and the options
+/// of `ir`, by preference.
+const OTHER_TOOLS: [(&[&str], &[&str]); 8] = [
+    (&["k", "topk", "top", "numhits"], LIMITS),
+    (
+        &["topics", "topicfile", "queryfile", "queriesfile"],
+        &["queries"],
+    ),
+    (&["metric", "metrics"], &["measure"]),
+    (&["lr"], &["learning-rate"]),
+    (&["hybrid"], &["alpha", "vectors"]),
+    (&["bm25"], &["model"]),
+    (&["jobs", "numthreads", "nthreads"], &["threads"]),
+    (&["outfile", "outputfile", "out"], &["output"]),
+];
+
+/// Names of subcommands in other tools, and the subcommands of `ir`.
+const OTHER_SUBCOMMANDS: [(&str, &str); 6] = [
+    ("retrieve", "search"),
+    ("rank", "search"),
+    ("query", "search"),
+    ("evaluate", "eval"),
+    ("trec_eval", "eval"),
+    ("embed", "encode"),
+];
+
+/// Tip for an unknown option, argument or subcommand.
+fn tip_for_unknown(error: &clap::Error, arguments: &[String]) -> Option<String> {
+    let text = |kind| match error.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let root = Cli::command();
+    let (command, path) = find_command(&root, &error.get(ContextKind::Usage)?.to_string());
+    match error.kind() {
+        ErrorKind::UnknownArgument => {
+            let found = whole_argument(text(ContextKind::InvalidArg)?, arguments);
+            tip_for_argument(command, found)
+        }
+        ErrorKind::InvalidSubcommand => {
+            let found = text(ContextKind::InvalidSubcommand)?;
+            if ["list", "ls"].contains(&found) {
+                return Some(format!("`{path}` prints the list"));
+            }
+            let names = command
+                .get_subcommands()
+                .filter(|command| !command.is_hide_set())
+                .map(Command::get_name);
+            let names: Vec<&str> = names.collect();
+            let known = OTHER_SUBCOMMANDS.iter().find(|known| known.0 == found);
+            let known = known.map(|known| known.1);
+            let name = known.filter(|name| names.contains(name));
+            let name = name.or_else(|| closest(found, names))?;
+            Some(format!("a similar subcommand exists: '{name}'"))
+        }
+        _ => None,
+    }
+}
+
+/// Subcommand that the usage of an error names, and its name with those of its parents.
+fn find_command<'a>(root: &'a Command, usage: &str) -> (&'a Command, String) {
+    let (mut command, mut path) = (root, "ir".to_owned());
+    let words = usage.split_whitespace().skip_while(|word| *word != "ir");
+    for word in words.skip(1) {
+        let Some(next) = command.find_subcommand(word) else {
+            break;
+        };
+        command = next;
+        path = format!("{path} {word}");
+    }
+    (command, path)
+}
+
+/// Whole argument of which clap reports the first letter: `-topics` for `-t`.
+fn whole_argument<'a>(found: &'a str, arguments: &'a [String]) -> &'a str {
+    if found.starts_with("--") {
+        return found;
+    }
+    let whole = arguments
+        .iter()
+        .find(|argument| argument.starts_with(found));
+    whole.map_or(found, |whole| whole.as_str())
+}
+
+fn tip_for_argument(command: &Command, found: &str) -> Option<String> {
+    let name = command.get_name();
+    if !found.starts_with('-') {
+        return (name == "index").then(|| {
+            "an index has one collection; `ir index COLLECTION -o FOLDER --add` adds another"
+                .to_owned()
+        });
+    }
+    let options = command
+        .get_arguments()
+        .filter(|option| !option.is_hide_set());
+    let mut names = vec!["quiet", "help"];
+    for option in options {
+        names.extend(option.get_long());
+        names.extend(option.get_visible_aliases().into_iter().flatten());
+    }
+    let found = found.trim_start_matches('-');
+    let found = found.split('=').next().unwrap_or(found);
+    let plain = found.to_lowercase().replace(['-', '_'], "");
+    let known = OTHER_TOOLS
+        .iter()
+        .find(|known| known.0.contains(&plain.as_str()));
+    let known = known.and_then(|known| known.1.iter().find(|name| names.contains(name)));
+    if let Some(name) = known
+        .copied()
+        .or_else(|| closest(found, names.iter().copied()))
+    {
+        return Some(format!("a similar argument exists: '--{name}'"));
+    }
+    let has_judgments = command
+        .get_arguments()
+        .any(|argument| ["qrels", "judged"].contains(&argument.get_id().as_str()));
+    match plain.as_str() {
+        "output" | "out" if name == "eval" => {
+            Some("redirect standard output to write a file: ir eval QRELS RUN > FILE".to_owned())
+        }
+        "split" if has_judgments => {
+            Some("a split is named with its collection, as in beir/nfcorpus:dev".to_owned())
+        }
+        _ => None,
+    }
+}
+
+/// Valid value that is closest to an invalid one.
+fn closest_value(error: &clap::Error) -> Option<&str> {
+    let (Some(ContextValue::String(found)), Some(ContextValue::Strings(known))) = (
+        error.get(ContextKind::InvalidValue),
+        error.get(ContextKind::ValidValue),
+    ) else {
+        return None;
+    };
+    closest(found, known.iter().map(String::as_str))
+}
+
+fn one_line_error(error: &clap::Error, arguments: &[String]) -> String {
+    let text = error.to_string();
+    // clap's tips include hidden aliases, and names that share a few letters.
+    let ends = ["\n\n  tip: ", "\nUsage:", "\nFor more information"].map(|start| text.find(start));
+    let end = ends.into_iter().flatten().min().unwrap_or(text.len());
+    let mut line = one_line(&text[..end]);
+    if let Some(tip) = tip_for_unknown(error, arguments) {
+        line.push_str(&format!("; {tip}"));
+    }
+    if let Some(value) = closest_value(error) {
+        line.push_str(&format!("; a similar value exists: '{value}'"));
+    }
+    format!("{line} (see --help)")
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+    use crate::cli::with_negative_values;
+
+    fn line(arguments: &str) -> String {
+        let arguments: Vec<String> = arguments.split(' ').map(str::to_owned).collect();
+        let command = with_negative_values(Cli::command());
+        let error = command.try_get_matches_from(&arguments).unwrap_err();
+        one_line_error(&error, &arguments[1..])
+    }
+
+    #[test]
+    fn usage_errors_are_one_line() {
+        let error = Cli::try_parse_from(["ir", "eval", "qrels"]).unwrap_err();
+        let missing = one_line_error(&error, &[]);
+        assert!(missing.starts_with("error: the following required arguments were not provided"));
+        assert!(
+            !missing.contains('\n') && missing.contains("<RUN>"),
+            "{missing}"
+        );
+        let negative = line("ir mine bundled -n -1 -o out");
+        assert!(negative.contains("invalid value '-1'"), "{negative}");
+    }
+
+    #[test]
+    fn tips_for_unknown_names() {
+        for (arguments, tip) in [
+            ("ir search bundled tea --topk 5", "'--hits'"),
+            ("ir search bundled tea --top-k=5", "'--hits'"),
+            ("ir search bundled --topics file", "'--queries'"),
+            ("ir search bundled --query-file=q", "'--queries'"),
+            ("ir search bundled -topics file", "'--queries'"),
+            ("ir search bundled tea --bm25", "'--model'"),
+            ("ir search bundled tea --huts 5", "'--hits'"),
+            ("ir fuse a b --top_k 5", "'--hits'"),
+            ("ir pool a b --topk 5", "'--depth'"),
+            ("ir compare qrels a b -k 5", "'--max-retrieved'"),
+            ("ir mine bundled -k 5", "'--last-rank'"),
+            ("ir eval qrels run --output scores", "> FILE"),
+            ("ir eval qrels run --quiett", "'--quiet'"),
+            ("ir eval beir/nfcorpus run --split dev", "beir/nfcorpus:dev"),
+            ("ir overlap a b --split dev", "beir/nfcorpus:dev"),
+            ("ir index a b -o c", "--add"),
+            ("ir retrieve a", "subcommand exists: 'search'"),
+            ("ir serach a", "subcommand exists: 'search'"),
+            ("ir datasets verfy a", "subcommand exists: 'verify'"),
+            ("ir datasets list", "`ir datasets` prints the list"),
+        ] {
+            let found = line(arguments);
+            assert!(found.contains(tip), "{arguments}: {found}");
+            assert!(!found.contains("tip:") && !found.contains('\n'), "{found}");
+        }
+    }
+
+    /// No suggestion is better than one that shares a few letters, or a hidden alias.
+    #[test]
+    fn names_without_similar_ones() {
+        for arguments in [
+            "ir index notes --k1 0.9",
+            "ir search bundled tea --format trec",
+            "ir interleave a b --hybrid",
+            "ir search bundled tea --xyz",
+            "ir eval qrels run -x",
+            "ir sing a",
+        ] {
+            let found = line(arguments);
+            assert!(!found.contains(';'), "{found}");
+        }
+    }
+}
