@@ -307,6 +307,7 @@ fn one_system_has_a_table_without_comparison() {
     let mut experiment = bundled();
     experiment.systems.truncate(1);
     experiment.selection = None;
+    experiment.expected.clear();
     let (results, _) = run(&experiment, &Cache::temporary().unwrap());
     assert!(results.to_text().contains("AP"));
     let files = results.files(&ir_experiment::OutputFormat::ALL).unwrap();
