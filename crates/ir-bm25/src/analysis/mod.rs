@@ -62,10 +62,8 @@ pub const LONGEST_TOKEN: usize = 1 << 20;
 /// assert_eq!(analysis.stemmer, Stemmer::Porter);
 /// assert_eq!(analysis.to_string(), "anserini");
 /// ```
-///
-/// As JSON, missing fields have their defaults.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(deny_unknown_fields)]
 #[non_exhaustive]
 pub struct Analysis {
     /// Splits text into tokens. Default: [`Tokenizer::Unicode`].

@@ -31,7 +31,7 @@ use crate::shared::output::{OutputPath, OutputSink};
 
 const EXAMPLES: &str = "\
 Examples:
-  ir mine beir/nfcorpus -o train.jsonl      judged queries of the split `train`
+  ir mine beir/nfcorpus -o train.jsonl      judged queries of split `train`
   ir mine makg --examples train.jsonl.zst -o hard.jsonl
   ir mine datafinder --template '{text} [SEP] {title}' --preset datafinder \\
       --not-later-than-query --leave-out -o train.jsonl

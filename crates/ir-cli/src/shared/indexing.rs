@@ -9,6 +9,7 @@ use ir_bm25::{
     StoredFields,
 };
 use ir_data::datafinder::lexicographic_row_order;
+use serde_json::{Map, Value, json};
 
 use crate::shared::console::Console;
 use crate::shared::input::{DocumentOrder, DocumentSource};
@@ -140,7 +141,14 @@ fn analysis(text: &str) -> Result<Analysis, String> {
         return Err(format!("{error} (or a file){hint}"));
     }
     let json = std::fs::read_to_string(text).map_err(|error| error.to_string())?;
-    let analysis: Analysis = serde_json::from_str(&json).map_err(|error| error.to_string())?;
+    let given: Map<String, Value> =
+        serde_json::from_str(&json).map_err(|error| error.to_string())?;
+    // Missing fields are those of the default; saved indexes have all of them.
+    let mut fields = json!(Analysis::anserini());
+    for (name, value) in given {
+        fields[name] = value;
+    }
+    let analysis: Analysis = serde_json::from_value(fields).map_err(|error| error.to_string())?;
     analysis.build().map_err(|error| error.to_string())?;
     Ok(analysis)
 }

@@ -182,7 +182,7 @@ fn large_run_is_streamed() {
     here.write("qrels", qrels);
     assert!(run.len() > 60_000_000);
     let program = env!("CARGO_BIN_EXE_ir");
-    let script = format!("ulimit -v 49152; exec {program} eval -m recip_rank qrels run --threads");
+    let script = format!("ulimit -v 57344; exec {program} eval -m recip_rank qrels run --threads");
     for threads in ["1", "2"] {
         let output = std::process::Command::new("sh")
             .args(["-c", &format!("{script} {threads}")])

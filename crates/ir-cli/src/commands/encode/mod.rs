@@ -45,8 +45,8 @@ any other extension, a vector index (ir_knn::FlatIndex). Written atomically.
 
 A vector index records model, pooling, normalization, prefix, length limit,
 template and a hash of each text. `ir search` compares them with its encoder
-and documents, except for the length limit, which queries have on their own; to
-resume, all of them must be the same.
+and documents, except for the length limit, which queries have on their own;
+to resume, all of them must be the same.
 
 Collections are read twice, streamed, and may exceed memory. After an
 interruption or crash, the same command resumes and produces the same bytes.

@@ -36,8 +36,8 @@ Dense retrieval and hybrid search (feature `dense`):
       --alpha 0.05 --output hybrid.trec
   ir search beir/nfcorpus --vectors e5.ir --encoder e5-small-v2 \\
       --prefix 'query: '
-Repeat --pooling and --normalize of `ir encode` here: vectors of another model,
-pooling or normalization, or of other texts, are an error. --prefix and
+Repeat --pooling and --normalize of `ir encode` here: vectors of another
+model, pooling or normalization, or of other texts, are an error. --prefix and
 --max-tokens are those of queries here, and those of documents in `ir encode`.
 
 Without words, the queries are the judged queries of the collection (--split)
