@@ -295,7 +295,7 @@ fn reading_reports_progress() {
         child.kill().unwrap();
         child.wait().unwrap();
         writer.join().unwrap();
-        let bytes = line.strip_prefix("reading standard input: ");
+        let bytes = line.strip_prefix("reading standard input (bytes): ");
         let bytes = bytes.and_then(|bytes| bytes.trim_end().parse::<u64>().ok());
         assert!(bytes.is_some_and(|bytes| bytes > 1 << 20), "{line}");
     }

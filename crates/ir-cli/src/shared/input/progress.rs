@@ -26,7 +26,7 @@ impl<R: BufRead> ReadingProgress<R> {
         Self {
             inner,
             bar,
-            stage: format!("reading {}", one_line(name)),
+            stage: format!("reading {} (bytes)", one_line(name)),
             read: 0,
             total,
             next_report: REPORT_BYTES,
