@@ -97,8 +97,8 @@ fn unsupported_syntax(query: &str) -> Option<&str> {
     words.find(|word| ["AND", "OR", "NOT"].contains(word) && has_operators || is_operator(word))
 }
 
-/// Whether a word has a field (`title:tea`), a wildcard (`te*`), an edit distance (`tea~2`), or a
-/// leading `+` or `-`.
+/// Whether a word has a field (`title:tea`), a wildcard (`te*`, `t?a`), an edit distance (`tea~2`),
+/// a boost (`tea^2`), or a leading `+` or `-`.
 fn is_operator(word: &str) -> bool {
     let is_letter = |c: char| c.is_alphabetic();
     let is_name = |name: &str| {
@@ -106,10 +106,13 @@ fn is_operator(word: &str) -> bool {
     };
     let field = word.split_once(':');
     let fuzzy = word.split_once('~');
+    let is_number = |text: &str| text.chars().all(|c| c.is_ascii_digit() || c == '.');
+    let boost = word.split_once('^').filter(|(_, boost)| !boost.is_empty());
+    let wildcard = word.split_once('?');
     field.is_some_and(|(name, term)| is_name(name) && term.starts_with(char::is_alphanumeric))
-        || fuzzy.is_some_and(|(term, edits)| {
-            is_name(term) && edits.chars().all(|c| c.is_ascii_digit() || c == '.')
-        })
+        || fuzzy.is_some_and(|(term, edits)| is_name(term) && is_number(edits))
+        || boost.is_some_and(|(term, boost)| is_name(term) && is_number(boost))
+        || wildcard.is_some_and(|(start, end)| is_name(start) && end.starts_with(is_letter))
         || word
             .split_once('*')
             .is_some_and(|(start, _)| start.ends_with(is_letter))
@@ -159,6 +162,10 @@ mod tests {
             ("green te*", Some("te*")),
             ("tea~2 leaves", Some("tea~2")),
             ("tea~", Some("tea~")),
+            ("tea^2 leaves", Some("tea^2")),
+            ("green t?a", Some("t?a")),
+            ("what is tea? or x^y", None),
+            ("https://example.org/a?b=c", None),
             ("+tea -sea", Some("+tea")),
             ("tea -sea", Some("-sea")),
             ("a 5\" screen", None),

@@ -100,9 +100,9 @@ fn shown_name(argument: &Arg) -> String {
 pub(crate) fn find_input(path: &Path) -> Option<String> {
     let output = fs::metadata(path).ok().filter(fs::Metadata::is_file);
     let output = output.and_then(|_| identity(path))?;
+    let is_output = |file: &Path| identity(file).as_ref() == Some(&output);
     find_map(|input| {
-        let mut files = input.files().into_iter();
-        let same = files.find(|file| identity(file).as_ref() == Some(&output))?;
+        let same = input.files(&is_output).into_iter().next()?;
         Some(format!("{} reads {}", input.name, same.display()))
     })
 }
@@ -110,13 +110,10 @@ pub(crate) fn find_input(path: &Path) -> Option<String> {
 /// Describes the input in a folder that a command writes, if there is one.
 pub(crate) fn find_input_below(folder: &Path) -> Option<String> {
     let folder = fs::canonicalize(folder).ok()?;
-    let is_below = |path: &PathBuf| fs::canonicalize(path).is_ok_and(|it| it.starts_with(&folder));
+    let is_below = |path: &Path| fs::canonicalize(path).is_ok_and(|it| it.starts_with(&folder));
     find_map(|input| {
-        let paths = input
-            .files()
-            .into_iter()
-            .chain([PathBuf::from(&input.value)]);
-        let below = paths.into_iter().find(is_below)?;
+        let value = Some(PathBuf::from(&input.value)).filter(|path| is_below(path));
+        let below = value.or_else(|| input.files(&is_below).into_iter().next())?;
         Some(format!("{} reads {}", input.name, below.display()))
     })
 }
@@ -136,30 +133,33 @@ fn identity(path: &Path) -> Option<PathBuf> {
 }
 
 impl InputArgument {
-    fn files(&self) -> Vec<PathBuf> {
-        if self.is_model {
+    /// Files that the command may read for the argument and that `is_wanted` accepts.
+    fn files(&self, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
+        let mut files = if self.is_model {
             files_of_model(&self.value)
         } else {
-            files(&self.value)
-        }
+            files(&self.value, is_wanted)
+        };
+        files.retain(|file| is_wanted(file));
+        files
     }
 }
 
 /// Files that a command may read for an argument: a file, the files of a folder (`FOLDER` or
 /// `FOLDER:SPLIT`), those of a named collection, or standard input.
-fn files(value: &OsStr) -> Vec<PathBuf> {
+fn files(value: &OsStr, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     let path = Path::new(value);
     if path == Path::new("-") {
         return vec![PathBuf::from("/dev/stdin")];
     }
     let Some(text) = value.to_str() else {
-        return files_at(path);
+        return files_at(path, is_wanted);
     };
-    let mut files = files_at(path);
+    let mut files = files_at(path, is_wanted);
     if let Some((folder, _)) = text.rsplit_once(':')
         && !path.exists()
     {
-        files.extend(files_at(Path::new(folder)));
+        files.extend(files_at(Path::new(folder), is_wanted));
     }
     let name = text.split_once(':').map_or(text, |(name, _)| name);
     let entry = entries().iter().find(|entry| entry.name == name);
@@ -169,9 +169,9 @@ fn files(value: &OsStr) -> Vec<PathBuf> {
     files
 }
 
-fn files_at(path: &Path) -> Vec<PathBuf> {
+fn files_at(path: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     if path.is_dir() {
-        files_of_folder(path)
+        files_of_folder(path, is_wanted)
     } else {
         vec![path.to_owned()]
     }
@@ -179,7 +179,7 @@ fn files_at(path: &Path) -> Vec<PathBuf> {
 
 /// Files that a command may read from a folder: those of an index, or of BEIR's layout; without a
 /// corpus, the qrels, the TREC files and the notes.
-fn files_of_folder(root: &Path) -> Vec<PathBuf> {
+fn files_of_folder(root: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     if SegmentedIndex::exists(root) {
         return entries_of(root);
     }
@@ -196,8 +196,9 @@ fn files_of_folder(root: &Path) -> Vec<PathBuf> {
     };
     let corpus: Vec<PathBuf> = existing("corpus.jsonl").collect();
     if corpus.is_empty() {
-        let is_document = |path: &Path| notes::is_note(path) || is_trec(path);
-        let found = notes::find(root, is_document, &mut NoProgress);
+        // The formats of a million files are not detected to find one of them.
+        let is_document = |path: &Path| is_wanted(path) && (notes::is_note(path) || is_trec(path));
+        let found = notes::find(root, &is_document, &mut NoProgress);
         files.extend(found.map_or_else(|_| Vec::new(), |found| found.files));
     } else {
         files.extend(corpus);

@@ -220,7 +220,7 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
         return Ok(with_defaults(collection, file_stamp(&corpus), BEIR_FOLDER));
     }
     let mut bar = console.bar();
-    let found = find(path, |_| true, &mut bar)?;
+    let found = find(path, &|_| true, &mut bar)?;
     found.warn(path, console);
     let files = found.files;
     let (mut trec, mut others) = (Vec::new(), Vec::new());

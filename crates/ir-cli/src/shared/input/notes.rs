@@ -59,7 +59,7 @@ impl FoundFiles {
 /// subfolders that cannot be read. Progress is the number of files found so far.
 pub(super) fn find(
     root: &Path,
-    is_wanted: fn(&Path) -> bool,
+    is_wanted: &dyn Fn(&Path) -> bool,
     progress: &mut dyn Progress,
 ) -> Result<FoundFiles> {
     let mut found = FoundFiles::default();
@@ -82,7 +82,7 @@ pub(super) fn find(
 /// Adds the entries of one folder to `folders` and `files`.
 fn visit(
     folder: &Path,
-    is_wanted: fn(&Path) -> bool,
+    is_wanted: &dyn Fn(&Path) -> bool,
     folders: &mut Vec<PathBuf>,
     files: &mut Vec<PathBuf>,
 ) -> io::Result<()> {
