@@ -119,6 +119,8 @@ fn encode_and_kill(here: &Folder, output: &str, more: &[&str]) {
         );
         std::thread::sleep(Duration::from_millis(20));
     }
+    // The journal is written after its vectors.
+    std::thread::sleep(Duration::from_millis(100));
     child.kill().unwrap();
     child.wait().unwrap();
 }

@@ -112,8 +112,9 @@ pub(crate) fn find_input_below(folder: &Path) -> Option<String> {
     let folder = fs::canonicalize(folder).ok()?;
     let is_below = |path: &Path| fs::canonicalize(path).is_ok_and(|it| it.starts_with(&folder));
     find_map(|input| {
-        let value = Some(PathBuf::from(&input.value)).filter(|path| is_below(path));
-        let below = value.or_else(|| input.files(&is_below).into_iter().next())?;
+        let file = input.files(&is_below).into_iter().next();
+        let value = || Some(PathBuf::from(&input.value)).filter(|path| is_below(path));
+        let below = file.or_else(value)?;
         Some(format!("{} reads {}", input.name, below.display()))
     })
 }
