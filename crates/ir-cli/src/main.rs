@@ -9,7 +9,6 @@
 mod cli;
 mod commands;
 mod shared;
-mod single_dash;
 mod usage;
 
 use std::process::ExitCode;

@@ -9,7 +9,6 @@ use clap::{Command, CommandFactory};
 use crate::cli::Cli;
 use crate::shared::console::{one_line, print_line};
 use crate::shared::suggest::closest;
-use crate::single_dash;
 
 /// Prints requested help, or a usage error in one line. Returns the exit code.
 pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
@@ -17,11 +16,13 @@ pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
     let arguments: Vec<String> = arguments
         .map(|argument| argument.to_string_lossy().into_owned())
         .collect();
-    if let Some(line) = single_dash::usage_error(error, &arguments) {
-        print_line(format_args!("{line}"));
-        return ExitCode::from(2);
-    }
     match error.kind() {
+        ErrorKind::DisplayHelp if let Some(found) = bundled_help(&arguments) => {
+            print_line(format_args!(
+                "error: unexpected argument '{found}' found; long options start with two dashes: '-{found}' (see --help)"
+            ));
+            ExitCode::from(2)
+        }
         ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
             let printed = error.print().and_then(|()| io::stdout().flush());
             match printed {
@@ -44,6 +45,13 @@ pub(crate) fn report_usage_error(error: &clap::Error) -> ExitCode {
             ExitCode::from(2)
         }
     }
+}
+
+/// Long option with one dash, such as Anserini's `-hits`, that clap parses as `-h` and other short
+/// options.
+fn bundled_help(arguments: &[String]) -> Option<&String> {
+    let is_bundle = |argument: &&String| argument.len() > 2 && argument.starts_with("-h");
+    arguments.iter().find(is_bundle)
 }
 
 /// Options that limit the number of documents, by preference.

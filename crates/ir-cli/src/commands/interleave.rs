@@ -30,7 +30,7 @@ Examples:
 Show users the interleaved run and log their clicks, one line `query document`
 per click. Then run the command with --clicks, and the same runs in the same
 order, --method, --seed and --leader: it prints the credit of each run per
-query, and the number of querys won. Another order or seed gives other teams,
+query, and the number of queries won. Another order or seed gives other teams,
 and wrong credit without an error, unless a clicked document was not shown.";
 
 #[derive(Debug, clap::Args)]

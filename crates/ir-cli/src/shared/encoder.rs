@@ -54,8 +54,8 @@ impl EncoderOptions {
         ])
     }
 
-    pub(crate) fn has_prefix(&self) -> bool {
-        self.prefix.is_some()
+    pub(crate) fn prefix(&self) -> Option<&str> {
+        self.prefix.as_deref()
     }
 
     /// Encoder configuration in which the options apply to `side`.
@@ -188,9 +188,9 @@ impl VectorOrigin {
         pooling.map_or("?", |(name, ..)| *name)
     }
 
-    /// Whether the texts were encoded with this prefix.
-    pub(crate) fn is_prefix(&self, prefix: &str) -> bool {
-        self.encoder.prefix == prefix
+    /// Prefix of the texts.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.encoder.prefix
     }
 
     /// Differences to `found` in the fields that `applies` accepts, such as "expected pooling cls,

@@ -40,6 +40,7 @@ mod outputs;
 mod plots;
 mod pool;
 mod published_values;
+mod search_messages;
 mod several_runs;
 mod signals;
 #[cfg(feature = "dense")]

@@ -9,6 +9,7 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use burn::tensor::{Tensor, TensorData};
+use ir_core::Fnv1a;
 use ir_core::store::{AtomicFile, remove_abandoned};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -312,5 +313,10 @@ impl TrainingState {
             without_best: 0,
             history: TrainingHistory::default(),
         }
+    }
+
+    /// Hash of the configuration.
+    pub(super) fn fingerprint(&self) -> u64 {
+        Fnv1a::hash(self.configuration.to_string().as_bytes())
     }
 }

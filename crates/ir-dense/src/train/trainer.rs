@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ir_core::training::TrainingSet;
-use ir_core::{Flow, Fnv1a, Progress, Side};
+use ir_core::{Flow, Progress, Side};
 
 use super::checkpoint::{CheckpointFolder, TrainingState};
 use super::gradcache::TrainedTowers;
@@ -63,6 +63,9 @@ pub struct TrainingResult {
     pub history: TrainingHistory,
     /// Whether early stopping ended the run.
     pub stopped_early: bool,
+    /// FNV-1a hash of what determines the weights, evaluations aside: configuration, initial
+    /// weights and examples.
+    pub fingerprint: u64,
 }
 
 impl Trainer {
@@ -130,11 +133,10 @@ impl Trainer {
         self
     }
 
-    /// Returns a fingerprint of everything that determines the trained weights, evaluations aside:
-    /// configuration, initial weights and training set.
+    /// Returns the [fingerprint](TrainingResult::fingerprint) that training would have. Reads all
+    /// weights and examples.
     pub fn fingerprint(&self, data: &dyn TrainingSet) -> u64 {
-        let state = TrainingState::new(&self.config, data.fingerprint(), &self.towers.0);
-        Fnv1a::hash(state.configuration.to_string().as_bytes())
+        TrainingState::new(&self.config, data.fingerprint(), &self.towers.0).fingerprint()
     }
 
     /// Trains for all epochs; reports progress in steps.
@@ -368,8 +370,9 @@ impl TrainingRun {
         Ok(TrainingResult {
             encoder: self.trainer.encoder()?,
             step,
-            history: self.state.history,
             stopped_early,
+            fingerprint: self.state.fingerprint(),
+            history: self.state.history,
         })
     }
 }

@@ -133,6 +133,7 @@ impl Source {
     /// Opens the collection and the encoder, and reads all documents: invalid ones are reported
     /// before the first is encoded.
     fn open(args: &Args, model: &Path, collection: &str, console: &Console) -> Result<Self> {
+        super::check_order(model, collection)?;
         let documents = open_documents(collection, args.text.encoding, console)?;
         documents.check_encoding(args.text.encoding)?;
         let template = documents.template(args.template.as_ref())?;

@@ -171,14 +171,12 @@ impl DenseOptions {
         let expected =
             VectorOrigin::new(model, encoder, Side::Document, None, TextHashes::default());
         let applies = |field: &str| match field {
-            "prefix" => !self.encoder_options.has_prefix(),
+            "prefix" => self.encoder_options.prefix().is_none(),
             field => ["model", "pooling", "normalize"].contains(&field),
         };
-        if self.encoder_options.has_prefix()
-            && expected
-                .differences(origin, |field| field == "prefix")
-                .is_some()
-            && origin.is_prefix(encoder.fingerprint(Side::Query).prefix.as_str())
+        // Unless the model has this prefix for documents.
+        if self.encoder_options.prefix() == Some(origin.prefix())
+            && expected.prefix() != origin.prefix()
         {
             console.warn(
                 "--prefix: the prefix of the documents (`ir encode`); here it is that of queries",

@@ -14,7 +14,7 @@ use crate::shared::output::failed;
 
 /// What determines the output of a training run.
 pub(super) struct CompletedRun<'a> {
-    /// [`Trainer::fingerprint`](ir_dense::train::Trainer::fingerprint).
+    /// [`TrainingResult::fingerprint`](ir_dense::train::TrainingResult::fingerprint).
     pub(super) fingerprint: u64,
     pub(super) evaluation: Option<&'a Evaluation>,
 }

@@ -245,11 +245,12 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let trainer = trainer.map_err(|error| args.configuration.with_length_options(error))?;
     let evaluation = dev_set.as_ref();
     let evaluation = evaluation.map(|set| set.evaluation(validation, config.evaluate_every));
-    let completed = CompletedRun {
-        fingerprint: trainer.fingerprint(&data),
+    let completed = |fingerprint| CompletedRun {
+        fingerprint,
         evaluation: evaluation.as_ref(),
     };
     if has_files(output) {
+        let completed = completed(trainer.fingerprint(&data));
         return finish_completed(&completed, args, &checkpoints, console);
     }
     let resumed = evaluation::check_or_record(&checkpoints, evaluation.as_ref())?;
@@ -295,7 +296,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         Ok(trained) => trained,
     };
     write_history(args, &trained)?;
-    completed.record(&checkpoints)?;
+    completed(trained.fingerprint).record(&checkpoints)?;
     trained.encoder.save(output)?;
     discard(args, &checkpoints);
     let history = &trained.history;

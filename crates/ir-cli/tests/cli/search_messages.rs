@@ -1,0 +1,139 @@
+//! Warnings and notes of `ir search` about queries, judgments and saved indexes.
+
+use crate::common::{Folder, tiny};
+
+#[test]
+fn searches_without_hits_say_why() {
+    let here = Folder::new();
+    tiny(&here);
+    for (query, warning) in [
+        ("zebra", "no hits: no document has a term of the query"),
+        (
+            "the and of",
+            "no hits: the query has stop words and punctuation only",
+        ),
+        (
+            "?!",
+            "no hits: the query has stop words and punctuation only",
+        ),
+        ("\"green tea\" leaves", "query syntax is not supported: \""),
+        ("green AND tea", "query syntax is not supported: AND"),
+        ("“green tea”", "query syntax is not supported: “"),
+        (
+            "title:green tea",
+            "query syntax is not supported: title:green is",
+        ),
+        ("tea te*", "query syntax is not supported: te*"),
+        ("tea~2", "query syntax is not supported: tea~2"),
+        ("+tea -sea", "query syntax is not supported: +tea"),
+    ] {
+        let ran = here.ir(&["search", "tiny", query]).ok();
+        let expected = format!("warning: {warning}");
+        assert!(ran.err.starts_with(&expected), "{query}: {}", ran.err);
+        assert_eq!(ran.err.lines().count(), 1, "{}", ran.err);
+        assert_eq!(ran.out.is_empty(), warning.starts_with("no hits"));
+        assert_eq!(here.ir(&["--quiet", "search", "tiny", query]).ok().err, "");
+    }
+    let filtered = here.ir(&["search", "tiny", "river", "--filter", "kind"]);
+    let expected = "no document that passes --filter has a term of the query";
+    assert!(filtered.ok().err.contains(expected));
+    assert_eq!(here.ir(&["search", "tiny", "green tea"]).ok().err, "");
+
+    here.write("q.tsv", "a\tgreen tea\nb\tzebra\nc\tthe\n");
+    let ran = here.ir(&["search", "tiny", "--queries", "q.tsv", "-o", "run"]);
+    assert_eq!(
+        ran.ok().err,
+        "warning: 2 of 3 queries have no hits, such as \"b\"; 1 have stop words only\n"
+    );
+}
+
+/// The hint at `ir index` is for scripts, too. How long a build takes depends on the machine.
+#[test]
+fn index_hint_without_terminal() {
+    let here = Folder::new();
+    let document = |n: u64| {
+        let words = (0..60).map(|at| format!("w{}", (n * 7919 + at * at * 31 + n * at) % 50_000));
+        format!("d{n}\t{}\n", words.collect::<Vec<_>>().join(" "))
+    };
+    let search = ["search", "big.tsv", "w0", "-k", "1", "--threads", "1"];
+    let has_hint = |documents: u64| {
+        here.write("big.tsv", (0..documents).map(document).collect::<String>());
+        let err = here.ir(&search).ok().err;
+        err.contains("s; `ir index big.tsv -o FILE` saves it for later searches")
+    };
+    assert!([70_000, 200_000, 600_000].into_iter().any(has_hint));
+    here.write("big.tsv", document(0));
+    assert_eq!(here.ir(&search).ok().err, "");
+}
+
+#[test]
+fn judged_documents_that_the_collection_lacks() {
+    let here = Folder::new();
+    tiny(&here);
+    let search = ["search", "tiny", "-o", "run"];
+    assert_eq!(here.ir(&search).ok().err, "");
+    here.write(
+        "tiny/qrels/test.tsv",
+        "query-id\tcorpus-id\tscore\nq1\td1\t1.0\nq1\td9\t1\nq2\td3\t1\n",
+    );
+    assert_eq!(
+        here.ir(&search).ok().err,
+        "warning: 1 of 3 judgments are of documents that the index lacks, such as \"d9\"; these cannot be retrieved\n"
+    );
+}
+
+/// A line of column names is read as a row, with a warning.
+#[test]
+fn column_names_of_tsv_files() {
+    let here = Folder::new();
+    here.write("psgs.tsv", "id\ttext\ttitle\n1\tgreen tea\tTea\n");
+    here.write("queries.tsv", "qid\tquery\n7\ttea\n");
+    let index = here.ir(&["index", "psgs.tsv", "-o", "psgs.ir"]).ok();
+    let expected = "warning: psgs.tsv:1: a line of column names?";
+    assert!(index.err.starts_with(expected), "{}", index.err);
+    let search = here
+        .ir(&["search", "psgs.ir", "--queries", "queries.tsv"])
+        .ok();
+    let expected = "warning: queries.tsv:1: a line of column names?";
+    assert!(search.err.starts_with(expected), "{}", search.err);
+    here.write("plain.tsv", "1\ttext\ttitle\n");
+    let plain = here.ir(&["index", "plain.tsv", "-o", "plain.ir"]).ok();
+    assert!(!plain.err.contains("column names"), "{}", plain.err);
+}
+
+#[test]
+fn queries_with_a_field_query() {
+    let here = Folder::new();
+    tiny(&here);
+    here.write("q.jsonl", "{\"id\": \"7\", \"query\": \"river\"}\n");
+    let run = here
+        .ir(&["search", "tiny", "--queries", "q.jsonl"])
+        .ok()
+        .out;
+    assert!(run.starts_with("7 Q0 "), "{run}");
+}
+
+/// A file name as query words is searched as text, with a warning.
+#[test]
+fn query_files_as_words() {
+    let here = Folder::new();
+    tiny(&here);
+    here.write("q.tsv", "7\triver\n");
+    let err = here.ir(&["search", "tiny", "q.tsv"]).ok().err;
+    let expected = "warning: q.tsv: searched as text; --queries q.tsv reads the queries";
+    assert!(err.starts_with(expected), "{err}");
+}
+
+/// A saved index has no judgments: those of the collection whose queries are searched count.
+#[test]
+fn judged_documents_that_a_saved_index_lacks() {
+    let here = Folder::new();
+    tiny(&here);
+    here.write("some.tsv", "d1\tgreen tea\n");
+    here.ir(&["index", "some.tsv", "-o", "some.ir"]).ok();
+    let search = ["search", "some.ir", "--queries", "tiny", "-o", "run"];
+    let err = here.ir(&search).ok().err;
+    let expected =
+        "warning: 1 of 2 judgments are of documents that the index lacks, such as \"d3\"";
+    assert!(err.starts_with(expected), "{err}");
+}
