@@ -1,4 +1,4 @@
-//! Histories of writes.
+//! Model-based test: random histories of writes beside an index built once from the live documents.
 
 use std::fmt::Debug;
 use std::fs;
@@ -15,7 +15,7 @@ pub enum Step<C> {
     Put(u8, C),
     /// Deletes a document, if it exists.
     Delete(u8),
-    /// Commits.
+    /// Commits the changes since the last commit.
     Commit,
     /// Commits, and merges all segments.
     Compact,

@@ -1,4 +1,4 @@
-//! Point-in-time readers.
+//! Readers keep the commit that they opened while a writer commits and merges.
 
 use std::fs;
 
