@@ -35,8 +35,8 @@ def latencies(queries, search):
             yield {"kind": kind, "k": k, "mean_ms": mean, "p99_ms": best[len(best) * 99 // 100]}
 
 
-def finish(name, index_seconds, index, queries, search, hits):
-    """Compares and times the queries, and prints the measurements."""
+def finish(name, index_seconds, index, queries, search, hits, has_other_idf=False):
+    """Ranks and times the queries, and prints the measurements."""
     measured = {
         "name": name,
         "index_seconds": index_seconds,
@@ -44,5 +44,6 @@ def finish(name, index_seconds, index, queries, search, hits):
         "index_peak": peak(),
         "top": [hits(terms, 10) for _, terms in queries],
         "latencies": list(latencies(queries, search)),
+        "has_other_idf": has_other_idf,
     }
     print(json.dumps(measured))

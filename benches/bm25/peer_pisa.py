@@ -80,4 +80,4 @@ def hits(terms, k):
 
 
 name = f"PISA ({version('pyterrier-pisa')})"
-finish(name, index_seconds, index, queries(folder), search, hits)
+finish(name, index_seconds, index, queries(folder), search, hits, has_other_idf=True)

@@ -25,6 +25,9 @@ pub(crate) struct Measurements {
     pub(crate) index_peak: u64,
     pub(crate) latencies: Vec<Latency>,
     pub(crate) top: TopHits,
+    /// Whether the scores are not those of Lucene.
+    #[serde(default)]
+    pub(crate) has_other_idf: bool,
 }
 
 /// CPU time of the queries of a kind: the best of three passes per query.
@@ -41,6 +44,11 @@ pub(crate) struct Latency {
 pub(crate) struct TopHits(Vec<Vec<(u64, f32)>>);
 
 impl TopHits {
+    /// Number of queries.
+    pub(crate) fn queries(&self) -> usize {
+        self.0.len()
+    }
+
     /// Mean overlap of the top 10, as a fraction of the hits of `self`, and number of queries with
     /// a score difference of more than 0.1 % at any rank.
     pub(crate) fn compare(&self, other: &Self) -> Result<(f64, usize)> {
@@ -109,7 +117,7 @@ impl Workload {
         }
     }
 
-    /// Compares and times the queries on one thread. `name` and the index are of the engine.
+    /// Ranks and times the queries on one thread. `name` and the index are of the engine.
     pub(crate) fn measure(
         &self,
         name: String,
@@ -136,6 +144,7 @@ impl Workload {
             index_peak: index.peak,
             latencies,
             top: hits,
+            has_other_idf: false,
         })
     }
 }

@@ -5,6 +5,7 @@
 
 mod contract;
 pub mod oracle;
+pub mod segments;
 pub mod toy;
 
 pub use contract::{Contract, check_text, check_text_saved, check_vectors, check_vectors_saved};

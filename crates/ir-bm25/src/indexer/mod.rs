@@ -68,6 +68,8 @@ const CHUNK_BYTES: usize = 2 << 20;
 pub struct IndexBuilder {
     inversion: InversionConfig,
     analyzer_name: Option<String>,
+    /// Whether ids may be repeated.
+    keeps_duplicates: bool,
     memory: usize,
     threads: usize,
     temporary: Option<PathBuf>,
@@ -132,6 +134,7 @@ impl IndexBuilder {
             ..IndexedDocs::default()
         };
         Ok(Self {
+            keeps_duplicates: config.duplicates == DuplicateIds::Keep,
             inversion: InversionConfig { config, analyzer },
             analyzer_name: None,
             memory: DEFAULT_MEMORY,
@@ -154,6 +157,13 @@ impl IndexBuilder {
         let mut builder = Self::new(config.clone())?;
         builder.push_all(corpus, progress)?;
         Ok(builder)
+    }
+
+    /// Accepts repeated ids whatever the configuration says: a segment has documents that were
+    /// replaced within its commit.
+    pub(crate) fn with_replaced_documents(mut self) -> Self {
+        self.keeps_duplicates = true;
+        self
     }
 
     /// Sets the memory budget in bytes. Any value works; smaller ones spill more often. Default:
@@ -392,7 +402,7 @@ impl IndexBuilder {
     fn take_indexed(&mut self, progress: &mut dyn Progress) -> Result<IndexedDocs, BuildError> {
         self.guard(|builder| {
             builder.invert_all(progress)?;
-            if builder.inversion.config.duplicates == DuplicateIds::Reject {
+            if !builder.keeps_duplicates {
                 builder.indexed.ids.check_unique()?;
             }
             Ok(std::mem::take(&mut builder.indexed))

@@ -19,7 +19,7 @@ pub(crate) const END: u32 = u32::MAX;
 /// Marks that no block is decoded.
 const NONE: usize = usize::MAX;
 /// Maximum size of the part of a list before its block entries.
-const MAX_HEADER: usize = 5 + 10 + 1 + 2 * LIST_IMPACTS + 9;
+const MAX_HEADER: usize = 5 + 10 + 1 + 2 * LIST_IMPACTS + kth_impacts::MAX_SIZE;
 /// Maximum size of a block of varints: five bytes per gap and per frequency.
 const MAX_VARINTS: usize = (BLOCK - 1) * (5 + 5);
 
@@ -360,14 +360,11 @@ impl<'a> PostingsCursor<'a> {
         (ascending && last == self.last && last < self.documents).then_some(())
     }
 
-    /// Returns whether adding 128 gaps to a document ascends for sure, because the sum cannot
-    /// overflow: every gap is at most `2^doc_bits`.
-    const fn cannot_overflow(previous: Option<u32>, doc_bits: u8) -> bool {
-        let below = match previous {
-            Some(previous) => previous,
-            None => 0,
-        };
-        doc_bits <= 24 && below < 1 << 31 && BLOCK as u64 * (1 << 24) <= 1 << 31
+    /// Returns whether the 128 gaps of a block after a document cannot overflow: every gap is at most
+    /// `2^doc_bits`.
+    fn cannot_overflow(previous: Option<u32>, doc_bits: u8) -> bool {
+        const { assert!(BLOCK << 24 <= 1 << 31) };
+        doc_bits <= 24 && previous.is_none_or(|previous| previous < 1 << 31)
     }
 
     fn decode_varints(&mut self, previous: Option<u32>, data: &[u8]) -> Option<()> {

@@ -15,6 +15,9 @@ const FREQUENCIES: [u32; 3] = [1, 2, 4];
 /// In place of a length code: too few postings have the frequency.
 const NONE: u8 = u8::MAX;
 
+/// Maximum size in bytes.
+pub(super) const MAX_SIZE: usize = DEPTHS.len() * FREQUENCIES.len();
+
 /// Size in bytes for a list with this document frequency.
 pub(super) fn size(df: u32) -> usize {
     let depths = DEPTHS.iter().filter(|&&depth| depth <= df as usize);

@@ -108,9 +108,7 @@ impl TermScorer<'_> {
     /// The document length that scoring uses.
     pub(crate) fn length(&self, doc: u32) -> u32 {
         match self.model.bm25.lengths {
-            DocLengths::OneByte => {
-                small_float::decode(self.codes.get(doc as usize).copied().unwrap_or(0))
-            }
+            DocLengths::OneByte => small_float::decode(self.code(doc)),
             DocLengths::Exact => self.lengths.get(doc as usize).copied().unwrap_or(0),
         }
     }
@@ -118,10 +116,7 @@ impl TermScorer<'_> {
     #[inline]
     fn inverse(&self, doc: u32) -> f32 {
         match self.model.bm25.lengths {
-            DocLengths::OneByte => {
-                let code = self.codes.get(doc as usize).copied().unwrap_or(0);
-                self.model.inverse_of_code(code)
-            }
+            DocLengths::OneByte => self.model.inverse_of_code(self.code(doc)),
             DocLengths::Exact => {
                 let length = self.lengths.get(doc as usize).copied().unwrap_or(0);
                 self.model.inverse_of_exact(length)
@@ -147,14 +142,13 @@ impl TermScorer<'_> {
         if let Some(table) = table
             && table.fill(self.weight, &self.model.denominators, tf_bits)
         {
-            let code = |doc: u32| self.code(doc);
             if tf_bits == 0 {
                 for &doc in docs {
-                    visit(doc, table.score_of_one(code(doc)));
+                    visit(doc, table.score_of_one(self.code(doc)));
                 }
             } else {
                 for (&doc, &tf) in docs.iter().zip(tfs) {
-                    visit(doc, table.score(code(doc), tf));
+                    visit(doc, table.score(self.code(doc), tf));
                 }
             }
             return;
@@ -166,7 +160,7 @@ impl TermScorer<'_> {
 
     /// The length code of a document.
     #[inline]
-    pub(crate) fn code(&self, doc: u32) -> u8 {
+    fn code(&self, doc: u32) -> u8 {
         self.codes.get(doc as usize).copied().unwrap_or(0)
     }
 

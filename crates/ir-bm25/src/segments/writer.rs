@@ -128,9 +128,9 @@ impl IndexWriter {
             let builder = match &mut writer.builder {
                 Some(builder) => builder,
                 none => {
-                    let config = writer.folder.config().clone();
-                    let config = config.with_duplicates(DuplicateIds::Keep);
-                    let mut builder = IndexBuilder::new(config)?.with_memory(writer.memory);
+                    let mut builder = IndexBuilder::new(writer.folder.config().clone())?
+                        .with_replaced_documents()
+                        .with_memory(writer.memory);
                     if let Some(threads) = writer.threads {
                         builder = builder.with_threads(threads);
                     }

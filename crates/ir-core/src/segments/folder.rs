@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::deleted::write_deleted;
 use super::error::{SegmentsError, failed};
-use super::lock::{LOCK_NAME, lock};
+use super::lock::{LOCK_NAME, is_at, lock};
 use super::manifest::{
     MANIFEST_NAME, Manifest, has_numbered_files, read_manifest, segment_path, write_manifest,
 };
@@ -23,7 +23,7 @@ use crate::store::Verify;
 pub struct SegmentFolder<I: SegmentIndex> {
     path: PathBuf,
     /// Locked while the writer exists.
-    _lock: File,
+    lock: File,
     manifest: Manifest<I::Config>,
     segments: Vec<Segment<I>>,
     /// Whether the index has a commit.
@@ -50,6 +50,8 @@ impl<I: SegmentIndex> SegmentFolder<I> {
             });
         }
         if !was_locked && has_numbered_files(path).map_err(failed(path))? {
+            // With a lock file, the next writer would take the files for those of a killed one.
+            let _ = fs::remove_file(path.join(LOCK_NAME));
             return Err(SegmentsError::ForeignFiles {
                 folder: path.to_owned(),
             });
@@ -58,7 +60,7 @@ impl<I: SegmentIndex> SegmentFolder<I> {
         manifest.remove_unreferenced(path);
         Ok(Self {
             path: path.to_owned(),
-            _lock: lock,
+            lock,
             manifest,
             segments: Vec::new(),
             exists: false,
@@ -80,7 +82,7 @@ impl<I: SegmentIndex> SegmentFolder<I> {
         manifest.remove_unreferenced(path);
         Ok(Self {
             path: path.to_owned(),
-            _lock: lock,
+            lock,
             manifest,
             segments,
             exists: true,
@@ -211,6 +213,10 @@ impl<I: SegmentIndex> SegmentFolder<I> {
 
 impl<I: SegmentIndex> Drop for SegmentFolder<I> {
     fn drop(&mut self) {
+        // Files at the path are another index's if the folder was removed or renamed meanwhile.
+        if !is_at(&self.lock, &self.path.join(LOCK_NAME)) {
+            return;
+        }
         // Files of a commit that failed.
         self.manifest.remove_unreferenced(&self.path);
         if !self.exists {

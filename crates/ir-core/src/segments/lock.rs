@@ -30,7 +30,7 @@ pub(super) fn lock(folder: &Path) -> Result<File, SegmentsError> {
 
 /// Whether an open file is the one at a path.
 #[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> bool {
+pub(super) fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let identity = |found: fs::Metadata| (found.dev(), found.ino());
     let found = file.metadata().map(identity);
@@ -39,6 +39,6 @@ fn is_at(file: &File, path: &Path) -> bool {
 
 /// Open files cannot be removed on other systems.
 #[cfg(not(unix))]
-fn is_at(_: &File, _: &Path) -> bool {
+pub(super) fn is_at(_: &File, _: &Path) -> bool {
     true
 }

@@ -475,9 +475,6 @@ impl Retriever for FlatIndex {
     /// Searches on the current rayon thread pool. Rows are read once for many queries, so a batch
     /// is much faster than single queries.
     fn search_batch(&self, queries: &[(&[f32], Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        for (query, _) in queries {
-            self.check_query(query)?;
-        }
         let scan = FlatScan {
             cpu: self.cpu(),
             similarity: self.similarity(),

@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use super::codes::{CodeTiles, QuantizedQuery, STATS_PER_TILE, TileEncoder};
 use super::row_numbers::RowNumbers;
 use crate::index::similarity::{VectorSimilarity, WideQuery};
+use crate::index::validate::check_query;
 use crate::simd::{
     AlignedBytes, Cpu, MAX_DIM, MAX_QUERIES, ScreenQuery, TILE_ROWS, TileStats, tile_size,
 };
@@ -97,11 +98,17 @@ impl<'a> FlatScan<'a> {
             .flat_map(|(segment, start, tiles)| tiles.map(move |tile| (segment, tile - start)))
     }
 
-    /// Rankings of all queries. The queries have been validated.
+    /// Rankings of all queries.
+    ///
+    /// # Errors
+    /// If a query has another dimension or is not valid for the similarity.
     pub(in crate::index) fn search(
         &self,
         queries: &[(&[f32], Search<'_>)],
     ) -> Result<Vec<Ranking>, SearchError> {
+        for (query, _) in queries {
+            check_query(self.dim, self.similarity, query)?;
+        }
         let count = queries.len();
         if count == 0 || self.values() == 0 {
             return Ok(vec![Ranking::default(); count]);

@@ -9,6 +9,7 @@ use ir_core::{DocFilter, DocIds, DocNum, Ranking, Retriever, Search, SearchError
 
 use super::config::VectorIndexConfig;
 use super::hnsw::SegmentedHnswSearcher;
+use super::merge::live_rows;
 use super::{Segment, VectorSegment};
 use crate::index::flat::{FlatIndex, FlatScan, RowNumbers, ScanSegment};
 use crate::index::hnsw::EfSearch;
@@ -129,9 +130,8 @@ impl SegmentedVectorIndex {
         let segments: Vec<NumberedSegment> = segments.into_iter().map(number).collect();
         let ids = match &*segments {
             [only] if only.numbers.is_identity() => only.segment.index.flat().ids().clone(),
-            segments => segments
-                .iter()
-                .flat_map(NumberedSegment::live_ids)
+            segments => live_rows(segments.iter().map(|numbered| &numbered.segment))
+                .ids()
                 .collect(),
         };
         Self {
@@ -242,14 +242,6 @@ impl NumberedSegment {
     pub(super) fn is_whole(&self) -> bool {
         self.segment.deleted.count() == Some(0)
     }
-
-    fn live_ids(&self) -> impl Iterator<Item = &str> {
-        let ids = (0..)
-            .map(DocNum::new)
-            .zip(self.segment.index.flat().ids().iter());
-        let live = ids.filter(|&(doc, _)| self.segment.is_live(doc));
-        live.map(|(_, id)| id)
-    }
 }
 
 /// An index as the only segment.
@@ -278,9 +270,6 @@ impl Retriever for SegmentedVectorIndex {
     /// As [`FlatIndex::search_batch`](Retriever::search_batch): rows are read once for many
     /// queries, on the current rayon thread pool.
     fn search_batch(&self, queries: &[(&[f32], Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        for (query, _) in queries {
-            self.check_query(query)?;
-        }
         let segments = self.inner.segments.iter();
         let segments: Vec<ScanSegment<'_>> = segments
             .map(|numbered| {

@@ -26,6 +26,12 @@ impl From<io::Error> for MergeError {
     }
 }
 
+/// Vectors of segments that are not deleted.
+pub(super) fn live_rows<'a>(segments: impl IntoIterator<Item = &'a Segment>) -> VectorRows<'a> {
+    let segments = segments.into_iter();
+    VectorRows::new(segments.map(|segment| (segment.index.flat(), &segment.deleted)))
+}
+
 /// Writes the vectors of segments that are not deleted as one segment, with the bytes of an index
 /// that is built from them. Flat indexes are streamed from file to file; for a graph, all vectors
 /// are held in memory.
@@ -39,9 +45,7 @@ pub(super) fn merge_segments(
     for segment in segments {
         segment.index.flat().verify()?;
     }
-    let sources = segments.iter();
-    let sources = sources.map(|segment| (segment.index.flat(), &segment.deleted));
-    let rows = VectorRows::new(sources);
+    let rows = live_rows(segments);
     let (Some(first), None) = (segments.first(), &config.hnsw) else {
         return merge_graphs(&rows, config, path, progress);
     };

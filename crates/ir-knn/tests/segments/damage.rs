@@ -1,7 +1,5 @@
 //! Files of segmented vector indexes that are missing, damaged, doubled or of another index.
 
-#![allow(clippy::unwrap_used)]
-
 use std::fs;
 use std::path::Path;
 
