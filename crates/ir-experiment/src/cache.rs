@@ -47,8 +47,8 @@ impl Stage {
 #[derive(Debug)]
 pub struct Cache {
     folder: PathBuf,
-    /// Folder that is removed on drop.
-    temporary: Option<TempDir>,
+    /// Removes the folder when the cache is dropped.
+    _temporary: Option<TempDir>,
 }
 
 impl Cache {
@@ -56,7 +56,7 @@ impl Cache {
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
-            temporary: None,
+            _temporary: None,
         }
     }
 
@@ -68,7 +68,7 @@ impl Cache {
         let folder = tempfile::tempdir()?;
         Ok(Self {
             folder: folder.path().to_owned(),
-            temporary: Some(folder),
+            _temporary: Some(folder),
         })
     }
 
@@ -76,12 +76,6 @@ impl Cache {
     #[must_use]
     pub fn folder(&self) -> &Path {
         &self.folder
-    }
-
-    /// Returns whether the cache is removed when it is dropped.
-    #[must_use]
-    pub const fn is_temporary(&self) -> bool {
-        self.temporary.is_some()
     }
 
     /// Returns the path of an entry, whether it exists or not.

@@ -4,6 +4,8 @@ use std::fmt;
 use std::io;
 use std::path::PathBuf;
 
+use ir_core::EncodeError;
+
 /// Position of a key in an experiment file.
 ///
 /// Displayed as `path:line: `, or as nothing for an experiment that was built in memory.
@@ -132,6 +134,12 @@ impl SystemError {
             stage: stage.to_owned(),
             source: source.into(),
         }
+    }
+}
+
+impl From<EncodeError> for SystemError {
+    fn from(error: EncodeError) -> Self {
+        Self::stage("encoding")(error)
     }
 }
 

@@ -21,19 +21,12 @@ pub(crate) fn reports(
     let evaluator = Evaluator::with_rules(qrels, measures, experiment.rules);
     let evaluator = evaluator.map_err(|error| invalid(error.to_string()))?;
     let mut reports = Vec::with_capacity(runs.len());
-    for (n, run) in runs.iter().enumerate() {
+    for run in runs {
         let rounded = round_scores(run, experiment.search.scores);
         let rounded = rounded.map_err(|error| experiment.source.error("search.scores", error))?;
         let report = evaluator.evaluate(rounded.as_ref().unwrap_or(run));
         let report = report.map_err(|error| invalid(error.to_string()))?;
-        // Names of the points of a grid are equal.
-        let name = match measures.len() {
-            1 if runs.iter().filter(|other| other.tag == run.tag).count() > 1 => {
-                format!("{} {n}", run.tag)
-            }
-            _ => run.tag.clone(),
-        };
-        reports.push(report.with_run_name(name));
+        reports.push(report.with_run_name(&run.tag));
     }
     Ok(reports)
 }

@@ -1,5 +1,7 @@
 //! Content hashes, which name the entries of the cache.
 
+use std::io::{self, Read};
+
 use sha2::{Digest, Sha256};
 
 /// SHA-256 of a sequence of strings and numbers, as 32 hexadecimal digits (128 bits).
@@ -16,6 +18,23 @@ impl ContentHash {
         self.0.update((bytes.len() as u64).to_le_bytes());
         self.0.update(bytes);
         self
+    }
+
+    /// Adds the content of a file, whatever the sizes in which it is read.
+    pub(crate) fn file(&mut self, file: &mut impl Read) -> io::Result<&mut Self> {
+        let mut buffer = vec![0; 1 << 20];
+        let mut length = 0;
+        loop {
+            let read = match file.read(&mut buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                read => read?,
+            };
+            self.0.update(&buffer[..read]);
+            length += read as i64;
+            if read == 0 {
+                return Ok(self.number(length));
+            }
+        }
     }
 
     pub(crate) fn number(&mut self, number: i64) -> &mut Self {
@@ -49,5 +68,17 @@ mod tests {
         assert_ne!(hash(&["ab"]), hash(&["a", "b"]));
         assert_ne!(hash(&[""]), hash(&[]));
         assert_eq!(hash(&["a"]).len(), 32);
+    }
+
+    #[test]
+    fn hashes_of_files_do_not_depend_on_the_sizes_of_reads() {
+        let hash = |mut file: &mut dyn Read| {
+            let mut hash = ContentHash::default();
+            hash.file(&mut file).unwrap();
+            hash.finish()
+        };
+        let whole = hash(&mut &b"abcdef"[..]);
+        assert_eq!(whole, hash(&mut b"ab".chain(&b"cdef"[..])));
+        assert_ne!(whole, hash(&mut &b"abcde"[..]));
     }
 }

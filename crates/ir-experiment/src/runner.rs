@@ -1,6 +1,6 @@
 //! Running and planning experiments.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use ir_core::Run;
@@ -9,14 +9,14 @@ use serde::Serialize;
 use crate::cache::{Cache, Stage};
 use crate::error::{ExperimentError, SystemError};
 use crate::evaluation::{evaluate, reports};
-use crate::file::{Experiment, SelectionMethod, SystemEntry};
+use crate::file::{Experiment, SelectionEntry, SelectionMethod, SystemEntry};
 use crate::observer::{Observer, StageReport, StageStatus};
 use crate::registry::{ParsedSystem, Registry};
 use crate::results::ExperimentResults;
 use crate::search::{SearchParameters, run_key};
 use crate::selection::{self, SelectedPoint, SelectionResult, grid_points, point_label};
 use crate::system::{FileHashes, PreparedSystem, Session, SystemContext};
-use crate::task::{JudgedSet, TaskData, TrainingSet, data_error};
+use crate::task::{Documents, JudgedSet, TaskData, TrainingSet, data_error};
 
 /// Runs experiments, with the types of systems of a registry and a cache.
 ///
@@ -69,17 +69,12 @@ impl<'a> Runner<'a> {
         experiment: &Experiment,
         observer: &mut dyn Observer,
     ) -> Result<ExperimentResults, ExperimentError> {
-        experiment.validate(self.registry)?;
-        let hashes = FileHashes::default();
         let mut tasks = Vec::new();
-        for n in 0..experiment.tasks.len() {
-            let data = TaskData::open(experiment, n, observer)?;
-            let mut task = TaskRun::new(self, experiment, &data, &hashes, observer, true);
-            let entries = task.runs()?;
-            let selections = task.selections;
-            let runs = entries.into_iter().flatten().collect();
-            tasks.push(evaluate(experiment, &data, runs, selections)?);
-        }
+        self.for_each_task(experiment, observer, true, |data, task, runs| {
+            let runs = runs.into_iter().flatten().collect();
+            tasks.push(evaluate(experiment, data, runs, task.selections)?);
+            Ok(())
+        })?;
         Ok(ExperimentResults::new(experiment, tasks))
     }
 
@@ -92,20 +87,56 @@ impl<'a> Runner<'a> {
         experiment: &Experiment,
         observer: &mut dyn Observer,
     ) -> Result<Plan, ExperimentError> {
-        experiment.validate(self.registry)?;
-        let hashes = FileHashes::default();
         let mut plan = Plan {
             stages: Vec::new(),
             undecided: Vec::new(),
         };
-        for n in 0..experiment.tasks.len() {
-            let data = TaskData::open(experiment, n, observer)?;
-            let mut task = TaskRun::new(self, experiment, &data, &hashes, observer, false);
-            task.runs()?;
+        self.for_each_task(experiment, observer, false, |_, task, _| {
             plan.stages.extend(task.stages);
             plan.undecided.extend(task.undecided);
-        }
+            Ok(())
+        })?;
         Ok(plan)
+    }
+
+    /// Runs or plans all tasks. `finish` gets the data, what was found, and the runs of each.
+    fn for_each_task(
+        &self,
+        experiment: &Experiment,
+        observer: &mut dyn Observer,
+        compute: bool,
+        mut finish: impl FnMut(&TaskData, TaskRun<'_>, Vec<Option<Run>>) -> Result<(), ExperimentError>,
+    ) -> Result<(), ExperimentError> {
+        experiment.validate(self.registry)?;
+        let order = crate::graph::order(experiment, self.registry)?;
+        let (hashes, mut session) = (FileHashes::default(), Session::default());
+        let mut previous: Option<Arc<Documents>> = None;
+        for (n, entry) in experiment.tasks.iter().enumerate() {
+            let shared = previous.take().filter(|documents| documents.are_of(entry));
+            match shared {
+                Some(_) => session.close_systems(),
+                None => session = Session::default(),
+            }
+            let data = TaskData::open(experiment, n, shared, observer)?;
+            previous = Some(data.documents.clone());
+            let mut task = TaskRun {
+                runner: self,
+                experiment,
+                data: &data,
+                hashes: &hashes,
+                session: &mut session,
+                observer: &mut *observer,
+                compute,
+                systems: BTreeMap::new(),
+                validation: None,
+                selections: Vec::new(),
+                stages: Vec::new(),
+                undecided: Vec::new(),
+            };
+            let runs = task.runs(&order)?;
+            finish(&data, task, runs)?;
+        }
+        Ok(())
     }
 }
 
@@ -115,12 +146,14 @@ struct TaskRun<'a> {
     experiment: &'a Experiment,
     data: &'a TaskData,
     hashes: &'a FileHashes,
+    session: &'a mut Session,
     observer: &'a mut dyn Observer,
     /// Whether stages are computed, or only listed.
     compute: bool,
     /// Systems whose parameters are known.
     systems: BTreeMap<String, PreparedSystem>,
-    session: Session,
+    /// Validation queries, once a grid has needed them.
+    validation: Option<Arc<ValidationSet>>,
     selections: Vec<SelectionResult>,
     stages: Vec<StageReport>,
     undecided: Vec<String>,
@@ -133,58 +166,46 @@ struct Queries<'q> {
     training: Option<&'q TrainingSet>,
 }
 
-impl<'a> TaskRun<'a> {
-    fn new(
-        runner: &'a Runner<'a>,
-        experiment: &'a Experiment,
-        data: &'a TaskData,
-        hashes: &'a FileHashes,
-        observer: &'a mut dyn Observer,
-        compute: bool,
-    ) -> Self {
-        Self {
-            runner,
-            experiment,
-            data,
-            hashes,
-            observer,
-            compute,
-            systems: BTreeMap::new(),
-            session: Session::default(),
-            selections: Vec::new(),
-            stages: Vec::new(),
-            undecided: Vec::new(),
-        }
-    }
+/// Validation queries, and the training queries that are not among them.
+struct ValidationSet {
+    set: JudgedSet,
+    training: Option<TrainingSet>,
+}
 
+/// Result of the selection of a grid.
+enum Selected {
+    /// The system is prepared with its best point.
+    Point,
+    /// Run with the list of each query from the point that was chosen without the query.
+    PerQuery(Run),
+    /// A run of a point is only planned.
+    Undecided,
+}
+
+impl TaskRun<'_> {
     /// Runs of the visible systems, in the order of the file; `None` if a run is only planned.
-    fn runs(&mut self) -> Result<Vec<Option<Run>>, ExperimentError> {
+    fn runs(&mut self, order: &[usize]) -> Result<Vec<Option<Run>>, ExperimentError> {
         let (experiment, data) = (self.experiment, self.data);
         let mut runs: Vec<Option<Run>> = vec![None; experiment.systems.len()];
         let test = Queries {
             set: &data.test,
             training: data.training.as_ref(),
         };
-        for n in crate::graph::order(experiment, self.runner.registry)? {
+        for &n in order {
             let entry = &experiment.systems[n];
-            if entry.grid.is_empty() {
+            let selected = if self.has_undecided_part(entry) {
+                Selected::Undecided
+            } else if entry.grid.is_empty() {
                 self.prepare(n, entry.parameters.clone())?;
-            } else if self.has_undecided_part(entry) {
-                self.undecided.push(entry.name.clone());
-                continue;
-            } else if let Some(merged) = self.select(n, test)? {
-                // Leaving out queries: the run has been made of those of the points.
-                runs[n] = merged.filter(|_| !entry.hidden);
-                continue;
-            }
-            if self.undecided.contains(&entry.name) || self.has_undecided_part(entry) {
-                if !self.undecided.contains(&entry.name) {
-                    self.undecided.push(entry.name.clone());
-                }
-                continue;
-            }
-            if !entry.hidden {
-                runs[n] = self.search(n, test)?;
+                Selected::Point
+            } else {
+                self.select(n, test)?
+            };
+            match selected {
+                Selected::Point if entry.hidden => {}
+                Selected::Point => runs[n] = self.search(n, test)?,
+                Selected::PerQuery(run) => runs[n] = Some(run).filter(|_| !entry.hidden),
+                Selected::Undecided => self.undecided.push(entry.name.clone()),
             }
         }
         Ok(runs)
@@ -193,12 +214,9 @@ impl<'a> TaskRun<'a> {
     fn has_undecided_part(&self, entry: &SystemEntry) -> bool {
         let points = grid_points(entry);
         let parsed = points
-            .first()
-            .map(|it| self.runner.registry.parse(&entry.kind, it));
-        let Some(Ok(parsed)) = parsed else {
-            return false;
-        };
-        let mut parts = parsed.system.inputs().into_iter();
+            .iter()
+            .filter_map(|point| self.runner.registry.parse(&entry.kind, point).ok());
+        let mut parts = parsed.flat_map(|parsed| parsed.system.inputs());
         parts.any(|(_, name)| self.undecided.contains(&name))
     }
 
@@ -232,7 +250,7 @@ impl<'a> TaskRun<'a> {
             cache: self.runner.cache,
             systems: &self.systems,
             hashes: self.hashes,
-            session: &mut self.session,
+            session: &mut *self.session,
             observer: &mut *self.observer,
         }
     }
@@ -317,26 +335,21 @@ impl<'a> TaskRun<'a> {
         parts
     }
 
-    /// Selects the best point of a grid. `None`: the system is prepared with it, or undecided;
-    /// otherwise the run of all points, of each query that of the point chosen without it.
-    fn select(
-        &mut self,
-        n: usize,
-        test: Queries<'_>,
-    ) -> Result<Option<Option<Run>>, ExperimentError> {
+    /// Selects the best point of a grid.
+    fn select(&mut self, n: usize, test: Queries<'_>) -> Result<Selected, ExperimentError> {
         let entry = &self.experiment.systems[n];
         let Some(selection) = &self.experiment.selection else {
-            return Ok(None);
+            let message = "expected a selection, found none";
+            return Err(self.experiment.source.error("selection", message));
         };
         let measure = selection.measure.unwrap_or(self.experiment.measures[0]);
         let points = grid_points(entry);
-        let validates = selection.by == SelectionMethod::Validation;
-        let validation = match validates {
-            true => Some(self.validation_set()?),
-            false => None,
+        let validation = match selection.by {
+            SelectionMethod::Validation => Some(self.validation_set(selection)?),
+            _ => None,
         };
-        let queries = match &validation {
-            Some((set, training)) => Queries {
+        let queries = match validation.as_deref() {
+            Some(ValidationSet { set, training }) => Queries {
                 set,
                 training: training.as_ref(),
             },
@@ -349,39 +362,33 @@ impl<'a> TaskRun<'a> {
         }
         self.systems.remove(&entry.name);
         if runs.len() < points.len() {
-            self.undecided.push(entry.name.clone());
-            return Ok(Some(None));
+            return Ok(Selected::Undecided);
         }
-        let failed = |error: Box<dyn std::error::Error + Send + Sync>| {
-            self.located(n, SystemError::stage("selection")(error))
-        };
-        let (qrels, rules) = (&queries.set.qrels, self.experiment.rules);
-        let reports = reports(self.experiment, qrels, &[measure], &runs)
-            .map_err(|error| failed(error.into()))?;
+        let qrels = &queries.set.qrels;
+        let reports = reports(self.experiment, qrels, &[measure], &runs)?;
         let scores: Vec<f64> = reports
             .iter()
             .map(|report| report.summary(measure).unwrap_or_default())
             .collect();
         let mut counts = vec![0; points.len()];
-        let merged = match selection.by {
-            SelectionMethod::Validation => {
-                counts[selection::best(&scores)] = test.set.queries.len();
-                None
-            }
-            by => {
-                let chosen = match by {
-                    SelectionMethod::LeaveOneOut => selection::leave_one_out(&reports, measure)
-                        .map_err(|error| failed(error.into()))?,
-                    _ => {
-                        let (folds, seed) = (selection.folds(), selection.seed);
-                        selection::cross_validate(&runs, qrels, measure, rules, folds, seed)
-                            .map_err(|error| failed(error.into()))?
-                    }
-                };
-                chosen.values().for_each(|point| counts[*point] += 1);
-                Some(selection::merge(&entry.name, &runs, &chosen))
+        let chosen = match selection.by {
+            SelectionMethod::Validation => None,
+            SelectionMethod::LeaveOneOut => Some(
+                selection::leave_one_out(&reports, measure)
+                    .map_err(|error| self.located(n, SystemError::stage("selection")(error)))?,
+            ),
+            SelectionMethod::CrossValidation => {
+                let (folds, seed) = (selection.folds(), selection.seed);
+                Some(selection::cross_validate(
+                    &reports, qrels, measure, folds, seed,
+                ))
             }
         };
+        let best = selection::best(&scores);
+        match &chosen {
+            None => counts[best] = test.set.queries.len(),
+            Some(chosen) => chosen.values().for_each(|point| counts[*point] += 1),
+        }
         let selected = points.iter().zip(&scores).zip(&counts);
         self.selections.push(SelectionResult {
             system: entry.name.clone(),
@@ -396,21 +403,28 @@ impl<'a> TaskRun<'a> {
                 })
                 .collect(),
         });
-        match merged {
-            Some(run) => Ok(Some(Some(run))),
+        match chosen {
+            Some(chosen) => Ok(Selected::PerQuery(selection::merge(
+                &entry.name,
+                &runs,
+                &chosen,
+            ))),
             None => {
-                self.prepare(n, points[selection::best(&scores)].clone())?;
-                Ok(None)
+                self.prepare(n, points[best].clone())?;
+                Ok(Selected::Point)
             }
         }
     }
 
-    /// Validation queries, and the training queries that are not among them.
-    fn validation_set(&mut self) -> Result<(JudgedSet, Option<TrainingSet>), ExperimentError> {
+    /// Validation queries of a selection; read once.
+    fn validation_set(
+        &mut self,
+        selection: &SelectionEntry,
+    ) -> Result<Arc<ValidationSet>, ExperimentError> {
+        if let Some(known) = &self.validation {
+            return Ok(known.clone());
+        }
         let (source, key) = (&self.experiment.source, "selection.split");
-        let Some(selection) = &self.experiment.selection else {
-            return Err(source.error("selection", "expected a selection, found none"));
-        };
         let split = selection.split.as_deref().unwrap_or_default();
         let all = self
             .data
@@ -418,7 +432,7 @@ impl<'a> TaskRun<'a> {
             .map_err(|error| data_error(source, key, error))?;
         let held_out = selection.held_out();
         let test = self.data.test.queries.iter();
-        let test: std::collections::HashSet<&str> = test.map(|query| query.text.trim()).collect();
+        let test: HashSet<&str> = test.map(|query| query.text.trim()).collect();
         let mut repeated = 0;
         let set = all.filtered(|query| {
             let is_test = test.contains(query.text.trim());
@@ -438,6 +452,8 @@ impl<'a> TaskRun<'a> {
         let texts = set.queries.iter().map(|query| query.text.trim()).collect();
         let training = self.data.training.as_ref();
         let training = training.map(|training| training.without(&texts));
-        Ok((set, training))
+        let validation = Arc::new(ValidationSet { set, training });
+        self.validation = Some(validation.clone());
+        Ok(validation)
     }
 }

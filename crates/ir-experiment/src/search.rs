@@ -44,9 +44,8 @@ impl SearchParameters {
             _ => open.retriever.clone(),
         };
         let ids = retriever.ids();
-        let years = match (&open.years, self.filter) {
-            (_, FilterName::None) => ir_core::Years::default(),
-            (Some(years), _) => years.clone(),
+        let years = match self.filter {
+            FilterName::None => ir_core::Years::default(),
             _ => context.task.years_of(ids),
         };
         let passing = context.task.passing(ids);

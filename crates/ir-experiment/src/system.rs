@@ -1,15 +1,16 @@
 //! Systems: what a type of systems implements, and what it gets from the experiment.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read};
+use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 
 use ir_bm25::{Index, IndexConfig};
+use ir_core::Retriever;
 use ir_core::store::{OpenIndexError, Verify};
-use ir_core::{Retriever, Years};
 use ir_knn::TrainingQuery;
 use serde_json::{Value, json};
 
@@ -19,6 +20,8 @@ use crate::file::SourceMap;
 use crate::hash::ContentHash;
 use crate::observer::{Observer, StageReport, StageStatus};
 use crate::registry::ParsedSystem;
+#[cfg(feature = "dense")]
+use crate::systems::SharedEncoder;
 use crate::task::{TaskData, TrainingSet};
 
 /// Type of systems: parameters, read with serde, and the retriever that they configure.
@@ -86,8 +89,6 @@ pub struct OpenSystem {
     pub retriever: SharedRetriever,
     /// Retriever that may return an id more than once, for DataFinder's published filter.
     pub with_duplicates: Option<SharedRetriever>,
-    /// Year of each document number. Default: the year of the first document with the id.
-    pub years: Option<Years>,
 }
 
 impl fmt::Debug for OpenSystem {
@@ -104,7 +105,6 @@ impl OpenSystem {
         Self {
             retriever,
             with_duplicates: None,
-            years: None,
         }
     }
 }
@@ -122,14 +122,23 @@ pub(crate) struct PreparedSystem {
     pub(crate) inputs: Vec<String>,
 }
 
-/// Opened indexes, vectors, models and systems of a task, by cache key.
+/// Opened indexes, vectors and systems by cache key, and encoders by configuration and content of
+/// their files. Tasks with the same documents share all but the systems.
 #[derive(Default)]
 pub(crate) struct Session {
     indexes: HashMap<String, Arc<Index>>,
-    systems: HashMap<String, OpenSystem>,
-    /// Encoders by configuration and content of their files.
     #[cfg(feature = "dense")]
-    pub(crate) values: HashMap<String, Arc<dyn std::any::Any + Send + Sync>>,
+    pub(crate) vectors: HashMap<String, Arc<ir_knn::FlatIndex>>,
+    #[cfg(feature = "dense")]
+    pub(crate) encoders: HashMap<String, SharedEncoder>,
+    systems: HashMap<String, OpenSystem>,
+}
+
+impl Session {
+    /// Closes the systems, which depend on the queries of a task.
+    pub(crate) fn close_systems(&mut self) {
+        self.systems.clear();
+    }
 }
 
 /// Task, training queries and other systems, for [`System::open`].
@@ -146,26 +155,17 @@ pub struct SystemContext<'a> {
 
 /// Hashes of files, each computed once.
 #[derive(Debug, Default)]
-pub(crate) struct FileHashes(Mutex<HashMap<PathBuf, String>>);
+pub(crate) struct FileHashes(RefCell<HashMap<PathBuf, String>>);
 
 impl FileHashes {
     fn get(&self, path: &Path) -> io::Result<String> {
-        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(hash) = known.get(path) {
+        if let Some(hash) = self.0.borrow().get(path) {
             return Ok(hash.clone());
         }
         let mut hash = ContentHash::default();
-        let mut file = File::open(path)?;
-        let mut buffer = vec![0; 1 << 20];
-        loop {
-            let read = file.read(&mut buffer)?;
-            hash.bytes(&buffer[..read]);
-            if read == 0 {
-                break;
-            }
-        }
+        hash.file(&mut File::open(path)?)?;
         let hash = hash.finish();
-        known.insert(path.to_owned(), hash.clone());
+        self.0.borrow_mut().insert(path.to_owned(), hash.clone());
         Ok(hash)
     }
 }
@@ -293,7 +293,7 @@ impl SystemContext<'_> {
         hash.number(i64::from(CACHE_VERSION))
             .text(env!("CARGO_PKG_VERSION"))
             .text(stage.name())
-            .text(&self.task.corpus_hash)
+            .text(self.task.corpus_hash())
             .text(parameters);
         hash.finish()
     }

@@ -1,7 +1,7 @@
 //! Data of a task: documents, test queries and training queries.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use ir_core::{Corpus, DocIds, DocSet, Document, Flow, Predicate, Qrels, Query, Years};
 use ir_data::catalog::Catalog;
@@ -81,11 +81,12 @@ impl TrainingSet {
     }
 }
 
-/// Data of a task.
-pub struct TaskData {
-    pub(crate) name: String,
-    entry: TaskEntry,
-    collection: Collection,
+/// Documents of a task. Consecutive tasks with the same documents share them.
+pub(crate) struct Documents {
+    /// Collection as the file names it.
+    name: String,
+    order: DocumentOrder,
+    collection: Arc<Collection>,
     /// Documents in another order than that of the collection.
     reordered: Option<Vec<Document>>,
     /// Id and year of each document, in order.
@@ -94,11 +95,18 @@ pub struct TaskData {
     /// Ids of the documents that pass the condition of the search.
     passing: Option<HashSet<String>>,
     /// Hash of all documents, in order.
-    pub(crate) corpus_hash: String,
-    pub(crate) test: JudgedSet,
-    pub(crate) training: Option<TrainingSet>,
+    hash: String,
     /// Year of the first document with an id.
     year_by_id: OnceLock<HashMap<String, Option<i64>>>,
+}
+
+/// Data of a task.
+pub struct TaskData {
+    pub(crate) name: String,
+    entry: TaskEntry,
+    pub(crate) documents: Arc<Documents>,
+    pub(crate) test: JudgedSet,
+    pub(crate) training: Option<TrainingSet>,
 }
 
 impl std::fmt::Debug for TaskData {
@@ -109,69 +117,40 @@ impl std::fmt::Debug for TaskData {
     }
 }
 
-impl TaskData {
-    /// Opens the collection of a task, and reads and hashes all its documents and queries.
-    pub(crate) fn open(
-        experiment: &Experiment,
-        n: usize,
+impl Documents {
+    pub(crate) fn are_of(&self, entry: &TaskEntry) -> bool {
+        self.name == entry.collection && self.order == entry.document_order
+    }
+
+    /// Reads all documents once: ids, years, condition, hash.
+    fn read(
+        entry: &TaskEntry,
+        collection: Arc<Collection>,
+        condition: Option<&Predicate>,
+        (source, key): (&SourceMap, &str),
         observer: &mut dyn Observer,
     ) -> Result<Self, ExperimentError> {
-        let (entry, source) = (&experiment.tasks[n], &experiment.source);
-        let at = format!("tasks[{n}]");
-        let data = |key: &str, error| data_error(source, &format!("{at}{key}"), error);
-        let collection = open_collection(source, &format!("{at}.collection"), &entry.collection)?;
-        for note in collection.notes() {
-            observer.note(&format!("{}: {note}", collection.name()));
-        }
-        let test = judged(&collection, &entry.split, entry.query.as_deref())
-            .map_err(|error| data(".split", error))?;
-        let training = match &entry.training {
-            None => None,
-            Some(set) => Some(training_set(
-                source,
-                &format!("{at}.training"),
-                entry,
-                &collection,
-                set,
-            )?),
-        };
+        let error = |error: ir_core::CorpusError| data_error(source, key, error.into());
         let reordered = match entry.document_order {
             DocumentOrder::Collection => None,
-            DocumentOrder::LexicographicRow => Some(
-                lexicographic_row_order(collection.corpus())
-                    .map_err(|error| data(".collection", error.into()))?,
-            ),
+            DocumentOrder::LexicographicRow => {
+                Some(lexicographic_row_order(collection.corpus()).map_err(error)?)
+            }
         };
-        let mut task = Self {
-            name: entry.name(),
-            entry: entry.clone(),
+        let mut documents = Self {
+            name: entry.collection.clone(),
+            order: entry.document_order,
             collection,
             reordered,
             ids: DocIds::new(),
             years: Vec::new(),
             passing: None,
-            corpus_hash: String::new(),
-            test,
-            training,
+            hash: String::new(),
             year_by_id: OnceLock::new(),
         };
-        task.read_documents(source, &at, experiment.search.condition.as_ref(), observer)?;
-        Ok(task)
-    }
-
-    /// Reads all documents once: ids, years, condition, hash.
-    fn read_documents(
-        &mut self,
-        source: &SourceMap,
-        at: &str,
-        condition: Option<&Predicate>,
-        observer: &mut dyn Observer,
-    ) -> Result<(), ExperimentError> {
-        let key = format!("{at}.collection");
-        let error = |error: ir_core::CorpusError| data_error(source, &key, error.into());
         let (mut hash, mut passing) = (ContentHash::default(), HashSet::new());
         let (mut ids, mut years) = (DocIds::new(), Vec::new());
-        let corpus = self.corpus();
+        let corpus = documents.corpus();
         let mut reader = corpus.open().map_err(error)?;
         let mut doc = Document::default();
         while reader.read(&mut doc).map_err(error)? {
@@ -184,7 +163,7 @@ impl TaskData {
                 passing.insert(doc.id.clone());
             }
             let pushed = ids.push(&doc.id);
-            pushed.map_err(|found| source.error(&key, found.to_string()))?;
+            pushed.map_err(|found| source.error(key, found.to_string()))?;
             let done = years.len() as u64;
             if done.is_multiple_of(1024)
                 && observer.report("reading", done, corpus.len_hint()) == Flow::Stop
@@ -193,10 +172,69 @@ impl TaskData {
             }
         }
         drop(reader);
-        self.corpus_hash = hash.finish();
-        self.passing = condition.is_some().then_some(passing);
-        (self.ids, self.years) = (ids, years);
-        Ok(())
+        documents.hash = hash.finish();
+        documents.passing = condition.is_some().then_some(passing);
+        (documents.ids, documents.years) = (ids, years);
+        Ok(documents)
+    }
+
+    fn corpus(&self) -> &dyn Corpus {
+        match &self.reordered {
+            None => self.collection.corpus(),
+            Some(documents) => documents,
+        }
+    }
+}
+
+impl TaskData {
+    /// Opens the collection of a task, and reads and hashes all its documents and queries.
+    /// `shared` are the documents of another task, if this one has the same.
+    pub(crate) fn open(
+        experiment: &Experiment,
+        n: usize,
+        shared: Option<Arc<Documents>>,
+        observer: &mut dyn Observer,
+    ) -> Result<Self, ExperimentError> {
+        let (entry, source) = (&experiment.tasks[n], &experiment.source);
+        let at = format!("tasks[{n}]");
+        let key = format!("{at}.collection");
+        let collection = match &shared {
+            Some(documents) => documents.collection.clone(),
+            None => {
+                let collection = open_collection(source, &key, &entry.collection)?;
+                for note in collection.notes() {
+                    observer.note(&format!("{}: {note}", collection.name()));
+                }
+                Arc::new(collection)
+            }
+        };
+        let test = judged(&collection, &entry.split, entry.query.as_deref())
+            .map_err(|error| data_error(source, &format!("{at}.split"), error))?;
+        let training = match &entry.training {
+            None => None,
+            Some(set) => Some(training_set(
+                source,
+                &format!("{at}.training"),
+                entry,
+                &collection,
+                set,
+            )?),
+        };
+        let documents = match shared {
+            Some(documents) => documents,
+            None => {
+                let condition = experiment.search.condition.as_ref();
+                let read = Documents::read(entry, collection, condition, (source, &key), observer)?;
+                Arc::new(read)
+            }
+        };
+        Ok(Self {
+            name: entry.name(),
+            entry: entry.clone(),
+            documents,
+            test,
+            training,
+        })
     }
 
     /// Returns the name of the task.
@@ -208,30 +246,33 @@ impl TaskData {
     /// Returns the documents, in the order of the task.
     #[must_use]
     pub fn corpus(&self) -> &dyn Corpus {
-        match &self.reordered {
-            None => self.collection.corpus(),
-            Some(documents) => documents,
-        }
+        self.documents.corpus()
     }
 
     /// Returns the ids of the documents, in the order of the task.
     #[must_use]
-    pub const fn ids(&self) -> &DocIds {
-        &self.ids
+    pub fn ids(&self) -> &DocIds {
+        &self.documents.ids
+    }
+
+    /// Hash of all documents, in order.
+    pub(crate) fn corpus_hash(&self) -> &str {
+        &self.documents.hash
     }
 
     /// Returns the year of each document, in the order of the task.
     #[must_use]
     pub fn years(&self) -> Years {
-        self.years.iter().copied().collect()
+        self.documents.years.iter().copied().collect()
     }
 
     /// Returns the years of other document numbers: that of the first document with the id.
     #[must_use]
     pub fn years_of(&self, ids: &DocIds) -> Years {
-        let by_id = self.year_by_id.get_or_init(|| {
+        let documents = &self.documents;
+        let by_id = documents.year_by_id.get_or_init(|| {
             let mut by_id = HashMap::new();
-            for (id, year) in self.ids.iter().zip(&self.years) {
+            for (id, year) in documents.ids.iter().zip(&documents.years) {
                 by_id.entry(id.to_owned()).or_insert(*year);
             }
             by_id
@@ -252,7 +293,7 @@ impl TaskData {
     /// # Errors
     /// The queries cannot be read.
     pub fn all_queries(&self) -> Result<Vec<Query>, SystemError> {
-        let queries = self.collection.all_queries();
+        let queries = self.documents.collection.all_queries();
         let mut queries = queries.map_err(SystemError::stage("reading queries"))?;
         set_form(&mut queries, self.entry.query.as_deref());
         Ok(queries)
@@ -260,7 +301,7 @@ impl TaskData {
 
     /// Documents of other numbers that pass the condition of the search; `None` without one.
     pub(crate) fn passing(&self, ids: &DocIds) -> Option<DocSet> {
-        let passing = self.passing.as_ref()?;
+        let passing = self.documents.passing.as_ref()?;
         let numbered = (0..).map(ir_core::DocNum::new).zip(ids.iter());
         let kept = numbered.filter(|(_, id)| passing.contains(*id));
         Some(kept.map(|(doc, _)| doc).collect())
@@ -272,7 +313,11 @@ impl TaskData {
 
     /// Queries of another split of the collection, in the form of the test queries.
     pub(crate) fn split(&self, split: &str) -> Result<JudgedSet, DataError> {
-        judged(&self.collection, split, self.entry.query.as_deref())
+        judged(
+            &self.documents.collection,
+            split,
+            self.entry.query.as_deref(),
+        )
     }
 }
 

@@ -5,10 +5,12 @@
 mod common;
 
 use common::{Recorder, run};
-use ir_core::{Distinct, Encoded, Encoder, NoProgress, Run, Search, Side};
+use ir_core::{Distinct, Encoded, Encoder, Flow, NoProgress, Progress, Run, Search, Side};
 use ir_data::catalog;
 use ir_dense::{BiEncoder, RandomModel};
-use ir_experiment::{Cache, Experiment, Registry, Runner, Stage, StageStatus};
+use ir_experiment::{
+    Cache, Experiment, ExperimentError, Observer, Registry, Runner, Stage, StageStatus,
+};
 use ir_knn::{FlatIndex, VectorSimilarity};
 
 fn texts() -> Vec<(String, String)> {
@@ -134,4 +136,55 @@ fn dense_systems() {
         found.contains("e.toml:11: systems[0].encoder.model: "),
         "{found}"
     );
+}
+
+/// Stops once documents have been encoded.
+struct StopsEncoding;
+
+impl Progress for StopsEncoding {
+    fn report(&mut self, stage: &str, done: u64, _: Option<u64>) -> Flow {
+        match stage == "encoding" && done > 0 {
+            true => Flow::Stop,
+            false => Flow::Continue,
+        }
+    }
+}
+
+impl Observer for StopsEncoding {}
+
+#[test]
+fn interrupted_encoding_resumes() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    RandomModel::default()
+        .with_shape(32, 1, 2)
+        .create(at("model"), &["tea"])
+        .unwrap();
+    let text = r#"
+        measures = ["AP"]
+        [[tasks]]
+        collection = "bundled"
+        [[systems]]
+        name = "dense"
+        type = "dense"
+        encoder = { model = "model", max_tokens = 16 }
+    "#;
+    std::fs::write(at("e.toml"), text).unwrap();
+    let experiment = Experiment::open(at("e.toml")).unwrap();
+    let (cache, registry) = (Cache::temporary().unwrap(), Registry::default());
+    let stopped = Runner::new(&cache, &registry).run(&experiment, &mut StopsEncoding);
+    assert!(matches!(stopped, Err(ExperimentError::Canceled)));
+    let vectors = || std::fs::read_dir(cache.folder().join("vectors")).unwrap();
+    let size = |ending: &str| {
+        let found = vectors().map(|entry| entry.unwrap().path());
+        let mut found = found.filter(|path| path.to_str().unwrap().ends_with(ending));
+        found.next().map(|path| path.metadata().unwrap().len())
+    };
+    // At least one vector has been written.
+    assert!(size(".partial").unwrap() > 32 * 4, "{:?}", size(".partial"));
+    assert!(size(".ir").is_none());
+    let (resumed, _) = run(&experiment, &cache);
+    assert!(size(".partial").is_none() && size(".ir").is_some());
+    let (whole, _) = run(&experiment, &Cache::temporary().unwrap());
+    assert_eq!(resumed.tasks[0].runs, whole.tasks[0].runs);
 }

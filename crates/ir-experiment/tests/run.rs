@@ -121,8 +121,9 @@ fn a_second_start_repeats_no_search_and_new_measures_neither() {
     };
     // Two tasks: three systems, and nine points of a grid beside the selected one.
     assert_eq!(computed(&stages, Stage::Run), 2 * (4 + 9));
-    // Both tasks search the same documents.
+    // Both tasks search the same documents, with one index that is opened once.
     assert_eq!(computed(&stages, Stage::Index), 1);
+    assert_eq!(stages.iter().filter(|it| it.0 == Stage::Index).count(), 1);
     let (second, stages) = run(&experiment, &cache);
     assert!(
         stages

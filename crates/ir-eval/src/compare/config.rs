@@ -135,6 +135,52 @@ impl Default for SignificanceTest {
     }
 }
 
+impl SignificanceTest {
+    /// Returns whether the test draws random samples.
+    #[must_use]
+    pub const fn draws_samples(&self) -> bool {
+        matches!(
+            self,
+            Self::Randomization(_) | Self::Bootstrap(_) | Self::BootstrapWins(_)
+        )
+    }
+
+    /// Returns the test with a number of random samples, or that of the test if `None`, and a
+    /// seed. A test that draws no samples stays the same.
+    ///
+    /// ```
+    /// use ir_eval::SignificanceTest;
+    /// use ir_eval::significance::{PairedTTest, RandomizationTest};
+    /// let test = SignificanceTest::Randomization(RandomizationTest::default());
+    /// let seeded = test.with_sampling(None, 7).to_string();
+    /// assert!(seeded.ends_with("else 100000 samples, seed 7)"));
+    /// let t = SignificanceTest::PairedT(PairedTTest);
+    /// assert_eq!(t.with_sampling(Some(10), 7), t);
+    /// ```
+    #[must_use]
+    pub fn with_sampling(mut self, count: Option<u32>, random_seed: u64) -> Self {
+        let (samples, seed) = match &mut self {
+            Self::Randomization(test) => (&mut test.samples, &mut test.seed),
+            Self::Bootstrap(test) => (&mut test.samples, &mut test.seed),
+            Self::BootstrapWins(test) => (&mut test.samples, &mut test.seed),
+            Self::PairedT(_) | Self::Wilcoxon(_) => return self,
+        };
+        *samples = count.unwrap_or(*samples);
+        *seed = random_seed;
+        self
+    }
+
+    /// Returns the alternative hypothesis of a test for which none is given: greater for the
+    /// one-sided test on wins, otherwise two-sided.
+    #[must_use]
+    pub const fn default_alternative(&self) -> Alternative {
+        match self {
+            Self::BootstrapWins(_) => Alternative::Greater,
+            _ => Alternative::TwoSided,
+        }
+    }
+}
+
 impl fmt::Display for SignificanceTest {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

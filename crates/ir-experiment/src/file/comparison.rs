@@ -79,29 +79,8 @@ impl ComparisonEntry {
     /// Returns the configuration of `ir-eval`.
     #[must_use]
     pub fn config(&self) -> ComparisonConfig {
-        let mut test = match self.test {
-            TestName::T => SignificanceTest::PairedT(PairedTTest),
-            TestName::Wilcoxon => SignificanceTest::Wilcoxon(WilcoxonTest::default()),
-            TestName::Randomization => {
-                SignificanceTest::Randomization(RandomizationTest::default())
-            }
-            TestName::Bootstrap => SignificanceTest::Bootstrap(BootstrapResampling::default()),
-            TestName::Datafinder => SignificanceTest::BootstrapWins(Bootstrap::DATAFINDER),
-        };
-        let set = |samples: &mut u32, seed: &mut u64| {
-            *samples = self.samples.unwrap_or(*samples);
-            *seed = self.seed;
-        };
-        match &mut test {
-            SignificanceTest::Randomization(test) => set(&mut test.samples, &mut test.seed),
-            SignificanceTest::Bootstrap(test) => set(&mut test.samples, &mut test.seed),
-            SignificanceTest::BootstrapWins(test) => set(&mut test.samples, &mut test.seed),
-            _ => {}
-        }
-        let alternative = self.alternative.unwrap_or(match self.test {
-            TestName::Datafinder => Alternative::Greater,
-            _ => Alternative::TwoSided,
-        });
+        let test = self.significance_test();
+        let alternative = self.alternative.unwrap_or(test.default_alternative());
         ComparisonConfig {
             pairs: match &self.baseline {
                 _ if self.all_pairs => ComparedPairs::AllPairs,
@@ -115,6 +94,19 @@ impl ComparisonEntry {
             level: self.level,
             interval: IntervalMethod::Student,
         }
+    }
+
+    fn significance_test(&self) -> SignificanceTest {
+        let test = match self.test {
+            TestName::T => SignificanceTest::PairedT(PairedTTest),
+            TestName::Wilcoxon => SignificanceTest::Wilcoxon(WilcoxonTest::default()),
+            TestName::Randomization => {
+                SignificanceTest::Randomization(RandomizationTest::default())
+            }
+            TestName::Bootstrap => SignificanceTest::Bootstrap(BootstrapResampling::default()),
+            TestName::Datafinder => SignificanceTest::BootstrapWins(Bootstrap::DATAFINDER),
+        };
+        test.with_sampling(self.samples, self.seed)
     }
 
     /// Checks the parameters. The error is a key and a message.
@@ -132,7 +124,7 @@ impl ComparisonEntry {
             return Err(("alternative", message.to_owned()));
         }
         if let Some(samples) = self.samples {
-            if matches!(self.test, TestName::T | TestName::Wilcoxon) {
+            if !self.significance_test().draws_samples() {
                 let message = "expected the test randomization, bootstrap or datafinder; no other \
                                test draws samples";
                 return Err(("samples", message.to_owned()));

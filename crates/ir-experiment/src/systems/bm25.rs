@@ -186,7 +186,6 @@ impl System for Bm25System {
         Ok(OpenSystem {
             retriever: Arc::new(Distinct(searcher.clone())),
             with_duplicates: Some(searcher),
-            years: Some(index.years().of_first_record(index.ids())),
         })
     }
 }

@@ -43,32 +43,38 @@ pub enum PoolingName {
     MeanSqrt,
 }
 
+/// Key of the model of a system.
+const MODEL_KEY: &str = "encoder.model";
+
 impl EncoderEntry {
-    pub(super) fn check(&self, key: &str) -> Result<(), SystemError> {
+    pub(super) fn check(&self) -> Result<(), SystemError> {
         if self.max_tokens == Some(0) {
-            let key = format!("{key}.max_tokens");
-            return Err(SystemError::parameter(key, "expected at least 1, found 0"));
+            let message = "expected at least 1, found 0";
+            return Err(SystemError::parameter("encoder.max_tokens", message));
         }
         Ok(())
     }
 
     /// Key and path of the model.
     pub(super) fn file(&self) -> (String, String) {
-        ("encoder.model".to_owned(), self.model.clone())
+        (MODEL_KEY.to_owned(), self.model.clone())
     }
 }
+
+#[cfg(feature = "dense")]
+pub(crate) use with_models::SharedEncoder;
 
 #[cfg(feature = "dense")]
 mod with_models {
     use std::sync::Arc;
 
     use ir_core::store::Verify;
-    use ir_core::{CachedEncoder, Distinct, Document, Encoded, Encoder, Flow, Side};
+    use ir_core::{CachedEncoder, Distinct, Encoded, Encoder, Flow, Side};
     use ir_data::DocTemplate;
-    use ir_dense::{BiEncoder, EncoderConfig, Pooling, SideConfig, model_files};
+    use ir_dense::{BiEncoder, EncoderConfig, Pooling, SideConfig, encode_stream, model_files};
     use ir_knn::{FlatIndex, FlatIndexWriter};
 
-    use super::{EncoderEntry, PoolingName};
+    use super::{EncoderEntry, MODEL_KEY, PoolingName};
     use crate::cache::Stage;
     use crate::error::{ExperimentError, SystemError};
     use crate::model::{ModelFolder, find_model, similarity};
@@ -79,18 +85,17 @@ mod with_models {
     pub(crate) type SharedEncoder = Arc<CachedEncoder<BiEncoder>>;
 
     /// Number of documents after which their vectors are written.
-    const CHUNK: usize = 256;
+    const BLOCK: usize = 256;
 
     impl EncoderEntry {
         fn find(&self, context: &SystemContext<'_>) -> Result<ModelFolder, SystemError> {
-            let key = "encoder.model";
-            let path = context.resolve(key, &self.model)?;
+            let path = context.resolve(MODEL_KEY, &self.model)?;
             let found = if path.exists() {
                 find_model(&path)
             } else {
                 find_model(self.model.as_ref())
             };
-            found.map_err(|error| SystemError::missing(key, error.to_string()))
+            found.map_err(|error| SystemError::missing(MODEL_KEY, error.to_string()))
         }
 
         fn config(&self, model: &ModelFolder) -> EncoderConfig {
@@ -120,7 +125,6 @@ mod with_models {
         pub(in crate::systems) fn content(
             &self,
             context: &SystemContext<'_>,
-            key: &str,
         ) -> Result<String, SystemError> {
             let model = self.find(context)?;
             let mut files = model_files(&model.folder);
@@ -128,7 +132,7 @@ mod with_models {
             files.retain(|file| file.is_file());
             if files.is_empty() {
                 let message = format!("{}: expected a model folder", model.folder.display());
-                return Err(SystemError::parameter(format!("{key}.model"), message));
+                return Err(SystemError::parameter(MODEL_KEY, message));
             }
             let config = serde_json::to_string(&self.config(&model));
             let mut content = config.map_err(SystemError::stage("serialization"))?;
@@ -139,21 +143,20 @@ mod with_models {
             Ok(content)
         }
 
-        /// Opens the encoder, once per task.
+        /// Encoder of documents and queries, which systems with the same files share.
         pub(in crate::systems) fn open(
             &self,
             context: &mut SystemContext<'_>,
         ) -> Result<SharedEncoder, SystemError> {
-            let content = self.content(context, "encoder")?;
-            let known = context.session.values.get(&content).cloned();
-            if let Some(encoder) = known.and_then(|value| value.downcast().ok()) {
-                return Ok(encoder);
+            let content = self.content(context)?;
+            if let Some(encoder) = context.session.encoders.get(&content) {
+                return Ok(encoder.clone());
             }
             let model = self.find(context)?;
             let encoder = BiEncoder::open_with(&model.folder, &self.config(&model));
             let encoder = encoder.map_err(SystemError::stage("opening the model"))?;
             let encoder = Arc::new(CachedEncoder::new(encoder));
-            context.session.values.insert(content, encoder.clone());
+            context.session.encoders.insert(content, encoder.clone());
             Ok(encoder)
         }
 
@@ -163,7 +166,7 @@ mod with_models {
             context: &SystemContext<'_>,
             template: &DocTemplate,
         ) -> Result<(String, String), SystemError> {
-            let content = self.content(context, "encoder")?;
+            let content = self.content(context)?;
             let name = self.model.rsplit('/').next().unwrap_or(&self.model);
             let description = format!("document vectors of {name}, template {template}");
             let key = context.key(Stage::Vectors, &format!("{template}\n{content}"));
@@ -187,22 +190,23 @@ mod with_models {
         ) -> Result<OpenSystem, SystemError> {
             let (key, description) = self.stage(context, template)?;
             let encoder = self.open(context)?;
-            let vectors = context.cached(
-                Stage::Vectors,
-                &key,
-                &description,
-                |path| FlatIndex::open_with(path, Verify::AllSections),
-                |context, path| encode_documents(context, encoder.inner(), template, path),
-            )?;
+            let vectors = match context.session.vectors.get(&key) {
+                Some(vectors) => vectors.clone(),
+                None => Arc::new(context.cached(
+                    Stage::Vectors,
+                    &key,
+                    &description,
+                    |path| FlatIndex::open_with(path, Verify::AllSections),
+                    |context, path| encode_documents(context, encoder.inner(), template, path),
+                )?),
+            };
+            context.session.vectors.insert(key, vectors.clone());
             let retriever = Distinct(Encoded::new(encoder, vectors));
-            let mut open = OpenSystem::new(Arc::new(retriever));
-            // The vectors are in the order of the documents.
-            open.years = Some(context.task().years());
-            Ok(open)
+            Ok(OpenSystem::new(Arc::new(retriever)))
         }
     }
 
-    /// Encodes all documents. An interrupted job resumes after its last chunk.
+    /// Encodes all documents. A killed job resumes after its last [`BLOCK`].
     fn encode_documents(
         context: &mut SystemContext<'_>,
         encoder: &BiEncoder,
@@ -213,37 +217,33 @@ mod with_models {
             SystemError::stage("encoding")(error)
         }
         let task = context.task;
-        let total = task.ids().len() as u64;
         template.check(task.corpus()).map_err(failed)?;
-        let (dim, similarity) = (encoder.dim(), similarity(encoder.similarity()));
-        let mut writer = FlatIndexWriter::resume(path, dim, similarity).map_err(failed)?;
-        let mut reader = task.corpus().open().map_err(failed)?;
-        let mut doc = Document::default();
-        for _ in 0..writer.len() {
-            reader.read(&mut doc).map_err(failed)?;
-        }
-        let mut chunk: Vec<(String, String)> = Vec::with_capacity(CHUNK);
-        loop {
-            let more = reader.read(&mut doc).map_err(failed)?;
-            if more {
-                chunk.push((doc.id.clone(), template.render(&doc)));
+        let similarity = similarity(encoder.similarity());
+        let mut writer =
+            FlatIndexWriter::resume(path, encoder.dim(), similarity).map_err(failed)?;
+        let (done, total) = (writer.len(), Some(task.ids().len() as u64));
+        let documents = task.corpus().docs().map_err(failed)?.skip(done);
+        let texts = documents.map(|doc| {
+            let doc = doc.map_err(failed)?;
+            let text = template.render(&doc);
+            Ok((doc.id, text))
+        });
+        let push = |id: &str, vector: &[f32]| {
+            writer.push(id, vector).map_err(failed)?;
+            match writer.len().is_multiple_of(BLOCK) {
+                true => writer.flush().map_err(failed),
+                false => Ok(()),
             }
-            if chunk.len() < CHUNK && more {
-                continue;
-            }
-            let texts: Vec<&str> = chunk.iter().map(|(_, text)| text.as_str()).collect();
-            let rows = encoder.encode(Side::Document, &texts).map_err(failed)?;
-            for ((id, _), row) in chunk.iter().zip(rows.chunks(dim)) {
-                writer.push(id, row).map_err(failed)?;
-            }
-            writer.flush().map_err(failed)?;
-            chunk.clear();
-            if !more {
-                return writer.finish().map_err(failed);
-            }
-            let done = writer.len() as u64;
-            if context.observer.report("encoding", done, Some(total)) == Flow::Stop {
-                return Err(ExperimentError::Canceled.into());
+        };
+        let mut progress = |stage: &str, new: u64, _: Option<u64>| {
+            context.observer.report(stage, done as u64 + new, total)
+        };
+        let ended = encode_stream(encoder, Side::Document, texts, total, push, &mut progress)?;
+        match ended {
+            Flow::Continue => writer.finish().map_err(failed),
+            Flow::Stop => {
+                writer.flush().map_err(failed)?;
+                Err(ExperimentError::Canceled.into())
             }
         }
     }
@@ -270,7 +270,6 @@ mod without_models {
         pub(in crate::systems) fn content(
             &self,
             _: &SystemContext<'_>,
-            _: &str,
         ) -> Result<String, SystemError> {
             Err(Self::unavailable())
         }

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use ir_core::Encoder;
 use ir_core::stop_words::NLTK;
 use ir_knn::{
     DistanceMetric, DocFrequency, NeighborAggregation, TfidfConfig, TrainingQueryKnn,
@@ -129,7 +130,7 @@ impl System for KnnSystem {
                 let message = "expected no encoder; this is a parameter of TF-IDF";
                 return Err(SystemError::parameter(key, message));
             }
-            encoder.check("encoder")?;
+            encoder.check()?;
         }
         let vote = self.aggregation == AggregationName::WeightedVote;
         if self.neighbors.is_some() && !vote {
@@ -158,7 +159,7 @@ impl System for KnnSystem {
 
     fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
         let encoder = self.encoder.as_ref();
-        let content = encoder.map(|encoder| encoder.content(context, "encoder"));
+        let content = encoder.map(|encoder| encoder.content(context));
         Ok(content.transpose()?.unwrap_or_default())
     }
 
@@ -168,13 +169,7 @@ impl System for KnnSystem {
         let failed = SystemError::stage("kNN over training queries");
         let Some(encoder) = &self.encoder else {
             let knn = TrainingQueryKnn::tfidf(ids, queries, &self.tfidf(), &self.config());
-            let knn = knn.map_err(failed)?;
-            note(
-                context,
-                knn.unknown_documents().len(),
-                knn.without_relevant(),
-            );
-            return Ok(OpenSystem::new(Arc::new(knn)));
+            return Ok(noted(context, knn.map_err(failed)?));
         };
         let encoder = encoder.open(context)?;
         #[cfg(not(feature = "dense"))]
@@ -182,27 +177,24 @@ impl System for KnnSystem {
         #[cfg(feature = "dense")]
         {
             let knn = TrainingQueryKnn::new(ids, queries, encoder, &self.config());
-            let knn = knn.map_err(failed)?;
-            note(
-                context,
-                knn.unknown_documents().len(),
-                knn.without_relevant(),
-            );
-            Ok(OpenSystem::new(Arc::new(knn)))
+            Ok(noted(context, knn.map_err(failed)?))
         }
     }
 }
 
-/// Notes what is left out of the training queries.
-fn note(context: &mut SystemContext<'_>, unknown: usize, without_relevant: usize) {
+/// Open system, after a note on the training queries and relevant documents that it ignores.
+fn noted<E: Encoder + Send + Sync + 'static>(
+    context: &mut SystemContext<'_>,
+    knn: TrainingQueryKnn<E>,
+) -> OpenSystem {
     let task = context.task().name().to_owned();
     for (count, what) in [
         (
-            unknown,
+            knn.unknown_documents().len(),
             "relevant documents of training queries are not in the collection",
         ),
         (
-            without_relevant,
+            knn.without_relevant(),
             "training queries have no relevant document",
         ),
     ] {
@@ -211,4 +203,5 @@ fn note(context: &mut SystemContext<'_>, unknown: usize, without_relevant: usize
             context.observer().note(&note);
         }
     }
+    OpenSystem::new(Arc::new(knn))
 }

@@ -8,6 +8,8 @@ mod rerank;
 mod vectors;
 
 pub use bm25::{AnalyzerName, Bm25Preset, Bm25System, DocOrderName, IndexedFieldsName};
+#[cfg(feature = "dense")]
+pub(crate) use encoder::SharedEncoder;
 pub use encoder::{EncoderEntry, PoolingName};
 pub use hybrid::{FusionName, HybridSystem};
 pub use knn::{AggregationName, KnnSystem, MetricName, StopWordList};

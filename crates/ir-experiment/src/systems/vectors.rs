@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::fs;
-use std::path::Path;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use ir_core::store::Verify;
@@ -56,7 +56,7 @@ impl System for DenseSystem {
         match (&self.encoder, set) {
             (Some(encoder), [false, false]) => {
                 self.template()?;
-                encoder.check("encoder")
+                encoder.check()
             }
             (None, [true, true]) if self.template.is_some() => {
                 let message = "expected an encoder; saved vectors have no template";
@@ -93,7 +93,7 @@ impl System for DenseSystem {
 
     fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
         if let Some(encoder) = &self.encoder {
-            return encoder.content(context, "encoder");
+            return encoder.content(context);
         }
         let mut content = String::new();
         for (key, path) in self.saved().into_iter().flatten() {
@@ -144,19 +144,16 @@ impl System for DenseSystem {
 }
 
 /// Path of a file that must exist.
-pub(super) fn existing_file(
+fn existing_file(
     context: &SystemContext<'_>,
     key: &str,
     path: &str,
-) -> Result<std::path::PathBuf, SystemError> {
+) -> Result<PathBuf, SystemError> {
     let resolved = context.resolve(key, path)?;
     match fs::metadata(&resolved) {
         Ok(found) if found.is_file() => Ok(resolved),
         Ok(_) => {
-            let message = format!(
-                "expected a file, found {:?}, which is none",
-                shown(&resolved)
-            );
+            let message = format!("{}: expected a file", resolved.display());
             Err(SystemError::parameter(key, message))
         }
         Err(error) => {
@@ -164,10 +161,6 @@ pub(super) fn existing_file(
             Err(SystemError::missing(key, message))
         }
     }
-}
-
-fn shown(path: &Path) -> String {
-    path.display().to_string()
 }
 
 /// Encoder that looks queries up by their text.

@@ -205,25 +205,13 @@ enum OutputFormat {
 impl Args {
     /// Comparison plan; `baseline` is a system name.
     fn plan(&self, baseline: Option<String>) -> ComparisonConfig {
-        let set = |samples: &mut u32, seed: &mut u64| {
-            *samples = self.samples.unwrap_or(*samples);
-            *seed = self.seed.unwrap_or_default();
-        };
-        let (mut test, mut interval) = (self.test, self.interval);
-        match &mut test {
-            SignificanceTest::Randomization(test) => set(&mut test.samples, &mut test.seed),
-            SignificanceTest::Bootstrap(test) => set(&mut test.samples, &mut test.seed),
-            SignificanceTest::BootstrapWins(test) => set(&mut test.samples, &mut test.seed),
-            _ => {}
-        }
+        let seed = self.seed.unwrap_or_default();
+        let test = self.test.with_sampling(self.samples, seed);
+        let mut interval = self.interval;
         if let IntervalMethod::Bootstrap(interval) = &mut interval {
-            set(&mut interval.samples, &mut interval.seed);
+            interval.samples = self.samples.unwrap_or(interval.samples);
+            interval.seed = seed;
         }
-        let default = if self.is_one_sided() {
-            Alternative::Greater
-        } else {
-            Alternative::TwoSided
-        };
         ComparisonConfig {
             pairs: match baseline {
                 _ if self.all_pairs => ComparedPairs::AllPairs,
@@ -231,7 +219,7 @@ impl Args {
                 Some(name) => ComparedPairs::WithBaseline(name),
             },
             test,
-            alternative: self.alternative.unwrap_or(default),
+            alternative: self.alternative.unwrap_or(test.default_alternative()),
             correction: self.correction,
             family: self.family.unwrap_or(HypothesisFamily::Measure),
             level: self.alpha,
@@ -255,16 +243,6 @@ impl Args {
 
     fn is_one_sided(&self) -> bool {
         matches!(self.test, SignificanceTest::BootstrapWins(_))
-    }
-
-    /// Whether the test draws random samples.
-    fn draws_samples(&self) -> bool {
-        matches!(
-            self.test,
-            SignificanceTest::Randomization(_)
-                | SignificanceTest::Bootstrap(_)
-                | SignificanceTest::BootstrapWins(_)
-        )
     }
 
     fn check(&self) -> Result<()> {
@@ -309,7 +287,7 @@ impl Args {
         ];
         if let Some(option) = first_set(sampling)
             && !interval
-            && !self.draws_samples()
+            && !self.test.draws_samples()
         {
             bail_usage!(
                 "{option}: expected --test randomization, bootstrap or datafinder, or --interval bootstrap; no other test or interval draws samples"
