@@ -44,7 +44,7 @@ pub(crate) struct Latency {
 pub(crate) struct TopHits(Vec<Vec<(u64, f32)>>);
 
 impl TopHits {
-    /// Number of queries.
+    /// Number of queries that were ranked.
     pub(crate) fn queries(&self) -> usize {
         self.0.len()
     }

@@ -360,8 +360,8 @@ impl<'a> PostingsCursor<'a> {
         (ascending && last == self.last && last < self.documents).then_some(())
     }
 
-    /// Returns whether the 128 gaps of a block after a document cannot overflow: every gap is at most
-    /// `2^doc_bits`.
+    /// Returns whether the 128 gaps of a block after a document cannot overflow; every gap is at
+    /// most `2^doc_bits`.
     fn cannot_overflow(previous: Option<u32>, doc_bits: u8) -> bool {
         const { assert!(BLOCK << 24 <= 1 << 31) };
         doc_bits <= 24 && previous.is_none_or(|previous| previous < 1 << 31)

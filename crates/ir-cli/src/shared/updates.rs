@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use ir_core::segments::LOCK_NAME;
 use ir_data::LineReader;
 
 use crate::shared::console::Console;
@@ -52,5 +53,5 @@ pub(crate) fn has_other_files(folder: &Path) -> Result<bool> {
         .read_dir()?
         .map(|entry| Ok(entry?.file_name()))
         .collect::<Result<_>>()?;
-    Ok(!names.is_empty() && !names.iter().any(|name| name == "writer.lock"))
+    Ok(!names.is_empty() && !names.iter().any(|name| name == LOCK_NAME))
 }

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::ValueEnum;
 use ir_bm25::{Index, IndexedFields, SegmentedIndex};
-use ir_core::segments::folder_of;
+use ir_core::segments::{LOCK_NAME, folder_of};
 use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{Corpus, Flow, Progress};
 use ir_data::catalog::{Catalog, CatalogEntry, entries};
@@ -93,7 +93,7 @@ impl DocumentSource {
 fn has_lost_manifest(folder: &Path) -> bool {
     let is_index_file = |path: &Path| folder_of(path).is_some();
     let mut entries = folder.read_dir().into_iter().flatten().flatten();
-    folder.join("writer.lock").is_file() && entries.any(|entry| is_index_file(&entry.path()))
+    folder.join(LOCK_NAME).is_file() && entries.any(|entry| is_index_file(&entry.path()))
 }
 
 /// Resolves `argument` as [`open_collection`], and rejects an index.
