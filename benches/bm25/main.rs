@@ -12,16 +12,18 @@
 //! IR_DATA=... cargo bench -p bench-bm25 [-- --documents N]
 //! IR_BM25_PEERS=$(benches/bm25/peers.sh) IR_DATA=... cargo bench -p bench-bm25
 //! IR_DATA=... cargo bench -p bench-bm25 -- --workload updates [--documents N]
+//! IR_DATA=... cargo bench -p bench-bm25 -- --workload instructions [--documents N]
 //! ```
 //! Lucene, PISA and bm25s run only with `IR_BM25_PEERS`. They read analyzed text, so that their
 //! index time is without analysis. The workload `updates` measures commits, replacements and
-//! merging.
+//! merging, `instructions` counts the instructions of ir-bm25 per query, with valgrind.
 //! Without the real collection, synthetic documents of the same shape are generated from a seed.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 #![allow(clippy::print_stderr, reason = "a program for a terminal")]
 
 mod external;
+mod instructions;
 mod ours;
 mod peer_tantivy;
 mod updates;
@@ -31,7 +33,7 @@ use std::path::Path;
 use std::process::Command;
 use std::{env, fs};
 
-use anyhow::{Result, bail, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use bench_common::Options;
 pub(crate) use workload::Workload;
 use workload::{Latency, Measurements};
@@ -52,14 +54,24 @@ pub(crate) fn folder_size(folder: &Path) -> Result<u64> {
     Ok(total)
 }
 
+/// Kinds of queries, by the initial of their ids.
+pub(crate) const KINDS: [&str; 3] = ["keywords", "questions", "arguments"];
 const ENGINES: [&str; 2] = ["ir-bm25", "tantivy"];
 /// Minimum overlap of the top 10 with a peer. Ties in another order lower it.
 const MIN_OVERLAP: f64 = 0.9;
 
 fn main() -> Result<()> {
-    // The last two options are for the child processes.
-    let options = Options::parse("--documents --workload --engine --threads")?;
+    // The options after --workload are for the child processes.
+    let options = Options::parse("--documents --workload --engine --threads --index --kind --k")?;
     let limit: u64 = options.number("--documents", u64::MAX)?;
+    if options.value("--engine") == Some("instructions") {
+        let kind = options.value("--kind").unwrap_or("keywords");
+        let index = options
+            .value("--index")
+            .context("--index: expected a file")?;
+        let k = options.number("--k", 10)?;
+        return instructions::child(&Workload::open(limit)?, index, kind, k);
+    }
     if let Some(engine) = options.value("--engine") {
         return child(engine, options.number("--threads", 1)?, limit);
     }
@@ -67,7 +79,12 @@ fn main() -> Result<()> {
     match options.value("--workload") {
         None | Some("queries") => {}
         Some("updates") => return updates::run(&Workload::open(limit)?, threads),
-        Some(other) => bail!("--workload: expected queries or updates, found {other:?}"),
+        Some("instructions") => {
+            return instructions::run(&Workload::open(limit)?, limit, threads);
+        }
+        Some(other) => {
+            bail!("--workload: expected queries, updates or instructions, found {other:?}")
+        }
     }
     let work = Workload::open(limit)?;
     let documents = work.for_each_document(&mut |_, _| Ok(()))?;

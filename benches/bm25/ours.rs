@@ -11,22 +11,8 @@ use crate::{folder_size, resident_peak};
 
 pub(crate) fn measure(work: &Workload, folder: &Path, threads: usize) -> Result<Measurements> {
     let path = folder.join("packages.ir");
-    let pool = rayon::ThreadPoolBuilder::new()
-        .num_threads(threads)
-        .build()?;
     let start = process_seconds();
-    pool.install(|| -> Result<()> {
-        let mut builder = IndexBuilder::new(IndexConfig::default())?.with_memory(work.budget);
-        work.for_each_document(&mut |n, document| {
-            // The zero-padded number is the id, so that the id order is the numeric order.
-            let copy = Document::new(format!("{n:010}"))
-                .with_title(document.title.clone())
-                .with_text(document.text.clone());
-            Ok(builder.push(&copy)?)
-        })?;
-        builder.finish_to(&path)?;
-        Ok(())
-    })?;
+    build(work, &path, threads)?;
     let cost = IndexCost {
         seconds: process_seconds() - start,
         bytes: folder_size(folder)?,
@@ -43,6 +29,25 @@ pub(crate) fn measure(work: &Workload, folder: &Path, threads: usize) -> Result<
             .collect())
     };
     work.measure("ir-bm25".to_owned(), cost, top)
+}
+
+/// Builds the index and writes it to a file.
+pub(crate) fn build(work: &Workload, path: &Path, threads: usize) -> Result<()> {
+    let pool = rayon::ThreadPoolBuilder::new()
+        .num_threads(threads)
+        .build()?;
+    pool.install(|| -> Result<()> {
+        let mut builder = IndexBuilder::new(IndexConfig::default())?.with_memory(work.budget);
+        work.for_each_document(&mut |n, document| {
+            // The zero-padded number is the id, so that the id order is the numeric order.
+            let copy = Document::new(format!("{n:010}"))
+                .with_title(document.title.clone())
+                .with_text(document.text.clone());
+            Ok(builder.push(&copy)?)
+        })?;
+        builder.finish_to(path)?;
+        Ok(())
+    })
 }
 
 fn number(doc: DocNum) -> u64 {

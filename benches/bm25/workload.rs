@@ -7,6 +7,8 @@ use ir_data::{Collection, InMemoryJudgedQueries};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
+use crate::KINDS;
+
 pub(crate) struct Workload {
     collection: Collection,
     queries: Vec<Query>,
@@ -127,7 +129,7 @@ impl Workload {
         let hits = self.queries.iter().map(|query| top(&query.text, 10));
         let hits = TopHits(hits.collect::<Result<_>>()?);
         let mut latencies = Vec::new();
-        for kind in ["keywords", "questions", "arguments"] {
+        for kind in KINDS {
             let queries = self
                 .queries
                 .iter()

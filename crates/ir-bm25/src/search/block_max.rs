@@ -211,7 +211,7 @@ impl<'s, 'a> BlockMaxSearch<'s, 'a> {
                 _ => postings.first(postings.docs.partition_point(|&doc| doc < end)),
             };
             let (threshold, candidates) = (self.threshold, &mut self.candidates);
-            scorer.for_each_score(table, inside, |doc, score| {
+            scorer.for_each_score(table.as_ref(), inside, |doc, score| {
                 let sum = f64::from(score);
                 if !is_pruned(sum + others, threshold) {
                     candidates.push(PartialScore { doc, sum });
@@ -235,7 +235,7 @@ impl<'s, 'a> BlockMaxSearch<'s, 'a> {
         let mut from = start;
         while from < end {
             let threshold = self.threshold;
-            window.reset(from, end);
+            window.reset(from, end, others, threshold);
             let mut next = END;
             for list in self.lists.get_mut(self.non_essential..).unwrap_or_default() {
                 let others = self.total_bound - f64::from(list.bound);
@@ -247,7 +247,7 @@ impl<'s, 'a> BlockMaxSearch<'s, 'a> {
                     ..
                 } = &mut *list.term;
                 let block_bound_cache = &mut list.block;
-                let after = window.add(cursor, scorer, table, |cursor| {
+                let after = window.add(cursor, scorer, table.as_ref(), |cursor| {
                     threshold != f64::NEG_INFINITY
                         && cursor.block() < cursor.blocks()
                         && is_pruned(

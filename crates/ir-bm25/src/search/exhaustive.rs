@@ -17,10 +17,12 @@ pub(super) fn score_all<const WORDS: usize>(
 ) {
     let mut start = 0;
     while start < documents {
-        window.reset(start, documents);
+        window.reset(start, documents, 0.0, threshold_of(best).max(floor));
         let mut next = END;
         for term in &mut *terms {
-            let after = window.add(&mut term.cursor, &term.scorer, &mut term.table, |_| false);
+            let after = window.add(&mut term.cursor, &term.scorer, term.table.as_ref(), |_| {
+                false
+            });
             next = next.min(after);
         }
         window.drain(0.0, threshold_of(best).max(floor), |doc, sum| {

@@ -3,6 +3,7 @@
 mod block_max;
 mod exhaustive;
 mod explain;
+mod max_score;
 mod query;
 mod score_table;
 mod score_window;
@@ -49,16 +50,17 @@ pub(crate) fn rank(
     let mut best = TopK::new(how.k());
     if allowed.is_some_and(|allowed| prefers_seeking(allowed, documents, plan)) {
         exhaustive::score_allowed(&mut plan.terms, documents, how, &mut best);
-    } else if pruning == Pruning::BlockMax
-        && plan.terms.len() <= MAX_PRUNED_LISTS
-        && plan.is_order_free()
-    {
+    } else if pruning == Pruning::Exhaustive || !plan.is_order_free() {
+        with_window(&WIDE_WINDOW, |window| {
+            exhaustive::score_all(window, &mut plan.terms, documents, how, floor, &mut best);
+        });
+    } else if plan.terms.len() <= MAX_PRUNED_LISTS {
         with_window(&NARROW_WINDOW, |window| {
             block_max::search(window, &mut plan.terms, documents, how, floor, &mut best);
         });
     } else {
         with_window(&WIDE_WINDOW, |window| {
-            exhaustive::score_all(window, &mut plan.terms, documents, how, floor, &mut best);
+            max_score::search(window, &mut plan.terms, documents, how, floor, &mut best);
         });
     }
     plan.check().map_err(search_error)?;

@@ -132,7 +132,8 @@ impl<'a> QueryPlan<'a> {
                 },
             };
             let one_byte = model.bm25.lengths == DocLengths::OneByte;
-            let table = (one_byte && cursor.df >= MIN_TABLE).then(ScoreTable::default);
+            let table = (one_byte && cursor.df >= MIN_TABLE)
+                .then(|| ScoreTable::new(scorer.weight, &model.denominators));
             terms.push(QueryTerm {
                 cursor,
                 scorer,

@@ -7,7 +7,7 @@ use ir_core::TopK;
 
 use super::score_table::ScoreTable;
 use super::scorer::TermScorer;
-use crate::postings::{END, PostingsCursor};
+use crate::postings::{END, PostingsCursor, PostingsSlice};
 
 /// Documents per word of the set of candidates.
 const WORD: usize = 64;
@@ -43,8 +43,9 @@ pub(super) struct ScoreWindow<const WORDS: usize> {
     start: u32,
     end: u32,
     sums: Box<[[f64; WORD]; WORDS]>,
-    /// The documents of the postings added, list by list, that are not candidates yet; fewer than
-    /// the documents of the window and a block.
+    /// Documents with a higher sum may enter the top k.
+    cutoff: f64,
+    /// The documents of the postings added, list by list, while these are few.
     added: Vec<u32>,
     /// The documents that may enter the top k.
     candidates: Box<[u64; WORDS]>,
@@ -58,6 +59,9 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
         (WORD * WORDS) as u32
     };
 
+    /// From this number of postings on, all sums are cleared instead of those of the postings.
+    const MANY: usize = WORDS * WORD / 16;
+
     pub(super) fn new() -> Self {
         // Not `Box::new([...])`, which would build the array on the stack.
         fn boxed<T: Clone, const N: usize>(value: T) -> Box<[T; N]> {
@@ -67,6 +71,7 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
         Self {
             start: 0,
             end: 0,
+            cutoff: 0.0,
             sums: boxed([0.0; WORD]),
             added: Vec::new(),
             candidates: boxed(0),
@@ -74,10 +79,13 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
         }
     }
 
-    /// Moves an empty window to the documents from `start` on, all below `end`.
-    pub(super) fn reset(&mut self, start: u32, end: u32) {
+    /// Moves an empty window to the documents from `start` on, all below `end`. Documents whose sum
+    /// plus `others` is above the threshold are candidates.
+    pub(super) fn reset(&mut self, start: u32, end: u32, others: f64, threshold: f64) {
         self.start = start;
         self.end = end.min(start.saturating_add(Self::DOCS));
+        // Not above the exact difference: `drain` compares the sums.
+        self.cutoff = (threshold - others).next_down();
     }
 
     /// Adds the scores of one term. Skips the blocks for which `skip` returns true when the cursor
@@ -86,7 +94,7 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
         &mut self,
         cursor: &mut PostingsCursor<'_>,
         scorer: &TermScorer<'_>,
-        table: &mut Option<ScoreTable>,
+        table: Option<&ScoreTable>,
         mut skip: impl FnMut(&PostingsCursor<'_>) -> bool,
     ) -> u32 {
         let (mut from, start, end) = (self.start, self.start, self.end);
@@ -111,22 +119,58 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
             };
             let next = postings.docs.get(n).copied();
             let inside = postings.first(n);
-            self.added.extend_from_slice(inside.docs);
-            if self.added.len() >= Self::DOCS as usize {
-                self.select(0.0, f64::NEG_INFINITY);
+            if self.added.len() < Self::MANY {
+                self.added.extend_from_slice(inside.docs);
             }
-            let sums = self.sums.as_flattened_mut();
-            scorer.for_each_score(table, inside, |doc, score| {
-                // The documents are in the window; the remainder spares a bounds check.
-                let at = doc.wrapping_sub(start) as usize % Self::DOCS as usize;
-                if let Some(sum) = sums.get_mut(at) {
-                    *sum += f64::from(score);
+            match table.filter(|_| inside.tf_bits <= ScoreTable::TF_BITS) {
+                Some(table) => {
+                    let codes = scorer.codes.get(start as usize..).unwrap_or_default();
+                    self.add_tabulated(codes, table, inside);
                 }
-            });
+                None => self.add_computed(scorer, inside),
+            }
             match (next, inside.docs.last()) {
                 (Some(next), _) => return next,
                 (None, Some(&last)) if last + 1 < end => from = last + 1,
                 _ => return end,
+            }
+        }
+    }
+
+    /// Adds scores of a table. `codes` are the length codes from the start of the window on.
+    // Not inlined: the loop needs all registers.
+    #[inline(never)]
+    fn add_tabulated(&mut self, codes: &[u8], table: &ScoreTable, postings: PostingsSlice<'_>) {
+        let (start, cutoff) = (self.start, self.cutoff);
+        let sums = self.sums.as_flattened_mut();
+        let size = sums.len().min(codes.len());
+        let (sums, codes) = (&mut sums[..size], &codes[..size]);
+        let mut any = false;
+        for (&doc, &tf) in postings.docs.iter().zip(postings.tfs) {
+            let at = doc.wrapping_sub(start) as usize;
+            if at >= size {
+                continue;
+            }
+            sums[at] += f64::from(table.score(codes[at], tf));
+            if sums[at] > cutoff {
+                self.candidates[at / WORD % WORDS] |= 1 << (at % WORD);
+                any = true;
+            }
+        }
+        self.any_candidate |= any;
+    }
+
+    fn add_computed(&mut self, scorer: &TermScorer<'_>, postings: PostingsSlice<'_>) {
+        let sums = self.sums.as_flattened_mut();
+        for (&doc, &tf) in postings.docs.iter().zip(postings.tfs) {
+            let at = doc.wrapping_sub(self.start) as usize;
+            let Some(sum) = sums.get_mut(at) else {
+                continue;
+            };
+            *sum += f64::from(scorer.score(doc, tf));
+            if *sum > self.cutoff {
+                self.candidates[at / WORD % WORDS] |= 1 << (at % WORD);
+                self.any_candidate = true;
             }
         }
     }
@@ -140,45 +184,35 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
         mut threshold: f64,
         mut visit: impl FnMut(u32, f64) -> f64,
     ) {
-        self.select(others, threshold);
-        if !std::mem::take(&mut self.any_candidate) {
-            return;
-        }
         let words = (self.end.saturating_sub(self.start) as usize).div_ceil(WORD);
-        let candidates = &mut self.candidates[..words.min(WORDS)];
-        let words = candidates.iter_mut().zip(self.sums.iter_mut());
-        for (word, (candidates, sums)) in words.enumerate() {
-            let mut bits = std::mem::take(candidates);
-            let start = self.start + (word * WORD) as u32;
-            while bits != 0 {
-                let at = bits.trailing_zeros();
-                bits &= bits - 1;
-                let sum = std::mem::take(&mut sums[at as usize % WORD]);
-                if sum + others > threshold {
-                    threshold = visit(start + at, sum);
+        let words = words.min(WORDS);
+        if std::mem::take(&mut self.any_candidate) {
+            let candidates = &mut self.candidates[..words];
+            let pairs = candidates.iter_mut().zip(self.sums.iter());
+            for (word, (candidates, sums)) in pairs.enumerate() {
+                let mut bits = std::mem::take(candidates);
+                let start = self.start + (word * WORD) as u32;
+                while bits != 0 {
+                    let at = bits.trailing_zeros();
+                    bits &= bits - 1;
+                    let sum = sums[at as usize % WORD];
+                    if sum + others > threshold {
+                        threshold = visit(start + at, sum);
+                    }
                 }
             }
         }
-    }
-
-    /// Marks the added documents that can have a score above the threshold as candidates, and
-    /// clears the sums of the others.
-    fn select(&mut self, others: f64, threshold: f64) {
-        let sums = self.sums.as_flattened_mut();
-        let mut any = self.any_candidate;
-        for &doc in &self.added {
-            let at = doc.wrapping_sub(self.start) as usize % Self::DOCS as usize;
-            let Some(sum) = sums.get_mut(at) else {
-                continue;
-            };
-            if *sum + others > threshold {
-                self.candidates[at / WORD] |= 1 << (at % WORD);
-                any = true;
-            } else {
-                *sum = 0.0;
+        if self.added.len() < Self::MANY {
+            let sums = self.sums.as_flattened_mut();
+            for &doc in &self.added {
+                let at = doc.wrapping_sub(self.start) as usize % Self::DOCS as usize;
+                if let Some(sum) = sums.get_mut(at) {
+                    *sum = 0.0;
+                }
             }
+        } else {
+            self.sums[..words].fill([0.0; WORD]);
         }
-        self.any_candidate = any;
         self.added.clear();
     }
 }

@@ -28,7 +28,7 @@ pub(crate) struct FieldModel {
     pub(crate) average: f32,
     by_code: Box<[f32; 256]>,
     by_length: Box<[f32]>,
-    denominators: Denominators,
+    pub(super) denominators: Denominators,
 }
 
 impl FieldModel {
@@ -134,27 +134,23 @@ impl TermScorer<'_> {
     #[inline]
     pub(crate) fn for_each_score(
         &self,
-        table: &mut Option<ScoreTable>,
+        table: Option<&ScoreTable>,
         postings: PostingsSlice<'_>,
         mut visit: impl FnMut(u32, f32),
     ) {
         let PostingsSlice { docs, tfs, tf_bits } = postings;
-        if let Some(table) = table
-            && table.fill(self.weight, &self.model.denominators, tf_bits)
-        {
-            if tf_bits == 0 {
-                for &doc in docs {
-                    visit(doc, table.score_of_one(self.code(doc)));
-                }
-            } else {
-                for (&doc, &tf) in docs.iter().zip(tfs) {
+        let pairs = docs.iter().zip(tfs);
+        match table.filter(|_| tf_bits <= ScoreTable::TF_BITS) {
+            Some(table) => {
+                for (&doc, &tf) in pairs {
                     visit(doc, table.score(self.code(doc), tf));
                 }
             }
-            return;
-        }
-        for (&doc, &tf) in docs.iter().zip(tfs) {
-            visit(doc, self.score(doc, tf));
+            None => {
+                for (&doc, &tf) in pairs {
+                    visit(doc, self.score(doc, tf));
+                }
+            }
         }
     }
 

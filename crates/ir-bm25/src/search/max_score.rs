@@ -1,0 +1,93 @@
+//! Top-k retrieval for long queries by MaxScore.
+//!
+//! In a long query no list contributes much to a high score, so bounds of blocks do not prune. The
+//! documents are divided into wide windows. In every window, the lists with the lowest bound per
+//! posting, which are the long ones, are *non-essential*: their bounds add up to a part of the
+//! threshold. The other lists are scored term at a time; the documents whose sum can exceed the
+//! threshold with the bounds of the non-essential lists are the candidates, which are completed
+//! from these lists, one list after the other. The part is adapted to the number of candidates.
+//!
+//! The result equals exhaustive scoring bit for bit, for the reasons given in
+//! [`super::block_max`].
+
+use ir_core::{DocNum, Search, TopK};
+
+use super::query::QueryTerm;
+use super::score_window::{ScoreWindow, threshold_of};
+use crate::postings::END;
+
+/// Bounds of the non-essential lists of the first window, as a part of the threshold, and range of
+/// the part.
+const FIRST_PART: f64 = 0.4;
+const PARTS: std::ops::RangeInclusive<f64> = 0.1..=0.9;
+/// Cost of a seek in a list, relative to scoring a posting.
+const SEEK_COST: f64 = 4.0;
+
+pub(super) fn search<const WORDS: usize>(
+    window: &mut ScoreWindow<WORDS>,
+    terms: &mut [QueryTerm<'_>],
+    documents: u32,
+    how: &Search<'_>,
+    floor: f64,
+    best: &mut TopK,
+) {
+    let mut lists: Vec<_> = terms.iter_mut().collect();
+    let bound_per_posting = |list: &QueryTerm<'_>| list.bound / list.cursor.df as f32;
+    lists.sort_by(|a, b| bound_per_posting(a).total_cmp(&bound_per_posting(b)));
+    // The sum of the bounds of the first `n` lists.
+    let mut prefix_bounds = vec![0.0];
+    let mut sum = 0.0;
+    prefix_bounds.extend(lists.iter().map(|list| {
+        sum += f64::from(list.bound);
+        sum
+    }));
+    let mut part = FIRST_PART;
+    let mut candidates: Vec<(u32, f64)> = Vec::new();
+    let mut start = 0;
+    while start < documents {
+        let threshold = threshold_of(best).max(floor);
+        let first_essential = prefix_bounds[1..].partition_point(|&sum| sum <= part * threshold);
+        let others = prefix_bounds[first_essential];
+        let (optional, essential) = lists.split_at_mut(first_essential);
+        window.reset(start, documents, others, threshold);
+        let mut next = END;
+        for list in essential {
+            let after = window.add(&mut list.cursor, &list.scorer, list.table.as_ref(), |_| {
+                false
+            });
+            next = next.min(after);
+        }
+        candidates.clear();
+        window.drain(others, threshold, |doc, sum| {
+            if how.allows(DocNum::new(doc)) {
+                candidates.push((doc, sum));
+            }
+            threshold
+        });
+        let skipped = optional.iter().map(|list| f64::from(list.cursor.df));
+        let skipped =
+            skipped.sum::<f64>() * f64::from(next.min(documents) - start) / f64::from(documents);
+        let mut seeks = 0;
+        for (list, &others) in optional.iter_mut().zip(&prefix_bounds).rev() {
+            let bound = others + f64::from(list.bound);
+            candidates.retain_mut(|(doc, sum)| {
+                if *sum + bound <= threshold {
+                    return false;
+                }
+                seeks += 1;
+                if list.cursor.seek(*doc) == *doc {
+                    *sum += f64::from(list.scorer.score(*doc, list.cursor.tf()));
+                }
+                true
+            });
+        }
+        for &(doc, sum) in &candidates {
+            best.push(DocNum::new(doc), sum as f32);
+        }
+        if first_essential > 0 {
+            let is_cheap = SEEK_COST * f64::from(seeks) < 0.25 * skipped;
+            part = (part * if is_cheap { 1.25 } else { 0.8 }).clamp(*PARTS.start(), *PARTS.end());
+        }
+        start = next;
+    }
+}
