@@ -409,8 +409,11 @@ impl<'a> PostingsCursor<'a> {
         (tf_bits <= 32).then_some(())?;
         let packed = data.get(..16 * usize::from(tf_bits))?;
         BitPacker4x::new().decompress(packed, &mut self.tfs, tf_bits);
-        for tf in &mut self.tfs {
-            *tf = tf.saturating_add(1);
+        if tf_bits < 32 {
+            self.tfs.iter_mut().for_each(|tf| *tf += 1);
+        } else {
+            let tfs = self.tfs.iter_mut();
+            tfs.for_each(|tf| *tf = tf.saturating_add(1));
         }
         Some(())
     }

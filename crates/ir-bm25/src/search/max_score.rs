@@ -19,7 +19,7 @@ use crate::postings::END;
 /// Bounds of the non-essential lists of the first window, as a part of the threshold, and range of
 /// the part.
 const FIRST_PART: f64 = 0.4;
-const PARTS: std::ops::RangeInclusive<f64> = 0.1..=0.9;
+const PARTS: std::ops::RangeInclusive<f64> = 0.02..=0.9;
 /// Cost of a seek in a list, relative to scoring a posting.
 const SEEK_COST: f64 = 4.0;
 
@@ -85,7 +85,7 @@ pub(super) fn search<const WORDS: usize>(
             best.push(DocNum::new(doc), sum as f32);
         }
         if first_essential > 0 {
-            let is_cheap = SEEK_COST * f64::from(seeks) < 0.25 * skipped;
+            let is_cheap = SEEK_COST * f64::from(seeks) < 0.05 * skipped;
             part = (part * if is_cheap { 1.25 } else { 0.8 }).clamp(*PARTS.start(), *PARTS.end());
         }
         start = next;
