@@ -38,6 +38,45 @@ pub(super) fn with_window<const WORDS: usize>(
     window_of_thread.set(Some(window));
 }
 
+/// The documents of a window that may enter the top k.
+struct CandidateSet<const WORDS: usize> {
+    words: Box<[u64; WORDS]>,
+    /// The words that are not zero.
+    nonzero: Box<[u64]>,
+}
+
+impl<const WORDS: usize> CandidateSet<WORDS> {
+    #[inline]
+    fn insert(&mut self, at: usize) {
+        let word = at / WORD % WORDS;
+        self.words[word] |= 1 << (at % WORD);
+        if let Some(nonzero) = self.nonzero.get_mut(word / WORD) {
+            *nonzero |= 1 << (word % WORD);
+        }
+    }
+
+    /// Empties the set. Calls `visit` with every member, ascending.
+    fn drain(&mut self, mut visit: impl FnMut(usize)) {
+        for (n, nonzero) in self.nonzero.iter_mut().enumerate() {
+            for word in bits(std::mem::take(nonzero)) {
+                let word = (n * WORD + word) % WORDS;
+                for at in bits(std::mem::take(&mut self.words[word])) {
+                    visit(word * WORD + at);
+                }
+            }
+        }
+    }
+}
+
+/// The positions of the ones in a word, ascending.
+fn bits(mut word: u64) -> impl Iterator<Item = usize> {
+    std::iter::from_fn(move || {
+        let at = (word != 0).then(|| word.trailing_zeros() as usize)?;
+        word &= word - 1;
+        Some(at)
+    })
+}
+
 /// Score accumulators of `64 * WORDS` documents. `WORDS` is a power of two.
 pub(super) struct ScoreWindow<const WORDS: usize> {
     start: u32,
@@ -47,9 +86,7 @@ pub(super) struct ScoreWindow<const WORDS: usize> {
     cutoff: f64,
     /// The documents of the postings added, list by list, while these are few.
     added: Vec<u32>,
-    /// The documents that may enter the top k.
-    candidates: Box<[u64; WORDS]>,
-    any_candidate: bool,
+    candidates: CandidateSet<WORDS>,
 }
 
 impl<const WORDS: usize> ScoreWindow<WORDS> {
@@ -74,8 +111,10 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
             cutoff: 0.0,
             sums: boxed([0.0; WORD]),
             added: Vec::new(),
-            candidates: boxed(0),
-            any_candidate: false,
+            candidates: CandidateSet {
+                words: boxed(0),
+                nonzero: vec![0; WORDS.div_ceil(WORD)].into(),
+            },
         }
     }
 
@@ -145,7 +184,6 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
         let sums = self.sums.as_flattened_mut();
         let size = sums.len().min(codes.len());
         let (sums, codes) = (&mut sums[..size], &codes[..size]);
-        let mut any = false;
         for (&doc, &tf) in postings.docs.iter().zip(postings.tfs) {
             let at = doc.wrapping_sub(start) as usize;
             if at >= size {
@@ -153,11 +191,9 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
             }
             sums[at] += f64::from(table.score(codes[at], tf));
             if sums[at] > cutoff {
-                self.candidates[at / WORD % WORDS] |= 1 << (at % WORD);
-                any = true;
+                self.candidates.insert(at);
             }
         }
-        self.any_candidate |= any;
     }
 
     fn add_computed(&mut self, scorer: &TermScorer<'_>, postings: PostingsSlice<'_>) {
@@ -169,8 +205,7 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
             };
             *sum += f64::from(scorer.score(doc, tf));
             if *sum > self.cutoff {
-                self.candidates[at / WORD % WORDS] |= 1 << (at % WORD);
-                self.any_candidate = true;
+                self.candidates.insert(at);
             }
         }
     }
@@ -184,26 +219,14 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
         mut threshold: f64,
         mut visit: impl FnMut(u32, f64) -> f64,
     ) {
-        let words = (self.end.saturating_sub(self.start) as usize).div_ceil(WORD);
-        let words = words.min(WORDS);
-        if std::mem::take(&mut self.any_candidate) {
-            let candidates = &mut self.candidates[..words];
-            let pairs = candidates.iter_mut().zip(self.sums.iter());
-            for (word, (candidates, sums)) in pairs.enumerate() {
-                let mut bits = std::mem::take(candidates);
-                let start = self.start + (word * WORD) as u32;
-                while bits != 0 {
-                    let at = bits.trailing_zeros();
-                    bits &= bits - 1;
-                    let sum = sums[at as usize % WORD];
-                    if sum + others > threshold {
-                        threshold = visit(start + at, sum);
-                    }
-                }
+        let sums = self.sums.as_flattened_mut();
+        self.candidates.drain(|at| {
+            let Some(&sum) = sums.get(at) else { return };
+            if sum + others > threshold {
+                threshold = visit(self.start + at as u32, sum);
             }
-        }
+        });
         if self.added.len() < Self::MANY {
-            let sums = self.sums.as_flattened_mut();
             for &doc in &self.added {
                 let at = doc.wrapping_sub(self.start) as usize % Self::DOCS as usize;
                 if let Some(sum) = sums.get_mut(at) {
@@ -211,7 +234,8 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
                 }
             }
         } else {
-            self.sums[..words].fill([0.0; WORD]);
+            let size = self.end.saturating_sub(self.start) as usize;
+            sums[..size].fill(0.0);
         }
         self.added.clear();
     }
