@@ -140,8 +140,8 @@ public class Peer {
     double mean = Arrays.stream(best).average().orElse(Double.NaN);
     return String.format(
         Locale.ROOT,
-        "{\"kind\":\"%s\",\"k\":%d,\"mean_ms\":%f,\"p99_ms\":%f}",
-        kind, k, mean, best[best.length * 99 / 100]);
+        "{\"kind\":\"%s\",\"k\":%d,\"queries\":%d,\"mean_ms\":%f,\"p99_ms\":%f}",
+        kind, k, best.length, mean, best[best.length * 99 / 100]);
   }
 
   /** Peak resident memory in bytes. */

@@ -98,7 +98,7 @@ fn write_files(work: &Workload, folder: &Path) -> Result<()> {
     documents.flush()?;
     let mut queries = BufWriter::new(File::create(folder.join("queries.txt"))?);
     for query in work.queries() {
-        write!(queries, "{}\t", Workload::kind(query))?;
+        write!(queries, "{}\t", work.kind(query))?;
         write_terms(&mut queries, &query.text)?;
     }
     Ok(queries.flush()?)

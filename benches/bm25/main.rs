@@ -1,5 +1,5 @@
-//! ir-bm25 beside tantivy, Lucene, PISA and bm25s: latency, index time, size and memory on 1.1
-//! million short documents.
+//! ir-bm25 beside tantivy, Lucene, PISA and bm25s: latency, rate of batches, index time, size and
+//! memory, on 1.1 million short documents or any collection of the catalog.
 //!
 //! All engines index the same terms (ir-bm25's analyzer) with k1 = 1.2 and b = 0.75, the only
 //! parameters of tantivy, and merge to one segment. ir-bm25, tantivy and Lucene have one-byte
@@ -11,6 +11,7 @@
 //! ```sh
 //! IR_DATA=... cargo bench -p bench-bm25 [-- --documents N]
 //! IR_BM25_PEERS=$(benches/bm25/peers.sh) IR_DATA=... cargo bench -p bench-bm25
+//! IR_BM25_PEERS=... IR_DATA=... cargo bench -p bench-bm25 -- --collection beir/nfcorpus
 //! IR_DATA=... cargo bench -p bench-bm25 -- --workload updates [--documents N]
 //! IR_DATA=... cargo bench -p bench-bm25 -- --workload instructions [--documents N]
 //! ```
@@ -36,7 +37,7 @@ use std::{env, fs};
 use anyhow::{Context, Result, bail, ensure};
 use bench_common::Options;
 pub(crate) use workload::Workload;
-use workload::{Latency, Measurements};
+use workload::{Latency, Measurements, PACKAGES};
 
 /// Peak resident memory of this process in bytes.
 pub(crate) fn resident_peak() -> u64 {
@@ -54,39 +55,42 @@ pub(crate) fn folder_size(folder: &Path) -> Result<u64> {
     Ok(total)
 }
 
-/// Kinds of queries, by the initial of their ids.
-pub(crate) const KINDS: [&str; 3] = ["keywords", "questions", "arguments"];
 const ENGINES: [&str; 2] = ["ir-bm25", "tantivy"];
 /// Minimum overlap of the top 10 with a peer. Ties in another order lower it.
 const MIN_OVERLAP: f64 = 0.9;
 
 fn main() -> Result<()> {
-    // The options after --workload are for the child processes.
-    let options = Options::parse("--documents --workload --engine --threads --index --kind --k")?;
+    // The options after --collection are for the child processes.
+    let options = Options::parse(
+        "--documents --workload --collection --engine --threads --index --kind --k",
+    )?;
+    let collection = options.value("--collection").unwrap_or(PACKAGES);
     let limit: u64 = options.number("--documents", u64::MAX)?;
     if options.value("--engine") == Some("instructions") {
-        let kind = options.value("--kind").unwrap_or("keywords");
+        let kind = options.value("--kind").context("--kind: expected a kind")?;
         let index = options
             .value("--index")
             .context("--index: expected a file")?;
         let k = options.number("--k", 10)?;
-        return instructions::child(&Workload::open(limit)?, index, kind, k);
+        return instructions::child(&Workload::open(collection, limit)?, index, kind, k);
     }
     if let Some(engine) = options.value("--engine") {
-        return child(engine, options.number("--threads", 1)?, limit);
+        let work = Workload::open(collection, limit)?;
+        return child(&work, engine, options.number("--threads", 1)?);
     }
     let threads = std::thread::available_parallelism()?.get().min(2);
     match options.value("--workload") {
         None | Some("queries") => {}
-        Some("updates") => return updates::run(&Workload::open(limit)?, threads),
+        Some("updates") => return updates::run(&Workload::open(collection, limit)?, threads),
         Some("instructions") => {
-            return instructions::run(&Workload::open(limit)?, limit, threads);
+            let work = Workload::open(collection, limit)?;
+            return instructions::run(&work, collection, limit, threads);
         }
         Some(other) => {
             bail!("--workload: expected queries, updates or instructions, found {other:?}")
         }
     }
-    let work = Workload::open(limit)?;
+    let work = Workload::open(collection, limit)?;
     let documents = work.for_each_document(&mut |_, _| Ok(()))?;
     let mut results: Vec<Measurements> = Vec::new();
     for engine in ENGINES {
@@ -94,7 +98,8 @@ fn main() -> Result<()> {
         command
             .args(["--engine", engine])
             .args(["--threads", &threads.to_string()])
-            .args(["--documents", &limit.to_string()]);
+            .args(["--documents", &limit.to_string()])
+            .args(["--collection", collection]);
         eprintln!("running {engine} ...");
         let output = command.stderr(std::process::Stdio::inherit()).output()?;
         ensure!(output.status.success(), "{engine} failed");
@@ -128,7 +133,7 @@ fn print_tables(results: &[Measurements]) -> Result<()> {
         );
         let queries = ours.top.queries();
         ensure!(
-            peer.has_other_idf || differing * 50 <= queries,
+            peer.has_other_scores || differing * 50 <= queries,
             "{}: expected equal scores, found others in {differing} of {queries} queries",
             peer.name
         );
@@ -150,6 +155,16 @@ fn print_tables(results: &[Measurements]) -> Result<()> {
         "| ratio to the fastest peer{} |",
         ratios.collect::<String>()
     );
+    println!("\n| queries per second, k = 10 | single calls | batches |\n|---|---|---|");
+    for engine in results {
+        let singles = engine.latencies.iter().filter(|of| of.k == 10);
+        let (queries, ms) = singles.fold((0, 0.0), |(queries, ms), of| {
+            (queries + of.queries, ms + of.mean_ms * of.queries as f64)
+        });
+        let batch = engine.batch_rate.map(|rate| format!("{rate:.0}"));
+        let (single, batch) = (1e3 * queries as f64 / ms, batch.unwrap_or_default());
+        println!("| {} | {single:.0} | {batch} |", engine.name);
+    }
     println!("\n| index | CPU time, s | size, MiB | peak memory, MiB |\n|---|---|---|---|");
     let mib = |bytes: u64| bytes as f64 / 1_048_576.0;
     for engine in results {
@@ -170,12 +185,11 @@ fn header(engine: &Measurements) -> String {
     columns.collect()
 }
 
-fn child(engine: &str, threads: usize, limit: u64) -> Result<()> {
-    let work = Workload::open(limit)?;
+fn child(work: &Workload, engine: &str, threads: usize) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let result = match engine {
-        "ir-bm25" => ours::measure(&work, folder.path(), threads)?,
-        "tantivy" => peer_tantivy::measure(&work, folder.path(), threads)?,
+        "ir-bm25" => ours::measure(work, folder.path(), threads)?,
+        "tantivy" => peer_tantivy::measure(work, folder.path(), threads)?,
         other => bail!("--engine: expected ir-bm25 or tantivy, found {other:?}"),
     };
     println!("{}", serde_json::to_string(&result)?);

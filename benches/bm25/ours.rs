@@ -6,7 +6,7 @@ use anyhow::Result;
 use ir_bm25::{Bm25, Index, IndexBuilder, IndexConfig};
 use ir_core::{DocNum, Document, Retriever, Search};
 
-use crate::workload::{IndexCost, Measurements, Workload, process_seconds};
+use crate::workload::{IndexCost, Measurements, Workload, batch_rate, process_seconds};
 use crate::{folder_size, resident_peak};
 
 pub(crate) fn measure(work: &Workload, folder: &Path, threads: usize) -> Result<Measurements> {
@@ -28,7 +28,17 @@ pub(crate) fn measure(work: &Workload, folder: &Path, threads: usize) -> Result<
             .map(|hit| (number(hit.doc), hit.score))
             .collect())
     };
-    work.measure("ir-bm25".to_owned(), cost, top)
+    let mut measured = work.measure("ir-bm25".to_owned(), cost, top)?;
+    let queries = work.queries().iter();
+    let queries: Vec<_> = queries
+        .map(|query| (query.text.as_str(), Search::top(10)))
+        .collect();
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
+    measured.batch_rate = Some(batch_rate(queries.len(), || {
+        pool.install(|| searcher.search_batch(&queries))?;
+        Ok(())
+    })?);
+    Ok(measured)
 }
 
 /// Builds the index and writes it to a file.

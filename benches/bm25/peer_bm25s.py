@@ -38,8 +38,18 @@ def search(terms, k):
     return docs[0], scores[0]
 
 
+def search_all(queries):
+    """The top 10 of a batch. Queries without a known term are left out."""
+    known = ([term for term in terms if term in vocabulary] for terms in queries)
+    known = [terms for terms in known if terms]
+    return retriever.retrieve(
+        known, k=min(10, documents), n_threads=1, show_progress=False, backend_selection="numba"
+    )
+
+
 def hits(terms, k):
     return [(int(doc), float(s)) for doc, s in zip(*search(terms, k)) if s > 0]
 
 
-finish(f"bm25s {bm25s.__version__}", index_seconds, folder / "bm25s", queries(folder), search, hits)
+name = f"bm25s {bm25s.__version__}"
+finish(name, index_seconds, folder / "bm25s", queries(folder), search, hits, search_all)

@@ -55,14 +55,18 @@ index_seconds = time.process_time() - start
 sys.stdout = os.fdopen(output, "w")
 
 
-def search(terms, k):
+def weights(terms):
     known = (f"t{vocabulary[term]}" for term in terms if term in vocabulary)
-    weights = {term: float(count) for term, count in Counter(known).items()}
-    arrays = [np.empty(k, dtype) for dtype in (np.int32, object, np.int32, np.float32)]
+    return {term: float(count) for term, count in Counter(known).items()}
+
+
+def retrieve(queries, k):
+    types = (np.int32, object, np.int32, np.float32)
+    arrays = [np.empty(k * len(queries), of) for of in types]
     size = pisa.retrieve(
         context,
         "block_max_wand",
-        [(0, weights)],
+        [(n, weights(terms)) for n, terms in enumerate(queries)],
         k=k,
         threads=1,
         pretokenised=True,
@@ -75,9 +79,17 @@ def search(terms, k):
     return arrays[1][:size], arrays[3][:size]
 
 
+def search(terms, k):
+    return retrieve([terms], k)
+
+
+def search_all(queries):
+    return retrieve(queries, 10)
+
+
 def hits(terms, k):
     return [(int(doc), float(score)) for doc, score in zip(*search(terms, k))]
 
 
 name = f"PISA ({version('pyterrier-pisa')})"
-finish(name, index_seconds, index, queries(folder), search, hits, has_other_idf=True)
+finish(name, index_seconds, index, queries(folder), search, hits, search_all)

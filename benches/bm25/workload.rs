@@ -7,11 +7,14 @@ use ir_data::{Collection, InMemoryJudgedQueries};
 use rustix::time::{ClockId, clock_gettime};
 use serde::{Deserialize, Serialize};
 
-use crate::KINDS;
+/// The collection whose queries are of several kinds.
+pub(crate) const PACKAGES: &str = "packages";
 
 pub(crate) struct Workload {
     collection: Collection,
     queries: Vec<Query>,
+    /// Whether the queries are of several kinds.
+    has_kinds: bool,
     limit: u64,
     /// Memory budget of indexing in bytes.
     pub(crate) budget: usize,
@@ -27,9 +30,13 @@ pub(crate) struct Measurements {
     pub(crate) index_peak: u64,
     pub(crate) latencies: Vec<Latency>,
     pub(crate) top: TopHits,
-    /// Whether the scores are not those of Lucene.
+    /// Whether the scores are not those of Lucene: another idf, or exact lengths.
     #[serde(default)]
-    pub(crate) has_other_idf: bool,
+    pub(crate) has_other_scores: bool,
+    /// Queries per CPU second in batches of all queries, k = 10, one thread; [`None`] if the engine
+    /// has no batches.
+    #[serde(default)]
+    pub(crate) batch_rate: Option<f64>,
 }
 
 /// CPU time of the queries of a kind: the best of three passes per query.
@@ -37,6 +44,8 @@ pub(crate) struct Measurements {
 pub(crate) struct Latency {
     pub(crate) kind: String,
     pub(crate) k: usize,
+    /// Number of queries.
+    pub(crate) queries: usize,
     pub(crate) mean_ms: f64,
     pub(crate) p99_ms: f64,
 }
@@ -110,13 +119,32 @@ impl Workload {
         &self.queries
     }
 
-    /// Kind of a query, by the initial of its id.
-    pub(crate) fn kind(query: &Query) -> &'static str {
+    /// Kind of a query, for `packages` by the initial of its id.
+    pub(crate) fn kind(&self, query: &Query) -> &'static str {
+        if !self.has_kinds {
+            return "queries";
+        }
         match query.id.chars().next() {
             Some('k') => "keywords",
             Some('n') => "questions",
             _ => "arguments",
         }
+    }
+
+    /// The kinds of the queries.
+    pub(crate) fn kinds(&self) -> &'static [&'static str] {
+        if self.has_kinds {
+            &["keywords", "questions", "arguments"]
+        } else {
+            &["queries"]
+        }
+    }
+
+    /// The texts of the queries of a kind.
+    pub(crate) fn texts(&self, kind: &str) -> Vec<&str> {
+        let queries = self.queries.iter();
+        let queries = queries.filter(|query| self.kind(query) == kind);
+        queries.map(|query| query.text.as_str()).collect()
     }
 
     /// Ranks and times the queries on one thread. `name` and the index are of the engine.
@@ -129,12 +157,8 @@ impl Workload {
         let hits = self.queries.iter().map(|query| top(&query.text, 10));
         let hits = TopHits(hits.collect::<Result<_>>()?);
         let mut latencies = Vec::new();
-        for kind in KINDS {
-            let queries = self
-                .queries
-                .iter()
-                .filter(|query| Self::kind(query) == kind);
-            let texts: Vec<&str> = queries.map(|query| query.text.as_str()).collect();
+        for kind in self.kinds() {
+            let texts = self.texts(kind);
             for k in [10, 1000] {
                 latencies.push(Latency::measure(kind, k, &texts, &top)?);
             }
@@ -146,7 +170,8 @@ impl Workload {
             index_peak: index.peak,
             latencies,
             top: hits,
-            has_other_idf: false,
+            has_other_scores: false,
+            batch_rate: None,
         })
     }
 }
@@ -156,6 +181,21 @@ pub(crate) struct IndexCost {
     pub(crate) seconds: f64,
     pub(crate) bytes: u64,
     pub(crate) peak: u64,
+}
+
+/// Queries per CPU second of a batch, the best of three passes after a warm-up.
+pub(crate) fn batch_rate(
+    queries: usize,
+    mut search_all: impl FnMut() -> Result<()>,
+) -> Result<f64> {
+    let mut best = f64::INFINITY;
+    search_all()?;
+    for _ in 0..3 {
+        let start = process_seconds();
+        search_all()?;
+        best = best.min(process_seconds() - start);
+    }
+    Ok(queries as f64 / best)
 }
 
 impl Latency {
@@ -181,6 +221,7 @@ impl Latency {
         Ok(Self {
             kind: kind.to_owned(),
             k,
+            queries: best.len(),
             mean_ms: best.iter().sum::<f64>() / best.len() as f64,
             p99_ms: *p99.context("no queries of a kind")?,
         })
@@ -188,12 +229,13 @@ impl Latency {
 }
 
 impl Workload {
-    /// Opens the collection `packages`, or generates a synthetic one from a seed.
-    pub(crate) fn open(limit: u64) -> Result<Self> {
+    /// Opens a collection of the catalog with all its queries, or without `IR_DATA` generates a
+    /// synthetic one from a seed.
+    pub(crate) fn open(name: &str, limit: u64) -> Result<Self> {
         let budget = 256 << 20;
         let (collection, queries) = match std::env::var_os("IR_DATA") {
             Some(_) => {
-                let collection = ir_data::catalog::open("packages")?;
+                let collection = ir_data::catalog::open(name)?;
                 let queries = collection.all_queries()?;
                 (collection, queries)
             }
@@ -208,6 +250,7 @@ impl Workload {
         Ok(Self {
             collection,
             queries,
+            has_kinds: name == PACKAGES,
             limit,
             budget,
         })
