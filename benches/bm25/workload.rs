@@ -44,7 +44,7 @@ pub(crate) struct Measurements {
 pub(crate) struct Latency {
     pub(crate) kind: String,
     pub(crate) k: usize,
-    /// Number of queries.
+    /// The mean is of this number of queries.
     pub(crate) queries: usize,
     pub(crate) mean_ms: f64,
     pub(crate) p99_ms: f64,

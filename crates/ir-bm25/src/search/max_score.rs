@@ -20,6 +20,10 @@ use crate::postings::END;
 /// the part.
 const FIRST_PART: f64 = 0.4;
 const PARTS: std::ops::RangeInclusive<f64> = 0.02..=0.9;
+/// Minimum number of windows of a collection that has as many times [`MIN_STEP`] documents.
+const WINDOWS: u32 = 16;
+/// Minimum number of documents per window.
+const MIN_STEP: u32 = 1024;
 /// Cost of a seek in a list, relative to scoring a posting.
 const SEEK_COST: f64 = 4.0;
 
@@ -41,7 +45,14 @@ pub(super) fn search<const WORDS: usize>(
         sum += f64::from(list.bound);
         sum
     }));
-    let mut part = FIRST_PART;
+    // Several windows, so that the threshold rises and the part adapts.
+    let step = (documents / WINDOWS).max(MIN_STEP);
+    // The threshold stays low for a k near the number of documents.
+    let mut part = if how.k().saturating_mul(32) > documents as usize {
+        *PARTS.start()
+    } else {
+        FIRST_PART
+    };
     let mut candidates: Vec<(u32, f64)> = Vec::new();
     let mut start = 0;
     while start < documents {
@@ -49,7 +60,8 @@ pub(super) fn search<const WORDS: usize>(
         let first_essential = prefix_bounds[1..].partition_point(|&sum| sum <= part * threshold);
         let others = prefix_bounds[first_essential];
         let (optional, essential) = lists.split_at_mut(first_essential);
-        window.reset(start, documents, others, threshold);
+        let end = start.saturating_add(step).min(documents);
+        window.reset(start, end, others, threshold);
         let mut next = END;
         for list in essential {
             let after = window.add(&mut list.cursor, &list.scorer, list.table.as_ref(), |_| {

@@ -44,4 +44,11 @@ impl ScoreTable {
         // The remainder spares a bounds check.
         self.0[usize::from(code)][tf.wrapping_sub(1) as usize % FREQUENCIES]
     }
+
+    /// The score of `tf` occurrences in a document; [`None`] for frequencies without one.
+    #[inline]
+    pub(super) fn get(&self, code: u8, tf: u32) -> Option<f32> {
+        let row = &self.0[usize::from(code)];
+        row.get(tf.wrapping_sub(1) as usize).copied()
+    }
 }

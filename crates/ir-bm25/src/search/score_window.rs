@@ -6,7 +6,7 @@ use std::thread::LocalKey;
 use ir_core::TopK;
 
 use super::score_table::ScoreTable;
-use super::scorer::TermScorer;
+use super::scorer::{TermScorer, score_of};
 use crate::postings::{END, PostingsCursor, PostingsSlice};
 
 /// Documents per word of the set of candidates.
@@ -161,12 +161,17 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
             if self.added.len() < Self::MANY {
                 self.added.extend_from_slice(inside.docs);
             }
-            match table.filter(|_| inside.tf_bits <= ScoreTable::TF_BITS) {
-                Some(table) => {
-                    let codes = scorer.codes.get(start as usize..).unwrap_or_default();
-                    self.add_tabulated(codes, table, inside);
+            let codes = scorer.codes.get(start as usize..).unwrap_or_default();
+            match table {
+                Some(table) if inside.tf_bits <= ScoreTable::TF_BITS => {
+                    self.add_scores(codes, inside, |_, code, tf| table.score(code, tf));
                 }
-                None => self.add_computed(scorer, inside),
+                Some(table) => self.add_scores(codes, inside, |_, code, tf| {
+                    table.get(code, tf).unwrap_or_else(|| {
+                        score_of(scorer.weight, tf, scorer.model.inverse_of_code(code))
+                    })
+                }),
+                None => self.add_scores(codes, inside, |doc, _, tf| scorer.score(doc, tf)),
             }
             match (next, inside.docs.last()) {
                 (Some(next), _) => return next,
@@ -176,10 +181,16 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
         }
     }
 
-    /// Adds scores of a table. `codes` are the length codes from the start of the window on.
+    /// Adds the scores of postings. `codes` are the length codes from the start of the window on;
+    /// `score` gets the document, its length code and the frequency.
     // Not inlined: the loop needs all registers.
     #[inline(never)]
-    fn add_tabulated(&mut self, codes: &[u8], table: &ScoreTable, postings: PostingsSlice<'_>) {
+    fn add_scores(
+        &mut self,
+        codes: &[u8],
+        postings: PostingsSlice<'_>,
+        score: impl Fn(u32, u8, u32) -> f32,
+    ) {
         let (start, cutoff) = (self.start, self.cutoff);
         let sums = self.sums.as_flattened_mut();
         let size = sums.len().min(codes.len());
@@ -189,22 +200,8 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
             if at >= size {
                 continue;
             }
-            sums[at] += f64::from(table.score(codes[at], tf));
+            sums[at] += f64::from(score(doc, codes[at], tf));
             if sums[at] > cutoff {
-                self.candidates.insert(at);
-            }
-        }
-    }
-
-    fn add_computed(&mut self, scorer: &TermScorer<'_>, postings: PostingsSlice<'_>) {
-        let sums = self.sums.as_flattened_mut();
-        for (&doc, &tf) in postings.docs.iter().zip(postings.tfs) {
-            let at = doc.wrapping_sub(self.start) as usize;
-            let Some(sum) = sums.get_mut(at) else {
-                continue;
-            };
-            *sum += f64::from(scorer.score(doc, tf));
-            if *sum > self.cutoff {
                 self.candidates.insert(at);
             }
         }

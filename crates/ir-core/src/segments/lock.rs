@@ -5,7 +5,8 @@ use std::path::Path;
 
 use super::error::{SegmentsError, failed};
 
-/// Name of the file that the writer of an index locks. It remains in the folder when the writer ends.
+/// Name of the file that the writer of an index locks. It remains in the folder when the writer
+/// ends.
 pub const LOCK_NAME: &str = "writer.lock";
 
 /// Locks the folder of an index until the file is dropped.
