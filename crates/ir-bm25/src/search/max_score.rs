@@ -2,13 +2,16 @@
 //!
 //! In a long query no list contributes much to a high score, so bounds of blocks do not prune. The
 //! documents are divided into wide windows. In every window, the lists with the lowest bound per
-//! posting, which are the long ones, are *non-essential*: their bounds add up to a part of the
+//! posting, which are the long ones, are *non-essential*: their bounds add up to a share of the
 //! threshold. The other lists are scored term at a time; the documents whose sum can exceed the
 //! threshold with the bounds of the non-essential lists are the candidates, which are completed
-//! from these lists, one list after the other. The part is adapted to the number of candidates.
+//! from these lists, one list after the other. The share adapts to the cost of these seeks.
 //!
 //! The result equals exhaustive scoring bit for bit, for the reasons given in
 //! [`super::block_max`].
+//!
+//! # Source
+//! Turtle and Flood, "Query Evaluation: Strategies and Optimizations", IPM 1995.
 
 use ir_core::{DocNum, Search, TopK};
 
@@ -16,10 +19,10 @@ use super::query::QueryTerm;
 use super::score_window::{ScoreWindow, threshold_of};
 use crate::postings::END;
 
-/// Bounds of the non-essential lists of the first window, as a part of the threshold, and range of
-/// the part.
-const FIRST_PART: f64 = 0.4;
-const PARTS: std::ops::RangeInclusive<f64> = 0.02..=0.9;
+/// Sum of the bounds of the non-essential lists as a share of the threshold: in the first window, and
+/// its range.
+const FIRST_SHARE: f64 = 0.4;
+const SHARES: std::ops::RangeInclusive<f64> = 0.02..=0.9;
 /// Minimum number of windows of a collection that has as many times [`MIN_STEP`] documents.
 const WINDOWS: u32 = 16;
 /// Minimum number of documents per window.
@@ -45,19 +48,19 @@ pub(super) fn search<const WORDS: usize>(
         sum += f64::from(list.bound);
         sum
     }));
-    // Several windows, so that the threshold rises and the part adapts.
+    // Several windows, so that the threshold rises and the share adapts.
     let step = (documents / WINDOWS).max(MIN_STEP);
     // The threshold stays low for a k near the number of documents.
-    let mut part = if how.k().saturating_mul(32) > documents as usize {
-        *PARTS.start()
+    let mut share = if how.k().saturating_mul(32) > documents as usize {
+        *SHARES.start()
     } else {
-        FIRST_PART
+        FIRST_SHARE
     };
     let mut candidates: Vec<(u32, f64)> = Vec::new();
     let mut start = 0;
     while start < documents {
         let threshold = threshold_of(best).max(floor);
-        let first_essential = prefix_bounds[1..].partition_point(|&sum| sum <= part * threshold);
+        let first_essential = prefix_bounds[1..].partition_point(|&sum| sum <= share * threshold);
         let others = prefix_bounds[first_essential];
         let (optional, essential) = lists.split_at_mut(first_essential);
         let end = start.saturating_add(step).min(documents);
@@ -98,7 +101,8 @@ pub(super) fn search<const WORDS: usize>(
         }
         if first_essential > 0 {
             let is_cheap = SEEK_COST * f64::from(seeks) < 0.05 * skipped;
-            part = (part * if is_cheap { 1.25 } else { 0.8 }).clamp(*PARTS.start(), *PARTS.end());
+            share =
+                (share * if is_cheap { 1.25 } else { 0.8 }).clamp(*SHARES.start(), *SHARES.end());
         }
         start = next;
     }

@@ -18,16 +18,15 @@ pub(crate) use query::{QueryPlan, TermList, count_terms, open_lists};
 use score_window::{NARROW_WINDOW, WIDE_WINDOW, with_window};
 pub(crate) use scoring::Scoring;
 
-/// Maximum number of posting lists for pruning. In a long query no list contributes much, so nearly
-/// every document stays a candidate and bookkeeping costs more than it saves: over a million
-/// one-line documents, from about ten lists on. Larger collections favor pruning.
-const MAX_PRUNED_LISTS: usize = 16;
+/// Maximum number of posting lists for bounds of blocks. In a long query no list contributes much,
+/// so few blocks are skipped.
+const MAX_BLOCK_MAX_LISTS: usize = 16;
 
 /// Top-k algorithm. Results are bit-identical; only speed differs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Pruning {
-    /// Block-max MaxScore: skips documents that cannot enter the top k.
+    /// Block-max MaxScore, for long queries MaxScore: skips documents that cannot enter the top k.
     #[default]
     BlockMax,
     /// Scores every document that contains a query term.
@@ -54,7 +53,7 @@ pub(crate) fn rank(
         with_window(&WIDE_WINDOW, |window| {
             exhaustive::score_all(window, &mut plan.terms, documents, how, floor, &mut best);
         });
-    } else if plan.terms.len() <= MAX_PRUNED_LISTS {
+    } else if plan.terms.len() <= MAX_BLOCK_MAX_LISTS {
         with_window(&NARROW_WINDOW, |window| {
             block_max::search(window, &mut plan.terms, documents, how, floor, &mut best);
         });
