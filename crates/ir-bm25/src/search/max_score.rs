@@ -19,16 +19,16 @@ use super::query::QueryTerm;
 use super::score_window::{ScoreWindow, threshold_of};
 use crate::postings::END;
 
-/// Sum of the bounds of the non-essential lists as a share of the threshold: in the first window, and
-/// its range.
+/// Sum of the bounds of the non-essential lists as a share of the threshold: in the first window,
+/// and its range.
 const FIRST_SHARE: f64 = 0.4;
 const SHARES: std::ops::RangeInclusive<f64> = 0.02..=0.9;
 /// Minimum number of windows of a collection that has as many times [`MIN_STEP`] documents.
 const WINDOWS: u32 = 16;
 /// Minimum number of documents per window.
 const MIN_STEP: u32 = 1024;
-/// Cost of a seek in a list, relative to scoring a posting.
-const SEEK_COST: f64 = 4.0;
+/// Maximum number of seeks per skipped posting at which the share grows.
+const MAX_SEEKS: f64 = 0.0125;
 
 pub(super) fn search<const WORDS: usize>(
     window: &mut ScoreWindow<WORDS>,
@@ -79,31 +79,43 @@ pub(super) fn search<const WORDS: usize>(
             }
             threshold
         });
-        let skipped = optional.iter().map(|list| f64::from(list.cursor.df));
-        let skipped =
-            skipped.sum::<f64>() * f64::from(next.min(documents) - start) / f64::from(documents);
-        let mut seeks = 0;
-        for (list, &others) in optional.iter_mut().zip(&prefix_bounds).rev() {
-            let bound = others + f64::from(list.bound);
-            candidates.retain_mut(|(doc, sum)| {
-                if *sum + bound <= threshold {
-                    return false;
-                }
-                seeks += 1;
-                if list.cursor.seek(*doc) == *doc {
-                    *sum += f64::from(list.scorer.score(*doc, list.cursor.tf()));
-                }
-                true
-            });
-        }
+        let seeks = complete(&mut candidates, optional, &prefix_bounds, threshold);
         for &(doc, sum) in &candidates {
             best.push(DocNum::new(doc), sum as f32);
         }
         if first_essential > 0 {
-            let is_cheap = SEEK_COST * f64::from(seeks) < 0.05 * skipped;
+            let documents_share = f64::from(next.min(documents) - start) / f64::from(documents);
+            let postings = optional.iter().map(|list| f64::from(list.cursor.df));
+            let skipped = postings.sum::<f64>() * documents_share;
+            let is_cheap = (seeks as f64) < MAX_SEEKS * skipped;
             share =
                 (share * if is_cheap { 1.25 } else { 0.8 }).clamp(*SHARES.start(), *SHARES.end());
         }
         start = next;
     }
+}
+
+/// Adds the scores of the non-essential lists to the candidates, and drops those that cannot exceed
+/// the threshold. Returns the number of seeks.
+fn complete(
+    candidates: &mut Vec<(u32, f64)>,
+    optional: &mut [&mut QueryTerm<'_>],
+    prefix_bounds: &[f64],
+    threshold: f64,
+) -> usize {
+    let mut seeks = 0;
+    for (list, &others) in optional.iter_mut().zip(prefix_bounds).rev() {
+        let bound = others + f64::from(list.bound);
+        candidates.retain_mut(|(doc, sum)| {
+            if *sum + bound <= threshold {
+                return false;
+            }
+            seeks += 1;
+            if list.cursor.seek(*doc) == *doc {
+                *sum += f64::from(list.scorer.score(*doc, list.cursor.tf()));
+            }
+            true
+        });
+    }
+    seeks
 }
