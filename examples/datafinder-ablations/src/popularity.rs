@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use anyhow::Result;
 use ir_core::fusion::{DocumentPrior, WeightedSum};
+use ir_core::training::HeldOut;
 use ir_core::{Distinct, Document, Encoded, Encoder, Query, Retriever, Run, Search, Side};
 use ir_eval::Measure;
 use ir_knn::{FlatIndex, VectorSimilarity};
@@ -20,17 +21,20 @@ pub(crate) enum CountedTexts {
     All,
     /// Texts with a year, of all years.
     Dated,
+    /// Random texts of all years, about as many as [`CountedTexts::BeforeQuery`] counts.
+    Sampled,
     /// Texts with a year up to the year before the query.
     BeforeQuery,
 }
 
 impl CountedTexts {
-    pub(crate) const ALL: [Self; 3] = [Self::All, Self::Dated, Self::BeforeQuery];
+    pub(crate) const ALL: [Self; 4] = [Self::All, Self::Dated, Self::Sampled, Self::BeforeQuery];
 
     pub(crate) const fn name(self) -> &'static str {
         match self {
             Self::All => "all texts, all years",
             Self::Dated => "dated texts, all years",
+            Self::Sampled => "as many random dated texts",
             Self::BeforeQuery => "dated texts, before the query",
         }
     }
@@ -41,7 +45,15 @@ impl CountedTexts {
         match (self, year) {
             (Self::All, _) => sources.uses.total(dataset),
             (Self::BeforeQuery, Some(year)) => sources.uses.before(dataset, year),
-            (Self::Dated | Self::BeforeQuery, _) => sources.uses.dated(dataset),
+            (Self::Sampled, Some(year)) => {
+                let sampled = HeldOut {
+                    fraction: sources.proportion_before(year),
+                    seed: 42,
+                };
+                let texts = (0..sources.uses.dated(dataset)).map(|n| format!("{dataset} {n}"));
+                texts.filter(|text| sampled.contains(text)).count() as u64
+            }
+            (_, _) => sources.uses.dated(dataset),
         }
     }
 }

@@ -28,6 +28,8 @@ pub(crate) struct Sources {
     /// Texts that mention a dataset: papers, training queries, other descriptions. Only
     /// descriptions have a year.
     pub(crate) uses: UsageCounts,
+    /// Years of the dated texts, once for each dataset that a text mentions.
+    years: Vec<i64>,
 }
 
 /// A fifth of the training queries is held out.
@@ -50,6 +52,7 @@ impl Sources {
             training: Vec::new(),
             held_out: Vec::new(),
             uses: UsageCounts::default(),
+            years: Vec::new(),
         };
 
         // Datasets of a paper: tagged ones, and those mentioned in its sentences.
@@ -114,9 +117,16 @@ impl Sources {
         for (used, year) in papers {
             for id in used {
                 sources.uses.add(&id, year);
+                sources.years.extend(year);
             }
         }
         Ok(sources)
+    }
+
+    /// Proportion of the dated mentions that are older than a year.
+    pub(crate) fn proportion_before(&self, year: i64) -> f64 {
+        let before = self.years.iter().filter(|&&of_text| of_text < year);
+        before.count() as f64 / self.years.len().max(1) as f64
     }
 
     /// Number of texts that mention a dataset.

@@ -46,7 +46,10 @@ fn plots_with_their_data() {
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
         .collect();
     names.sort();
-    assert!(names.len() >= 10 && names.len() % 2 == 0, "{names:?}");
+    assert!(
+        names.len() >= 10 && names.len().is_multiple_of(2),
+        "{names:?}"
+    );
     for name in &names {
         let text = here.read(&format!("figures/{name}"));
         if name.ends_with(".svg") {
