@@ -10,7 +10,7 @@ use ir_data::{DataError, InvalidText};
 
 use crate::commands::{
     agree, buckets, compare, datasets, diff, eval, fuse, index, interleave, knn_accuracy, mine,
-    overlap, pool, reproduce, run, search, sweep,
+    overlap, pool, reproduce, run, search, stats, sweep,
 };
 #[cfg(feature = "dense")]
 use crate::commands::{encode, models, train};
@@ -101,6 +101,8 @@ pub(crate) enum Command {
     Mine(Box<mine::Args>),
     /// Evaluate embeddings by kNN classification accuracy
     KnnAccuracy(Box<knn_accuracy::Args>),
+    /// Report statistics of a collection: lengths, vocabulary, judgments, years
+    Stats(stats::Args),
     /// List, verify and download known collections
     Datasets(datasets::Args),
     /// Print a script that completes commands, options and values in a shell
@@ -161,6 +163,7 @@ impl Command {
             Self::Pool(args) => pool::run(args, console),
             Self::Agree(args) => agree::run(args, console),
             Self::Mine(args) => mine::run(args, console),
+            Self::Stats(args) => stats::run(args, console),
             Self::Datasets(args) => datasets::run(args, console),
             Self::Completions { shell } => print_completions(*shell),
             Self::Help { command } => return print_help(command),
@@ -180,7 +183,7 @@ impl Command {
     /// Adds the option `--encoding` to the error of text that is not UTF-8. JSON always is.
     fn with_encoding_hint(&self, error: anyhow::Error) -> anyhow::Error {
         let has_option = match self {
-            Self::Index(_) | Self::Search(_) | Self::Mine(_) => true,
+            Self::Index(_) | Self::Search(_) | Self::Mine(_) | Self::Stats(_) => true,
             #[cfg(feature = "dense")]
             Self::Encode(_) => true,
             _ => false,
@@ -238,7 +241,7 @@ impl Command {
     /// Argument that selects a split of a collection.
     fn split_argument(&self, collection: &str, split: &str) -> String {
         match self {
-            Self::Search(_) | Self::Mine(_) => format!("--split {split}"),
+            Self::Search(_) | Self::Mine(_) | Self::Stats(_) => format!("--split {split}"),
             #[cfg(feature = "dense")]
             Self::Encode(_) => format!("--split {split}"),
             #[cfg(feature = "dense")]

@@ -82,6 +82,79 @@ impl<R: Retriever> Retriever for Distinct<R> {
     }
 }
 
+/// Adapter that rewrites query texts before the search: cleaning, spelling, expansion.
+///
+/// ```
+/// use ir_core::{DocIds, Ranking, Retriever, Rewritten, Search, SearchError};
+/// # struct Exact(DocIds);
+/// # impl Retriever for Exact {
+/// #     type Query = str;
+/// #     fn ids(&self) -> &DocIds {
+/// #         &self.0
+/// #     }
+/// #     fn search(&self, query: &str, _: &Search<'_>) -> Result<Ranking, SearchError> {
+/// #         let hits = self.0.get(query).map(|doc| ir_core::Hit::new(doc, 1.0));
+/// #         Ranking::from_hits(hits.into_iter().collect())
+/// #     }
+/// # }
+/// # let exact = Exact(["tea"].into_iter().collect());
+/// let lower_case = Rewritten::new(exact, |text: &str| text.to_lowercase());
+/// assert_eq!(lower_case.search("TEA", &Search::top(1))?.len(), 1);
+/// # Ok::<(), SearchError>(())
+/// ```
+#[derive(Clone)]
+pub struct Rewritten<R, F> {
+    retriever: R,
+    rewrite: F,
+}
+
+impl<R, F: Fn(&str) -> String> Rewritten<R, F> {
+    /// Wraps a retriever. `rewrite` maps the text of a query to the text to search.
+    pub const fn new(retriever: R, rewrite: F) -> Self {
+        Self { retriever, rewrite }
+    }
+
+    /// Returns the wrapped retriever.
+    pub const fn retriever(&self) -> &R {
+        &self.retriever
+    }
+}
+
+impl<R: std::fmt::Debug, F> std::fmt::Debug for Rewritten<R, F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Rewritten")
+            .field("retriever", &self.retriever)
+            .finish_non_exhaustive()
+    }
+}
+
+impl<R, F> Retriever for Rewritten<R, F>
+where
+    R: Retriever<Query = str>,
+    F: Fn(&str) -> String + Send + Sync,
+{
+    type Query = str;
+
+    fn ids(&self) -> &DocIds {
+        self.retriever.ids()
+    }
+
+    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        self.retriever.search(&(self.rewrite)(query), search)
+    }
+
+    fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
+        let texts: Vec<String> = (queries.iter())
+            .map(|(query, _)| (self.rewrite)(query))
+            .collect();
+        let queries = texts.iter().zip(queries);
+        let queries: Vec<(&str, Search<'_>)> = queries
+            .map(|(text, (_, search))| (text.as_str(), *search))
+            .collect();
+        self.retriever.search_batch(&queries)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;

@@ -117,6 +117,55 @@ fn datafinder_corpus_queries_and_judgments() {
 }
 
 #[test]
+fn one_training_query_equals_a_test_query() {
+    let (Some(catalog), Some(path)) = (
+        catalog("datafinder"),
+        file("datafinder/train_queries.jsonl.zst"),
+    ) else {
+        return;
+    };
+    let training = datafinder::read_training_queries(open(&path).unwrap(), "train", "").unwrap();
+    assert_eq!(training.len(), 17_495);
+    let test = catalog.open("datafinder").unwrap().queries("test").unwrap();
+    let test = test.iter().map(|query| query.text.as_str());
+    let (kept, equal) = datafinder::without_test_queries(training, test);
+    let equal: Vec<&str> = equal.iter().map(|row| row.query.id.as_str()).collect();
+    assert_eq!((kept.len(), equal), (17_494, vec!["1002"]));
+}
+
+#[test]
+fn datafinder_with_tagged_papers() {
+    let Some(catalog) = catalog("datafinder/tagged") else {
+        return;
+    };
+    let tagged = docs(&catalog, "datafinder/tagged");
+    let plain = docs(&catalog, "datafinder");
+    assert_eq!(tagged.len(), 7602);
+    let mut papers = 0;
+    let mut seen = HashSet::new();
+    for (doc, plain) in tagged.iter().zip(&plain) {
+        assert_eq!(
+            (&doc.id, &doc.text, &doc.title),
+            (&plain.id, &plain.text, &plain.title)
+        );
+        let citances = doc.attributes.text(datafinder::CITANCES).unwrap();
+        let count = doc.attributes.int("num_papers").unwrap();
+        assert!(citances.lines().count() <= datafinder::MAX_CITANCES);
+        assert!(count > 0 || citances.is_empty());
+        let sentences = doc.attributes.text(datafinder::STRUCTURED_INFO).unwrap();
+        assert!(sentences.ends_with(&format!("having been used {count} times.\n")));
+        if seen.insert(&doc.id) {
+            papers += count;
+        }
+    }
+    // 1,802 pairs, less those of datasets that are not in the corpus.
+    assert!((1_700..=1_802).contains(&papers), "{papers}");
+    let hpatches = tagged.iter().find(|doc| doc.id == "HPatches").unwrap();
+    let citances = hpatches.attributes.text(datafinder::CITANCES).unwrap();
+    assert!(citances.contains("HPatches"), "{citances}");
+}
+
+#[test]
 fn datafinder_qrels_raw_and_csv() {
     let Some(path) = file("datafinder/test_dataset_collection.qrels") else {
         return;

@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod assess;
+mod collection;
 mod compare;
 mod decimal;
 mod evaluate;
@@ -22,6 +23,7 @@ pub use assess::{
     PoolJudgmentError, PoolStratum, RatingCategory, Ratings, ReadPoolError, RecallByFrequency,
     StratumSample, preferences,
 };
+pub use collection::{CorpusStatistics, Histogram, HistogramSummary, JudgmentStatistics};
 pub use compare::{
     Bootstrap, BootstrapEstimate, BootstrapScheme, CompareError, ComparedPairs, ComparedSystem,
     Comparison, ComparisonConfig, HeldOutChoice, HypothesisFamily, PairedBootstrapResult,

@@ -9,8 +9,9 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ir_bm25::{Index, IndexConfig};
-use ir_core::Retriever;
 use ir_core::store::{OpenIndexError, Verify};
+use ir_core::{Corpus, Retriever};
+use ir_data::{DataError, DocTemplate, TemplatedCorpus};
 use ir_knn::TrainingQuery;
 use serde_json::{Value, json};
 
@@ -362,19 +363,30 @@ impl SystemContext<'_> {
     pub(crate) fn index_stage(
         &self,
         config: &IndexConfig,
+        template: Option<&DocTemplate>,
     ) -> Result<(String, String), SystemError> {
         let parameters = serde_json::to_string(config);
-        let parameters = parameters.map_err(SystemError::stage("serialization"))?;
-        let description = format!("BM25 index, analyzer {}", config.analysis);
+        let mut parameters = parameters.map_err(SystemError::stage("serialization"))?;
+        let mut description = format!("BM25 index, analyzer {}", config.analysis);
+        if let Some(template) = template {
+            parameters.push_str(&format!("\n{template}"));
+            description.push_str(&format!(", template {template}"));
+        }
         Ok((self.key(Stage::Index, &parameters), description))
     }
 
-    /// Opens the BM25 index of the documents, or builds it.
+    /// Opens the BM25 index of the documents, or builds it. With a template, the text of a document
+    /// is rendered by it.
     ///
     /// # Errors
-    /// The documents cannot be read or indexed, or the progress receiver requested a stop.
-    pub fn index(&mut self, config: &IndexConfig) -> Result<Arc<Index>, SystemError> {
-        let (key, description) = self.index_stage(config)?;
+    /// The documents cannot be read or indexed, none has a field of the template, or the progress
+    /// receiver requested a stop.
+    pub fn index(
+        &mut self,
+        config: &IndexConfig,
+        template: Option<&DocTemplate>,
+    ) -> Result<Arc<Index>, SystemError> {
+        let (key, description) = self.index_stage(config, template)?;
         if let Some(index) = self.session.indexes.get(&key) {
             return Ok(index.clone());
         }
@@ -385,6 +397,20 @@ impl SystemContext<'_> {
             |path| Index::open_with(path, Verify::AllSections),
             |context, path| {
                 let corpus = context.task.corpus();
+                let templated = template.map(|template| TemplatedCorpus::new(corpus, template));
+                if let Some(template) = template {
+                    let invalid = |error: DataError| match error {
+                        DataError::TemplateField { .. } => {
+                            SystemError::parameter("template", error.to_string())
+                        }
+                        other => SystemError::stage("indexing")(other),
+                    };
+                    template.check(corpus).map_err(invalid)?;
+                }
+                let corpus = match &templated {
+                    Some(templated) => templated as &dyn Corpus,
+                    None => corpus,
+                };
                 let index = Index::build(corpus, config, &mut *context.observer);
                 let index = index.map_err(|error| match error {
                     ir_bm25::BuildError::Canceled => ExperimentError::Canceled.into(),

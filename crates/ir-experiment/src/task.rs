@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use ir_core::{Corpus, DocIds, DocSet, Document, Flow, Predicate, Qrels, Query, Years};
 use ir_data::catalog::Catalog;
-use ir_data::datafinder::lexicographic_row_order;
+use ir_data::datafinder::{keyphrase_query, lexicographic_row_order};
 use ir_data::{Collection, DataError};
 use ir_knn::TrainingQuery;
 
@@ -208,8 +208,16 @@ impl TaskData {
                 Arc::new(collection)
             }
         };
-        let test = judged(&collection, &entry.split, entry.query.as_deref())
+        let test = judged(&collection, &entry.split, QueryText::of_task(entry))
             .map_err(|error| data_error(source, &format!("{at}.split"), error))?;
+        let fields = entry.query_fields.iter().flatten();
+        for field in fields {
+            let has_field = |query: &Query| query.attributes.text(field).is_some();
+            if !test.queries.iter().any(has_field) {
+                let message = format!("expected an attribute of the queries, found {field:?}");
+                return Err(source.error(&format!("{at}.query_fields"), message));
+            }
+        }
         let training = match &entry.training {
             None => None,
             Some(set) => Some(training_set(
@@ -295,7 +303,7 @@ impl TaskData {
     pub fn all_queries(&self) -> Result<Vec<Query>, SystemError> {
         let queries = self.documents.collection.all_queries();
         let mut queries = queries.map_err(SystemError::stage("reading queries"))?;
-        set_form(&mut queries, self.entry.query.as_deref());
+        set_form(&mut queries, QueryText::of_task(&self.entry));
         Ok(queries)
     }
 
@@ -313,32 +321,54 @@ impl TaskData {
 
     /// Queries of another split of the collection, in the form of the test queries.
     pub(crate) fn split(&self, split: &str) -> Result<JudgedSet, DataError> {
-        judged(
-            &self.documents.collection,
-            split,
-            self.entry.query.as_deref(),
-        )
+        let text = QueryText::of_task(&self.entry);
+        judged(&self.documents.collection, split, text)
     }
 }
 
-/// Reads the judged queries of a split. `attribute` replaces the text.
+/// Source of the text of a query.
+#[derive(Debug, Clone, Copy)]
+enum QueryText<'a> {
+    /// Text of the collection.
+    Text,
+    Attribute(&'a str),
+    /// Attributes, joined as a keyphrase query.
+    Fields(&'a [String]),
+}
+
+impl<'a> QueryText<'a> {
+    fn of_task(entry: &'a TaskEntry) -> Self {
+        match (&entry.query_fields, &entry.query) {
+            (Some(fields), _) => Self::Fields(fields),
+            (None, Some(name)) => Self::Attribute(name),
+            (None, None) => Self::Text,
+        }
+    }
+}
+
+/// Reads the judged queries of a split.
 fn judged(
     collection: &Collection,
     split: &str,
-    attribute: Option<&str>,
+    text: QueryText<'_>,
 ) -> Result<JudgedSet, DataError> {
     let qrels = collection.qrels(split)?;
     let mut queries = collection.queries(split)?;
-    set_form(&mut queries, attribute);
+    set_form(&mut queries, text);
     Ok(JudgedSet::new(queries, qrels))
 }
 
-/// Replaces the texts of queries by an attribute.
-fn set_form(queries: &mut [Query], attribute: Option<&str>) {
-    if let Some(name) = attribute {
-        for query in queries {
-            query.text = query.attributes.text(name).unwrap_or_default().to_owned();
-        }
+/// Replaces the texts of queries.
+fn set_form(queries: &mut [Query], text: QueryText<'_>) {
+    for query in queries {
+        let attribute = |name: &'_ str| query.attributes.text(name);
+        query.text = match text {
+            QueryText::Text => continue,
+            QueryText::Attribute(name) => attribute(name).unwrap_or_default().to_owned(),
+            QueryText::Fields(fields) => {
+                keyphrase_query(fields.iter().filter_map(|name| attribute(name)))
+            }
+        };
     }
 }
 
@@ -355,8 +385,11 @@ fn training_set(
         .map(|name| open_collection(source, &format!("{at}.collection"), name));
     let other = other.transpose()?;
     let collection = other.as_ref().unwrap_or(collection);
-    let query = set.query.as_deref().or(task.query.as_deref());
-    let labeled = judged(collection, &set.split, query)
+    let text = match &set.query {
+        Some(name) => QueryText::Attribute(name),
+        None => QueryText::of_task(task),
+    };
+    let labeled = judged(collection, &set.split, text)
         .map_err(|error| data_error(source, &format!("{at}.split"), error))?;
     let queries = TrainingQuery::from_qrels(&labeled.queries, &labeled.qrels);
     Ok(TrainingSet::new(queries))

@@ -91,6 +91,31 @@ fn errors_name_line_and_key() {
             "systems[1].neighbors: expected aggregation",
         ),
         (
+            "\"bm25\"",
+            "\"bm25\"\ntemplate = \"{text\"",
+            "line 8: systems[0].template: expected a name in braces",
+        ),
+        (
+            "\"bm25\"",
+            "\"bm25\"\ntemplate = \"{text}\"\nfields = \"text\"",
+            "systems[0].template: expected either fields or a template",
+        ),
+        (
+            "\"bm25\"",
+            "\"bm25\"\ncleaning = { punct = true }",
+            "unknown field `punct`",
+        ),
+        (
+            "collection = \"bundled\"",
+            "collection = \"bundled\"\nquery_fields = []",
+            "line 4: tasks[0].query_fields: expected at least one attribute",
+        ),
+        (
+            "collection = \"bundled\"",
+            "collection = \"bundled\"\nquery = \"a\"\nquery_fields = [\"b\"]",
+            "tasks[0].query_fields: expected either query or query_fields",
+        ),
+        (
             "name = \"b\"",
             "name = \"A\"",
             "line 9: systems[1].name: expected a name",

@@ -14,18 +14,19 @@ use ir_eval::{Bootstrap, Evaluator, Measure, Report, Rules, TieBreak};
 use ir_knn::{TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig};
 
 use crate::models::{Model, Representation, train};
+use crate::popularity::{Base, print_priors, print_sentences};
 use crate::sources::{PaperQuery, Sources};
 use datafinder::task::{MEASURES, in_keyphrases};
 
-type System<'a> = Box<dyn Retriever<Query = str> + 'a>;
+pub(crate) type System<'a> = Box<dyn Retriever<Query = str> + 'a>;
 
 const VALIDATION_MEASURE: Measure = Measure::AP;
 
 /// Test queries in one form, with their evaluator.
-struct TestQueries<'a> {
-    queries: Vec<Query>,
-    evaluator: &'a Evaluator<'a>,
-    datasets: &'a [Document],
+pub(crate) struct TestQueries<'a> {
+    pub(crate) queries: Vec<Query>,
+    pub(crate) evaluator: &'a Evaluator<'a>,
+    pub(crate) datasets: &'a [Document],
 }
 
 impl TestQueries<'_> {
@@ -45,7 +46,7 @@ impl TestQueries<'_> {
 }
 
 /// Year of each document number; the first record of a dataset counts.
-fn years(system: &dyn Retriever<Query = str>, datasets: &[Document]) -> Years {
+pub(crate) fn years(system: &dyn Retriever<Query = str>, datasets: &[Document]) -> Years {
     let ids = system.ids();
     let mut years = vec![None; ids.len()];
     for dataset in datasets.iter().rev() {
@@ -56,7 +57,8 @@ fn years(system: &dyn Retriever<Query = str>, datasets: &[Document]) -> Years {
     years.into_iter().collect::<Years>().of_first_record(ids)
 }
 
-pub(crate) fn run(untrained: &Path) -> Result<()> {
+/// Runs the experiment; without training, only the part on popularity.
+pub(crate) fn run(untrained: &Path, trains: bool) -> Result<()> {
     let work = std::env::var_os("IR_WORK").map(PathBuf::from);
     let work = work.unwrap_or_else(|| "target/datafinder-ablations".into());
     std::fs::create_dir_all(&work).with_context(|| work.display().to_string())?;
@@ -67,7 +69,13 @@ pub(crate) fn run(untrained: &Path) -> Result<()> {
         .context("IR_DATA is not set")?
         .join("datafinder");
     let datasets = lexicographic_row_order(collection.corpus())?;
-    let sources = Sources::read(&folder, &datasets)?;
+    let all = collection.all_queries()?;
+    let test_texts: Vec<String> = all
+        .into_iter()
+        .filter(|query| !query.id.starts_with("train-"))
+        .map(|query| query.text)
+        .collect();
+    let sources = Sources::read(&folder, &datasets, &test_texts)?;
     println!(
         "{} datasets; {} training queries, {} held out",
         datasets.len(),
@@ -92,9 +100,16 @@ pub(crate) fn run(untrained: &Path) -> Result<()> {
 
     let index = datafinder::systems::bm25_index(&collection)?;
     let bm25 = Distinct(index.searcher(Bm25::DATAFINDER)?);
+    println!("\nMAP × 100 with a prior, log(1 + uses)");
+    let bases = [Base {
+        name: "BM25",
+        system: &bm25,
+        weights: &[0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0],
+    }];
+    print_priors(&forms, &bases, &sources, &datasets)?;
     let texts: Vec<String> = datasets
         .iter()
-        .map(|dataset| Representation::Title.text(dataset, &sources))
+        .map(|dataset| Representation::Title.text(dataset, 0))
         .collect();
     let untrained_model = Model::open(
         untrained,
@@ -102,6 +117,17 @@ pub(crate) fn run(untrained: &Path) -> Result<()> {
         &texts,
         &datasets,
     )?;
+    let untrained_retriever = untrained_model.retriever();
+    let bases = [Base {
+        name: "MiniLM untrained, + title",
+        system: &untrained_retriever,
+        weights: &[0.0, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08],
+    }];
+    print_priors(&forms, &bases, &sources, &datasets)?;
+    print_sentences(&forms, &untrained_model, &sources, &datasets)?;
+    if !trains {
+        return Ok(());
+    }
     let mut trained = Vec::new();
     for representation in Representation::ALL {
         println!("training: {}", representation.name());
@@ -116,6 +142,8 @@ pub(crate) fn run(untrained: &Path) -> Result<()> {
         trained.push((representation, model));
     }
     let best = &trained.last().context("no trained model")?.1;
+    println!("\ntrained, + title, uses");
+    print_sentences(&forms, best, &sources, &datasets)?;
     let combined = weighted_sum(best, &bm25, &sources, &datasets)?;
 
     for (form, name, paper) in [
@@ -213,7 +241,7 @@ fn weighted_sum<'a>(
     datasets: &[Document],
 ) -> Result<WeightedSum<System<'a>>> {
     let uses = datasets.iter().map(|dataset| {
-        let uses = f32::from(sources.uses(&dataset.id));
+        let uses = sources.uses(&dataset.id) as f32;
         (dataset.id.as_str(), uses.ln_1p())
     });
     let training: Vec<TrainingQuery> = sources

@@ -3,20 +3,23 @@
 //!
 //! `IR_DATA=path/to/data IR_MODEL=$(.ci/model) cargo run --release -p datafinder-ablations`. Models
 //! and vectors are stored in `target/datafinder-ablations` or the folder `IR_WORK`; an interrupted
-//! run resumes.
+//! run resumes. With the argument `popularity`, nothing is trained, and only the priors are
+//! compared.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 #![allow(clippy::print_stderr, reason = "a program for a terminal")]
 
 mod experiment;
 mod models;
+mod popularity;
 mod sources;
 
 fn main() -> anyhow::Result<()> {
     if let Some(model) = std::env::var_os("IR_MODEL")
         && ir_data::catalog::Catalog::from_env().has("datafinder")?
     {
-        return experiment::run(model.as_ref());
+        let trains = !std::env::args().any(|arg| arg == "popularity");
+        return experiment::run(model.as_ref(), trains);
     }
     println!(
         "This example trains an encoder on DataFinder's queries. Set\n\

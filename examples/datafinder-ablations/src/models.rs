@@ -45,14 +45,14 @@ impl Representation {
         }
     }
 
-    /// Representation of a dataset.
-    pub(crate) fn text(self, dataset: &Document, sources: &Sources) -> String {
+    /// Representation of a dataset that a number of texts mention.
+    pub(crate) fn text(self, dataset: &Document, uses: u64) -> String {
         let (text, title) = (&dataset.text, &dataset.title);
         match self {
             Self::Description => text.clone(),
             Self::Title => format!("{text} [SEP] {title}"),
             Self::Uses => {
-                let uses = match sources.uses(&dataset.id) {
+                let uses = match uses {
                     0..2 => "Very rarely used",
                     2..5 => "Rarely used",
                     5..10 => "Moderately used",
@@ -68,7 +68,7 @@ impl Representation {
 /// An encoder and the vectors of all datasets.
 pub(crate) struct Model {
     pub(crate) encoder: Arc<CachedEncoder<BiEncoder>>,
-    index: FlatIndex,
+    pub(crate) index: FlatIndex,
 }
 
 impl Model {
@@ -121,7 +121,7 @@ pub(crate) fn train(
     let file = |name: &str| work.join(format!("{}{name}", representation.file()));
     let texts: Vec<String> = datasets
         .iter()
-        .map(|d| representation.text(d, sources))
+        .map(|d| representation.text(d, sources.uses(&d.id)))
         .collect();
     let output = file("");
     if !output.exists() {

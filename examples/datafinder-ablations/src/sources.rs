@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use ir_core::Document;
 use ir_core::training::HeldOut;
-use ir_data::LineReader;
 use ir_data::attribute;
-use ir_data::datafinder::{DatasetNames, DatasetQuery, read_training_queries, underscored};
-use serde::Deserialize;
+use ir_data::datafinder::{
+    DatasetNames, DatasetQuery, UsageCounts, read_tagged_papers, read_training_queries,
+    underscored, without_test_queries,
+};
 
 /// A training query in both forms, and the datasets its paper is known to use.
 pub(crate) struct PaperQuery {
@@ -24,8 +25,11 @@ pub(crate) struct Sources {
     pub(crate) training: Vec<PaperQuery>,
     /// Held-out queries for model selection.
     pub(crate) held_out: Vec<PaperQuery>,
-    /// Number of texts that mention a dataset: papers, training queries, other descriptions.
-    uses: BTreeMap<String, u16>,
+    /// Texts that mention a dataset: papers, training queries, other descriptions. Only
+    /// descriptions have a year.
+    pub(crate) uses: UsageCounts,
+    /// Years of the dated texts, once for each dataset that a text mentions.
+    years: Vec<i64>,
 }
 
 /// A fifth of the training queries is held out.
@@ -34,44 +38,36 @@ const HELD_OUT: HeldOut = HeldOut {
     seed: 42,
 };
 
-/// A paper with tagged datasets and the sentences that mention them.
-#[derive(Deserialize)]
-struct Paper {
-    datasets: Vec<String>,
-    /// Training query made from the paper, if known.
-    aligned_n: Option<u64>,
-    snippets: Vec<String>,
-}
-
 impl Sources {
-    /// Reads the files of the collection folder.
-    pub(crate) fn read(folder: &Path, datasets: &[Document]) -> Result<Self> {
+    /// Reads the files of the collection folder. Training queries that equal one of
+    /// `test_queries` are left out.
+    pub(crate) fn read(
+        folder: &Path,
+        datasets: &[Document],
+        test_queries: &[String],
+    ) -> Result<Self> {
         let names = DatasetNames::new(datasets);
         let known: BTreeSet<&str> = datasets.iter().map(|dataset| dataset.id.as_str()).collect();
         let mut sources = Self {
             training: Vec::new(),
             held_out: Vec::new(),
-            uses: BTreeMap::new(),
+            uses: UsageCounts::default(),
+            years: Vec::new(),
         };
 
         // Datasets of a paper: tagged ones, and those mentioned in its sentences.
         let mut used_by_query: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
         let mut papers = Vec::new();
-        let path = folder.join("paper_dataset_pairs.jsonl.zst");
-        let source = path.display().to_string();
-        let mut lines = LineReader::new(ir_data::open(&path)?, &source);
-        while let Some(line) = lines.read()? {
-            let location = || format!("{source}:{}", line.number);
-            let paper: Paper = serde_json::from_str(line.text).with_context(location)?;
+        for paper in read_tagged_papers(&folder.join("paper_dataset_pairs.jsonl.zst"))? {
             let tagged = paper.datasets.iter().map(|id| underscored(id));
             let mut used: BTreeSet<String> = tagged.collect();
             for snippet in &paper.snippets {
                 used.extend(names.datasets(snippet).into_iter().map(str::to_owned));
             }
             used.retain(|id| known.contains(id.as_str()));
-            match paper.aligned_n {
+            match paper.training_query {
                 Some(n) => drop(used_by_query.insert(n.to_string(), used)),
-                None => papers.push(used),
+                None => papers.push((used, None)),
             }
         }
 
@@ -80,7 +76,15 @@ impl Sources {
             .iter()
             .map(|row| (row.query.id.as_str(), &row.positives))
             .collect();
-        for row in queries(&folder.join("train_queries.jsonl.zst"))? {
+        let rows = queries(&folder.join("train_queries.jsonl.zst"))?;
+        let (rows, equal) = without_test_queries(rows, test_queries.iter().map(String::as_str));
+        for row in equal {
+            println!(
+                "training query {} equals a test query: left out",
+                row.query.id
+            );
+        }
+        for row in rows {
             let labels = labels.get(row.query.id.as_str());
             let named = names.datasets(&row.query.text);
             let mut used: BTreeSet<String> = named.into_iter().map(str::to_owned).collect();
@@ -101,23 +105,33 @@ impl Sources {
                 sources.held_out.push(query);
             } else {
                 sources.training.push(query);
-                papers.push(used);
+                papers.push((used, None));
             }
         }
         papers.extend(datasets.iter().map(|dataset| {
             let mut named = names.datasets(&dataset.text);
             named.remove(dataset.id.as_str());
-            named.into_iter().map(str::to_owned).collect()
+            let named = named.into_iter().map(str::to_owned).collect();
+            (named, dataset.attributes.year())
         }));
-        for id in papers.into_iter().flatten() {
-            *sources.uses.entry(id).or_default() += 1;
+        for (used, year) in papers {
+            for id in used {
+                sources.uses.add(&id, year);
+                sources.years.extend(year);
+            }
         }
         Ok(sources)
     }
 
+    /// Proportion of the dated mentions that are older than a year.
+    pub(crate) fn proportion_before(&self, year: i64) -> f64 {
+        let before = self.years.iter().filter(|&&of_text| of_text < year);
+        before.count() as f64 / self.years.len().max(1) as f64
+    }
+
     /// Number of texts that mention a dataset.
-    pub(crate) fn uses(&self, dataset: &str) -> u16 {
-        self.uses.get(dataset).copied().unwrap_or_default()
+    pub(crate) fn uses(&self, dataset: &str) -> u64 {
+        self.uses.total(dataset)
     }
 }
 

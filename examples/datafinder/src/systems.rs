@@ -1,11 +1,11 @@
 //! The systems of the experiment. Push a retriever in [`all`] to add it to the table.
 
 use anyhow::Result;
+use ir_bm25::analysis::QueryCleaning;
 use ir_bm25::{
     BlankDocs, Bm25, DocOrder, DuplicateIds, Index, IndexConfig, IndexedFields, StoredFields,
 };
-use ir_core::stop_words::NLTK;
-use ir_core::{Distinct, DocIds, NoProgress, Retriever, Years};
+use ir_core::{Distinct, DocIds, NoProgress, Retriever, Rewritten, Years};
 use ir_data::Collection;
 use ir_data::datafinder::lexicographic_row_order;
 use ir_knn::{DocFrequency, TfidfConfig, TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig};
@@ -37,23 +37,29 @@ pub fn bm25_index(collection: &Collection) -> Result<Index> {
     Ok(Index::build(&records, &config, &mut NoProgress)?)
 }
 
-/// kNN over training queries with the paper's TF-IDF: no stop words, document frequency of at least
-/// 2. Datasets outside of the collection are ignored.
+/// kNN over training queries whose texts, and those of test queries, are cleaned.
+pub type CleanedKnn = Rewritten<TrainingQueryKnn, fn(&str) -> String>;
+
+/// Cleaning of queries for kNN, as in the paper: no punctuation, no stop words.
+fn cleaned(text: &str) -> String {
+    QueryCleaning::datafinder().clean(text)
+}
+
+/// kNN over training queries with the paper's cleaning of queries (no punctuation, no stop words)
+/// and TF-IDF (document frequency of at least 2). Datasets outside of the collection are ignored.
 pub fn knn(
     training: &[TrainingQuery],
     ids: DocIds,
     config: TrainingQueryKnnConfig,
-) -> Result<TrainingQueryKnn> {
-    let tfidf = TfidfConfig::default()
-        .with_stop_words(NLTK)
-        .with_min_df(DocFrequency::Count(2));
+) -> Result<CleanedKnn> {
+    let mut training = training.to_vec();
+    for query in &mut training {
+        query.text = cleaned(&query.text);
+    }
+    let tfidf = TfidfConfig::default().with_min_df(DocFrequency::Count(2));
     let config = config.skip_unknown_documents();
-    Ok(TrainingQueryKnn::tfidf(
-        ids,
-        training.to_vec(),
-        &tfidf,
-        &config,
-    )?)
+    let knn = TrainingQueryKnn::tfidf(ids, training, &tfidf, &config)?;
+    Ok(Rewritten::new(knn, cleaned))
 }
 
 /// All systems that need no encoder. `training` has the same form as the test queries.

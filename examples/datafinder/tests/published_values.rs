@@ -213,7 +213,7 @@ fn makg_with_training_queries() {
         let ids = documents.iter().map(|document| &document.id).collect();
         let config = TrainingQueryKnnConfig::default().with_metric(metric);
         let knn = datafinder::systems::knn(&training, ids, config).unwrap();
-        assert!(knn.unknown_documents().is_empty());
+        assert!(knn.retriever().unknown_documents().is_empty());
         let run = Run::from_retriever("knn", &knn, &queries, 5).unwrap();
         let found = scores(&evaluator, &run);
         eprintln!("MAKG, {metric:?}: {found:.3?}");

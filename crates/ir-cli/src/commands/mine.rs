@@ -249,8 +249,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     } else {
         StoredFields::Attributes
     };
-    let config = args.setup.config(&documents, store);
-    let index = (args.setup).build(&documents, config, args.threads, None, console)?;
+    let config = args.setup.config(&documents, None, store);
+    let index = (args.setup).build(&documents, None, config, args.threads, None, console)?;
     let (name, time) = (&args.collection, args.not_later_than_query);
     let mut miner = Miner {
         mining,

@@ -20,6 +20,7 @@ pub(crate) mod pool;
 pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod search;
+pub(crate) mod stats;
 pub(crate) mod sweep;
 #[cfg(feature = "dense")]
 pub(crate) mod train;

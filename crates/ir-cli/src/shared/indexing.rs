@@ -8,7 +8,9 @@ use ir_bm25::{
     Analysis, BlankDocs, DocOrder, DuplicateIds, Index, IndexBuilder, IndexConfig, IndexedFields,
     StoredFields,
 };
+use ir_core::Corpus;
 use ir_data::datafinder::lexicographic_row_order;
+use ir_data::{DocTemplate, TemplatedCorpus};
 use serde_json::{Map, Value, json};
 
 use crate::shared::console::Console;
@@ -79,7 +81,17 @@ impl IndexOptions {
         self.order.unwrap_or(documents.order)
     }
 
-    pub(crate) fn config(&self, documents: &DocumentSource, store: StoredFields) -> IndexConfig {
+    /// Configuration of an index of the documents, or of texts that a template renders.
+    pub(crate) fn config(
+        &self,
+        documents: &DocumentSource,
+        template: Option<&DocTemplate>,
+        store: StoredFields,
+    ) -> IndexConfig {
+        let fields = match template {
+            Some(_) => IndexedFields::TextOnly,
+            None => self.fields.unwrap_or(documents.fields),
+        };
         let order = match self.order(documents) {
             DocumentOrder::Id => DocOrder::Id,
             DocumentOrder::Insertion | DocumentOrder::RowText => DocOrder::Insertion,
@@ -91,7 +103,7 @@ impl IndexOptions {
         };
         IndexConfig::default()
             .with_analysis(self.analysis.clone().unwrap_or_else(Analysis::anserini))
-            .with_fields(self.fields.unwrap_or(documents.fields))
+            .with_fields(fields)
             .with_order(order)
             .with_duplicates(duplicates)
             // As in Anserini, documents without indexed text are skipped.
@@ -99,10 +111,12 @@ impl IndexOptions {
             .with_store(store)
     }
 
-    /// Builds an index in memory or, with `path`, in a file, with a progress bar.
+    /// Builds an index in memory or, with `path`, in a file, with a progress bar. A template
+    /// renders the texts.
     pub(crate) fn build(
         &self,
         documents: &DocumentSource,
+        template: Option<&DocTemplate>,
         config: IndexConfig,
         threads: Option<usize>,
         path: Option<&Path>,
@@ -110,6 +124,14 @@ impl IndexOptions {
     ) -> Result<Index> {
         let mut bar = console.bar();
         let corpus = documents.collection.corpus();
+        let templated = template.map(|template| TemplatedCorpus::new(corpus, template));
+        if let Some(template) = template {
+            template.check(corpus)?;
+        }
+        let corpus: &dyn Corpus = match &templated {
+            Some(templated) => templated,
+            None => corpus,
+        };
         let memory = self.memory.unwrap_or(DEFAULT_MEMORY);
         let mut builder = IndexBuilder::new(config)?.with_memory(memory);
         if let Some(threads) = threads {
@@ -128,7 +150,7 @@ impl IndexOptions {
 }
 
 /// Parses an analyzer name or reads a JSON file.
-fn analysis(text: &str) -> Result<Analysis, String> {
+pub(crate) fn analysis(text: &str) -> Result<Analysis, String> {
     let error = match text.parse::<Analysis>() {
         Ok(analysis) => return Ok(analysis),
         Err(error) => error,

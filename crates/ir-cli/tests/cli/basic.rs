@@ -24,6 +24,7 @@ fn help_lists_examples() {
         "buckets",
         "knn-accuracy",
         "datasets",
+        "stats",
     ];
     for command in commands {
         assert!(help.contains(command), "{help}");

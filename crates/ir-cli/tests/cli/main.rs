@@ -26,6 +26,7 @@ mod input_formats;
 mod inputs_as_outputs;
 mod knn_accuracy;
 mod limits;
+mod lsi;
 #[cfg(feature = "dense")]
 #[path = "../common/many_texts.rs"]
 mod many_texts;
@@ -40,9 +41,11 @@ mod outputs;
 mod plots;
 mod pool;
 mod published_values;
+mod representations;
 mod search_messages;
 mod several_runs;
 mod signals;
+mod stats;
 #[cfg(feature = "dense")]
 mod train;
 mod trec_eval;

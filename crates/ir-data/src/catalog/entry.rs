@@ -40,6 +40,8 @@ pub(crate) enum CatalogFormat {
     Bundled,
     Beir,
     DataFinder,
+    /// DataFinder with a file of tagged papers.
+    DataFinderTagged,
     Makg,
     Cranfield,
     Cisi,

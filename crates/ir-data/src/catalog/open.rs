@@ -12,7 +12,8 @@ use crate::collection::{
 };
 use crate::compression::open;
 use crate::datafinder::{
-    DatasetCorpus, DatasetQuery, TRAINING_PREFIX, read_test_queries, read_training_queries,
+    DatasetCorpus, DatasetQuery, TRAINING_PREFIX, TaggedDatasetCorpus, read_test_queries,
+    read_training_queries, without_test_queries,
 };
 use crate::error::{DataError, check_count, name_of};
 use crate::json::JsonFields;
@@ -33,18 +34,23 @@ pub(super) fn open_entry(
             let folder = BeirFolder::from_files(entry.name.as_str().into(), paths);
             counted(entry, folder.corpus(), folder)
         }
-        CatalogFormat::DataFinder => counted(
-            entry,
-            DatasetCorpus::new(file(0)),
-            DatasetSplits {
+        CatalogFormat::DataFinder | CatalogFormat::DataFinderTagged => {
+            let corpus = DatasetCorpus::new(file(0));
+            let judged = DatasetSplits {
                 test: file(1),
                 train: file(4),
                 published: Some(PublishedTestSet {
                     ids: file(2),
                     qrels: file(3),
                 }),
-            },
-        ),
+            };
+            if entry.format == CatalogFormat::DataFinder {
+                counted(entry, corpus, judged)
+            } else {
+                let papers = file(5);
+                counted(entry, TaggedDatasetCorpus { corpus, papers }, judged)
+            }
+        }
         CatalogFormat::Makg => counted(
             entry,
             DatasetCorpus::new(file(0)),
@@ -177,8 +183,16 @@ impl DatasetSplits {
         Ok(rows)
     }
 
+    /// Queries of the training file. Those of DataFinder that equal a test query are left out.
     fn train(&self) -> Result<Vec<DatasetQuery>, DataError> {
-        read_training_queries(open(&self.train)?, &name_of(&self.train), TRAINING_PREFIX)
+        let source = name_of(&self.train);
+        let rows = read_training_queries(open(&self.train)?, &source, TRAINING_PREFIX)?;
+        if self.published.is_none() {
+            return Ok(rows);
+        }
+        let test = self.test()?;
+        let test = test.iter().map(|row| row.query.text.as_str());
+        Ok(without_test_queries(rows, test).0)
     }
 }
 

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use crate::attribute;
 use ir_core::{AttributeValue, Attributes, Corpus, CorpusError, DocReader, Document};
 
+use super::metadata::{DatasetMetadata, STRUCTURED_INFO};
 use crate::compression::open;
 use crate::error::name_of;
 use crate::json::JsonFields;
@@ -36,7 +37,8 @@ pub fn underscored(text: &str) -> String {
 ///
 /// The text is the field `contents`, the title that of the paper that introduced the dataset.
 /// DataFinder's BM25 searches `contents` only. Attributes are `name`, `year`, `date`, `variants`
-/// and any other field.
+/// and any other field. Records of Papers with Code (`tasks`, `modalities`, `languages`,
+/// `num_papers`) get the attribute [`STRUCTURED_INFO`] unless they have it.
 #[derive(Debug, Clone)]
 pub struct DatasetCorpus {
     /// File, possibly compressed. Every reader opens it again.
@@ -75,6 +77,12 @@ impl<R: BufRead + Send> DocReader for DatasetReader<R> {
         let name = std::mem::replace(&mut doc.id, id);
         doc.attributes.set(NAME, name);
         without_year_zero(&mut doc.attributes);
+        if doc.attributes.get(STRUCTURED_INFO).is_none() {
+            let sentences = DatasetMetadata::from_attributes(&doc.attributes).verbalize();
+            if !sentences.is_empty() {
+                doc.attributes.set(STRUCTURED_INFO, sentences);
+            }
+        }
         Ok(true)
     }
 }

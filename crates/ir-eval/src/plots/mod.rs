@@ -23,12 +23,14 @@ use std::fmt;
 
 mod canvas;
 mod curves;
+mod histogram;
 mod labels;
 mod query_differences;
 mod scores_by_rank;
 mod system_scores;
 
 pub use curves::{CurvePlot, PlotAxis};
+pub use histogram::HistogramPlot;
 pub use query_differences::QueryDifferencePlot;
 
 pub(crate) use labels::printable;

@@ -103,6 +103,11 @@ pub struct TaskEntry {
     /// is empty. Default: the query text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
+    /// Query attributes that replace the query text, joined as in DataFinder's keyphrase queries:
+    /// `["task", "modality"]`. Queries of which no attribute has a value are empty. Default: the
+    /// query text.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query_fields: Option<Vec<String>>,
     /// Labeled training queries, for the systems that learn from them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<QuerySet>,
@@ -308,6 +313,7 @@ impl TaskEntry {
             collection: collection.into(),
             split: test_split(),
             query: None,
+            query_fields: None,
             training: None,
             remove_self: false,
             document_order: DocumentOrder::default(),
@@ -324,6 +330,9 @@ impl TaskEntry {
             }
             if let Some(query) = &self.query {
                 name.push_str(&format!(", {query}"));
+            }
+            if let Some(fields) = &self.query_fields {
+                name.push_str(&format!(", {}", fields.join(" ")));
             }
             name
         })

@@ -54,6 +54,17 @@ impl Experiment {
     fn check_tasks(&self) -> Result<(), ExperimentError> {
         let mut names = BTreeMap::new();
         for (n, task) in self.tasks.iter().enumerate() {
+            if let Some(fields) = &task.query_fields {
+                let key = format!("tasks[{n}].query_fields");
+                if fields.is_empty() {
+                    return Err(self.error(&key, "expected at least one attribute, found none"));
+                }
+                if task.query.is_some() {
+                    return Err(
+                        self.error(&key, "expected either query or query_fields, found both")
+                    );
+                }
+            }
             let name = task.name();
             if name.is_empty() {
                 return Err(self.error(&format!("tasks[{n}].name"), "expected a name, found none"));

@@ -6,9 +6,12 @@ use ir_bm25::{
     Analysis, BlankDocs, Bm25, DocLengths, DocOrder, DuplicateIds, IndexConfig, IndexedFields,
 };
 use ir_core::Distinct;
+use ir_data::DocTemplate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::cleaning::CleaningEntry;
+use super::template;
 use crate::cache::Stage;
 use crate::error::SystemError;
 use crate::observer::StageReport;
@@ -32,6 +35,11 @@ pub struct Bm25System {
     pub analyzer: AnalyzerName,
     /// Indexed fields. Default: that of the preset (`one`; `datafinder`: `text`).
     pub fields: Option<IndexedFieldsName>,
+    /// Template of the indexed text, such as `{name} {text} {title}`, instead of `fields`. Names
+    /// other than `id`, `title` and `text` are attributes. Default: the fields.
+    pub template: Option<String>,
+    /// Cleaning of the queries before analysis. Default: none.
+    pub cleaning: Option<CleaningEntry>,
     /// Weight of the title, for `fields = "separate"`. Range: ≥ 0. Default: 1.
     pub title_weight: Option<f32>,
     /// Order of documents with equal scores. Default: that of the preset (`id`; `datafinder`:
@@ -96,10 +104,11 @@ impl Bm25System {
     /// Configuration of the index.
     fn index_config(&self) -> IndexConfig {
         let datafinder = self.preset == Bm25Preset::Datafinder;
-        let fields = self.fields.unwrap_or(match datafinder {
-            true => IndexedFieldsName::Text,
-            false => IndexedFieldsName::One,
-        });
+        let fields = match (&self.template, datafinder) {
+            (Some(_), _) => IndexedFieldsName::Text,
+            (None, true) => self.fields.unwrap_or(IndexedFieldsName::Text),
+            (None, false) => self.fields.unwrap_or(IndexedFieldsName::One),
+        };
         let order = self.order.unwrap_or(match datafinder {
             true => DocOrderName::Insertion,
             false => DocOrderName::Id,
@@ -130,6 +139,10 @@ impl Bm25System {
             .with_duplicates(DuplicateIds::Keep)
     }
 
+    fn template(&self) -> Result<Option<DocTemplate>, SystemError> {
+        self.template.as_deref().map(template).transpose()
+    }
+
     fn parameters(&self) -> Bm25 {
         let preset = match self.preset {
             Bm25Preset::Anserini => Bm25::ANSERINI,
@@ -156,6 +169,10 @@ impl System for Bm25System {
             other => SystemError::parameter("", other.to_string()),
         };
         self.parameters().validate().map_err(invalid)?;
+        if self.template()?.is_some() && self.fields.is_some() {
+            let message = "expected either fields or a template, found both";
+            return Err(SystemError::parameter("template", message));
+        }
         if let Some(weight) = self.title_weight {
             if self.fields != Some(IndexedFieldsName::Separate) {
                 let message = "expected fields = \"separate\"";
@@ -170,12 +187,13 @@ impl System for Bm25System {
     }
 
     fn stages(&self, context: &SystemContext<'_>) -> Result<Vec<StageReport>, SystemError> {
-        let (key, description) = context.index_stage(&self.index_config())?;
+        let (key, description) =
+            context.index_stage(&self.index_config(), self.template()?.as_ref())?;
         Ok(vec![context.planned(Stage::Index, &key, &description)])
     }
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
-        let index = context.index(&self.index_config())?;
+        let index = context.index(&self.index_config(), self.template()?.as_ref())?;
         let searcher = index.searcher(self.parameters());
         let mut searcher = searcher.map_err(SystemError::stage("opening the index"))?;
         if let Some(weight) = self.title_weight {
@@ -183,9 +201,12 @@ impl System for Bm25System {
             searcher = weighted.map_err(SystemError::stage("opening the index"))?;
         }
         let searcher = Arc::new(searcher);
-        Ok(OpenSystem {
-            retriever: Arc::new(Distinct(searcher.clone())),
-            with_duplicates: Some(searcher),
-        })
+        Ok(CleaningEntry::applied(
+            self.cleaning.as_ref(),
+            OpenSystem {
+                retriever: Arc::new(Distinct(searcher.clone())),
+                with_duplicates: Some(searcher),
+            },
+        ))
     }
 }

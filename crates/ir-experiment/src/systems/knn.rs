@@ -11,6 +11,7 @@ use ir_knn::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::cleaning::CleaningEntry;
 use super::encoder::EncoderEntry;
 use crate::error::SystemError;
 use crate::system::{OpenSystem, System, SystemContext};
@@ -30,6 +31,8 @@ pub struct KnnSystem {
     pub aggregation: AggregationName,
     /// Number of voting queries, for `weighted-vote`. Range: ≥ 1. Default: 10.
     pub neighbors: Option<usize>,
+    /// Cleaning of test queries and training queries. Default: none.
+    pub cleaning: Option<CleaningEntry>,
     /// Stop words of TF-IDF. Default: `nltk`.
     pub stop_words: Option<StopWordList>,
     /// Minimum number of training queries with a term of TF-IDF. Range: ≥ 1. Default: 2.
@@ -64,13 +67,14 @@ pub enum AggregationName {
     ExactTop,
 }
 
-/// Stop words of TF-IDF.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+/// Stop words of TF-IDF and of query cleaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum StopWordList {
     /// NLTK's English stop words.
     Nltk,
     /// No stop words are removed.
+    #[default]
     None,
 }
 
@@ -81,6 +85,7 @@ impl Default for KnnSystem {
             metric: MetricName::Cosine,
             aggregation: AggregationName::Nearest,
             neighbors: None,
+            cleaning: None,
             stop_words: None,
             min_df: None,
             max_n: None,
@@ -164,12 +169,19 @@ impl System for KnnSystem {
     }
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
-        let queries = context.training()?.to_vec();
+        let mut queries = context.training()?.to_vec();
+        if let Some(entry) = &self.cleaning {
+            let cleaning = entry.cleaning();
+            for query in &mut queries {
+                query.text = cleaning.clean(&query.text);
+            }
+        }
         let ids = context.task().ids().clone();
         let failed = SystemError::stage("kNN over training queries");
         let Some(encoder) = &self.encoder else {
             let knn = TrainingQueryKnn::tfidf(ids, queries, &self.tfidf(), &self.config());
-            return Ok(noted(context, knn.map_err(failed)?));
+            let open = noted(context, knn.map_err(failed)?);
+            return Ok(CleaningEntry::applied(self.cleaning.as_ref(), open));
         };
         let encoder = encoder.open(context)?;
         #[cfg(not(feature = "dense"))]
@@ -177,7 +189,8 @@ impl System for KnnSystem {
         #[cfg(feature = "dense")]
         {
             let knn = TrainingQueryKnn::new(ids, queries, encoder, &self.config());
-            Ok(noted(context, knn.map_err(failed)?))
+            let open = noted(context, knn.map_err(failed)?);
+            Ok(CleaningEntry::applied(self.cleaning.as_ref(), open))
         }
     }
 }

@@ -1,6 +1,7 @@
 //! Built-in types of systems.
 
 mod bm25;
+mod cleaning;
 mod encoder;
 mod hybrid;
 mod knn;
@@ -8,6 +9,7 @@ mod rerank;
 mod vectors;
 
 pub use bm25::{AnalyzerName, Bm25Preset, Bm25System, DocOrderName, IndexedFieldsName};
+pub use cleaning::CleaningEntry;
 #[cfg(feature = "dense")]
 pub(crate) use encoder::SharedEncoder;
 pub use encoder::{EncoderEntry, PoolingName};
@@ -16,6 +18,9 @@ pub use knn::{AggregationName, KnnSystem, MetricName, StopWordList};
 pub use rerank::RerankSystem;
 pub use vectors::DenseSystem;
 
+use ir_data::DocTemplate;
+
+use crate::error::SystemError;
 use crate::registry::Registry;
 
 /// Adds the built-in types.
@@ -34,4 +39,10 @@ pub(crate) fn register(registry: &mut Registry) {
         "rerank",
         "First hits of one system, ranked by the scores of another.",
     );
+}
+
+/// Parses the parameter `template`.
+fn template(text: &str) -> Result<DocTemplate, SystemError> {
+    let parsed = text.parse::<DocTemplate>();
+    parsed.map_err(|error| SystemError::parameter("template", error.to_string()))
 }

@@ -13,6 +13,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::encoder::EncoderEntry;
+use super::template;
 use crate::error::SystemError;
 use crate::observer::StageReport;
 use crate::system::{OpenSystem, System, SystemContext};
@@ -38,9 +39,7 @@ pub struct DenseSystem {
 
 impl DenseSystem {
     fn template(&self) -> Result<DocTemplate, SystemError> {
-        let text = self.template.as_deref().unwrap_or("{title} {text}");
-        let parsed = text.parse::<DocTemplate>();
-        parsed.map_err(|error| SystemError::parameter("template", error.to_string()))
+        template(self.template.as_deref().unwrap_or("{title} {text}"))
     }
 
     /// Keys and paths of the saved vectors.

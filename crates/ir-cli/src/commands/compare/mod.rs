@@ -22,6 +22,7 @@ use serde::Serialize;
 use crate::shared::console::{Console, bail_usage, check_stopped, stop_on_interrupt};
 use crate::shared::options::{choice, first_set, fraction, positive};
 use crate::shared::output::{OutputPath, OutputSink, create_folder};
+use crate::shared::plots::write_plots;
 use crate::shared::rules::measures_in_order;
 use crate::shared::suggest::did_you_mean;
 use crate::shared::systems::{EvaluatedRun, QrelsAndRuns, usage_error};
@@ -348,7 +349,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         None
     };
     if let (Some(page), Some(folder)) = (&page, folder) {
-        page::write_plots(page, folder)?;
+        write_plots(&page.plots, folder)?;
     }
     out.write_with(|out| write(args, &comparison, topics.as_deref(), page.as_ref(), out))
 }

@@ -7,6 +7,7 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use indicatif::HumanBytes;
 use ir_bm25::StoredFields;
+use ir_data::DocTemplate;
 
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::format::grouped;
@@ -24,6 +25,7 @@ Examples:
   ir index ft911 -o ft.ir                         TREC's <DOC>, or SMART's .I
   ir index ~/disk4 -o disk4.ir                    a folder of TREC files
   ir index ~/notes -o notes.ir --store all        a folder of *.md and *.txt
+  ir index datafinder -o df.ir --template '{name} {text} {title}'
 
 An index that changes is a folder of segments:
   ir index ~/notes -o notes.index --add           create, add and replace
@@ -86,6 +88,11 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     setup: IndexOptions,
+
+    /// Template of the indexed text, such as '{name} {text} {title}', in place of --fields. Names
+    /// other than id, title and text are attributes; lists are joined by `, `
+    #[arg(long, value_name = "TEMPLATE", help_heading = "Index", conflicts_with_all = ["fields", "add", "delete", "compact"])]
+    template: Option<DocTemplate>,
 
     /// Stored document fields, needed to show titles and texts and for --filter
     /// [default: all]
@@ -169,9 +176,17 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     documents.check_encoding(args.text.encoding)?;
     // Fail early if the output cannot be written: the builder creates it at the end.
     drop(create(output)?);
-    let config = args.setup.config(&documents, args.stored());
+    let template = args.template.as_ref();
+    let config = args.setup.config(&documents, template, args.stored());
     let began = Instant::now();
-    let index = (args.setup).build(&documents, config, args.threads, Some(output), console)?;
+    let index = (args.setup).build(
+        &documents,
+        template,
+        config,
+        args.threads,
+        Some(output),
+        console,
+    )?;
     let stats = index.stats();
     if index.is_empty() {
         console.warn(format_args!(

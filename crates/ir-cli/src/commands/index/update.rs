@@ -119,7 +119,7 @@ fn open(args: &Args, folder: &Path, console: &Console) -> Result<IndexWriter> {
         if args.setup.order(&documents) == DocumentOrder::RowText {
             bail_usage!("--order: expected id or insertion with --add, found row-text");
         }
-        let config = args.setup.config(&documents, args.stored());
+        let config = args.setup.config(&documents, None, args.stored());
         IndexWriter::create(folder, config.with_duplicates(DuplicateIds::Reject))?
     };
     let writer = writer.with_memory(args.setup.memory.unwrap_or(DEFAULT_MEMORY));

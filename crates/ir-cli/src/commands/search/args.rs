@@ -4,10 +4,12 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{ValueEnum, ValueHint};
+use ir_bm25::analysis::{QueryCleaning, StopWords};
 use ir_bm25::{Bm25, DocLengths};
-use ir_core::Predicate;
 use ir_core::store::Verify;
 use ir_core::trec::ScoreFormat;
+use ir_core::{Predicate, Query};
+use ir_data::DocTemplate;
 
 use crate::shared::console::bail_usage;
 use crate::shared::filter::condition;
@@ -28,6 +30,8 @@ Examples:
   ir search nfcorpus.ir --queries beir/nfcorpus --split dev --output dev.trec
   ir search datafinder --preset datafinder --hits 5 \\
       --not-later-than-query --query-form keyphrases
+  ir search datafinder --preset datafinder --clean punctuation,stop-words \\
+      --template '{name} {text} {title}'
 
 Dense retrieval and hybrid search (feature `dense`):
   ir encode all-MiniLM-L6-v2 beir/nfcorpus -o vectors.ir
@@ -83,6 +87,11 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = QueryForm::Text, value_name = "FORM", help_heading = QUERIES)]
     pub(crate) query_form: QueryForm,
 
+    /// Cleaning of the queries before the search, in this order: punctuation, lower-case,
+    /// stop-words (NLTK's), or several, separated by commas [default: none]
+    #[arg(long, value_enum, value_delimiter = ',', value_name = "STEP", help_heading = QUERIES)]
+    pub(crate) clean: Vec<CleaningStep>,
+
     /// Retrieval model: Robertson's BM25, as Lucene computes it [default: bm25]
     #[arg(long, value_parser = ["bm25"], value_name = "MODEL", help_heading = "Model")]
     model: Option<String>,
@@ -104,6 +113,16 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     pub(crate) setup: IndexOptions,
+
+    /// Template of the indexed text, such as '{name} {text} {title}', in place of --fields. Names
+    /// other than id, title and text are attributes; lists are joined by `, `
+    #[arg(
+        long,
+        value_name = "TEMPLATE",
+        help_heading = "Index",
+        conflicts_with = "fields"
+    )]
+    pub(crate) template: Option<DocTemplate>,
 
     /// Cache folder for indexes built by a search; without it they are built in memory each time
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Index")]
@@ -204,6 +223,25 @@ impl Args {
         self.bm25.parameters().with_lengths(lengths)
     }
 
+    /// Applies --clean to the queries.
+    pub(crate) fn cleaned(&self, mut queries: Vec<Query>) -> Vec<Query> {
+        if self.clean.is_empty() {
+            return queries;
+        }
+        let has = |step| self.clean.contains(&step);
+        let cleaning = QueryCleaning::default()
+            .with_punctuation_removed(has(CleaningStep::Punctuation))
+            .with_lower_case(has(CleaningStep::LowerCase))
+            .with_stop_words(match has(CleaningStep::StopWords) {
+                true => StopWords::Nltk179,
+                false => StopWords::None,
+            });
+        for query in &mut queries {
+            query.text = cleaning.clean(&query.text);
+        }
+        queries
+    }
+
     /// Whether the output is a list of hits for a reader.
     pub(crate) fn is_list(&self) -> bool {
         self.typed().is_some() && self.output.is_none() && !self.json
@@ -263,7 +301,8 @@ impl Args {
             ("--weights", !self.weights.is_empty()),
         ]);
         let bm25 = self.bm25.first_set().or(of_the_search);
-        bm25.or(self.setup.first_analysis_option())
+        let of_the_index = first_set([("--template", self.template.is_some())]);
+        bm25.or(of_the_index).or(self.setup.first_analysis_option())
     }
 
     pub(crate) fn typed(&self) -> Option<String> {
@@ -288,6 +327,17 @@ const LENGTHS: [(&str, &str, DocLengths); 2] = [
     ),
     ("exact", "Exact", DocLengths::Exact),
 ];
+
+/// Step of query cleaning.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum CleaningStep {
+    /// The 32 ASCII punctuation characters become spaces
+    Punctuation,
+    /// Lowercases the text
+    LowerCase,
+    /// Removes NLTK's English stop words, ignoring case
+    StopWords,
+}
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TimeFilter {

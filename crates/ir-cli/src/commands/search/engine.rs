@@ -26,7 +26,8 @@ impl SearchIndex {
         let (index, collection) = match open_collection(&name, encoding, verify, console)? {
             CollectionSource::Index(index) => {
                 let cached = args.cache.as_ref().map(|_| "--cache");
-                if let Some(option) = args.setup.first_set().or(cached) {
+                let template = args.template.as_ref().map(|_| "--template");
+                if let Some(option) = args.setup.first_set().or(template).or(cached) {
                     bail_usage!(
                         "{option} applies only when an index is built, but {name} is a saved index"
                     );
@@ -48,8 +49,16 @@ impl SearchIndex {
                 super::check_queries(&documents.collection, args)?;
                 let index = match &args.cache {
                     None => {
-                        let config = args.setup.config(&documents, store);
-                        (args.setup).build(&documents, config, args.threads, None, console)?
+                        let template = args.template.as_ref();
+                        let config = args.setup.config(&documents, template, store);
+                        (args.setup).build(
+                            &documents,
+                            template,
+                            config,
+                            args.threads,
+                            None,
+                            console,
+                        )?
                     }
                     Some(folder) => cached(&folder.folder(), args, &documents, console)?,
                 };
@@ -71,7 +80,8 @@ fn cached(
     documents: &DocumentSource,
     console: &Console,
 ) -> Result<Index> {
-    let config = args.setup.config(documents, StoredFields::Everything);
+    let template = args.template.as_ref();
+    let config = (args.setup).config(documents, template, StoredFields::Everything);
     let path = cache_path(folder, args, documents, &config)?;
     if path.exists() {
         match Index::open_with(&path, args.verification()) {
@@ -87,7 +97,14 @@ fn cached(
     }
     fs::create_dir_all(folder)
         .with_context(|| format!("{}: cannot be created", folder.display()))?;
-    (args.setup).build(documents, config, args.threads, Some(&path), console)
+    (args.setup).build(
+        documents,
+        template,
+        config,
+        args.threads,
+        Some(&path),
+        console,
+    )
 }
 
 fn cache_path(
@@ -97,12 +114,15 @@ fn cache_path(
     config: &IndexConfig,
 ) -> Result<PathBuf> {
     let version = env!("CARGO_PKG_VERSION");
-    let key = format!(
+    let mut key = format!(
         "{version}\n{}\n{:?}\n{}",
         serde_json::to_string(config)?,
         args.setup.order(documents),
         documents.fingerprint
     );
+    if let Some(template) = &args.template {
+        key.push_str(&format!("\n{template}"));
+    }
     let name: String = documents
         .collection
         .name()

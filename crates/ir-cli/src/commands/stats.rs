@@ -1,0 +1,261 @@
+//! `ir stats`: statistics of a collection.
+
+use std::io::Write;
+
+use anyhow::Result;
+use ir_bm25::Analysis;
+use ir_core::{Analyzer, Grade};
+use ir_eval::plots::{HistogramPlot, Plot};
+use ir_eval::{CorpusStatistics, Histogram, JudgmentStatistics};
+use serde_json::json;
+
+use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
+use crate::shared::format::{grouped, table_with_text};
+use crate::shared::indexing::analysis;
+use crate::shared::input::open_documents;
+use crate::shared::options::EncodingOption;
+use crate::shared::output::{OutputPath, OutputSink, create_folder};
+use crate::shared::plots::write_plots;
+
+const EXAMPLES: &str = "\
+Examples:
+  ir stats datafinder                        a collection by name
+  ir stats beir/nfcorpus --split dev         one split
+  ir stats corpus.jsonl --analysis whitespace
+  ir stats datafinder --json | jq '.splits.test.relevant_per_query'
+  ir stats datafinder --plots figures        SVG plots and their data (CSV)
+
+The length of a document is the number of tokens of title and text, after
+stop-word removal. Histograms are `value:count`. A document is relevant from
+grade --level. Age is the year of the query minus the year of the document, of
+relevant documents. Years are the attribute `year`.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Collection: a name (see `ir datasets`), or files as in `ir index`
+    collection: String,
+
+    #[command(flatten)]
+    text: EncodingOption,
+
+    /// Split of the judgments [default: all]
+    #[arg(long, value_name = "SPLIT", value_hint = clap::ValueHint::Other)]
+    split: Option<String>,
+
+    /// Minimum grade of a relevant document
+    #[arg(long, short = 'l', value_name = "N", default_value_t = 1,
+        value_parser = clap::value_parser!(i64).range(0..))]
+    level: Grade,
+
+    /// Analyzer of lengths and vocabulary, as in `ir index` [default: anserini]
+    #[arg(long, value_parser = analysis, value_name = "NAME")]
+    analysis: Option<Analysis>,
+
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+
+    /// Output folder for plots (SVG, column width) and their data (CSV)
+    #[arg(long, value_name = "DIR", value_hint = clap::ValueHint::DirPath)]
+    plots: Option<OutputPath>,
+}
+
+/// Statistics of the judgments of a split, by its name.
+type Splits = Vec<(String, JudgmentStatistics)>;
+
+pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
+    stop_on_interrupt();
+    let folder = args.plots.as_ref().map(OutputPath::folder);
+    let documents = open_documents(&args.collection, args.text.encoding, console)?;
+    documents.check_encoding(args.text.encoding)?;
+    let _new_folder = folder.as_deref().map(create_folder).transpose()?;
+    let collection = &documents.collection;
+    let splits = match &args.split {
+        Some(split) => vec![split.clone()],
+        None => collection.splits(),
+    };
+    let analyzer = args.analysis.clone().unwrap_or_else(Analysis::anserini);
+    let analyzer = analyzer.build()?;
+    // Judgments are read first, so that an unknown split is found at once.
+    let mut judged = Vec::new();
+    for split in splits {
+        let (queries, qrels) = (collection.queries(&split)?, collection.qrels(&split)?);
+        judged.push((split, queries, qrels));
+    }
+    let corpus = CorpusStatistics::new(collection.corpus(), &analyzer)?;
+    if corpus.documents == 0 {
+        bail_usage!("{}: expected documents, found none", args.collection);
+    }
+    let splits: Splits = judged
+        .into_iter()
+        .map(|(split, queries, qrels)| {
+            let analyzer: &dyn Analyzer = &analyzer;
+            let judgments = corpus.judgments(&queries, &qrels, args.level, analyzer);
+            (split, judgments)
+        })
+        .collect();
+    let out = OutputSink::open(None)?;
+    if args.json {
+        let by_split: serde_json::Map<_, _> = (splits.iter())
+            .map(|(split, judgments)| (split.clone(), json!(judgments)))
+            .collect();
+        let object = json!({
+            "collection": collection.name(),
+            "corpus": corpus,
+            "splits": by_split,
+        });
+        out.write_with(|out| writeln!(out, "{object}"))?;
+    } else {
+        let text = text(collection.name(), &corpus, &splits);
+        out.write_with(|out| writeln!(out, "{text}"))?;
+    }
+    match folder {
+        Some(folder) => write_plots(&plots(&corpus, &splits), &folder),
+        None => Ok(()),
+    }
+}
+
+fn text(name: &str, corpus: &CorpusStatistics, splits: &Splits) -> String {
+    let mut rows = vec![
+        ["collection".to_owned(), name.to_owned()],
+        ["documents".to_owned(), grouped(corpus.documents)],
+        ["distinct ids".to_owned(), grouped(corpus.distinct_ids)],
+        ["with title".to_owned(), grouped(corpus.with_title)],
+        ["distinct terms".to_owned(), grouped(corpus.vocabulary)],
+        ["document length".to_owned(), summary(&corpus.lengths)],
+    ];
+    if corpus.years.total() > 0 {
+        let counts = by_value(&corpus.years);
+        rows.push(["documents by year".to_owned(), counts]);
+        let without = corpus.documents - corpus.years.total();
+        rows.push(["without year".to_owned(), grouped(without)]);
+    }
+    for (split, judged) in splits {
+        let mut add = |what: &str, value: String| rows.push([format!("{split}: {what}"), value]);
+        add("queries", grouped(judged.queries));
+        add("judgments", grouped(judged.judgments));
+        add("judged documents", grouped(judged.judged_documents));
+        add(
+            "judgments without document",
+            grouped(judged.missing_documents),
+        );
+        add("query length", summary(&judged.query_lengths));
+        add("judgments per query", summary(&judged.judged_per_query));
+        add("relevant per query", summary(&judged.relevant_per_query));
+        for (what, histogram) in [
+            ("queries by relevant documents", &judged.relevant_per_query),
+            ("judgments by grade", &judged.grades),
+            ("queries by year", &judged.query_years),
+            ("relevant by age", &judged.relevant_ages),
+            ("relevant by queries", &judged.queries_per_document),
+        ] {
+            if histogram.total() > 0 {
+                add(what, by_value(histogram));
+            }
+        }
+        let most = judged.most_relevant.iter();
+        let most: Vec<String> = most.map(|(doc, count)| format!("{doc}:{count}")).collect();
+        add("relevant to most queries", most.join(" "));
+    }
+    table_with_text(rows, 1)
+}
+
+fn summary(histogram: &Histogram) -> String {
+    histogram.summary().map_or_else(
+        || "-".to_owned(),
+        |it| {
+            format!(
+                "min {}, median {}, mean {:.2}, max {}",
+                it.min, it.median, it.mean, it.max
+            )
+        },
+    )
+}
+
+fn by_value(histogram: &Histogram) -> String {
+    let counts = histogram.0.iter();
+    let counts: Vec<String> = counts
+        .map(|(value, count)| format!("{value}:{count}"))
+        .collect();
+    counts.join(" ")
+}
+
+/// Maximum number of bars of a plot with a bar per value.
+const MAX_BARS: usize = 60;
+
+fn plots(corpus: &CorpusStatistics, splits: &Splits) -> Vec<Box<dyn Plot>> {
+    let mut plots: Vec<Box<dyn Plot>> = Vec::new();
+    let mut add = |title: String, value: &str, count: &str, bars: Vec<(String, u64)>| {
+        if bars.is_empty() {
+            return;
+        }
+        plots.push(Box::new(HistogramPlot {
+            title,
+            value: value.to_owned(),
+            count: count.to_owned(),
+            bars,
+        }));
+    };
+    add(
+        "Document length".to_owned(),
+        "tokens",
+        "documents",
+        corpus.lengths.by_doubling(),
+    );
+    add(
+        "Documents by year".to_owned(),
+        "year",
+        "documents",
+        corpus.years.by_value(MAX_BARS),
+    );
+    for (split, judged) in splits {
+        for (what, value, count, bars) in [
+            (
+                "query length",
+                "tokens",
+                "queries",
+                judged.query_lengths.by_value(MAX_BARS),
+            ),
+            (
+                "judgments per query",
+                "judgments",
+                "queries",
+                judged.judged_per_query.by_doubling(),
+            ),
+            (
+                "relevant documents per query",
+                "relevant documents",
+                "queries",
+                judged.relevant_per_query.by_value(MAX_BARS),
+            ),
+            (
+                "judgments by grade",
+                "grade",
+                "judgments",
+                judged.grades.by_value(MAX_BARS),
+            ),
+            (
+                "queries by year",
+                "year",
+                "queries",
+                judged.query_years.by_value(MAX_BARS),
+            ),
+            (
+                "age of relevant documents",
+                "years",
+                "relevant documents",
+                judged.relevant_ages.by_value(MAX_BARS),
+            ),
+            (
+                "queries per relevant document",
+                "queries",
+                "documents",
+                judged.queries_per_document.by_doubling(),
+            ),
+        ] {
+            add(format!("{split} {what}"), value, count, bars);
+        }
+    }
+    plots
+}

@@ -1,0 +1,44 @@
+//! Plots as files: `--plots` of several subcommands.
+
+use std::collections::HashSet;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::Result;
+use ir_eval::plots::Plot;
+use ir_experiment::portable_file_name;
+
+use super::console::check_stopped;
+use super::output::{OutputPath, OutputSink, reject_taken};
+
+/// Writes every plot (SVG) and its data (CSV) into a folder.
+pub(crate) fn write_plots(plots: &[Box<dyn Plot + '_>], folder: &Path) -> Result<()> {
+    let mut known = HashSet::new();
+    let mut names = Vec::new();
+    for plot in plots {
+        let title = match portable_file_name(&plot.title()) {
+            title if title.is_empty() => "plot".to_owned(),
+            title => title,
+        };
+        let mut name = title.clone();
+        let mut number = 1;
+        // System names may differ in case only; some file systems ignore case.
+        while !known.insert(name.to_ascii_lowercase()) {
+            number += 1;
+            name = format!("{title}-{number}");
+        }
+        let paths = ["svg", "csv"].map(|ending| folder.join(format!("{name}.{ending}")));
+        for path in &paths {
+            reject_taken("--plots", path)?;
+        }
+        names.push(paths);
+    }
+    for (plot, [svg, csv]) in plots.iter().zip(names) {
+        for (path, text) in [(svg, plot.to_svg()), (csv, plot.to_csv())] {
+            check_stopped()?;
+            let path = OutputPath::from(path);
+            OutputSink::open(Some(&path))?.write_with(|out| out.write_all(text.as_bytes()))?;
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,104 @@
+//! `ir stats`.
+
+use std::fs;
+
+use crate::common::{Folder, data, tiny};
+
+fn json(text: &str) -> serde_json::Value {
+    serde_json::from_str(text).unwrap()
+}
+
+/// Value of a row of the text.
+#[track_caller]
+fn row<'a>(out: &'a str, name: &str) -> &'a str {
+    let line = out.lines().find(|line| line.starts_with(name));
+    line.unwrap_or_else(|| panic!("{name}: {out}"))[name.len()..].trim()
+}
+
+#[test]
+fn statistics_of_a_small_collection() {
+    let here = Folder::new();
+    tiny(&here);
+    let out = here.ir(&["stats", "tiny"]).ok().out;
+    assert_eq!(row(&out, "documents "), "3");
+    assert_eq!(row(&out, "test: queries "), "2");
+    assert!(out.lines().all(|line| line == line.trim_end()), "{out}");
+    let object = json(&here.ir(&["stats", "tiny", "--json"]).ok().out);
+    assert_eq!(object["corpus"]["documents"], 3);
+    assert_eq!(object["splits"]["test"]["queries"], 2);
+    // White space keeps stop words and case.
+    let words = here.ir(&["stats", "tiny", "--analysis", "whitespace"]).ok();
+    assert_ne!(row(&words.out, "distinct terms"), "");
+
+    here.ir(&["stats", "tiny", "--split", "tset"])
+        .fails(1, &["tset", "did you mean test?"]);
+    here.ir(&["stats", "tiny", "--level", "-1"])
+        .fails(2, &["--level"]);
+    here.ir(&["stats", "none"]).fails(1, &["none"]);
+}
+
+#[test]
+fn plots_with_their_data() {
+    let here = Folder::new();
+    here.ir(&["stats", "bundled", "--plots", "figures"]).ok();
+    let mut names: Vec<String> = fs::read_dir(here.at("figures"))
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort();
+    assert!(
+        names.len() >= 10 && names.len().is_multiple_of(2),
+        "{names:?}"
+    );
+    for name in &names {
+        let text = here.read(&format!("figures/{name}"));
+        if name.ends_with(".svg") {
+            assert!(
+                text.starts_with("<svg") && text.ends_with("</svg>\n"),
+                "{name}"
+            );
+        } else {
+            assert!(text.lines().count() > 1, "{name}");
+        }
+    }
+    let relevant = names.iter().find(|name| {
+        name.contains("relevant") && name.contains("test") && name.ends_with("query.csv")
+    });
+    let relevant = here.read(&format!("figures/{}", relevant.unwrap()));
+    assert!(
+        relevant.starts_with("relevant documents,queries\n"),
+        "{relevant}"
+    );
+}
+
+/// Figures 2, 4 and 5 of the DataFinder paper, on the published collection.
+#[test]
+fn datafinder() {
+    if data("datafinder statistics").is_none() {
+        return;
+    }
+    let here = Folder::new();
+    let object = json(&here.ir_data(&["stats", "datafinder", "--json"]).ok().out);
+    let corpus = &object["corpus"];
+    assert_eq!(corpus["documents"], 7602);
+    assert_eq!(corpus["distinct_ids"], 7564);
+    assert_eq!(corpus["with_title"], 7602 - 1902);
+    let years = corpus["years"].as_object().unwrap();
+    let dated: u64 = years.values().map(|count| count.as_u64().unwrap()).sum();
+    assert_eq!(dated, 7602 - 1499);
+    let test = &object["splits"]["test"];
+    assert_eq!(test["queries"], 392);
+    assert_eq!(test["judgments"], 1043);
+    assert_eq!(test["judged_documents"], 313);
+    assert_eq!(test["missing_documents"], 5);
+    let expected = r#"{"1":104,"2":91,"3":104,"4":52,"5":27,"6":6,"7":4,"8":2,"10":1,"12":1}"#;
+    let expected: serde_json::Value = serde_json::from_str(expected).unwrap();
+    assert_eq!(test["relevant_per_query"], expected);
+    assert_eq!(test["grades"], serde_json::json!({"1": 1043}));
+    // Judgments of datasets whose first record is newer than the query.
+    let ages = test["relevant_ages"].as_object().unwrap();
+    let newer = ages.iter().filter(|(age, _)| age.starts_with('-'));
+    let newer: u64 = newer.map(|(_, count)| count.as_u64().unwrap()).sum();
+    assert_eq!(newer, 75);
+    assert_eq!(object["splits"]["train"]["queries"], 597);
+}

@@ -1,0 +1,80 @@
+use std::collections::{BTreeMap, HashSet};
+
+use super::DatasetQuery;
+
+/// Number of texts that use a dataset, by the year of the text.
+///
+/// A count of all years tells a query about its future; [`UsageCounts::before`] counts what was
+/// known at the time of the query.
+///
+/// ```
+/// use ir_data::datafinder::UsageCounts;
+/// let mut uses = UsageCounts::default();
+/// for year in [Some(2015), Some(2017), Some(2019), None] {
+///     uses.add("ImageNet", year);
+/// }
+/// assert_eq!((uses.total("ImageNet"), uses.dated("ImageNet")), (4, 3));
+/// // Up to the year before the query.
+/// assert_eq!(uses.before("ImageNet", 2017), 1);
+/// assert_eq!(uses.before("COCO", 2017), 0);
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct UsageCounts {
+    /// Number of texts by dataset and year.
+    texts: BTreeMap<String, BTreeMap<Option<i64>, u64>>,
+}
+
+impl UsageCounts {
+    /// Counts a text that uses a dataset. Texts without a year are in [`UsageCounts::total`] only.
+    pub fn add(&mut self, dataset: &str, year: Option<i64>) {
+        let by_year = match self.texts.get_mut(dataset) {
+            Some(by_year) => by_year,
+            None => self.texts.entry(dataset.to_owned()).or_default(),
+        };
+        *by_year.entry(year).or_default() += 1;
+    }
+
+    /// Returns the number of texts.
+    #[must_use]
+    pub fn total(&self, dataset: &str) -> u64 {
+        self.sum(dataset, |_| true)
+    }
+
+    /// Returns the number of texts with a year.
+    #[must_use]
+    pub fn dated(&self, dataset: &str) -> u64 {
+        self.sum(dataset, |year| year.is_some())
+    }
+
+    /// Returns the number of texts of the years before `year`.
+    #[must_use]
+    pub fn before(&self, dataset: &str, year: i64) -> u64 {
+        self.sum(dataset, |of_text| of_text.is_some_and(|it| it < year))
+    }
+
+    fn sum(&self, dataset: &str, counts: impl Fn(Option<i64>) -> bool) -> u64 {
+        let by_year = self.texts.get(dataset).into_iter().flatten();
+        let counted = by_year.filter(|(year, _)| counts(**year));
+        counted.map(|(_, count)| count).sum()
+    }
+}
+
+/// Splits training queries into those whose text differs from all test queries, and the others.
+/// Texts are compared without leading and trailing white space.
+///
+/// ```
+/// use ir_data::datafinder::{read_training_queries, without_test_queries};
+/// let text = "{\"query\": \"Parse trees\"}\n{\"query\": \"Images \"}\n";
+/// let training = read_training_queries(text.as_bytes(), "train.jsonl", "train-")?;
+/// let (kept, equal) = without_test_queries(training, ["Images"]);
+/// assert_eq!((kept[0].query.id.as_str(), equal[0].query.id.as_str()), ("train-0", "train-1"));
+/// # Ok::<(), ir_data::DataError>(())
+/// ```
+pub fn without_test_queries<'a>(
+    training: Vec<DatasetQuery>,
+    test: impl IntoIterator<Item = &'a str>,
+) -> (Vec<DatasetQuery>, Vec<DatasetQuery>) {
+    let test: HashSet<&str> = test.into_iter().map(str::trim).collect();
+    let is_other = |row: &DatasetQuery| !test.contains(row.query.text.trim());
+    training.into_iter().partition(is_other)
+}
