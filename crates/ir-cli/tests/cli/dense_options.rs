@@ -52,15 +52,8 @@ fn explanations_of_dense_and_hybrid_scores() {
     for line in dense.lines() {
         let tree = explained(line);
         let what = tree["what"].as_str().unwrap();
-        assert!(what.starts_with("cosine: "), "{what}");
-        let [product, query, document] = [0, 1, 2].map(|n| &tree["parts"][n]);
-        let cosine =
-            number(&product["value"]) / (number(&query["value"]) * number(&document["value"]));
-        assert_eq!(cosine as f32, number(&tree["value"]) as f32);
-        assert_eq!(
-            sum(&product["parts"]) as f32,
-            number(&product["value"]) as f32
-        );
+        assert!(what.starts_with("inner product, "), "{what}");
+        assert_eq!(sum(&tree["parts"]) as f32, number(&tree["value"]) as f32);
     }
     let hybrid = [
         &search[..],
@@ -79,16 +72,16 @@ fn explanations_of_dense_and_hybrid_scores() {
             assert_eq!(number(&part["value"]), weight * score);
         }
     }
-    // BM25 with its terms, times 0.05; the cosine, times 1.
+    // BM25 with its terms, times 0.05; the inner product, times 1.
     let bm25 = &first["parts"][0];
     assert_eq!(number(&bm25["parts"][0]["value"]), f64::from(0.05_f32));
     assert!(bm25.to_string().contains("idf = ln("), "{bm25:#}");
-    assert!(first["parts"][1].to_string().contains("norm of the query"));
+    assert!(first["parts"][1].to_string().contains("inner product, "));
     // A list, too.
     let list = ["search", "tiny", "tea", "--explain"];
     let list = here.ir(&[&list[..], &with].concat()).ok().out;
     assert!(
-        list.contains("cosine: inner product") && list.contains("component "),
+        list.contains("inner product, in double precision") && list.contains("component "),
         "{list}"
     );
 }
@@ -241,16 +234,24 @@ fn truncated_texts_are_counted() {
         let args = ["encode", model.as_str(), "tiny", "-o"];
         here.ir(&[&args[..], more].concat()).ok().err
     };
-    // Texts of 6, 7 and 6 tokens with [CLS] and [SEP], or more: the tokenizer splits words.
+    // The tokenizer splits words into letters; the model has 32 positions.
     let whole = encode(&["whole.ir"]);
-    assert!(!whole.contains("truncated"), "{whole}");
+    assert!(
+        whole.contains("note: whole.ir: 1 of 3 texts truncated to 32 tokens"),
+        "{whole}"
+    );
+    let short = encode(&["short.ir", "--queries"]);
+    assert!(!short.contains("truncated"), "{short}");
     let cut = encode(&["cut.ir", "--max-tokens", "3"]);
     assert!(
         cut.contains("note: cut.ir: 3 of 3 texts truncated to 3 tokens"),
         "{cut}"
     );
     let queries = encode(&["q.ir", "--queries", "--max-tokens", "3"]);
-    assert!(queries.contains("q.ir: "), "{queries}");
+    assert!(
+        queries.contains("note: q.ir: 2 of 2 texts truncated to 3 tokens"),
+        "{queries}"
+    );
     let added = encode(&["folder", "--add", "--max-tokens", "3"]);
     assert!(
         added.contains("note: folder: 3 of 3 texts truncated to 3 tokens"),

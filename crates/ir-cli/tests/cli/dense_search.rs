@@ -111,7 +111,11 @@ fn dense_and_hybrid_search() {
     let list = ir(&[&typed[..], &with[..]].concat()).ok();
     assert!(list.out.lines().count() > 5, "{}", list.out);
     let list = ir(&[&typed[..], &with[..], &["--explain"]].concat()).ok();
-    assert!(list.out.contains("cosine: inner product"), "{}", list.out);
+    assert!(
+        list.out.contains("inner product, in double"),
+        "{}",
+        list.out
+    );
     ir(&["search", "bundled", "--vectors", "docs.ir"]).fails(2, &["--encoder"]);
     let published = ["search", "bundled", "--not-later-than-query=published"];
     ir(&[&published[..], &with[..]].concat()).fails(2, &["expected BM25, found --vectors"]);

@@ -161,10 +161,10 @@ impl DenseOptions {
         if let Some(origin) = &origin {
             self.check_texts((path, &vectors), origin, engine, collection, console)?;
         }
-        // Several weights send the same queries.
-        let encoder: Box<dyn Encoder> = match self.alpha.len() {
-            0 | 1 => encoder,
-            _ => Box::new(CachedEncoder::new(encoder)),
+        // A hybrid sends every query at least twice, and for each weight.
+        let encoder: Box<dyn Encoder> = match self.alpha.is_empty() {
+            true => encoder,
+            false => Box::new(CachedEncoder::new(encoder)),
         };
         let dense: Arc<dyn Retriever<Query = str>> =
             Arc::new(Distinct(Encoded::new(encoder, vectors)));
