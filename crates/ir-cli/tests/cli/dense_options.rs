@@ -234,12 +234,13 @@ fn truncated_texts_are_counted() {
         let args = ["encode", model.as_str(), "tiny", "-o"];
         here.ir(&[&args[..], more].concat()).ok().err
     };
-    // The tokenizer splits words into letters; the model has 32 positions.
     let whole = encode(&["whole.ir"]);
-    assert!(
-        whole.contains("note: whole.ir: 1 of 3 texts truncated to 32 tokens"),
-        "{whole}"
-    );
+    assert!(!whole.contains("truncated"), "{whole}");
+    for (limit, count) in [("12", 1), ("6", 2)] {
+        let some = encode(&["some.ir", "--max-tokens", limit]);
+        let note = format!("note: some.ir: {count} of 3 texts truncated to {limit} tokens");
+        assert!(some.contains(&note), "{some}");
+    }
     let short = encode(&["short.ir", "--queries"]);
     assert!(!short.contains("truncated"), "{short}");
     let cut = encode(&["cut.ir", "--max-tokens", "3"]);
@@ -249,7 +250,7 @@ fn truncated_texts_are_counted() {
     );
     let queries = encode(&["q.ir", "--queries", "--max-tokens", "3"]);
     assert!(
-        queries.contains("note: q.ir: 2 of 2 texts truncated to 3 tokens"),
+        queries.contains("note: q.ir: 1 of 2 texts truncated to 3 tokens"),
         "{queries}"
     );
     let added = encode(&["folder", "--add", "--max-tokens", "3"]);

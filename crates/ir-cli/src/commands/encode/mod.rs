@@ -272,6 +272,8 @@ fn encode(
     }
     let mut bar = console.bar();
     let mut source = texts.texts;
+    // The job may have encoded a text before.
+    let earlier = encoder.truncated_texts(side);
     let mut truncated = 0;
     for row in 0..done {
         let found = source.next().transpose()?;
@@ -312,7 +314,7 @@ fn encode(
         encoder.dim(),
         began.elapsed().as_secs_f64()
     ));
-    truncated += encoder.truncated_texts(side);
+    truncated += encoder.truncated_texts(side) - earlier;
     note_truncated(&args.output, &encoder, side, (truncated, count), console);
     Ok(())
 }
