@@ -69,7 +69,7 @@ fn exercise(index: &Index, bm25: Bm25) {
             }
         }
     }
-    let _ = searcher.explain("green tea", DocNum::new(7));
+    let _ = searcher.explain("green tea", DocNum::new(7), &Search::top(1));
 }
 
 fuzz_target!(|input: &[u8]| {

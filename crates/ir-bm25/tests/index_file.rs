@@ -87,7 +87,7 @@ fn open(bytes: &[u8], verify: Verify) -> Result<Index, OpenIndexError> {
 #[derive(Debug, Default, PartialEq)]
 struct Results {
     rankings: Vec<Option<Ranking>>,
-    explanations: Vec<Option<Explanation>>,
+    explanations: Vec<Option<Option<Explanation>>>,
     documents: Vec<Option<Document>>,
     attributes: Vec<Option<Attributes>>,
     terms: Vec<Option<Option<TermStats>>>,
@@ -125,7 +125,7 @@ impl Results {
                 .iter()
                 .flat_map(|query| [0, 1, 2, 3, 130].map(|n| (query, n)))
             {
-                let explanation = searcher.explain(query, DocNum::new(doc));
+                let explanation = searcher.explain(query, DocNum::new(doc), &Search::top(3));
                 results.explanations.push(explanation.ok());
             }
         }

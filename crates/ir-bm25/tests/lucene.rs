@@ -72,9 +72,12 @@ fn check(collection: &str, remove_self: bool, queries_with_hits: usize) {
         );
         compared += found.len();
         for hit in ranking.iter().take(2) {
-            let why = searcher.explain(&query.text, hit.doc).unwrap();
-            let sum: f64 = why.details.iter().map(|part| f64::from(part.value)).sum();
-            assert_eq!((why.value, sum as f32), (hit.score, hit.score));
+            let why = searcher
+                .explain(&query.text, hit.doc, &Search::top(2))
+                .unwrap()
+                .unwrap();
+            let sum: f64 = why.details.iter().map(|part| part.value).sum();
+            assert_eq!((why.score(), sum as f32), (hit.score, hit.score));
         }
     }
     assert_eq!(compared, expected.values().map(Vec::len).sum::<usize>());

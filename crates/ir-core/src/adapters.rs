@@ -3,7 +3,7 @@
 use std::collections::HashSet;
 
 use crate::retriever::in_rounds;
-use crate::{DocIds, Query, Ranking, Retriever, Search, SearchError};
+use crate::{DocIds, DocNum, Explanation, Hit, Query, Ranking, Retriever, Search, SearchError};
 
 /// Adapter that lets a text retriever take whole [`Query`] records and search their text.
 ///
@@ -31,6 +31,15 @@ impl<R: Retriever<Query = str>> Retriever for ByText<R> {
             .map(|(query, search)| (query.text.as_str(), *search))
             .collect();
         self.0.search_batch(&texts)
+    }
+
+    fn explain(
+        &self,
+        query: &Query,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        self.0.explain(&query.text, doc, search)
     }
 }
 
@@ -79,6 +88,27 @@ impl<R: Retriever> Retriever for Distinct<R> {
             });
             Ok(answers.collect())
         })
+    }
+
+    fn explain(
+        &self,
+        query: &R::Query,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        let Some(tree) = self.0.explain(query, doc, search)? else {
+            return Ok(None);
+        };
+        let hit = Hit::new(doc, tree.score());
+        let records = self.ids().all(self.ids().id(doc));
+        for other in records.filter(|&other| other != doc) {
+            if let Some(other_tree) = self.0.explain(query, other, search)?
+                && Hit::new(other, other_tree.score()).order(&hit).is_lt()
+            {
+                return Ok(None);
+            }
+        }
+        Ok(Some(tree))
     }
 }
 
@@ -160,7 +190,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{DocNum, TopK};
+    use crate::TopK;
 
     /// Scores records by the last digits of their number.
     struct Digits(DocIds, u32);
@@ -181,6 +211,17 @@ mod tests {
             }
             best.finish()
         }
+
+        fn explain(
+            &self,
+            query: &str,
+            doc: DocNum,
+            search: &Search<'_>,
+        ) -> Result<Option<Explanation>, SearchError> {
+            let ranking = self.search(query, &search.with_k(usize::MAX))?;
+            let hit = ranking.iter().find(|hit| hit.doc == doc);
+            Ok(hit.map(|hit| Explanation::new(hit.score, "digits")))
+        }
     }
 
     proptest! {
@@ -198,6 +239,13 @@ mod tests {
             let distinct = Distinct(inner);
             let found = distinct.search("", &Search::top(k).within(&odd)).unwrap();
             prop_assert_eq!(&found, &expected);
+            // The best records of all ids, and no others, have explanations.
+            let every = distinct.search("", &Search::top(usize::MAX).within(&odd)).unwrap();
+            for doc in (0..ids.len() as u32).map(DocNum::new) {
+                let score = every.iter().find(|hit| hit.doc == doc).map(|hit| hit.score);
+                let tree = distinct.explain("", doc, &Search::top(k).within(&odd)).unwrap();
+                prop_assert_eq!(tree.map(|tree| tree.score()), score);
+            }
             let batch = [("", Search::top(0)), ("", Search::top(k).within(&odd))];
             let found = distinct.search_batch(&batch).unwrap();
             prop_assert_eq!(&found[0], &Ranking::default());

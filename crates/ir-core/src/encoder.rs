@@ -1,7 +1,7 @@
 //! The [`Encoder`] trait, text to vectors, and [`Encoded`], a text retriever over a vector index.
 
 use crate::macros::forward;
-use crate::{DocIds, EncodeError, Ranking, Retriever, Search, SearchError};
+use crate::{DocIds, DocNum, EncodeError, Explanation, Ranking, Retriever, Search, SearchError};
 
 /// Role of a text: query or document. Prompts, length limits and towers may differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -94,6 +94,13 @@ pub trait Encoder: Send + Sync {
         }
         Ok(())
     }
+
+    /// Returns the name of a component of the vectors, for explanations of scores: the term of a
+    /// column of TF-IDF. Default: `None`.
+    fn component_name(&self, component: usize) -> Option<String> {
+        let _ = component;
+        None
+    }
 }
 
 forward!(Encoder {
@@ -102,9 +109,11 @@ forward!(Encoder {
     fn encode(&self, side: Side, texts: &[&str]) -> Result<Vec<f32>, EncodeError>;
     fn encode_sparse(&self, side: Side, texts: &[&str], emit: &mut dyn FnMut(&[u32], &[f32]))
         -> Result<(), EncodeError>;
+    fn component_name(&self, component: usize) -> Option<String>;
 });
 
-/// Text retriever that encodes queries and searches a vector index.
+/// Text retriever that encodes queries and searches a vector index. A query without text, or of
+/// white space only, has no hits, as in lexical retrieval.
 ///
 /// # Examples
 /// `Encoded::new(encoder, index)` implements `Retriever<Query = str>` whenever `index` implements
@@ -140,22 +149,47 @@ impl<E: Encoder, R: Retriever<Query = [f32]>> Retriever for Encoded<E, R> {
     }
 
     fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        if is_blank(query) {
+            return Ok(Ranking::default());
+        }
         self.index.search(&self.encode(&[query])?, search)
     }
 
     fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        if queries.is_empty() {
-            return Ok(Vec::new());
+        let encoded: Vec<_> = queries.iter().filter(|(text, _)| !is_blank(text)).collect();
+        if encoded.is_empty() {
+            return Ok(vec![Ranking::default(); queries.len()]);
         }
         let dim = self.encoder.dim();
-        let texts: Vec<&str> = queries.iter().map(|(text, _)| *text).collect();
+        let texts: Vec<&str> = encoded.iter().map(|(text, _)| *text).collect();
         let vectors = self.encode(&texts)?;
         let vector = |n: usize| &vectors[n * dim..][..dim];
-        let batch = queries.iter().enumerate();
+        let batch = encoded.iter().enumerate();
         let batch: Vec<(&[f32], Search<'_>)> =
             batch.map(|(n, (_, search))| (vector(n), *search)).collect();
-        self.index.search_batch(&batch)
+        let mut found = self.index.search_batch(&batch)?.into_iter();
+        let ranking = |(text, _): &(&str, Search<'_>)| match is_blank(text) {
+            true => Ranking::default(),
+            false => found.next().unwrap_or_default(),
+        };
+        Ok(queries.iter().map(ranking).collect())
     }
+
+    fn explain(
+        &self,
+        query: &str,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        if is_blank(query) {
+            return Ok(None);
+        }
+        self.index.explain(&self.encode(&[query])?, doc, search)
+    }
+}
+
+fn is_blank(query: &str) -> bool {
+    query.trim().is_empty()
 }
 
 #[cfg(test)]
@@ -198,6 +232,10 @@ mod tests {
         let retriever = Encoded::new(OneVector, NoVectors(DocIds::default()));
         let search = Search::top(1);
         let batch = [("a", search), ("b", search)];
+        // Queries without text are not encoded, and have no hits.
+        let blank = [(" ", search), ("a", search), ("", search)];
+        assert_eq!(retriever.search_batch(&blank).unwrap().len(), 3);
+        assert_eq!(retriever.search_batch(&blank[2..]).unwrap().len(), 1);
         assert_eq!(retriever.search_batch(&batch[..1]).unwrap().len(), 1);
         let error = retriever.search_batch(&batch).unwrap_err();
         assert!(

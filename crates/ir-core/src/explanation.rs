@@ -1,23 +1,28 @@
 use std::fmt;
 
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, Serializer};
 
-/// Explanation of a score: a tree whose root value equals the score bit for bit.
+/// Explanation of a score: a tree whose root equals the score bit for bit.
+///
+/// Values are f64, so that no summand is rounded before the sum is. A value that an f32 represents,
+/// such as every score, is printed and serialized with the digits of the f32.
 ///
 /// `Display` prints one line per node, indented by depth:
 ///
 /// ```
 /// use ir_core::Explanation;
-/// let leaf = |value, description: &str| Explanation::new(value, description);
-/// let sum = Explanation::new(3.0, "sum of")
-///     .with_detail(leaf(1.0, "tea"))
-///     .with_detail(leaf(2.0, "leaves"));
-/// assert_eq!(sum.to_string(), "3  sum of\n  1  tea\n  2  leaves\n");
+/// let sum = Explanation::sum(
+///     "sum of",
+///     vec![Explanation::new(0.9_f32, "tea"), Explanation::new(2.0_f32, "leaves")],
+/// );
+/// assert_eq!(sum.score(), 2.9);
+/// assert_eq!(sum.to_string(), "2.9  sum of\n  0.9  tea\n  2  leaves\n");
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
     /// Value of the node.
-    pub value: f32,
+    #[serde(serialize_with = "serialize_value")]
+    pub value: f64,
     /// Description of the value, with its formula.
     #[serde(rename = "what")]
     pub description: String,
@@ -29,12 +34,31 @@ pub struct Explanation {
 impl Explanation {
     /// Creates a node without children.
     #[must_use]
-    pub fn new(value: f32, description: impl Into<String>) -> Self {
+    pub fn new(value: impl Into<f64>, description: impl Into<String>) -> Self {
         Self {
-            value,
+            value: value.into(),
             description: description.into(),
             details: Vec::new(),
         }
+    }
+
+    /// Creates the root of a score that is the sum of its details: added in order in f64, and
+    /// rounded to f32 once.
+    #[must_use]
+    pub fn sum(description: impl Into<String>, details: Vec<Self>) -> Self {
+        let sum = details
+            .iter()
+            .fold(0.0, |sum, detail: &Self| sum + detail.value);
+        Self {
+            details,
+            ..Self::new(sum as f32, description)
+        }
+    }
+
+    /// Returns the value as a score: rounded to f32.
+    #[must_use]
+    pub const fn score(&self) -> f32 {
+        self.value as f32
     }
 
     /// Adds a child node.
@@ -45,22 +69,65 @@ impl Explanation {
     }
 
     fn fmt_indented(&self, f: &mut fmt::Formatter<'_>, depth: usize) -> fmt::Result {
-        writeln!(
-            f,
-            "{:indent$}{}  {}",
-            "",
-            self.value,
-            self.description,
-            indent = 2 * depth
-        )?;
+        write!(f, "{:indent$}", "", indent = 2 * depth)?;
+        match as_single(self.value) {
+            Some(value) => write!(f, "{value}")?,
+            None => write!(f, "{}", self.value)?,
+        }
+        writeln!(f, "  {}", self.description)?;
         self.details
             .iter()
             .try_for_each(|detail| detail.fmt_indented(f, depth + 1))
     }
 }
 
+/// Returns a value that an f32 represents.
+fn as_single(value: f64) -> Option<f32> {
+    (f64::from(value as f32) == value).then_some(value as f32)
+}
+
+#[allow(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "signature given by serde"
+)]
+fn serialize_value<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
+    match as_single(*value) {
+        Some(value) => serializer.serialize_f32(value),
+        None => serializer.serialize_f64(*value),
+    }
+}
+
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.fmt_indented(f, 0)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_beyond_single_precision_keep_all_digits() {
+        let (a, b) = (1.0 + 2.0_f64.powi(-30), 2.0_f64.powi(-24));
+        let details = vec![Explanation::new(a, "a"), Explanation::new(b, "b")];
+        let sum = Explanation::sum("sum of", details);
+        // Rounding each summand to f32 first gives 1.
+        assert_eq!(sum.score(), 1.0_f32.next_up());
+        assert_eq!(
+            sum.to_string(),
+            "1.0000001  sum of\n  1.0000000009313226  a\n  0.000000059604645  b\n"
+        );
+        let json = serde_json::to_string(&sum).unwrap();
+        assert!(
+            json.starts_with(
+                r#"{"value":1.0000001,"what":"sum of","parts":[{"value":1.0000000009313226"#
+            ),
+            "{json}"
+        );
+        let read: Explanation = serde_json::from_str(&json).unwrap();
+        assert_eq!(read.score(), sum.score());
+        assert_eq!(read.details[0], sum.details[0]);
+        assert_eq!(read.details[1].score(), sum.details[1].score());
     }
 }

@@ -1,5 +1,5 @@
 use crate::macros::forward;
-use crate::{DocIds, Ranking, Search, SearchError};
+use crate::{DocIds, DocNum, Explanation, Ranking, Search, SearchError};
 
 /// Anything that ranks the documents of a collection for a query.
 ///
@@ -15,6 +15,8 @@ use crate::{DocIds, Ranking, Search, SearchError};
 ///   matching documents pass.
 /// - An empty query and an empty collection return a valid, possibly empty ranking.
 /// - `search_batch` equals `search` per query, for any number of threads.
+/// - `explain`, if implemented, equals the score of every hit bit for bit, and returns `None` for
+///   documents that no search returns.
 ///
 /// Retrievers whose definition depends on ranks or candidate lists are exempt from the filter rule
 /// by design: [`Fused`](crate::fusion::Fused), [`Reranked`](crate::fusion::Reranked), and the
@@ -76,6 +78,26 @@ pub trait Retriever: Send + Sync {
             .map(|(query, search)| self.search(query, search))
             .collect()
     }
+
+    /// Explains the score of a document for one query: [`Explanation::score`] equals the score of
+    /// the hit that a search with the same parameters returns, bit for bit. Documents beyond the
+    /// first `k` hits are explained too.
+    ///
+    /// `None` for a document that no search returns, because it does not match or the filter
+    /// excludes it, and for all documents if the retriever does not explain scores. This is the
+    /// default. Retrievers that combine others explain the scores of those that do.
+    ///
+    /// # Errors
+    /// As [`Retriever::search`].
+    fn explain(
+        &self,
+        query: &Self::Query,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        let _ = (query, doc, search);
+        Ok(None)
+    }
 }
 
 forward!(Retriever {
@@ -84,6 +106,8 @@ forward!(Retriever {
     fn search(&self, query: &T::Query, search: &Search<'_>) -> Result<Ranking, SearchError>;
     fn search_batch(&self, queries: &[(&T::Query, Search<'_>)])
         -> Result<Vec<Ranking>, SearchError>;
+    fn explain(&self, query: &T::Query, doc: DocNum, search: &Search<'_>)
+        -> Result<Option<Explanation>, SearchError>;
 });
 
 /// Answers queries, numbered from 0, in rounds. `round` receives the open queries and a factor that

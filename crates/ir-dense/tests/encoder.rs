@@ -36,6 +36,45 @@ fn encodes_texts_of_any_length() {
 }
 
 #[test]
+fn truncated_texts_have_more_tokens_than_the_limit() {
+    let model = BiEncoder::open(tiny("bert")).unwrap();
+    let texts = [
+        "",
+        " \n",
+        "ships",
+        "ships seen by radar at sea",
+        "tea, tea; tea",
+        "ships ",
+    ];
+    for limit in 3..16 {
+        let side = SideConfig::default().with_max_tokens(limit);
+        let config = EncoderConfig::default().with_document(side);
+        let encoder = BiEncoder::open_with(tiny("bert"), &config).unwrap();
+        assert_eq!(encoder.max_tokens(Side::Document), limit);
+        let mut count = 0;
+        for text in texts {
+            let whole = model.token_ids(Side::Document, text).unwrap();
+            assert!(whole.len() < model.max_tokens(Side::Document), "{text:?}");
+            let truncated = encoder.is_truncated(Side::Document, text).unwrap();
+            assert_eq!(truncated, whole.len() > limit, "{text:?}, {limit}");
+            count += u64::from(truncated);
+        }
+        encoder.encode_documents(&texts).unwrap();
+        encoder.clone().encode_documents(&texts).unwrap();
+        assert_eq!(encoder.truncated_texts(Side::Document), 2 * count);
+        assert_eq!(encoder.truncated_texts(Side::Query), 0);
+    }
+    // Of a long text, only a prefix is tokenized.
+    let long = "ships at sea, ".repeat(10_000);
+    assert!(model.is_truncated(Side::Query, &long).unwrap());
+    assert!(
+        !model
+            .is_truncated(Side::Query, &" ".repeat(10_000))
+            .unwrap()
+    );
+}
+
+#[test]
 fn sides_differ_in_prefix_length_and_tower() {
     let side = |prefix: &str, limit| {
         SideConfig::default()

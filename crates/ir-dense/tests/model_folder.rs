@@ -321,11 +321,11 @@ fn rejects_unsupported_modules() {
     fs::create_dir(copy.path().join("1")).unwrap();
     fs::write(
         copy.path().join("1/config.json"),
-        r#"{"pooling_mode_lasttoken": true, "pooling_mode_mean_tokens": false}"#,
+        r#"{"pooling_mode_weightedmean_tokens": true, "pooling_mode_mean_tokens": false}"#,
     )
     .unwrap();
     match error(copy.path()) {
-        ModelError::Setting { found, .. } => assert_eq!(found, "pooling_mode_lasttoken"),
+        ModelError::Setting { found, .. } => assert_eq!(found, "pooling_mode_weightedmean_tokens"),
         other => panic!("{other:?}"),
     }
     fs::write(

@@ -16,8 +16,8 @@ mod simd;
 mod vectorize;
 
 pub use classify::{
-    Classes, KeywordClasses, KeywordTableError, KnnAccuracy, KnnClassifier, KnnError, SmallClass,
-    StratifiedFolds, StratifiedFoldsError,
+    Classes, IclrVersion, KeywordClasses, KeywordTableError, KnnAccuracy, KnnClassifier, KnnError,
+    SmallClass, StratifiedFolds, StratifiedFoldsError,
 };
 pub use index::{
     EfSearch, EncodedSparse, EncodedSparseError, FlatIndex, FlatIndexWriteError, FlatIndexWriter,

@@ -1,6 +1,7 @@
 //! Published values of the ICLR benchmark, on the original files.
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
+use std::collections::BTreeSet;
 use std::fs::{self, File};
 use std::io::{BufReader, Read};
 use std::path::PathBuf;
@@ -43,8 +44,8 @@ fn percent(accuracy: f64, decimals: usize) -> String {
     format!("{:.decimals$}", accuracy * 100.0)
 }
 
-/// Means are published with the benchmark (scripts/05 of berenslab/iclr-dataset); the folds of
-/// SBERT are those of scikit-learn on the published coordinates.
+/// Means are published with the benchmark (scripts/05 of berenslab/iclr-dataset); the folds are
+/// those of scikit-learn 1.9.1 on the published coordinates.
 #[test]
 fn maps_of_24v2() {
     let Some(folder) = data() else { return };
@@ -52,12 +53,72 @@ fn maps_of_24v2() {
     let (rows, classes) = classified(labels.lines());
     assert_eq!((rows.len(), classes.names().len()), (13_053, 45));
     let expected = [
-        ("sbert", "56.844666232478"),
-        ("cohere", "56.400614904391"),
-        ("openai", "57.143598950907"),
-        ("L2_svd", "56.737850064248"),
+        (
+            "sbert",
+            "56.844666232478",
+            [
+                0.5689127105666156,
+                0.5934150076569679,
+                0.608728943338438,
+                0.6038314176245211,
+                0.578544061302682,
+                0.5685823754789272,
+                0.5624521072796935,
+                0.5448275862068965,
+                0.5333333333333333,
+                0.5218390804597701,
+            ],
+        ),
+        (
+            "cohere",
+            "56.400614904391",
+            [
+                0.5467075038284839,
+                0.5758039816232772,
+                0.5972434915773354,
+                0.621455938697318,
+                0.5754789272030651,
+                0.5770114942528736,
+                0.5524904214559387,
+                0.5517241379310345,
+                0.5386973180076629,
+                0.503448275862069,
+            ],
+        ),
+        (
+            "openai",
+            "57.143598950907",
+            [
+                0.5643185298621746,
+                0.5926493108728943,
+                0.6033690658499234,
+                0.6038314176245211,
+                0.5762452107279693,
+                0.5754789272030651,
+                0.5678160919540229,
+                0.5524904214559387,
+                0.5524904214559387,
+                0.5256704980842912,
+            ],
+        ),
+        (
+            "L2_svd",
+            "56.737850064248",
+            [
+                0.5206738131699847,
+                0.5934150076569679,
+                0.5964777947932619,
+                0.6038314176245211,
+                0.589272030651341,
+                0.5823754789272031,
+                0.5609195402298851,
+                0.563984674329502,
+                0.5241379310344828,
+                0.5386973180076629,
+            ],
+        ),
     ];
-    for (model, mean) in expected {
+    for (model, mean, folds) in expected {
         let name = format!("tsne_{model}.npy");
         let file = File::open(folder.join(&name)).unwrap();
         let map = npy::read(BufReader::new(file), &name).unwrap();
@@ -69,22 +130,7 @@ fn maps_of_24v2() {
         assert_eq!(percent(accuracy.mean(), 12), mean, "{model}");
         assert!(accuracy.small_classes.is_empty());
         assert_eq!(accuracy.sizes[..4], [1306, 1306, 1306, 1305]);
-        if model == "sbert" {
-            // scikit-learn 1.9.1 on the same coordinates.
-            let folds = [
-                0.5689127105666156,
-                0.5934150076569679,
-                0.608728943338438,
-                0.6038314176245211,
-                0.578544061302682,
-                0.5685823754789272,
-                0.5624521072796935,
-                0.5448275862068965,
-                0.5333333333333333,
-                0.5218390804597701,
-            ];
-            assert_eq!(accuracy.folds, folds);
-        }
+        assert_eq!(accuracy.folds, folds, "{model}");
     }
 }
 
@@ -217,4 +263,36 @@ fn classes_from_keywords() {
         let keywords: Vec<String> = paper.keywords.iter().map(|k| k.to_lowercase()).collect();
         assert_eq!(classes.class(&keywords).unwrap_or("unlabeled"), paper.label);
     }
+}
+
+/// Sizes of the published maps, if the table of all versions is in `IR_DATA`.
+#[test]
+fn keyword_classes_of_all_versions() {
+    use ir_knn::IclrVersion::{V24v2, V25v2, V26v1};
+    let Some(folder) = data() else { return };
+    let name = "iclr_keyword_labels.tsv";
+    let Ok(table) = fs::read_to_string(folder.join(name)) else {
+        eprintln!("skipped: {name} does not exist");
+        return;
+    };
+    let read = |version| KeywordClasses::read_version(table.as_bytes(), name, version).unwrap();
+    for (version, column, keywords, classes) in [
+        (V24v2, 2, 111, 45),
+        (V25v2, 3, 134, 50),
+        (V26v1, 4, 147, 54),
+    ] {
+        let found = read(version);
+        assert_eq!(found.len(), keywords);
+        let labels: BTreeSet<&str> = table
+            .lines()
+            .skip(1)
+            .filter_map(|line| line.split('\t').nth(column))
+            .filter(|label| !label.is_empty())
+            .collect();
+        assert_eq!(labels.len(), classes);
+    }
+    // 24v2 is the table of that version alone.
+    let single = File::open(folder.join("keyword_labels.tsv")).unwrap();
+    let single = KeywordClasses::read(BufReader::new(single), "keyword_labels.tsv").unwrap();
+    assert_eq!(read(V24v2), single);
 }

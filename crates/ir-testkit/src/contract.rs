@@ -48,6 +48,7 @@ impl<Q: ?Sized + Sync + Debug> Contract<'_, Q> {
                     "{query:?}: top {k} is not the head of the exhaustive ranking"
                 );
             }
+            check_explanations(retriever, query, &full, &Search::top(3));
             with_filters(n, &mut |name, filter| {
                 let expected = full.clone().retain(|hit| filter.contains(hit.doc));
                 for k in [0, 1, 3, 10, n + 5] {
@@ -58,6 +59,7 @@ impl<Q: ?Sized + Sync + Debug> Contract<'_, Q> {
                         "{query:?}, filter {name:?}: top {k} is not the filtered exhaustive ranking"
                     );
                 }
+                check_explanations(retriever, query, &expected, &Search::top(3).within(filter));
             });
         }
         assert!(
@@ -222,6 +224,47 @@ fn check_ranking<Q: ?Sized + Debug>(ranking: &Ranking, query: &Q, k: usize, n: u
         ranking.hits().windows(2).all(ordered),
         "{query:?}: not sorted by score, then document number: {ranking:?}"
     );
+}
+
+/// Verifies that explanations, if the retriever returns any, equal the scores of all hits bit for
+/// bit, and that documents that are not hits have none. `all` is the exhaustive ranking of the
+/// search.
+fn check_explanations<Q: ?Sized + Sync + Debug>(
+    retriever: &dyn Retriever<Query = Q>,
+    query: &Q,
+    all: &Ranking,
+    parameters: &Search<'_>,
+) {
+    let explain = |doc: DocNum| match retriever.explain(query, doc, parameters) {
+        Ok(tree) => tree,
+        Err(error) => panic!("explanation of {doc:?} for {query:?} failed: {error:?}"),
+    };
+    let mut explained = 0;
+    for hit in all {
+        if let Some(tree) = explain(hit.doc) {
+            assert_eq!(
+                tree.score().to_bits(),
+                hit.score.to_bits(),
+                "{query:?}, {:?}: the explained score is not that of the hit {}:\n{tree}",
+                hit.doc,
+                hit.score
+            );
+            explained += 1;
+        }
+    }
+    assert!(
+        explained == 0 || explained == all.len(),
+        "{query:?}: expected explanations of all {} hits, found {explained}",
+        all.len()
+    );
+    let hits: DocSet = all.iter().map(|hit| hit.doc).collect();
+    let n = retriever.ids().len() as u32;
+    for doc in (0..=n).map(DocNum::new).filter(|doc| !hits.contains(*doc)) {
+        assert!(
+            explain(doc).is_none(),
+            "{query:?}: {doc:?} is not a hit and has an explanation"
+        );
+    }
 }
 
 /// Calls `check` with filters of every type and selectivity.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use ir_core::{
-    Analyzer, ByText, DocIds, DocNum, Document, Query, Ranking, Retriever, Search, SearchError,
-    Token,
+    Analyzer, ByText, DocIds, DocNum, Document, Explanation, Query, Ranking, Retriever, Search,
+    SearchError, Token,
 };
 use ir_testkit::oracle::{NaiveBm25, NaiveInnerProduct};
 use ir_testkit::{Contract, check_text, check_text_saved, check_vectors, check_vectors_saved};
@@ -76,6 +76,9 @@ enum Fault {
     EqualTextsDiffer,
     DependsOnHistory,
     HitsInEmpty,
+    ExplainsAnotherScore,
+    ExplainsSomeHits,
+    ExplainsOthers,
 }
 
 struct FaultyRetriever {
@@ -106,7 +109,12 @@ impl Retriever for FaultyRetriever {
         let wider = |more: usize| search.with_k(search.k().saturating_add(more));
         let found = self.inner.search(query, search)?;
         Ok(match self.fault {
-            Fault::None | Fault::BatchDiffers | Fault::BatchDependsOnThreads => found,
+            Fault::None
+            | Fault::BatchDiffers
+            | Fault::BatchDependsOnThreads
+            | Fault::ExplainsAnotherScore
+            | Fault::ExplainsSomeHits
+            | Fault::ExplainsOthers => found,
             Fault::Reversed => {
                 let mut hits = Vec::from(found);
                 hits.iter_mut().for_each(|hit| hit.score = -hit.score);
@@ -168,6 +176,32 @@ impl Retriever for FaultyRetriever {
         };
         queries.iter().map(one).collect()
     }
+
+    fn explain(
+        &self,
+        query: &str,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        let explained = match self.fault {
+            Fault::None
+            | Fault::ExplainsAnotherScore
+            | Fault::ExplainsSomeHits
+            | Fault::ExplainsOthers => self.inner.search(query, &search.with_k(usize::MAX))?,
+            _ => return Ok(None),
+        };
+        let score = explained.iter().find(|hit| hit.doc == doc);
+        let score = score.map(|hit| match self.fault {
+            Fault::ExplainsAnotherScore => hit.score.next_up(),
+            _ => hit.score,
+        });
+        let score = match self.fault {
+            Fault::ExplainsSomeHits => score.filter(|_| doc.get() % 2 == 0),
+            Fault::ExplainsOthers => score.or(Some(0.0)),
+            _ => score,
+        };
+        Ok(score.map(|score| Explanation::new(score, "score")))
+    }
 }
 
 fn assert_rejected(name: &str, check: impl FnOnce()) {
@@ -194,6 +228,9 @@ fn faulty_retrievers_are_rejected() {
         Fault::EqualTextsDiffer,
         Fault::DependsOnHistory,
         Fault::HitsInEmpty,
+        Fault::ExplainsAnotherScore,
+        Fault::ExplainsSomeHits,
+        Fault::ExplainsOthers,
     ];
     for fault in faults {
         assert_rejected(&format!("{fault:?}"), || {

@@ -34,7 +34,8 @@ fn main() -> Result<()> {
     let searcher = index
         .searcher(Bm25::LUCENE)?
         .with_weights(&[("title", 2.0), ("text", 1.0)])?;
-    let ranking = searcher.search(&query, &Search::top(5))?;
+    let search = Search::top(5);
+    let ranking = searcher.search(&query, &search)?;
     println!(
         "{} notes, {} found for: {query}\n",
         notes.len(),
@@ -60,7 +61,8 @@ fn main() -> Result<()> {
     }
     if let Some(first) = ranking.hits().first() {
         // The explanation is a tree down to term frequencies and lengths; `{why}` prints all of it.
-        let why = searcher.explain(&query, first.doc)?;
+        let why = searcher.explain(&query, first.doc, &search)?;
+        let why = why.ok_or("the first hit has no explanation")?;
         println!(
             "score of the first note: {} is the {}",
             why.value, why.description

@@ -6,16 +6,15 @@ use super::query::QueryPlan;
 use crate::bm25::{Bm25, DocLengths};
 use crate::postings::END;
 
-/// Explains the score of one document. `names` are the field names; `query` holds the query terms
-/// with their counts.
+/// Explains the score of one document; `None` if it contains no query term. `names` are the field
+/// names; `query` holds the query terms with their counts.
 pub(crate) fn explain(
     plan: &mut QueryPlan<'_>,
     names: &[&str],
     query: &[(String, u32)],
     doc: u32,
-) -> Explanation {
+) -> Option<Explanation> {
     let mut details = Vec::new();
-    let mut sum = 0.0;
     for term in &mut plan.terms {
         let found = term.cursor.seek(doc);
         if found != doc || found == END {
@@ -23,7 +22,6 @@ pub(crate) fn explain(
         }
         let tf = term.cursor.tf();
         let value = term.scorer.score(doc, tf);
-        sum += f64::from(value);
         let model = term.scorer.model;
         let Bm25 { k1, b, lengths, .. } = model.bm25;
         let text = query.get(term.number).map_or("", |(text, _)| text);
@@ -60,11 +58,6 @@ pub(crate) fn explain(
         ));
         details.push(term_score);
     }
-    let what = match details.len() {
-        0 => "no query term occurs in the document",
-        _ => "sum, in double precision, of",
-    };
-    let mut root = Explanation::new(sum as f32, what);
-    root.details = details;
-    root
+    let is_hit = !details.is_empty();
+    is_hit.then(|| Explanation::sum("sum, in double precision, of", details))
 }

@@ -115,41 +115,6 @@ impl Searcher {
         self.scoring.bm25
     }
 
-    /// Explains the score of a document. The root value equals the score of [`Retriever::search`]
-    /// bit for bit: the sum of its details in double precision, rounded to single once. A document
-    /// that contains no query term, or does not exist, has value 0 and no details.
-    ///
-    /// ```
-    /// use ir_bm25::{Bm25, Index, IndexConfig};
-    /// use ir_core::{Document, NoProgress, Retriever, Search};
-    ///
-    /// let documents = vec![
-    ///     Document::new("a").with_text("green tea"),
-    ///     Document::new("b").with_text("black tea"),
-    /// ];
-    /// let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress)?;
-    /// let searcher = index.searcher(Bm25::ANSERINI)?;
-    /// let best = searcher.search("black tea", &Search::top(1))?.hits()[0];
-    /// let why = searcher.explain("black tea", best.doc)?;
-    /// assert_eq!(why.value, best.score);
-    /// let sum: f64 = why.details.iter().map(|term| f64::from(term.value)).sum();
-    /// assert_eq!(sum as f32, best.score);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// When the index is damaged.
-    pub fn explain(&self, query: &str, doc: DocNum) -> Result<Explanation, SearchError> {
-        let terms = count_terms(&*self.analyzer, query);
-        let names = self.index.config().fields.names();
-        let plans = self.plans(&terms).map_err(search_error)?.into_iter();
-        let mut located = plans.filter_map(|(numbered, plan)| Some((plan, numbered.local(doc)?)));
-        let (mut plan, local) = located.next().unwrap_or((QueryPlan::default(), doc));
-        let tree = explain(&mut plan, names, &terms, local.get());
-        plan.check().map_err(search_error)?;
-        Ok(tree)
-    }
-
     /// The query bound to every segment, with the statistics of all.
     fn plans(
         &self,
@@ -256,5 +221,46 @@ impl Retriever for Searcher {
             .map(|(query, how)| self.search(query, how))
             .collect();
         results.into_iter().collect()
+    }
+
+    /// Explains a score as the sum of the term scores: in double precision, rounded to single once.
+    ///
+    /// ```
+    /// use ir_bm25::{Bm25, Index, IndexConfig};
+    /// use ir_core::{Document, NoProgress, Retriever, Search};
+    ///
+    /// let documents = vec![
+    ///     Document::new("a").with_text("green tea"),
+    ///     Document::new("b").with_text("black tea"),
+    /// ];
+    /// let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress)?;
+    /// let searcher = index.searcher(Bm25::ANSERINI)?;
+    /// let search = Search::top(1);
+    /// let best = searcher.search("black tea", &search)?.hits()[0];
+    /// let why = searcher.explain("black tea", best.doc, &search)?.ok_or("not a hit")?;
+    /// assert_eq!(why.score(), best.score);
+    /// let sum: f64 = why.details.iter().map(|term| term.value).sum();
+    /// assert_eq!(sum as f32, best.score);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    fn explain(
+        &self,
+        query: &str,
+        doc: DocNum,
+        how: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        if doc.index() >= self.index.len() || !how.allows(doc) {
+            return Ok(None);
+        }
+        let terms = count_terms(&*self.analyzer, query);
+        let names = self.index.config().fields.names();
+        let plans = self.plans(&terms).map_err(search_error)?.into_iter();
+        let mut located = plans.filter_map(|(numbered, plan)| Some((plan, numbered.local(doc)?)));
+        let Some((mut plan, local)) = located.next() else {
+            return Ok(None);
+        };
+        let tree = explain(&mut plan, names, &terms, local.get());
+        plan.check().map_err(search_error)?;
+        Ok(tree)
     }
 }

@@ -25,7 +25,8 @@ pub(crate) struct EncoderOptions {
     #[arg(long, value_name = "TEXT", value_hint = ValueHint::Other)]
     prefix: Option<String>,
 
-    /// Maximum sequence length in tokens, special tokens included [default: from the model]
+    /// Maximum sequence length in tokens, special tokens included; longer texts are truncated, and
+    /// `ir encode` prints how many [default: from the model]
     #[arg(long, value_parser = positive, value_name = "N")]
     max_tokens: Option<usize>,
 
@@ -74,7 +75,7 @@ impl EncoderOptions {
     }
 }
 
-pub(crate) const POOLINGS: [(&str, &str, Pooling); 4] = [
+pub(crate) const POOLINGS: [(&str, &str, Pooling); 5] = [
     ("cls", "Vector of the first token", Pooling::Cls),
     ("mean", "Mean of the token vectors", Pooling::Mean),
     ("max", "Elementwise maximum", Pooling::Max),
@@ -82,6 +83,11 @@ pub(crate) const POOLINGS: [(&str, &str, Pooling); 4] = [
         "mean-sqrt",
         "Sum divided by the square root of the number of tokens",
         Pooling::MeanSqrt,
+    ),
+    (
+        "sep",
+        "Vector of the last token: [SEP], as in the ICLR benchmark",
+        Pooling::Sep,
     ),
 ];
 

@@ -12,6 +12,8 @@ mod collections;
 mod common;
 mod compare;
 #[cfg(feature = "dense")]
+mod dense_options;
+#[cfg(feature = "dense")]
 mod dense_search;
 #[cfg(feature = "dense")]
 mod derived_outputs;

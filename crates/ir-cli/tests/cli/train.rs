@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::path::Path;
+use std::process::Stdio;
+use std::time::{Duration, Instant};
 
 use crate::common::Folder;
 
@@ -46,7 +48,10 @@ fn train_save_and_encode() {
         "--curves",
         "curves.svg",
     ];
-    here.ir(&train).ok();
+    let ran = here.ir(&train).ok();
+    assert!(ran.err.contains("step 0: RR@10 0."), "{}", ran.err);
+    let last = ran.err.lines().rfind(|line| line.starts_with("step "));
+    assert!(last.is_some_and(|line| line.contains(": RR@10 0.") && line.contains(", loss ")));
     let history = fs::read_to_string(here.path().join("history.csv")).unwrap();
     let rows: Vec<&str> = history.lines().collect();
     assert_eq!(rows[0], "step,epoch,learning_rate,loss,gradient,measure");
@@ -511,4 +516,68 @@ fn examples_of_another_kind() {
     }
     let help = here.ir(&["train", "--help"]).ok().out;
     assert!(help.contains("at most\n100 characters without a space is then an error"));
+}
+
+/// Without a validation set, the loss is printed after every epoch.
+#[test]
+fn loss_is_printed() {
+    let here = Folder::new();
+    mined(&here);
+    let model = model();
+    let train = short(&model, "train.jsonl");
+    let ran = here.ir(&train).ok();
+    let losses: Vec<&str> = ran
+        .err
+        .lines()
+        .filter(|line| line.contains(": loss "))
+        .collect();
+    assert_eq!(losses.len(), 1, "{}", ran.err);
+    assert!(losses[0].starts_with("step "), "{}", ran.err);
+    assert!(
+        ran.err.lines().last().unwrap().contains(", loss "),
+        "{}",
+        ran.err
+    );
+}
+
+/// The history is in its file while training runs, and a resumed run has every row once.
+#[test]
+fn history_grows_while_training_runs() {
+    let here = Folder::new();
+    mined(&here);
+    let model = model();
+    let history = ["--history", "history.csv", "--checkpoint-every", "2"];
+    let mut train = [&short(&model, "train.jsonl")[..], &history].concat();
+    let epochs = train.iter().position(|word| *word == "--epochs").unwrap();
+    train[epochs + 1] = "30";
+    let expected = {
+        let here = Folder::new();
+        mined(&here);
+        here.ir(&train).ok();
+        here.read("history.csv")
+    };
+    let rows = |text: &str| text.lines().count();
+    let mut child = here
+        .command(&train)
+        .env_remove("IR_DATA")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    // Killed once several rows are there.
+    let began = Instant::now();
+    let seen = loop {
+        let text = fs::read_to_string(here.at("history.csv")).unwrap_or_default();
+        if rows(&text) > 6 {
+            break text;
+        }
+        assert!(began.elapsed() < Duration::from_secs(120), "no history");
+        assert!(child.try_wait().unwrap().is_none(), "{text}");
+        std::thread::sleep(Duration::from_millis(2));
+    };
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert!(expected.starts_with(&seen), "{seen}");
+    here.ir(&train).ok();
+    assert_eq!(here.read("history.csv"), expected);
 }

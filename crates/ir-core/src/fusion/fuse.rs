@@ -3,7 +3,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::FusionError;
-use crate::{DocNum, Flow, Hit, NoProgress, Progress, Ranking, Run, ScoredDoc, SearchError};
+use crate::{
+    DocNum, Explanation, Flow, Hit, NoProgress, Progress, Ranking, Run, ScoredDoc, SearchError,
+};
 
 /// Normalization of the scores of each list before they are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -104,6 +106,19 @@ impl Fusion {
     /// weights; a list without a weight has weight 1. Returns documents in ascending order of the
     /// key.
     fn fuse<K: Ord + Clone>(self, lists: &[Vec<(K, f64)>], weights: &[f64]) -> Vec<(K, f64)> {
+        let values = self.values(lists, weights).into_iter();
+        values
+            .map(|(key, values)| (key.clone(), self.combination.apply(values)))
+            .collect()
+    }
+
+    /// Returns the values of every document that are combined, in the order of the lists. A list
+    /// without the document has a value only if [`Self::counts_absent`].
+    fn values<'a, K: Ord>(
+        self,
+        lists: &'a [Vec<(K, f64)>],
+        weights: &[f64],
+    ) -> BTreeMap<&'a K, Vec<f64>> {
         let mut scores: BTreeMap<&K, Vec<f64>> = BTreeMap::new();
         let union = {
             let keys = lists.iter().flatten().map(|(key, _)| key);
@@ -127,9 +142,7 @@ impl Fusion {
             for ((key, _), value) in list.iter().zip(values) {
                 scores.entry(key).or_default().push(weight * value);
             }
-            if self.normalization == ScoreNormalization::Borda
-                && !matches!(self.combination, ScoreCombination::Rrf { .. })
-            {
+            if self.counts_absent() {
                 let absent = (union - list.len() as f64 + 1.0) / 2.0;
                 let present: std::collections::BTreeSet<&K> =
                     list.iter().map(|(key, _)| key).collect();
@@ -138,9 +151,28 @@ impl Fusion {
             }
         }
         scores
-            .into_iter()
-            .map(|(key, values)| (key.clone(), self.combination.apply(values)))
-            .collect()
+    }
+
+    /// Whether a list gives points to the documents that it lacks.
+    fn counts_absent(self) -> bool {
+        self.normalization == ScoreNormalization::Borda
+            && !matches!(self.combination, ScoreCombination::Rrf { .. })
+    }
+
+    /// Describes the value of a list of rankings.
+    fn describe_value(self) -> &'static str {
+        match (self.combination, self.normalization) {
+            (ScoreCombination::Rrf { .. }, _) => "1 / (k + rank)",
+            (_, ScoreNormalization::None) => "score",
+            (_, ScoreNormalization::MinMax) => {
+                "(score - min) / (max - min), of the scores of the list"
+            }
+            (_, ScoreNormalization::ZScore) => {
+                "(score - mean) / standard deviation, of the scores of the list"
+            }
+            (_, ScoreNormalization::Sum) => "(score - min) / sum of these differences in the list",
+            (_, ScoreNormalization::Borda) => "Borda points",
+        }
     }
 }
 
@@ -163,6 +195,20 @@ impl ScoreCombination {
                 let (low, high) = ((values.len() - 1) / 2, values.len() / 2);
                 (values[low] + values[high]) / 2.0
             }
+        }
+    }
+}
+
+impl ScoreCombination {
+    fn describe(self, values: usize) -> String {
+        match self {
+            Self::Rrf { k } => format!("sum, in double precision, with k = {k}, of"),
+            Self::Sum => "sum, in double precision, of".to_owned(),
+            Self::Mnz => format!("{values} lists × sum, in double precision, of"),
+            Self::Anz => "mean, in double precision, of".to_owned(),
+            Self::Max => "maximum of".to_owned(),
+            Self::Min => "minimum of".to_owned(),
+            Self::Med => "median of".to_owned(),
         }
     }
 }
@@ -314,22 +360,59 @@ pub fn fuse_weighted_runs_with_progress(
     Ok(fused)
 }
 
+fn lists_of(rankings: &[Ranking]) -> Vec<Vec<(DocNum, f64)>> {
+    let list = |ranking: &Ranking| {
+        let hits = ranking.iter();
+        hits.map(|hit| (hit.doc, f64::from(hit.score))).collect()
+    };
+    rankings.iter().map(list).collect()
+}
+
 /// Fuses rankings by document number; ties by document number ascending.
 pub(super) fn fuse_rankings(rankings: &[Ranking], fusion: Fusion) -> Result<Ranking, SearchError> {
-    let lists: Vec<Vec<(DocNum, f64)>> = rankings
-        .iter()
-        .map(|ranking| {
-            ranking
-                .iter()
-                .map(|hit| (hit.doc, f64::from(hit.score)))
-                .collect()
-        })
-        .collect();
-    let hits = fusion.fuse(&lists, &[]).into_iter();
+    let hits = fusion.fuse(&lists_of(rankings), &[]).into_iter();
     Ranking::from_hits(
         hits.map(|(doc, score)| Hit::new(doc, score as f32))
             .collect(),
     )
+}
+
+/// Explains the score of a document in [`fuse_rankings`]; `None` if no list has it. `explain` gets
+/// the number of a list and the score of the document there.
+pub(super) fn explain_fusion(
+    rankings: &[Ranking],
+    fusion: Fusion,
+    doc: DocNum,
+    explain: &mut dyn FnMut(usize, f32) -> Result<Explanation, SearchError>,
+) -> Result<Option<Explanation>, SearchError> {
+    let lists = lists_of(rankings);
+    let Some(values) = fusion.values(&lists, &[]).remove(&doc) else {
+        return Ok(None);
+    };
+    let (mut details, mut unused) = (Vec::new(), values.iter());
+    for (n, ranking) in rankings.iter().enumerate() {
+        let retriever = n + 1;
+        let Some(rank) = ranking.iter().position(|hit| hit.doc == doc) else {
+            if fusion.counts_absent()
+                && let Some(&value) = unused.next()
+            {
+                let description = format!("retriever {retriever}, not in the list: Borda points");
+                details.push(Explanation::new(value, description));
+            }
+            continue;
+        };
+        let Some(&value) = unused.next() else { break };
+        let score = ranking.hits()[rank].score;
+        let what = fusion.describe_value();
+        let description = format!("retriever {retriever}, rank {}: {what}", rank + 1);
+        details.push(Explanation::new(value, description).with_detail(explain(n, score)?));
+    }
+    let description = fusion.combination.describe(values.len());
+    let score = fusion.combination.apply(values) as f32;
+    Ok(Some(Explanation {
+        details,
+        ..Explanation::new(score, description)
+    }))
 }
 
 #[cfg(test)]

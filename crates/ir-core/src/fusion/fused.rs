@@ -1,7 +1,7 @@
-use super::fuse::fuse_rankings;
+use super::fuse::{explain_fusion, fuse_rankings};
 use super::numbering::{NumberedRetriever, number_retrievers};
 use super::{Fusion, FusionError};
-use crate::{DocIds, Hit, Ranking, Retriever, Search, SearchError};
+use crate::{DocIds, DocNum, Explanation, Hit, Ranking, Retriever, Search, SearchError};
 
 /// Retriever that fuses the rankings of several retrievers by a [`Fusion`]: reciprocal ranks,
 /// CombSUM, ...
@@ -48,6 +48,20 @@ impl<R: Retriever> Fused<R> {
             depth,
         })
     }
+
+    /// Returns the lists of every query, by retriever.
+    fn lists(&self, queries: &[(&R::Query, Search<'_>)]) -> Result<Vec<Vec<Ranking>>, SearchError> {
+        let mut lists: Vec<Vec<Ranking>> = queries.iter().map(|_| Vec::new()).collect();
+        for retriever in &self.retrievers {
+            let found = retriever.search(queries, |k| k.max(self.depth))?;
+            for (list, found) in lists.iter_mut().zip(found) {
+                let hits = found.hits.into_iter();
+                let hits = hits.map(|(doc, score)| Hit::new(doc, score)).collect();
+                list.push(Ranking::from_hits(hits)?);
+            }
+        }
+        Ok(lists)
+    }
 }
 
 impl<R: Retriever> Retriever for Fused<R> {
@@ -63,20 +77,27 @@ impl<R: Retriever> Retriever for Fused<R> {
         &self,
         queries: &[(&R::Query, Search<'_>)],
     ) -> Result<Vec<Ranking>, SearchError> {
-        let mut lists: Vec<Vec<Ranking>> = queries.iter().map(|_| Vec::new()).collect();
-        for retriever in &self.retrievers {
-            for (list, found) in lists
-                .iter_mut()
-                .zip(retriever.search(queries, |k| k.max(self.depth))?)
-            {
-                let hits = found.hits.into_iter();
-                let hits = hits.map(|(doc, score)| Hit::new(doc, score)).collect();
-                list.push(Ranking::from_hits(hits)?);
-            }
-        }
+        let lists = self.lists(queries)?;
         let fused = lists.iter().zip(queries);
         fused
             .map(|(lists, (_, search))| Ok(fuse_rankings(lists, self.fusion)?.top(search.k())))
             .collect()
+    }
+
+    /// Explains a score by rank, normalized score and score of the document in each list.
+    fn explain(
+        &self,
+        query: &R::Query,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        let lists = self.lists(&[(query, *search)])?;
+        let Some(lists) = lists.first() else {
+            return Ok(None);
+        };
+        let depth = search.with_k(search.k().max(self.depth));
+        explain_fusion(lists, self.fusion, doc, &mut |list, score| {
+            self.retrievers[list].explain(query, (doc, score), &depth)
+        })
     }
 }

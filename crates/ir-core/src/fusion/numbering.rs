@@ -4,7 +4,9 @@ use std::collections::HashMap;
 
 use super::FusionError;
 use crate::retriever::in_rounds;
-use crate::{DocFilter, DocIds, DocNum, DocSet, Ranking, Retriever, Search, SearchError};
+use crate::{
+    DocFilter, DocIds, DocNum, DocSet, Explanation, Ranking, Retriever, Search, SearchError,
+};
 
 /// A retriever and the common number of each of its records.
 #[derive(Debug, Clone)]
@@ -148,6 +150,29 @@ impl<R: Retriever> NumberedRetriever<R> {
         let rankings = self.retriever.search_batch(&batch)?;
         let scores = rankings.iter().map(|ranking| self.documents(ranking));
         Ok(scores.map(|hits| hits.into_iter().collect()).collect())
+    }
+
+    /// Explains the score that a search or [`Self::scores`] returned for a document. A retriever
+    /// that does not explain it gives a node without details.
+    pub(super) fn explain(
+        &self,
+        query: &R::Query,
+        (doc, score): (DocNum, f32),
+        search: &Search<'_>,
+    ) -> Result<Explanation, SearchError> {
+        let filter = search.filter().map(|filter| self.record_filter(filter));
+        let local = Search::top(search.k().min(self.documents.len()));
+        let local = filter.as_ref().map_or(local, |filter| local.within(filter));
+        let records = (0..).map(DocNum::new).zip(&self.documents);
+        for (record, _) in records.filter(|(_, of)| **of == doc) {
+            let explained = self.retriever.explain(query, record, &local)?;
+            // Of several records, the best is the document's.
+            let explains = |tree: &Explanation| tree.score().to_bits() == score.to_bits();
+            if let Some(tree) = explained.filter(explains) {
+                return Ok(tree);
+            }
+        }
+        Ok(Explanation::new(score, "score, not explained"))
     }
 
     fn record_filter<'a>(&'a self, filter: &'a dyn DocFilter) -> RecordFilter<'a> {

@@ -1,5 +1,5 @@
 use super::FusionError;
-use crate::{DocIds, DocNum, Ranking, Retriever, Search, SearchError, TopK};
+use crate::{DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError, TopK};
 
 /// Retriever that gives every document a query-independent score, its prior: citations, clicks,
 /// PageRank.
@@ -70,5 +70,16 @@ impl Retriever for DocumentPrior {
             }
         }
         best.finish()
+    }
+
+    fn explain(
+        &self,
+        _: &str,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        let score = self.scores.get(doc.index()).copied();
+        let score = score.filter(|&score| score != 0.0 && search.allows(doc));
+        Ok(score.map(|score| Explanation::new(score, "document prior")))
     }
 }

@@ -1,6 +1,6 @@
 use super::FusionError;
 use super::numbering::{NumberedRetriever, Numbering};
-use crate::{DocIds, DocSet, Ranking, Retriever, Search, SearchError, TopK};
+use crate::{DocIds, DocNum, DocSet, Explanation, Ranking, Retriever, Search, SearchError, TopK};
 
 /// Retriever that ranks the first hits of one retriever by the scores of another: the BM25 top 100
 /// re-ranked by a transformer.
@@ -76,5 +76,47 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Retriever<Query = Q>> Retriev
                 best.finish()
             });
         rankings.collect()
+    }
+
+    /// Explains a score as that of the second retriever; rank and score of the first are the second
+    /// detail.
+    fn explain(
+        &self,
+        query: &Q,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        if !search.allows(doc) {
+            return Ok(None);
+        }
+        let found = self
+            .first
+            .search(&[(query, *search)], |k| k.max(self.depth))?;
+        let Some(found) = found.first() else {
+            return Ok(None);
+        };
+        let Some(rank) = found.hits.iter().position(|hit| hit.0 == doc) else {
+            return Ok(None);
+        };
+        let candidates: DocSet = found.hits.iter().map(|hit| hit.0).collect();
+        let scores = self.second.scores(&[(query, candidates.clone())])?;
+        let score = scores.first().and_then(|scores| scores.get(&doc));
+        let Some(&score) = score else {
+            return Ok(None);
+        };
+        // The sum with 0 turns -0 into 0, as `TopK` does.
+        let score = score + 0.0;
+        let within = Search::top(found.hits.len()).within(&candidates);
+        let second = self.second.explain(query, (doc, score), &within)?;
+        let depth = search.with_k(search.k().max(self.depth));
+        let first = self.first.explain(query, found.hits[rank], &depth)?;
+        let candidate = format!(
+            "not part of the score: candidate {} of {} by the first retriever, with the score",
+            rank + 1,
+            found.hits.len()
+        );
+        let tree = Explanation::new(score, "score of the second retriever").with_detail(second);
+        let candidate = Explanation::new(found.hits[rank].1, candidate).with_detail(first);
+        Ok(Some(tree.with_detail(candidate)))
     }
 }

@@ -6,7 +6,9 @@ use proptest::prelude::*;
 
 use super::fuse::fuse_rankings;
 use super::*;
-use crate::{DocFilter, DocIds, DocNum, Hit, Ranking, Retriever, Search, SearchError, TopK};
+use crate::{
+    DocFilter, DocIds, DocNum, Explanation, Hit, Ranking, Retriever, Search, SearchError, TopK,
+};
 
 /// Retriever with a constant score per record; a record without a score is not a hit.
 #[derive(Debug, Clone)]
@@ -54,6 +56,38 @@ impl Retriever for ConstantScores {
         }
         best.finish()
     }
+
+    fn explain(
+        &self,
+        _: &str,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        let score = self.scores[doc.index()].filter(|_| search.allows(doc));
+        Ok(score.map(|score| Explanation::new(score, "constant")))
+    }
+}
+
+/// Returns the explanations of all hits, after comparing them with the scores; documents that the
+/// exhaustive search does not return have none.
+fn explanations(
+    retriever: &dyn Retriever<Query = str>,
+    search: &Search<'_>,
+) -> Vec<(Hit, Explanation)> {
+    let ranking = retriever.search("q", search).unwrap();
+    let explained = ranking.iter().map(|hit| {
+        let tree = retriever.explain("q", hit.doc, search).unwrap().unwrap();
+        assert_eq!(tree.score().to_bits(), hit.score.to_bits(), "{tree}");
+        assert_eq!(tree.value, f64::from(hit.score));
+        (*hit, tree)
+    });
+    let explained = explained.collect();
+    for doc in (0..retriever.ids().len() as u32).map(DocNum::new) {
+        if !search.allows(doc) {
+            assert_eq!(retriever.explain("q", doc, search).unwrap(), None);
+        }
+    }
+    explained
 }
 
 fn search_with_ids(
@@ -163,6 +197,150 @@ proptest! {
         let expected = Ranking::from_hits(expected).unwrap().top(k);
         prop_assert_eq!(reranked.search("q", &Search::top(k).within(&odd)).unwrap(), expected);
     }
+}
+
+proptest! {
+    #[test]
+    fn weighted_sums_are_explained(
+        parts in prop::collection::vec((constant_scores(300), prop::sample::select(vec![0.0, 0.3, 1.0, 7.0])), 1..4),
+        k in prop::sample::select(vec![0, 1, 3, 20, 2000]), modulus in 1_u32..40,
+    ) {
+        let hybrid = WeightedSum::new(parts.clone()).unwrap();
+        let best: Vec<_> = parts.iter().map(|(part, _)| part.best()).collect();
+        let filter = |doc: DocNum| doc.get().is_multiple_of(modulus);
+        for (hit, tree) in explanations(&hybrid, &Search::top(k).within(&filter)) {
+            let sum = tree.details.iter().fold(0.0, |sum, part| sum + part.value);
+            prop_assert_eq!((sum as f32).to_bits(), hit.score.to_bits());
+            // Weight and score of every part that has the document.
+            let id = hybrid.ids().id(hit.doc);
+            let factors: Vec<(f64, f64)> = tree.details.iter()
+                .map(|part| (part.details[0].value, part.details[1].value))
+                .collect();
+            let expected: Vec<(f64, f64)> = best.iter().zip(&parts)
+                .filter_map(|(best, (_, weight))| Some((f64::from(*weight), f64::from(*best.get(id)?))))
+                .collect();
+            prop_assert_eq!(factors, expected);
+            for part in &tree.details {
+                prop_assert_eq!(part.value, part.details[0].value * part.details[1].value);
+                prop_assert_eq!(part.details[1].description.as_str(), "constant");
+            }
+        }
+        // Documents beyond the first k, and those without a score.
+        let one = Search::top(1);
+        let all = hybrid.search("q", &Search::top(usize::MAX)).unwrap();
+        for doc in (0..hybrid.ids().len() as u32).map(DocNum::new) {
+            let score = all.iter().find(|hit| hit.doc == doc).map(|hit| hit.score);
+            let tree = hybrid.explain("q", doc, &one).unwrap();
+            prop_assert_eq!(tree.map(|tree| tree.score()), score);
+        }
+    }
+
+    #[test]
+    fn fusions_are_explained(
+        parts in prop::collection::vec(constant_scores(60), 1..4), depth in 0_usize..40, k in 0_usize..30,
+        modulus in 1_u32..4,
+        normalization in prop::sample::select(vec![
+            ScoreNormalization::None, ScoreNormalization::MinMax, ScoreNormalization::ZScore,
+            ScoreNormalization::Sum, ScoreNormalization::Borda,
+        ]),
+    ) {
+        use ScoreCombination::{Anz, Max, Med, Min, Mnz, Rrf, Sum};
+        for combination in [Rrf { k: 60.0 }, Sum, Mnz, Anz, Max, Min, Med] {
+            let fusion = Fusion { normalization, combination };
+            let fused = Fused::new(parts.clone(), fusion, depth).unwrap();
+            let filter = |doc: DocNum| doc.get().is_multiple_of(modulus);
+            for (hit, tree) in explanations(&fused, &Search::top(k).within(&filter)) {
+                let values: Vec<f64> = tree.details.iter().map(|list| list.value).collect();
+                let sum: f64 = values.iter().sum();
+                let count = values.len() as f64;
+                let expected = match combination {
+                    Rrf { .. } | Sum => sum,
+                    Mnz => sum * count,
+                    Anz => sum / count,
+                    Max => values.iter().copied().fold(f64::NEG_INFINITY, f64::max),
+                    Min => values.iter().copied().fold(f64::INFINITY, f64::min),
+                    Med => {
+                        let mut sorted = values.clone();
+                        sorted.sort_by(f64::total_cmp);
+                        let middle = sorted.len() / 2;
+                        if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
+                    }
+                };
+                prop_assert_eq!(expected as f32, hit.score);
+                // The rank in the description, and the score below it, are those of the list.
+                for list in &tree.details {
+                    let Some((retriever, rank)) = list.description.split_once(", rank ") else {
+                        prop_assert!(list.description.ends_with("not in the list: Borda points"));
+                        continue;
+                    };
+                    let part = &parts[retriever.replace("retriever ", "").parse::<usize>().unwrap() - 1];
+                    let rank: usize = rank.split_once(':').unwrap().0.parse().unwrap();
+                    let allowed = exhaustive(part, fused.ids()).into_iter().filter(|hit| filter(hit.doc));
+                    let part = Ranking::from_hits(allowed.take(depth.max(k)).collect()).unwrap();
+                    prop_assert_eq!(part.hits()[rank - 1].doc, hit.doc);
+                    prop_assert_eq!(list.details[0].value, f64::from(part.hits()[rank - 1].score));
+                    if let Rrf { k } = combination {
+                        prop_assert_eq!(list.value, 1.0 / (k + rank as f64));
+                    }
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn reranked_scores_are_explained(first in constant_scores(60), second in constant_scores(60), depth in 0_usize..40, k in 0_usize..30) {
+        let reranked = Reranked::new(first.clone(), second.clone(), depth).unwrap();
+        let odd = |doc: DocNum| doc.get() % 2 == 1;
+        let candidates = exhaustive(&first, reranked.ids());
+        for (hit, tree) in explanations(&reranked, &Search::top(k).within(&odd)) {
+            prop_assert_eq!(tree.details[0].description.as_str(), "constant");
+            prop_assert_eq!(tree.details[0].score(), hit.score);
+            let rank = candidates.iter().filter(|hit| odd(hit.doc)).position(|other| other.doc == hit.doc).unwrap();
+            let expected = format!("candidate {} of", rank + 1);
+            prop_assert!(tree.details[1].description.contains(&expected), "{}", tree);
+        }
+    }
+}
+
+/// Retriever that does not explain its scores.
+struct Unexplained(ConstantScores);
+
+impl Retriever for Unexplained {
+    type Query = str;
+
+    fn ids(&self) -> &DocIds {
+        self.0.ids()
+    }
+
+    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        self.0.search(query, search)
+    }
+}
+
+#[test]
+fn scores_without_explanation_are_leaves() {
+    let scores = ConstantScores::new(&[("a", Some(0.25)), ("b", None)]);
+    let all = Search::top(9);
+    let unexplained = Unexplained(scores.clone());
+    assert_eq!(
+        unexplained.explain("q", DocNum::new(0), &all).unwrap(),
+        None
+    );
+    let parts: [(Box<dyn Retriever<Query = str>>, f32); 2] =
+        [(Box::new(unexplained), 2.0), (Box::new(scores), 1.0)];
+    let hybrid = WeightedSum::new(parts).unwrap();
+    let tree = hybrid.explain("q", DocNum::new(0), &all).unwrap().unwrap();
+    assert_eq!(
+        tree.to_string(),
+        "0.75  sum, in double precision, of\n  \
+         0.5  retriever 1: weight × score\n    2  weight\n    0.25  score, not explained\n  \
+         0.25  retriever 2: weight × score\n    1  weight\n    0.25  constant\n"
+    );
+    assert_eq!(hybrid.explain("q", DocNum::new(1), &all).unwrap(), None);
+    let prior = DocumentPrior::new([("a", 0.5), ("b", 0.0), ("c", -1.0)]).unwrap();
+    assert_eq!(explanations(&prior, &all).len(), 2);
+    assert_eq!(prior.explain("q", DocNum::new(1), &all).unwrap(), None);
+    assert_eq!(prior.explain("q", DocNum::new(9), &all).unwrap(), None);
 }
 
 #[test]

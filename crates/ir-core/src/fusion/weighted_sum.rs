@@ -1,7 +1,11 @@
+use std::collections::HashMap;
+
 use super::FusionError;
 use super::numbering::{DocumentHits, NumberedRetriever, number_retrievers};
 use crate::retriever::in_rounds;
-use crate::{DocFilter, DocIds, DocSet, Ranking, Retriever, Search, SearchError, TopK};
+use crate::{
+    DocFilter, DocIds, DocNum, DocSet, Explanation, Ranking, Retriever, Search, SearchError, TopK,
+};
 
 /// Hybrid retriever that ranks by the weighted sum of the scores of several retrievers, such as
 /// cos + α·BM25.
@@ -81,12 +85,35 @@ impl<R: Retriever> WeightedSum<R> {
         self.retrievers.iter().zip(weights)
     }
 
+    /// Searches a batch. `seen` receives, for every round, query and retriever, the scores of the
+    /// candidates.
+    fn search_rounds(
+        &self,
+        queries: &[(&R::Query, Search<'_>)],
+        seen: &mut dyn FnMut(usize, &HashMap<DocNum, f32>),
+    ) -> Result<Vec<Ranking>, SearchError> {
+        in_rounds(queries.len(), |open, factor| {
+            let batch: Vec<(&R::Query, Search<'_>)> = open.iter().map(|&n| queries[n]).collect();
+            let depth = |k: usize| match k {
+                0 => 0,
+                k => k.max(MIN_DEPTH).saturating_mul(factor).min(self.ids.len()),
+            };
+            let rounds = self.round(&batch, &depth, seen)?;
+            let answers = open.iter().zip(rounds).map(|(&n, (ranking, safe))| {
+                let exhaustive = depth(queries[n].1.k()) >= self.ids.len();
+                (safe || exhaustive).then_some(ranking)
+            });
+            Ok(answers.collect())
+        })
+    }
+
     /// Returns the best candidates at the given depth of the lists, and whether no other document
     /// can score higher.
     fn round(
         &self,
         queries: &[(&R::Query, Search<'_>)],
         depth: &dyn Fn(usize) -> usize,
+        seen: &mut dyn FnMut(usize, &HashMap<DocNum, f32>),
     ) -> Result<Vec<(Ranking, bool)>, SearchError> {
         let found: Vec<Vec<DocumentHits>> = self
             .weighted()
@@ -101,7 +128,7 @@ impl<R: Retriever> WeightedSum<R> {
         let mut sums: Vec<Vec<f64>> = candidates.iter().map(zeros).collect();
         let mut bounds = vec![0.0; queries.len()];
         let mut complete = vec![true; queries.len()];
-        for ((retriever, weight), found) in self.weighted().zip(&found) {
+        for (number, ((retriever, weight), found)) in self.weighted().zip(&found).enumerate() {
             // Candidates whose score is not in the list of this retriever.
             let missing: Vec<(&R::Query, DocSet)> = queries
                 .iter()
@@ -118,6 +145,7 @@ impl<R: Retriever> WeightedSum<R> {
             let scores = retriever.scores(&missing)?;
             for (n, mut scores) in scores.into_iter().enumerate() {
                 scores.extend(found[n].hits.iter().copied());
+                seen(number, &scores);
                 for (sum, doc) in sums[n].iter_mut().zip(candidates[n].iter()) {
                     let score = scores.get(&doc).copied().unwrap_or_default();
                     *sum += weight * f64::from(score);
@@ -156,18 +184,46 @@ impl<R: Retriever> Retriever for WeightedSum<R> {
         &self,
         queries: &[(&R::Query, Search<'_>)],
     ) -> Result<Vec<Ranking>, SearchError> {
-        in_rounds(queries.len(), |open, factor| {
-            let batch: Vec<(&R::Query, Search<'_>)> = open.iter().map(|&n| queries[n]).collect();
-            let depth = |k: usize| match k {
-                0 => 0,
-                k => k.max(MIN_DEPTH).saturating_mul(factor).min(self.ids.len()),
-            };
-            let rounds = self.round(&batch, &depth)?;
-            let answers = open.iter().zip(rounds).map(|(&n, (ranking, safe))| {
-                let exhaustive = depth(queries[n].1.k()) >= self.ids.len();
-                (safe || exhaustive).then_some(ranking)
-            });
-            Ok(answers.collect())
-        })
+        self.search_rounds(queries, &mut |_, _| {})
+    }
+
+    /// Explains a score as the sum of the retrievers' scores times their weights. A document that a
+    /// retriever does not return has no detail of that retriever.
+    fn explain(
+        &self,
+        query: &R::Query,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        if !search.allows(doc) {
+            return Ok(None);
+        }
+        // The scores of the last round, which those of the search are.
+        let mut scores: Vec<Option<f32>> = vec![None; self.retrievers.len()];
+        self.search_rounds(&[(query, *search)], &mut |retriever, found| {
+            scores[retriever] = found.get(&doc).copied();
+        })?;
+        if scores.iter().all(Option::is_none) {
+            // Not a candidate.
+            let only: DocSet = [doc].into_iter().collect();
+            for (retriever, score) in self.retrievers.iter().zip(&mut scores) {
+                let found = retriever.scores(&[(query, only.clone())])?;
+                *score = found.first().and_then(|found| found.get(&doc)).copied();
+            }
+        }
+        let mut details = Vec::new();
+        let within = search.with_k(search.k().max(MIN_DEPTH));
+        for (n, ((retriever, weight), score)) in self.weighted().zip(scores).enumerate() {
+            let Some(score) = score else { continue };
+            let tree = retriever.explain(query, (doc, score), &within)?;
+            let description = format!("retriever {}: weight × score", n + 1);
+            details.push(
+                Explanation::new(weight * f64::from(score), description)
+                    .with_detail(Explanation::new(weight, "weight"))
+                    .with_detail(tree),
+            );
+        }
+        let is_hit = !details.is_empty();
+        Ok(is_hit.then(|| Explanation::sum("sum, in double precision, of", details)))
     }
 }

@@ -2,11 +2,13 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ir_core::{EncodeError, Encoder, Side};
 use ndarray::Array2;
 use rayon::prelude::*;
 
+use super::tokenizer::TokenizedText;
 use super::{EncoderConfig, Tower};
 use crate::transformer::cpu::CpuTransformer;
 use crate::{ModelError, SimilarityFunction, TokenBatch};
@@ -32,6 +34,8 @@ pub struct BiEncoder {
     sides: [SideEncoder; 2],
     config: EncoderConfig,
     similarity: Option<SimilarityFunction>,
+    /// Numbers of truncated queries and documents; shared with clones.
+    truncated: [Arc<AtomicU64>; 2],
 }
 
 #[derive(Debug, Clone)]
@@ -129,6 +133,7 @@ impl BiEncoder {
             sides: [query, document],
             config: config.clone(),
             similarity,
+            truncated: Default::default(),
         })
     }
 
@@ -162,8 +167,32 @@ impl BiEncoder {
     /// # Errors
     /// If tokenization fails.
     pub fn token_ids(&self, side: Side, text: &str) -> Result<Vec<u32>, EncodeError> {
+        Ok(self.tokenize(side, text)?.ids)
+    }
+
+    fn tokenize(&self, side: Side, text: &str) -> Result<TokenizedText, EncodeError> {
         let config = self.config.side(side);
-        self.tower(side).token_ids(side, config, text)
+        self.tower(side).tokenize(side, config, text)
+    }
+
+    /// Returns whether a text has more tokens, with prefix and special tokens, than
+    /// [`Self::max_tokens`] of its side, so that only its beginning is encoded.
+    ///
+    /// # Errors
+    /// If tokenization fails.
+    pub fn is_truncated(&self, side: Side, text: &str) -> Result<bool, EncodeError> {
+        Ok(self.tokenize(side, text)?.truncated)
+    }
+
+    /// Returns the number of texts of a side that were truncated, among all that this encoder and
+    /// its clones have encoded.
+    pub fn truncated_texts(&self, side: Side) -> u64 {
+        self.truncated[side as usize].load(Ordering::Relaxed)
+    }
+
+    /// Returns the maximum number of tokens of a text of a side, special tokens included.
+    pub fn max_tokens(&self, side: Side) -> usize {
+        self.tower(side).limit(side, self.config.side(side))
     }
 
     /// Encodes queries; returns one row per text, `[texts, dim]`.
@@ -208,10 +237,13 @@ impl Encoder for BiEncoder {
             return Err(EncodeError::Shape { expected, found });
         }
         for (texts, out) in texts.chunks(CHUNK).zip(out.chunks_mut(CHUNK * dim)) {
-            let ids: Vec<Vec<u32>> = texts
+            let tokenized: Vec<TokenizedText> = texts
                 .par_iter()
-                .map(|text| self.token_ids(side, text))
+                .map(|text| self.tokenize(side, text))
                 .collect::<Result<_, _>>()?;
+            let truncated = tokenized.iter().filter(|text| text.truncated).count();
+            self.truncated[side as usize].fetch_add(truncated as u64, Ordering::Relaxed);
+            let ids: Vec<Vec<u32>> = tokenized.into_iter().map(|text| text.ids).collect();
             let batches = batches(&ids, &self.config, encoder.cpu.is_none());
             let encode = |batch: &Vec<usize>| encoder.encode(batch, &ids);
             // Other backends parallelize within a batch.

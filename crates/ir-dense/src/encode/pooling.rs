@@ -21,6 +21,8 @@ pub enum Pooling {
     Max,
     /// Sum divided by the square root of the number of tokens.
     MeanSqrt,
+    /// Vector of the last token, `[SEP]`: `lasttoken` in sentence-transformers.
+    Sep,
 }
 
 impl Pooling {
@@ -63,6 +65,11 @@ impl Pooling {
             }
             match self {
                 Self::Cls => {}
+                Self::Sep => {
+                    if let Some(last) = rows.next_back() {
+                        out.copy_from_slice(last);
+                    }
+                }
                 Self::Max => rows.for_each(|row| {
                     out.iter_mut()
                         .zip(row)
@@ -114,6 +121,12 @@ impl Pooling {
                     first.copy_from_slice(d);
                 }
             }
+            Self::Sep => {
+                text.fill(0.0);
+                if let Some(last) = text.rchunks_exact_mut(dim).next() {
+                    last.copy_from_slice(d);
+                }
+            }
             Self::Max => {
                 for (column, d) in d.iter().enumerate() {
                     let cells = || text.iter().skip(column).step_by(dim).enumerate();
@@ -145,6 +158,19 @@ impl Pooling {
         let power = match self {
             Self::Cls => return rows.slice([0..texts, 0..1]).reshape([texts, dim]),
             Self::Max => return masked(rows, f32::MIN).max_dim(1).reshape([texts, dim]),
+            Self::Sep => {
+                let Some(padding) = padding else {
+                    let last = length.saturating_sub(1);
+                    return rows.slice([0..texts, last..length]).reshape([texts, dim]);
+                };
+                // 1 for the last token of a text: the next one is padding or does not exist.
+                let attended = padding.bool_not().float();
+                let end = attended.zeros_like().slice([0..texts, 0..1]);
+                let next = attended.clone().slice([0..texts, 1..length]);
+                let last = attended - Tensor::cat(vec![next, end], 1);
+                let others = last.equal_elem(0.0).expand([texts, length, dim]);
+                return rows.mask_fill(others, 0.0).sum_dim(1).reshape([texts, dim]);
+            }
             Self::Mean => 1.0,
             Self::MeanSqrt => 0.5,
         };
@@ -179,6 +205,7 @@ mod tests {
             (Pooling::Mean, [2.0, 0.0], [0.5; 4]),
             (Pooling::Max, [3.0, 2.0], [0.0, 0.0, 1.0, 1.0]),
             (Pooling::MeanSqrt, [4.0 * half, 0.0], [half; 4]),
+            (Pooling::Sep, [3.0, 2.0], [0.0, 0.0, 1.0, 1.0]),
         ] {
             let vectors = pooling.pool(hidden.clone(), &batch);
             let ones = vectors.ones_like();

@@ -117,6 +117,7 @@ impl SentenceTransformersConfig {
             "pooling_mode_mean_tokens": mode(Pooling::Mean),
             "pooling_mode_max_tokens": mode(Pooling::Max),
             "pooling_mode_mean_sqrt_len_tokens": mode(Pooling::MeanSqrt),
+            "pooling_mode_lasttoken": mode(Pooling::Sep),
             "include_prompt": true,
         });
         write_json(&pooling.join("config.json"), &modes)?;
@@ -264,10 +265,11 @@ fn read_pooling(path: &Path) -> Result<Pooling, ModelError> {
         ["pooling_mode_mean_tokens" | "mean"] => Ok(Pooling::Mean),
         ["pooling_mode_max_tokens" | "max"] => Ok(Pooling::Max),
         ["pooling_mode_mean_sqrt_len_tokens" | "mean_sqrt_len_tokens"] => Ok(Pooling::MeanSqrt),
+        ["pooling_mode_lasttoken" | "lasttoken"] => Ok(Pooling::Sep),
         _ => Err(ModelError::setting(
             path,
             "pooling_mode",
-            "one of cls_token, mean_tokens, max_tokens and mean_sqrt_len_tokens",
+            "one of cls_token, mean_tokens, max_tokens, mean_sqrt_len_tokens and lasttoken",
             if chosen.is_empty() {
                 "none".into()
             } else {
@@ -292,6 +294,7 @@ mod tests {
                 Ok(Pooling::Cls),
             ),
             (r#"{"pooling_mode": "max"}"#, Ok(Pooling::Max)),
+            (r#"{"pooling_mode": "lasttoken"}"#, Ok(Pooling::Sep)),
             // sentence-transformers concatenates the two.
             (
                 r#"{"pooling_mode_cls_token": true}"#,

@@ -33,6 +33,14 @@ pub struct ModelTokenizer {
     pub(crate) model_max_length: Option<usize>,
 }
 
+/// Token ids of a text, with special tokens.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct TokenizedText {
+    pub(crate) ids: Vec<u32>,
+    /// Whether the text has more tokens than the limit.
+    pub(crate) truncated: bool,
+}
+
 /// Values of `tokenizer_config.json` and `special_tokens_map.json`.
 struct TokenizerSettings {
     path: PathBuf,
@@ -115,6 +123,15 @@ impl ModelTokenizer {
     /// # Errors
     /// If tokenization fails, or `limit` leaves no room for a token besides the special tokens.
     pub fn encode(&self, text: &str, limit: usize) -> Result<Vec<u32>, TokenizerError> {
+        Ok(self.tokenize(text, limit)?.ids)
+    }
+
+    /// [`Self::encode`], and whether the text has more tokens than the limit.
+    pub(crate) fn tokenize(
+        &self,
+        text: &str,
+        limit: usize,
+    ) -> Result<TokenizedText, TokenizerError> {
         let [before, after] = &self.special;
         let least = self.min_tokens();
         if limit < least {
@@ -123,7 +140,7 @@ impl ModelTokenizer {
         let room = limit + 1 - least;
         let text = text.trim();
         let mut bytes = room.saturating_mul(BYTES_PER_TOKEN);
-        let encoding = loop {
+        let (encoding, is_cut) = loop {
             let prefix = self.boundaries.prefix(text, bytes);
             let unbroken = prefix.len() > bytes.max(MAX_UNBROKEN);
             let prefix = match unbroken {
@@ -135,20 +152,24 @@ impl ModelTokenizer {
                 .tokenizer
                 .encode_fast(lower.as_deref().unwrap_or(prefix), false)
                 .map_err(|source| TokenizerError::Encode { source })?;
-            if encoding.len() >= room || unbroken || prefix.len() == text.len() {
-                break encoding;
+            // One token more than there is room for tells that the text is truncated.
+            let is_whole = prefix.len() == text.len();
+            if encoding.len() > room || unbroken || is_whole {
+                break (encoding, !is_whole);
             }
             bytes = bytes.saturating_mul(2);
         };
         let middle = encoding.get_ids();
+        let truncated = is_cut || middle.len() > room;
         let middle = &middle[..middle.len().min(room)];
         let ids = [before, middle, after].concat();
         // Without special tokens, an empty text has no tokens.
-        Ok(if ids.is_empty() {
+        let ids = if ids.is_empty() {
             vec![self.padding]
         } else {
             ids
-        })
+        };
+        Ok(TokenizedText { ids, truncated })
     }
 
     /// Smallest valid limit: the special tokens and one more.

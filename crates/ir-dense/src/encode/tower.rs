@@ -7,6 +7,7 @@ use ir_core::{EncodeError, Side};
 
 use super::pooling::normalize;
 use super::sentence_transformers::{LengthLimits, SentenceTransformersConfig};
+use super::tokenizer::TokenizedText;
 use super::{EncoderConfig, ModelTokenizer, Pooling, SideConfig};
 use crate::model_folder::WeightFile;
 use crate::transformer::TensorNames;
@@ -100,17 +101,17 @@ impl Tower {
 
     /// Returns the token ids of a text with prefix and special tokens, truncated to the maximum
     /// length of its side.
-    pub(crate) fn token_ids(
+    pub(crate) fn tokenize(
         &self,
         side: Side,
         config: &SideConfig,
         text: &str,
-    ) -> Result<Vec<u32>, EncodeError> {
+    ) -> Result<TokenizedText, EncodeError> {
         let (prefix, limit) = (self.prefix(side, config), self.limit(side, config));
         let ids = if prefix.is_empty() {
-            self.tokenizer.encode(text, limit)
+            self.tokenizer.tokenize(text, limit)
         } else {
-            self.tokenizer.encode(&format!("{prefix}{text}"), limit)
+            self.tokenizer.tokenize(&format!("{prefix}{text}"), limit)
         };
         ids.map_err(|source| self.encode_error(source))
     }

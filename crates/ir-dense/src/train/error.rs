@@ -58,6 +58,13 @@ pub enum TrainError {
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
+    /// The function that receives the history returned an error.
+    #[error("the history of {step} steps cannot be recorded")]
+    Watch {
+        step: u64,
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// A file is not a checkpoint.
     #[error("{} is not a checkpoint", path.display())]
     NoCheckpoint {

@@ -166,8 +166,8 @@ impl<'a> SideTexts<'a> {
         let encoder = config.encoder.side(side);
         let ids = texts
             .par_iter()
-            .map(|text| tower.token_ids(side, encoder, text));
-        let ids = ids.collect::<Result<Vec<Vec<u32>>, _>>()?;
+            .map(|text| Ok(tower.tokenize(side, encoder, text)?.ids));
+        let ids = ids.collect::<Result<Vec<Vec<u32>>, TrainError>>()?;
         // Sorted by length, so that texts of a mini-batch have similar lengths.
         let mut order: Vec<usize> = (0..ids.len()).collect();
         order.sort_by_key(|&text| (std::cmp::Reverse(ids[text].len()), text));

@@ -66,11 +66,27 @@ impl TrainingHistory {
     /// ```
     pub fn to_csv(&self) -> String {
         let mut out = String::from("step,epoch,learning_rate,loss,gradient,measure\n");
-        let mut evaluations = self.evaluations.iter().peekable();
-        while let Some(first) = evaluations.next_if(|evaluation| evaluation.step == 0) {
+        for first in self
+            .evaluations
+            .iter()
+            .take_while(|evaluation| evaluation.step == 0)
+        {
             let _ = writeln!(out, "0,,,,,{}", first.value);
         }
-        for row in &self.steps {
+        out + &self.csv_rows(0)
+    }
+
+    /// Formats the rows of the steps after the first `steps`, as in [`Self::to_csv`]: appended to
+    /// the CSV of an earlier state, they give that of this one.
+    pub fn csv_rows(&self, steps: usize) -> String {
+        let mut out = String::new();
+        let new = self.steps.get(steps..).unwrap_or_default();
+        let first = new.first().map_or(u64::MAX, |row| row.step);
+        let before = self
+            .evaluations
+            .partition_point(|evaluation| evaluation.step < first);
+        let mut evaluations = self.evaluations[before..].iter().peekable();
+        for row in new {
             let (step, epoch, rate) = (row.step, row.epoch, row.learning_rate);
             let (loss, gradient) = (row.loss, row.gradient_norm);
             let _ = write!(out, "{step},{epoch},{rate},{loss},{gradient},");
@@ -80,5 +96,34 @@ impl TrainingHistory {
             out.push('\n');
         }
         out
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn appended_rows_equal_the_table() {
+        let step = |step| TrainingStep {
+            step,
+            epoch: 1,
+            learning_rate: 0.5,
+            loss: 1.0 / step as f64,
+            gradient_norm: 2.0,
+        };
+        let evaluation = |step, value| EvaluationPoint { step, value };
+        let whole = TrainingHistory {
+            steps: (1..=5).map(step).collect(),
+            evaluations: vec![evaluation(0, 0.1), evaluation(2, 0.2), evaluation(5, 0.3)],
+        };
+        for known in 0..=5 {
+            let mut earlier = whole.clone();
+            earlier.steps.truncate(known);
+            earlier
+                .evaluations
+                .retain(|point| point.step <= known as u64);
+            assert_eq!(earlier.to_csv() + &whole.csv_rows(known), whole.to_csv());
+        }
     }
 }

@@ -21,6 +21,9 @@ use crate::{BiEncoder, SimilarityFunction, Tower};
 pub type EvaluateFn<'a> =
     dyn FnMut(&BiEncoder, u64) -> Result<f64, Box<dyn Error + Send + Sync>> + 'a;
 
+/// Function that receives the history while training runs.
+pub type WatchFn<'a> = dyn FnMut(&TrainingHistory) -> Result<(), Box<dyn Error + Send + Sync>> + 'a;
+
 /// Trainer of a bi-encoder.
 ///
 /// The same model, data and configuration give the same weights, byte for byte, on any number of
@@ -148,7 +151,7 @@ impl Trainer {
         data: &dyn TrainingSet,
         progress: &mut dyn Progress,
     ) -> Result<TrainingResult, TrainError> {
-        self.run(data, None, progress)
+        self.run(data, None, &mut |_| Ok(()), progress)
     }
 
     /// Trains with periodic evaluation and early stopping, and keeps the best weights.
@@ -161,7 +164,22 @@ impl Trainer {
         evaluate: &mut EvaluateFn<'_>,
         progress: &mut dyn Progress,
     ) -> Result<TrainingResult, TrainError> {
-        self.run(data, Some(evaluate), progress)
+        self.run(data, Some(evaluate), &mut |_| Ok(()), progress)
+    }
+
+    /// Trains, with periodic evaluation if given, and calls `watch` with the history when training
+    /// starts or resumes and after every step, with its evaluation.
+    ///
+    /// # Errors
+    /// As [`Trainer::train_and_evaluate`], and if `watch` fails ([`TrainError::Watch`]).
+    pub fn train_and_watch(
+        self,
+        data: &dyn TrainingSet,
+        evaluate: Option<&mut EvaluateFn<'_>>,
+        watch: &mut WatchFn<'_>,
+        progress: &mut dyn Progress,
+    ) -> Result<TrainingResult, TrainError> {
+        self.run(data, evaluate, watch, progress)
     }
 
     /// Encoder with the current weights.
@@ -198,6 +216,7 @@ impl Trainer {
         mut self,
         data: &dyn TrainingSet,
         evaluate: Option<&mut EvaluateFn<'_>>,
+        watch: &mut WatchFn<'_>,
         progress: &mut dyn Progress,
     ) -> Result<TrainingResult, TrainError> {
         if data.is_empty() {
@@ -220,7 +239,7 @@ impl Trainer {
             optimizers,
             trainer: self,
         };
-        run.all(data, evaluate, progress)?;
+        run.all(data, evaluate, watch, progress)?;
         run.finish()
     }
 }
@@ -240,6 +259,7 @@ impl TrainingRun {
         &mut self,
         data: &dyn TrainingSet,
         mut evaluate: Option<&mut EvaluateFn<'_>>,
+        watch: &mut WatchFn<'_>,
         progress: &mut dyn Progress,
     ) -> Result<(), TrainError> {
         let config = self.trainer.config.clone();
@@ -250,6 +270,7 @@ impl TrainingRun {
             self.evaluate(*evaluate)?;
             self.save()?;
         }
+        self.watch(watch)?;
         while self.state.step < self.steps && !self.stopped_early() {
             let step = self.state.step;
             if progress.report("training", step, Some(self.steps)) == Flow::Stop {
@@ -271,9 +292,15 @@ impl TrainingRun {
             if save {
                 self.save()?;
             }
+            self.watch(watch)?;
         }
         progress.report("training", self.state.step, Some(self.steps));
         Ok(())
+    }
+
+    fn watch(&self, watch: &mut WatchFn<'_>) -> Result<(), TrainError> {
+        let step = self.state.step;
+        watch(&self.state.history).map_err(|source| TrainError::Watch { step, source })
     }
 
     fn step(&mut self, sampler: &mut BatchSampler<'_>) -> Result<(), TrainError> {

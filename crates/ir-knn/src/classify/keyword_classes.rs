@@ -41,6 +41,64 @@ impl KeywordClasses {
             .insert(keyword.into(), (frequency, class.into()));
     }
 
+    /// Reads the classes of one version of the benchmark from a tab-separated table with a header
+    /// line and the columns `keyword`, `freq_24v2`, `label_24v2`, `label_25v2` and `label_26v1`. A
+    /// keyword whose label is empty is not in the version.
+    ///
+    /// The frequencies are those of 24v2, and 0 for keywords that it lacks. Later versions count
+    /// them in their papers: [`KeywordClasses::with_frequencies_from`].
+    ///
+    /// ```
+    /// use ir_knn::{IclrVersion, KeywordClasses};
+    /// let table = "keyword\tfreq_24v2\tlabel_24v2\tlabel_25v2\tlabel_26v1\n\
+    ///              gan\t300\tGANs\tGANs\tGANs\n\
+    ///              pde\t\t\t\tPDEs\n";
+    /// let read = |version| KeywordClasses::read_version(table.as_bytes(), "map.tsv", version);
+    /// assert_eq!(read(IclrVersion::V24v2)?.class(&["pde", "gan"]), Some("GANs"));
+    /// let papers = [vec!["gan", "pde"], vec!["gan"]];
+    /// let classes = read(IclrVersion::V26v1)?.with_frequencies_from(&papers);
+    /// assert_eq!(classes.class(&["gan", "pde"]), Some("PDEs"));
+    /// # Ok::<(), ir_knn::KeywordTableError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`KeywordClasses::read`]; a keyword of 24v2 without a frequency is malformed.
+    pub fn read_version(
+        reader: impl BufRead,
+        name: &str,
+        version: IclrVersion,
+    ) -> Result<Self, KeywordTableError> {
+        let mut classes = Self::new();
+        read_table(reader, name, VERSIONS_HEADER, 5, |columns, syntax| {
+            let (keyword, frequency) = (columns[0], columns[1]);
+            let label = columns[2 + version as usize];
+            if label.is_empty() {
+                return Ok(());
+            }
+            let absent = columns[2].is_empty() && frequency.is_empty();
+            let frequency = match absent {
+                true => 0,
+                false => parse_frequency(frequency, syntax)?,
+            };
+            classes.insert_once(keyword, frequency, label, syntax)
+        })?;
+        Ok(classes)
+    }
+
+    fn insert_once(
+        &mut self,
+        keyword: &str,
+        frequency: u64,
+        class: &str,
+        syntax: &SyntaxFn<'_>,
+    ) -> Result<(), KeywordTableError> {
+        if self.keywords.contains_key(keyword) {
+            return Err(syntax("every keyword once", format!("{keyword:?} again")));
+        }
+        self.insert(keyword, frequency, class);
+        Ok(())
+    }
+
     /// Reads a tab-separated table with a header line and the columns `keyword`, `frequency` and
     /// `label`, the class. `name` is the file name in error messages.
     ///
@@ -48,40 +106,10 @@ impl KeywordClasses {
     /// When the source cannot be read, the header or a line is malformed, or a keyword is repeated.
     pub fn read(reader: impl BufRead, name: &str) -> Result<Self, KeywordTableError> {
         let mut classes = Self::new();
-        for (line, text) in (1..).zip(reader.lines()) {
-            let path = || name.to_owned();
-            let syntax = |expected: &str, found: String| KeywordTableError::Syntax {
-                path: path(),
-                line,
-                expected: expected.to_owned(),
-                found,
-            };
-            let text = text.map_err(|source| KeywordTableError::Read {
-                path: path(),
-                line,
-                source,
-            })?;
-            let text = text.trim_end_matches('\r');
-            if line == 1 {
-                let text = text.trim_start_matches('\u{feff}');
-                if text != HEADER {
-                    let expected = format!("the columns {HEADER:?}");
-                    return Err(syntax(&expected, format!("{text:?}")));
-                }
-                continue;
-            }
-            let columns: Vec<&str> = text.split('\t').collect();
-            let &[keyword, frequency, class] = columns.as_slice() else {
-                return Err(syntax("3 columns", columns.len().to_string()));
-            };
-            let frequency = frequency
-                .parse()
-                .map_err(|_| syntax("a frequency, an integer from 0", format!("{frequency:?}")))?;
-            if classes.keywords.contains_key(keyword) {
-                return Err(syntax("every keyword once", format!("{keyword:?} again")));
-            }
-            classes.insert(keyword, frequency, class);
-        }
+        read_table(reader, name, HEADER, 3, |columns, syntax| {
+            let frequency = parse_frequency(columns[1], syntax)?;
+            classes.insert_once(columns[0], frequency, columns[2], syntax)
+        })?;
         Ok(classes)
     }
 
@@ -129,7 +157,69 @@ impl KeywordClasses {
     }
 }
 
+/// Version of the ICLR dataset and of its classes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[non_exhaustive]
+pub enum IclrVersion {
+    /// Papers of 2017 to 2024: 111 keywords, 45 classes.
+    V24v2,
+    /// Papers of 2017 to 2025: 134 keywords, 50 classes.
+    V25v2,
+    /// Papers of 2017 to 2026: 147 keywords, 54 classes. Keywords are cleaned
+    /// (`ir_data::iclr::clean_keywords`).
+    V26v1,
+}
+
 const HEADER: &str = "keyword\tfrequency\tlabel";
+const VERSIONS_HEADER: &str = "keyword\tfreq_24v2\tlabel_24v2\tlabel_25v2\tlabel_26v1";
+
+/// Creates the error of a line from what was expected and found.
+type SyntaxFn<'a> = dyn Fn(&str, String) -> KeywordTableError + 'a;
+
+fn parse_frequency(text: &str, syntax: &SyntaxFn<'_>) -> Result<u64, KeywordTableError> {
+    let wrong = |_| syntax("a frequency, an integer from 0", format!("{text:?}"));
+    text.parse().map_err(wrong)
+}
+
+/// Calls `row` with the columns of every line after the header.
+fn read_table(
+    reader: impl BufRead,
+    name: &str,
+    header: &str,
+    columns: usize,
+    mut row: impl FnMut(&[&str], &SyntaxFn<'_>) -> Result<(), KeywordTableError>,
+) -> Result<(), KeywordTableError> {
+    for (line, text) in (1..).zip(reader.lines()) {
+        let path = || name.to_owned();
+        let syntax = |expected: &str, found: String| KeywordTableError::Syntax {
+            path: path(),
+            line,
+            expected: expected.to_owned(),
+            found,
+        };
+        let text = text.map_err(|source| KeywordTableError::Read {
+            path: path(),
+            line,
+            source,
+        })?;
+        let text = text.trim_end_matches('\r');
+        if line == 1 {
+            let text = text.trim_start_matches('\u{feff}');
+            if text != header {
+                let expected = format!("the columns {header:?}");
+                return Err(syntax(&expected, format!("{text:?}")));
+            }
+            continue;
+        }
+        let found: Vec<&str> = text.split('\t').collect();
+        if found.len() != columns {
+            let expected = format!("{columns} columns");
+            return Err(syntax(&expected, found.len().to_string()));
+        }
+        row(&found, &syntax)?;
+    }
+    Ok(())
+}
 
 /// Error reading a table of keywords.
 #[derive(Debug, thiserror::Error)]
@@ -188,5 +278,28 @@ mod tests {
         );
         assert!(error(&format!("{header}a\t-1\tb\n")).contains("found \"-1\""));
         assert!(error(&format!("{header}a\t1\tb\na\t2\tc\n")).starts_with("t.tsv:3:"));
+    }
+    #[test]
+    fn tables_of_versions() {
+        let read = |text: &str, version| {
+            let table = format!("{VERSIONS_HEADER}\n{text}");
+            KeywordClasses::read_version(table.as_bytes(), "t.tsv", version)
+        };
+        let table = "a\t7\tA\tA\tB\nb\t\t\tC\tC\nc\t\t\t\tD\n";
+        for (version, keywords, class) in [
+            (IclrVersion::V24v2, 1, Some("A")),
+            (IclrVersion::V25v2, 2, Some("C")),
+            (IclrVersion::V26v1, 3, Some("C")),
+        ] {
+            let classes = read(table, version).unwrap();
+            assert_eq!(
+                (classes.len(), classes.class(&["a", "b"])),
+                (keywords, class)
+            );
+        }
+        let error = |text| read(text, IclrVersion::V24v2).unwrap_err().to_string();
+        assert!(error("a\t\tA\tA\tA\n").starts_with("t.tsv:2: expected a frequency"));
+        assert!(error("a\t1\tA\n").contains("expected 5 columns, found 3"));
+        assert!(error("a\t1\tA\tA\tA\na\t1\tA\tA\tA\n").contains("every keyword once"));
     }
 }

@@ -5,5 +5,5 @@ mod keyword_classes;
 mod knn;
 
 pub use classes::{Classes, SmallClass, StratifiedFolds, StratifiedFoldsError};
-pub use keyword_classes::{KeywordClasses, KeywordTableError};
+pub use keyword_classes::{IclrVersion, KeywordClasses, KeywordTableError};
 pub use knn::{KnnAccuracy, KnnClassifier, KnnError};

@@ -33,6 +33,7 @@ macro_rules! vector_index_accessors {
 
 mod buffer;
 mod error;
+mod explain;
 #[cfg(feature = "faiss")]
 mod faiss;
 mod file;

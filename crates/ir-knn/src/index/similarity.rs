@@ -2,8 +2,10 @@
 
 use std::fmt;
 
+use ir_core::Explanation;
 use serde::{Deserialize, Serialize};
 
+use super::explain::{Contribution, ScoreParts, explain};
 use crate::simd::Cpu;
 
 /// Similarity of two vectors: the score of a vector index. Higher is more similar.
@@ -72,5 +74,23 @@ impl VectorSimilarity {
             Self::Euclidean => 0.0 - cpu.squared_distance(&query.values, row),
         };
         score as f32
+    }
+
+    /// Explains [`Self::score`].
+    pub(crate) fn explain(self, cpu: Cpu, query: &[f32], row: &[f32]) -> Explanation {
+        let wide = WideQuery::new(cpu, query);
+        let (product, squared_norm) = cpu.dot_and_squared_norm(&wide.values, row);
+        let parts = ScoreParts {
+            score: self.score(cpu, &wide, row),
+            sum: match self {
+                Self::InnerProduct => cpu.dot(&wide.values, row),
+                Self::Cosine => product,
+                Self::Euclidean => 0.0 - cpu.squared_distance(&wide.values, row),
+            },
+            norms: (wide.squared_norm.sqrt(), squared_norm.sqrt()),
+        };
+        let pairs = (0..).zip(query.iter().zip(row));
+        let contributions = pairs.map(|(column, (&a, &b))| Contribution::new(self, column, a, b));
+        explain(self, &parts, contributions.collect(), &|_| None)
     }
 }

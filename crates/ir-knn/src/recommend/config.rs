@@ -127,7 +127,7 @@ pub enum MissingRelevantPolicy {
 }
 
 /// Aggregation of the distances of training queries into document scores. A score is a sum of
-/// votes, which [`TrainingQueryKnn::explain`](crate::TrainingQueryKnn::explain) lists.
+/// votes, which [`Retriever::explain`](ir_core::Retriever::explain) lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]

@@ -17,7 +17,7 @@ pub use config::{
     DataFinderQuirks, MissingRelevantPolicy, NeighborAggregation, TrainingQueryKnnConfig,
 };
 pub use error::TrainingQueryKnnError;
-use votes::{Vote, compare, max_results, similarity, votes};
+use votes::{Vote, max_results, similarity, votes};
 
 use crate::matrix::MatrixError;
 use crate::neighbors::{DistanceScan, SparseRow};
@@ -107,7 +107,7 @@ impl TrainingQuery {
 /// // The training queries that contribute to the score:
 /// let explanation = knn.explain("images of ships at night", best.doc, &search)?;
 /// let explanation = explanation.ok_or("not ranked")?;
-/// assert_eq!(explanation.value, best.score);
+/// assert_eq!(explanation.score(), best.score);
 /// assert!(explanation.details[0].description.starts_with("p1, similarity 0."));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
@@ -262,41 +262,6 @@ impl<E: Encoder> TrainingQueryKnn<E> {
         })
     }
 
-    /// Explains the score of a document for a query: the root is the score, its details are the
-    /// votes of training queries, nearest first, with their similarities.
-    ///
-    /// Documents beyond the `k` best are explained too. Returns `None` for a document without
-    /// votes: the filter excludes it, it has no training query, or the aggregation visits none of
-    /// them.
-    ///
-    /// # Errors
-    /// As [`Retriever::search`].
-    pub fn explain(
-        &self,
-        query: &str,
-        doc: DocNum,
-        search: &Search<'_>,
-    ) -> Result<Option<Explanation>, SearchError> {
-        let vector = self.encode_queries(&[query])?.pop().unwrap_or_default();
-        let distances = self.scan.distances(&vector, self.config.metric);
-        let mut votes = votes(&self.training, &self.config, &distances, search);
-        votes.retain(|vote| vote.doc == doc);
-        if votes.is_empty() {
-            return Ok(None);
-        }
-        let reversed = self.config.quirks.reversed_scores;
-        let sign = if reversed { -1.0 } else { 1.0 };
-        let mut tree = Explanation::new(sign * score(&votes), self.config.describe_score());
-        votes.sort_by(|a, b| compare(&distances, a.row, b.row));
-        for Vote { row, value, .. } in votes {
-            let TrainingQuery { id, text, .. } = &self.training.queries[row as usize];
-            let similarity = similarity(self.config.metric, distances[row as usize]) as f32;
-            let description = format!("{id}, similarity {similarity}: {text}");
-            tree = tree.with_detail(Explanation::new(sign * value as f32, description));
-        }
-        Ok(Some(tree))
-    }
-
     fn encode_queries(&self, texts: &[&str]) -> Result<Vec<SparseRow>, SearchError> {
         let vectors = encode(&self.encoder, texts).map_err(SearchError::Encode)?;
         let expected = self.encoder.dim();
@@ -387,6 +352,41 @@ impl<E: Encoder> Retriever for TrainingQueryKnn<E> {
             .map(|(vector, (_, search))| self.rank(vector, search))
             .collect()
     }
+
+    /// Explains a score as the sum of the votes of training queries, nearest first, with their
+    /// similarities.
+    ///
+    /// Returns `None` for a document without votes: the filter excludes it, it has no training
+    /// query, or the aggregation visits none of them.
+    fn explain(
+        &self,
+        query: &str,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        let vector = self.encode_queries(&[query])?.pop().unwrap_or_default();
+        let distances = self.scan.distances(&vector, self.config.metric);
+        let mut votes = votes(&self.training, &self.config, &distances, search);
+        votes.retain(|vote| vote.doc == doc);
+        if votes.is_empty() {
+            return Ok(None);
+        }
+        let reversed = self.config.quirks.reversed_scores;
+        let sign = if reversed { -1.0 } else { 1.0 };
+        let details = votes.iter().map(|&Vote { row, value, .. }| {
+            let TrainingQuery { id, text, .. } = &self.training.queries[row as usize];
+            let similarity = similarity(self.config.metric, distances[row as usize]) as f32;
+            let description = format!("{id}, similarity {similarity}: {text}");
+            Explanation::new(sign * value, description)
+        });
+        let details = details.collect();
+        // The sign of a score of 0 is that of the hit.
+        let score = sign as f32 * score(&votes);
+        Ok(Some(Explanation {
+            details,
+            ..Explanation::new(score, self.config.describe_score())
+        }))
+    }
 }
 
 /// Encodes texts as queries, one row per text.
@@ -418,6 +418,7 @@ fn encode<E: Encoder>(encoder: &E, texts: &[&str]) -> Result<Vec<SparseRow>, Enc
     Ok(rows)
 }
 
+/// Sum of the votes for a document. The sum with 0 turns -0 into 0, as `TopK` does.
 fn score(votes: &[Vote]) -> f32 {
-    votes.iter().map(|vote| vote.value).sum::<f64>() as f32
+    votes.iter().fold(0.0, |sum, vote| sum + vote.value) as f32
 }

@@ -28,7 +28,7 @@ impl Vote {
 }
 
 /// Orders training queries by distance; ties by row.
-pub(super) fn compare(distances: &[f64], a: u32, b: u32) -> Ordering {
+fn compare(distances: &[f64], a: u32, b: u32) -> Ordering {
     let distance = |row: u32| distances[row as usize];
     distance(a).total_cmp(&distance(b)).then(a.cmp(&b))
 }
@@ -41,7 +41,8 @@ pub(super) fn similarity(metric: DistanceMetric, distance: f64) -> f64 {
     }
 }
 
-/// Returns the votes for the documents that the search allows, grouped by document.
+/// Returns the votes for the documents that the search allows, grouped by document; those for a
+/// document in the order of summation, nearest first.
 pub(super) fn votes(
     training: &TrainingQueries,
     config: &TrainingQueryKnnConfig,
@@ -54,7 +55,7 @@ pub(super) fn votes(
         distances,
         search,
     };
-    match config.aggregation {
+    let mut votes = match config.aggregation {
         NeighborAggregation::Nearest => voting.nearest(),
         NeighborAggregation::Sum => voting.sum(),
         NeighborAggregation::WeightedVote { neighbors } if config.quirks.first_rows => {
@@ -62,7 +63,11 @@ pub(super) fn votes(
         }
         NeighborAggregation::WeightedVote { neighbors } => voting.weighted(neighbors),
         NeighborAggregation::ExactTop => voting.exact_top(),
+    };
+    for votes in votes.chunk_by_mut(|a, b| a.doc == b.doc) {
+        votes.sort_by(|a, b| compare(distances, a.row, b.row));
     }
+    votes
 }
 
 /// Returns the maximum number of results of the aggregation.

@@ -175,8 +175,10 @@ proptest! {
                 let close = (f64::from(hit.score) - score).abs() <= 1e-6 * score.abs().max(1.0);
                 prop_assert!(close, "{:?}: {:?}, expected {} {}", config, hit, item, score);
                 let explanation = knn.explain(&text(&query), hit.doc, &search).unwrap().unwrap();
-                prop_assert_eq!(explanation.value.to_bits(), hit.score.to_bits());
+                prop_assert_eq!(explanation.score().to_bits(), hit.score.to_bits());
                 prop_assert!(!explanation.details.is_empty());
+                let sum: f64 = explanation.details.iter().map(|vote| vote.value).sum();
+                prop_assert_eq!(sum as f32, hit.score);
             }
             // Exactly the documents with votes have explanations, also beyond the last hit.
             for item in 0..ITEMS {

@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use clap::ValueHint;
 use ir_core::{Encoder, Flow, Progress, Side};
 use ir_data::DocTemplate;
-use ir_dense::{EncoderConfig, encode_stream};
+use ir_dense::{BiEncoder, EncoderConfig, encode_stream};
 use output::{EncodingJob, VectorOutput};
 
 use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt};
@@ -272,8 +272,13 @@ fn encode(
     }
     let mut bar = console.bar();
     let mut source = texts.texts;
+    // The job may have encoded a text before.
+    let earlier = encoder.truncated_texts(side);
+    let mut truncated = 0;
     for row in 0..done {
         let found = source.next().transpose()?;
+        let text = found.as_ref().map_or("", |(_, text)| text);
+        truncated += u64::from(encoder.is_truncated(side, text)?);
         output.check(row, found.map(|(id, _)| id))?;
     }
     let mut progress =
@@ -309,7 +314,28 @@ fn encode(
         encoder.dim(),
         began.elapsed().as_secs_f64()
     ));
+    truncated += encoder.truncated_texts(side) - earlier;
+    note_truncated(&args.output, &encoder, side, (truncated, count), console);
     Ok(())
+}
+
+/// Says how many texts are longer than the limit, of which only the beginning is encoded.
+fn note_truncated(
+    output: &Path,
+    encoder: &BiEncoder,
+    side: Side,
+    (truncated, texts): (u64, u64),
+    console: &Console,
+) {
+    if truncated > 0 {
+        console.log(format_args!(
+            "note: {}: {} of {} texts truncated to {} tokens (--max-tokens)",
+            output.display(),
+            grouped(truncated),
+            grouped(texts),
+            encoder.max_tokens(side),
+        ));
+    }
 }
 
 fn queries(args: &Args, argument: &str, console: &Console) -> Result<Vec<ir_core::Query>> {

@@ -68,6 +68,10 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
         HumanBytes(bytes),
         began.elapsed().as_secs_f64()
     ));
+    if let Some(Source { encoder, .. }) = &source {
+        let counts = (encoder.truncated_texts(Side::Document), added.encoded);
+        super::note_truncated(&args.output, encoder, Side::Document, counts, console);
+    }
     Ok(())
 }
 

@@ -38,6 +38,9 @@ Dense retrieval and hybrid search (feature `dense`):
   ir search beir/nfcorpus --vectors vectors.ir --encoder all-MiniLM-L6-v2
   ir search beir/nfcorpus --vectors vectors.ir --encoder all-MiniLM-L6-v2 \\
       --alpha 0.05 --output hybrid.trec
+  ir encode all-MiniLM-L6-v2 beir/nfcorpus --queries -o queries.ir
+  ir search beir/nfcorpus --vectors vectors.ir --query-vectors queries.ir \\
+      --alpha 0,0.02,0.05,0.1 --output hybrid-{alpha}.trec
   ir search beir/nfcorpus --vectors e5.ir --encoder e5-small-v2 \\
       --prefix 'query: '
 Repeat --pooling and --normalize of `ir encode` here: vectors of another
@@ -204,8 +207,38 @@ impl Args {
         })
     }
 
-    pub(crate) fn tag(&self) -> &str {
-        self.tag.as_deref().unwrap_or(self.system())
+    /// Tag and output of each run: one, or one for every weight of BM25.
+    pub(crate) fn runs(&self) -> Vec<(String, Option<OutputPath>)> {
+        let tag = self.tag.as_deref().unwrap_or(self.system());
+        let run = |tag: String, alpha: Option<&f32>| {
+            let output = self
+                .output
+                .as_ref()
+                .map(|path| match (alpha, path.to_str()) {
+                    (Some(alpha), Some(name)) => {
+                        OutputPath::from(PathBuf::from(name.replace(ALPHA, &alpha.to_string())))
+                    }
+                    _ => path.clone(),
+                });
+            (tag, output)
+        };
+        match self.alphas() {
+            [] => vec![run(tag.to_owned(), None)],
+            [alpha] => vec![run(tag.to_owned(), Some(alpha))],
+            alphas => {
+                let runs = alphas.iter();
+                runs.map(|alpha| run(format!("{tag}-{alpha}"), Some(alpha)))
+                    .collect()
+            }
+        }
+    }
+
+    /// Weights of BM25 in hybrid searches.
+    fn alphas(&self) -> &[f32] {
+        #[cfg(feature = "dense")]
+        return self.vectors.alphas();
+        #[cfg(not(feature = "dense"))]
+        &[]
     }
 
     /// Default run tag, by the retrieval method.
@@ -289,6 +322,17 @@ impl Args {
             }
             self.vectors.check(self.first_lexical_option())?;
         }
+        let weights = self.alphas().len();
+        if weights > 1 && !is_run {
+            bail_usage!("--alpha: expected one weight for a list or --json, found {weights}");
+        }
+        let output = self.output.as_deref();
+        let output = output.and_then(|path| path.to_str()).unwrap_or_default();
+        if weights > 1 && !output.contains(ALPHA) {
+            bail_usage!(
+                "--output: expected a name with {ALPHA} for {weights} weights, such as run-{ALPHA}.trec"
+            );
+        }
         Ok(())
     }
 
@@ -313,6 +357,9 @@ impl Args {
         }
     }
 }
+
+/// Part of the name of an output that the weight of BM25 replaces.
+const ALPHA: &str = "{alpha}";
 
 /// Default run tag of BM25.
 const BM25: &str = "ir-bm25";

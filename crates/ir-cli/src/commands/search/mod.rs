@@ -4,6 +4,8 @@ mod args;
 mod engine;
 mod list;
 mod notes;
+#[cfg(feature = "dense")]
+mod query_vectors;
 mod rank;
 #[cfg(feature = "dense")]
 mod vector_texts;
@@ -50,11 +52,15 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             input::read_queries_of(queries, split, args.text.encoding, console)
         })
         .transpose()?;
-    let out = if to_read && !args.json {
-        OutputSink::colored_stdout()
-    } else {
-        OutputSink::open(args.output.as_ref())?
-    };
+    let mut outputs = Vec::new();
+    for (tag, path) in args.runs() {
+        let out = if to_read && !args.json {
+            OutputSink::colored_stdout()
+        } else {
+            OutputSink::open(path.as_ref())?
+        };
+        outputs.push((tag, out));
+    }
     if let Some(query) = &typed {
         notes::warn_of_query_file(query, console);
         notes::warn_of_query_syntax(query, args, console);
@@ -85,44 +91,47 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 
     let default = if to_read { LIST_HITS } else { RUN_HITS };
     let k = args.hits.unwrap_or(default);
-    let runner = QueryRunner::new(&engine, args, console)?;
-    let began = Instant::now();
-    let mut rankings = runner
-        .rank(&queries, k, console)
-        .with_context(|| format!("{}: search failed", engine.name))?;
-    let took = began.elapsed();
-    if args.remove_self {
-        let ids = engine.index.ids();
-        for (query, ranking) in queries.iter().zip(&mut rankings) {
-            *ranking = std::mem::take(ranking).retain(|hit| ids.id(hit.doc) != query.id);
-        }
-    }
-
-    let found: usize = rankings.iter().map(Ranking::len).sum();
-    if args.json || to_read {
-        let mut out = out;
-        print_hits(&engine, &runner, &queries, &rankings, args, &mut out)?;
-        out.commit()?;
-    } else {
-        let mut run = Run::new(args.tag());
-        for (query, ranking) in queries.iter().zip(&rankings) {
-            run.push_ranking(&query.id, ranking, engine.index.ids());
-        }
-        out.write_with(|out| write_run(&run, args.scores(), out))?;
-    }
-    notes::warn_of_empty_rankings(&engine, args, &queries, &rankings, console)?;
+    let runner = QueryRunner::new(&engine, args, &queries, console)?;
+    debug_assert_eq!(runner.runs(), outputs.len(), "one output per run");
     let documents = grouped(engine.index.len() as u64);
-    let seconds = took.as_secs_f64();
-    if to_read {
-        console.note(format_args!("{found} of {documents} documents, {took:.1?}"));
-    } else {
-        let empty = rankings.iter().filter(|ranking| ranking.is_empty()).count();
-        console.note(format_args!(
-            "{} queries ({empty} without hits), {} hits of {documents} documents, {seconds:.2} s, {}",
-            grouped(queries.len() as u64),
-            grouped(found as u64),
-            runner.what(),
-        ));
+    for (run, (tag, mut out)) in outputs.into_iter().enumerate() {
+        let began = Instant::now();
+        let mut rankings = runner
+            .rank(run, &queries, k, console)
+            .with_context(|| format!("{}: search failed", engine.name))?;
+        let took = began.elapsed();
+        if args.remove_self {
+            let ids = engine.index.ids();
+            for (query, ranking) in queries.iter().zip(&mut rankings) {
+                *ranking = std::mem::take(ranking).retain(|hit| ids.id(hit.doc) != query.id);
+            }
+        }
+        let found: usize = rankings.iter().map(Ranking::len).sum();
+        if args.json || to_read {
+            print_hits(&engine, &runner, &queries, &rankings, k, args, &mut out)?;
+            out.commit()?;
+        } else {
+            let mut run = Run::new(&tag);
+            for (query, ranking) in queries.iter().zip(&rankings) {
+                run.push_ranking(&query.id, ranking, engine.index.ids());
+            }
+            out.write_with(|out| write_run(&run, args.scores(), out))?;
+        }
+        if run == 0 {
+            notes::warn_of_empty_rankings(&engine, args, &queries, &rankings, console)?;
+        }
+        let seconds = took.as_secs_f64();
+        if to_read {
+            console.note(format_args!("{found} of {documents} documents, {took:.1?}"));
+        } else {
+            let empty = rankings.iter().filter(|ranking| ranking.is_empty()).count();
+            console.note(format_args!(
+                "{tag}: {} queries ({empty} without hits), {} hits of {documents} documents, {seconds:.2} s, {}",
+                grouped(queries.len() as u64),
+                grouped(found as u64),
+                runner.what(),
+            ));
+        }
     }
     if engine.collection.is_some() && args.cache.is_none() {
         let hint = notes::index_hint(&engine.name, building);
@@ -172,6 +181,7 @@ fn print_hits(
     runner: &QueryRunner,
     queries: &[Query],
     rankings: &[Ranking],
+    k: usize,
     args: &Args,
     out: &mut OutputSink,
 ) -> Result<()> {
@@ -183,13 +193,13 @@ fn print_hits(
         let highlighter = Highlighter::new(&analyzer, &query.text);
         for (rank, hit) in (1..).zip(ranking) {
             let document = stored.then(|| index.document(hit.doc)).transpose();
-            let explain = || runner.searcher.explain(&query.text, hit.doc);
+            let explain = || runner.explain(query, hit.doc, k);
             let shown = ShownHit {
                 rank,
                 id: index.ids().id(hit.doc),
                 score: hit.score,
                 document: document.with_context(|| format!("{}: cannot be read", engine.name))?,
-                explanation: args.explain.then(explain).transpose()?,
+                explanation: args.explain.then(explain).transpose()?.flatten(),
             };
             let written = if args.json {
                 list::write_json(&query.id, &shown, out)

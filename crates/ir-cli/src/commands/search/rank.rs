@@ -2,7 +2,7 @@
 
 use anyhow::{Result, anyhow};
 use ir_bm25::{DuplicateIds, IndexedFields, Searcher, SearcherError};
-use ir_core::{Distinct, Progress, Query, Ranking, Retriever, Search};
+use ir_core::{Distinct, DocNum, Explanation, Progress, Query, Ranking, Retriever, Search};
 use ir_data::datafinder;
 
 use super::args::{Args, TimeFilter};
@@ -17,13 +17,21 @@ const CHUNK: usize = 128;
 pub(crate) struct QueryRunner {
     system: &'static str,
     pub(crate) searcher: Searcher,
-    retriever: Box<dyn Retriever<Query = str>>,
+    /// The retriever of each run.
+    retrievers: Vec<Box<dyn Retriever<Query = str>>>,
     time: Option<TimeFilter>,
     filters: QueryFilters,
 }
 
 impl QueryRunner {
-    pub(crate) fn new(engine: &SearchIndex, args: &Args, console: &Console) -> Result<Self> {
+    /// `queries` are those that will be searched.
+    #[cfg_attr(not(feature = "dense"), allow(unused_variables))]
+    pub(crate) fn new(
+        engine: &SearchIndex,
+        args: &Args,
+        queries: &[Query],
+        console: &Console,
+    ) -> Result<Self> {
         let index = &engine.index;
         let weights = args
             .weights
@@ -49,22 +57,25 @@ impl QueryRunner {
                 Box::new(searcher.clone())
             };
         #[cfg(feature = "dense")]
-        let retriever = match args.vectors.retriever(
+        let mut retrievers = args.vectors.retrievers(
             &searcher,
             engine,
             // Documents of a cached index are not read again: it stores their texts.
             engine.collection.as_ref().filter(|_| args.cache.is_none()),
+            queries,
             console,
-        )? {
-            None => retriever,
-            Some(retriever) => retriever,
-        };
+        )?;
+        #[cfg(not(feature = "dense"))]
+        let mut retrievers = Vec::new();
+        if retrievers.is_empty() {
+            retrievers.push(retriever);
+        }
         let (name, time) = (&args.collection, args.not_later_than_query);
         let filters = QueryFilters::new(index, &args.filter, time.is_some(), name, console)?;
         Ok(Self {
             system: args.system(),
             searcher,
-            retriever,
+            retrievers,
             time,
             filters,
         })
@@ -79,8 +90,15 @@ impl QueryRunner {
         }
     }
 
+    /// Number of runs: one, or one for each weight of BM25.
+    pub(crate) fn runs(&self) -> usize {
+        self.retrievers.len()
+    }
+
+    /// Ranks the documents for the queries of a run.
     pub(crate) fn rank(
         &self,
+        run: usize,
         queries: &[Query],
         k: usize,
         console: &Console,
@@ -94,7 +112,7 @@ impl QueryRunner {
         for chunk in queries.chunks(CHUNK) {
             rankings.extend(match self.time {
                 Some(TimeFilter::Published) => self.published(chunk, k)?,
-                _ => self.exact(chunk, k)?,
+                _ => self.exact(run, chunk, k)?,
             });
             let (done, total) = (rankings.len() as u64, queries.len() as u64);
             bar.report("searching", done, Some(total));
@@ -104,7 +122,7 @@ impl QueryRunner {
         Ok(rankings)
     }
 
-    fn exact(&self, queries: &[Query], k: usize) -> Result<Vec<Ranking>> {
+    fn exact(&self, run: usize, queries: &[Query], k: usize) -> Result<Vec<Ranking>> {
         let years = queries.iter().map(|query| query.attributes.year());
         self.filters.apply(years, |filters| {
             let batch = queries.iter().zip(filters).map(|(query, filter)| {
@@ -112,7 +130,23 @@ impl QueryRunner {
                 let search = filter.map_or(search, |filter| search.within(filter));
                 (query.text.as_str(), search)
             });
-            Ok(self.retriever.search_batch(&batch.collect::<Vec<_>>())?)
+            Ok(self.retrievers[run].search_batch(&batch.collect::<Vec<_>>())?)
+        })
+    }
+
+    /// Explains the score of a hit of the first run, which has `k` hits per query.
+    pub(crate) fn explain(
+        &self,
+        query: &Query,
+        doc: DocNum,
+        k: usize,
+    ) -> Result<Option<Explanation>> {
+        let year = std::iter::once(query.attributes.year());
+        self.filters.apply(year, |filters| {
+            let search = Search::top(k);
+            let filter = filters.first().copied().flatten();
+            let search = filter.map_or(search, |filter| search.within(filter));
+            Ok(self.retrievers[0].explain(&query.text, doc, &search)?)
         })
     }
 

@@ -1,19 +1,22 @@
 //! Dense retrieval and hybrid search with the vectors of `ir encode`.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use ir_bm25::{Searcher, StoredFields};
 use ir_core::fusion::WeightedSum;
 use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{
-    Distinct, DocIds, DocNum, Encoded, Encoder, Hit, Ranking, Retriever, Search, SearchError, Side,
+    CachedEncoder, Distinct, DocIds, DocNum, Encoded, Encoder, Explanation, Hit, Query, Ranking,
+    Retriever, Search, SearchError, Side,
 };
 use ir_data::{Collection, DocTemplate};
 use ir_dense::BiEncoder;
 use ir_knn::{FlatIndex, SegmentedVectorIndex};
 
 use super::engine::SearchIndex;
+use super::query_vectors::EncodedQueries;
 use super::vector_texts::TextComparison;
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::{EncoderOptions, VectorOrigin, find_model, open_encoder};
@@ -26,17 +29,17 @@ use crate::shared::text_hashes::TextHashes;
 pub(crate) struct DenseOptions {
     /// Vector index of the documents, written by `ir encode COLLECTION -o FILE`, or its folder
     /// (`ir encode --add`); replaces BM25
-    #[arg(
-        long,
-        value_name = "FILE",
-        requires = "encoder",
-        conflicts_with = "explain"
-    )]
+    #[arg(long, value_name = "FILE")]
     vectors: Option<PathBuf>,
 
     /// Encoder of the vectors: model folder or name
     #[arg(long, value_name = "MODEL", requires = "vectors")]
     encoder: Option<PathBuf>,
+
+    /// Vectors of the queries, written by `ir encode MODEL COLLECTION --queries -o FILE`, in place
+    /// of an encoder
+    #[arg(long, value_name = "FILE", requires = "vectors", conflicts_with_all = ["encoder", "words", "query"])]
+    query_vectors: Option<PathBuf>,
 
     /// Search vectors that record another encoder or other texts, with a warning: for a query
     /// encoder in a model folder of its own
@@ -45,9 +48,10 @@ pub(crate) struct DenseOptions {
 
     /// Weight of the BM25 score in the hybrid score similarity + ALPHA * BM25. Tune it on held-out
     /// queries: 0.05 suits cosines and short queries, longer queries need less, inner products of
-    /// vectors that are not normalized need more
-    #[arg(long, value_parser = crate::shared::options::non_negative::<f32>, value_name = "ALPHA", requires = "vectors")]
-    alpha: Option<f32>,
+    /// vectors that are not normalized need more. Several weights, separated by commas, give a run
+    /// each: {alpha} in --output is replaced by the weight, which is appended to the tag
+    #[arg(long, value_delimiter = ',', value_parser = crate::shared::options::non_negative::<f32>, value_name = "ALPHA", requires = "vectors")]
+    alpha: Vec<f32>,
 
     // Query encoder options; they must match those of `ir encode`.
     #[command(flatten)]
@@ -58,11 +62,16 @@ impl DenseOptions {
     /// Default run tag; `None` without vectors.
     pub(crate) fn system(&self) -> Option<&'static str> {
         self.vectors.as_ref()?;
-        Some(if self.alpha.is_some() {
-            "ir-hybrid"
-        } else {
+        Some(if self.alpha.is_empty() {
             "ir-vectors"
+        } else {
+            "ir-hybrid"
         })
+    }
+
+    /// Weights of BM25; empty without hybrid search.
+    pub(crate) fn alphas(&self) -> &[f32] {
+        &self.alpha
     }
 
     /// Rejects options without effect, and a file without vectors. `lexical` is the first option
@@ -74,48 +83,63 @@ impl DenseOptions {
             }
             return Ok(());
         };
-        if let Some(option) = lexical.filter(|_| self.alpha.is_none()) {
+        if self.encoder.is_none() && self.query_vectors.is_none() {
+            bail_usage!("--vectors: expected --encoder or --query-vectors");
+        }
+        if let Some(option) = self.encoder_options.first_set()
+            && self.encoder.is_none()
+        {
+            bail_usage!("{option}: expected --encoder, found --query-vectors");
+        }
+        for (at, alpha) in self.alpha.iter().enumerate() {
+            if self.alpha[..at].contains(alpha) {
+                bail_usage!("--alpha: expected distinct weights, found {alpha} twice");
+            }
+        }
+        if let Some(option) = lexical.filter(|_| self.alpha.is_empty()) {
             bail_usage!(
                 "{option}: expected --alpha (hybrid search), found --vectors without scores of BM25"
             );
         }
-        open_vectors(path, Verify::SmallSections).map(drop)
+        if let Some(queries) = &self.query_vectors {
+            open_vectors("--query-vectors", queries, Verify::SmallSections)?;
+        }
+        open_vectors("--vectors", path, Verify::SmallSections).map(drop)
     }
 
-    /// Dense or hybrid retriever over the document numbers of the index; `None` without vectors.
-    /// `collection` has the documents, unless the index is a saved or cached one.
-    pub(crate) fn retriever(
+    /// Dense retriever, or a hybrid one for every weight, over the document numbers of the index;
+    /// none without vectors. `collection` has the documents, unless the index is a saved or cached
+    /// one.
+    pub(crate) fn retrievers(
         &self,
         searcher: &Searcher,
         engine: &SearchIndex,
         collection: Option<&Collection>,
+        queries: &[Query],
         console: &Console,
-    ) -> Result<Option<Box<dyn Retriever<Query = str>>>> {
-        let (Some(path), Some(folder)) = (&self.vectors, &self.encoder) else {
-            return Ok(None);
+    ) -> Result<Vec<Box<dyn Retriever<Query = str>>>> {
+        let Some(path) = &self.vectors else {
+            return Ok(Vec::new());
         };
-        let vectors = open_vectors(path, Verify::AllSections)?;
-        let model = find_model(folder)?;
-        let config = model.with_catalog_defaults(self.encoder_options.config(Side::Query));
-        let encoder = open_encoder(&model.folder, &config)?;
-        if !vectors.is_empty() && vectors.dim() != encoder.dim() {
+        let vectors = open_vectors("--vectors", path, Verify::AllSections)?;
+        let origin = vector_origin(path, &vectors, console);
+        if origin
+            .as_ref()
+            .is_some_and(|origin| origin.template.is_none())
+        {
             bail!(
-                "{}: expected vectors of {} dimensions (encoder {}), found {}",
-                path.display(),
-                encoder.dim(),
-                folder.display(),
-                vectors.dim()
+                "{}: expected vectors of documents, found vectors of queries (`ir encode --queries`)",
+                path.display()
             );
         }
-        let origin = vector_origin(path, &vectors, console);
-        if let Some(origin) = &origin {
-            if origin.template.is_none() {
-                bail!(
-                    "{}: expected vectors of documents, found vectors of queries (`ir encode --queries`)",
-                    path.display()
-                );
-            }
-            self.check_encoder(path, origin, &encoder, console)?;
+        let (encoder, name) = self.query_encoder((path, origin.as_ref()), queries, console)?;
+        if !vectors.is_empty() && vectors.dim() != encoder.dim() {
+            bail!(
+                "{}: expected vectors of {} dimensions ({name}), found {}",
+                path.display(),
+                encoder.dim(),
+                vectors.dim()
+            );
         }
         let known = vectors.ids();
         let missing = searcher.ids().iter().filter(|id| known.get(id).is_none());
@@ -137,24 +161,56 @@ impl DenseOptions {
         if let Some(origin) = &origin {
             self.check_texts((path, &vectors), origin, engine, collection, console)?;
         }
-        let dense: Box<dyn Retriever<Query = str>> =
-            Box::new(Distinct(Encoded::new(encoder, vectors)));
-        let inner: Box<dyn Retriever<Query = str>> = match self.alpha {
-            None => dense,
-            Some(alpha) => {
-                // BM25 first: ties are broken in the order of its index.
-                let words: Box<dyn Retriever<Query = str>> = Box::new(searcher.clone());
-                let blend = WeightedSum::new([(words, alpha), (dense, 1.0)]);
-                Box::new(blend.context("--alpha")?)
-            }
+        // A hybrid sends every query at least twice, and for each weight.
+        let encoder: Box<dyn Encoder> = match self.alpha.is_empty() {
+            true => encoder,
+            false => Box::new(CachedEncoder::new(encoder)),
         };
-        let ids = searcher.ids();
-        let numbers = inner.ids().iter().map(|id| ids.get(id)).collect();
-        Ok(Some(Box::new(Renumbered {
-            inner,
-            searcher: searcher.clone(),
-            numbers,
-        })))
+        let dense: Arc<dyn Retriever<Query = str>> =
+            Arc::new(Distinct(Encoded::new(encoder, vectors)));
+        let mut retrievers: Vec<Box<dyn Retriever<Query = str>>> = Vec::new();
+        for &alpha in &self.alpha {
+            // BM25 first: ties are broken in the order of its index.
+            let words: Arc<dyn Retriever<Query = str>> = Arc::new(searcher.clone());
+            let blend = WeightedSum::new([(words, alpha), (dense.clone(), 1.0)]);
+            retrievers.push(Box::new(blend.context("--alpha")?));
+        }
+        if retrievers.is_empty() {
+            retrievers.push(Box::new(dense));
+        }
+        let renumbered = retrievers.into_iter().map(|inner| {
+            let ids = searcher.ids();
+            let numbers = inner.ids().iter().map(|id| ids.get(id)).collect();
+            let searcher = searcher.clone();
+            let renumbered = Renumbered {
+                inner,
+                searcher,
+                numbers,
+            };
+            Box::new(renumbered) as Box<dyn Retriever<Query = str>>
+        });
+        Ok(renumbered.collect())
+    }
+
+    /// Encoder of the queries, and its name for messages: a model, or the vectors of a file.
+    fn query_encoder(
+        &self,
+        (path, origin): (&Path, Option<&VectorOrigin>),
+        queries: &[Query],
+        console: &Console,
+    ) -> Result<(Box<dyn Encoder>, String)> {
+        if let Some(file) = &self.query_vectors {
+            let encoded = EncodedQueries::open(file, origin, queries, self.any_encoder, console)?;
+            return Ok((Box::new(encoded), format!("queries {}", file.display())));
+        }
+        let folder = self.encoder.as_deref().unwrap_or(Path::new(""));
+        let model = find_model(folder)?;
+        let config = model.with_catalog_defaults(self.encoder_options.config(Side::Query));
+        let encoder = open_encoder(&model.folder, &config)?;
+        if let Some(origin) = origin {
+            self.check_encoder(path, origin, &encoder, console)?;
+        }
+        Ok((Box::new(encoder), format!("encoder {}", folder.display())))
     }
 
     /// Checks that the document side of the encoder made the vectors. Length limits and templates
@@ -244,7 +300,11 @@ impl DenseOptions {
 }
 
 /// Opens the vector index in a file or folder. The error of another file says what it is.
-fn open_vectors(path: &Path, verify: Verify) -> Result<SegmentedVectorIndex> {
+pub(super) fn open_vectors(
+    option: &str,
+    path: &Path,
+    verify: Verify,
+) -> Result<SegmentedVectorIndex> {
     let opened = if SegmentedVectorIndex::exists(path) {
         SegmentedVectorIndex::open_with(path, verify)
     } else {
@@ -265,13 +325,13 @@ fn open_vectors(path: &Path, verify: Verify) -> Result<SegmentedVectorIndex> {
         Err(error) => return Err(error.into()),
     };
     bail!(
-        "--vectors: {}: expected vectors written by `ir encode MODEL COLLECTION -o FILE.ir`, found {found}",
+        "{option}: {}: expected vectors written by `ir encode MODEL COLLECTION -o FILE.ir`, found {found}",
         path.display()
     )
 }
 
 /// How `ir encode` made the vectors; a warning if the file does not tell.
-fn vector_origin(
+pub(super) fn vector_origin(
     path: &Path,
     vectors: &SegmentedVectorIndex,
     console: &Console,
@@ -341,5 +401,22 @@ impl Retriever for Renumbered {
             Ranking::from_hits(hits.collect())
         });
         renumbered.collect()
+    }
+
+    fn explain(
+        &self,
+        query: &str,
+        doc: DocNum,
+        how: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        if doc.index() >= self.ids().len() || !how.allows(doc) {
+            return Ok(None);
+        }
+        let filter = move |inner: DocNum| self.number(inner).is_some_and(|doc| how.allows(doc));
+        let within = Search::top(how.k()).within(&filter);
+        let mut of_id = self.inner.ids().all(self.ids().id(doc));
+        of_id
+            .find_map(|inner| self.inner.explain(query, inner, &within).transpose())
+            .transpose()
     }
 }

@@ -5,6 +5,7 @@ mod configuration;
 mod dev;
 mod evaluation;
 mod examples;
+mod history;
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -15,10 +16,11 @@ use clap::ValueHint;
 use completed::CompletedRun;
 use configuration::ConfigurationOptions;
 use dev::DevSet;
+use history::HistoryLog;
 use ir_core::training::TrainingSet;
 use ir_data::DocTemplate;
 use ir_dense::BiEncoder;
-use ir_dense::train::{TrainError, Trainer, TrainingResult};
+use ir_dense::train::{EvaluateFn, TrainError, Trainer, TrainingHistory, TrainingResult};
 use ir_eval::Measure;
 
 use crate::shared::console::{Console, Resumable, bail_usage, stop_on_interrupt};
@@ -108,7 +110,8 @@ pub(crate) struct Args {
     #[command(flatten, next_help_heading = "Evaluation")]
     evaluation: EvaluationOptions,
 
-    /// Output file of the training history, per step (CSV)
+    /// Output file of the training history, per step (CSV). Grows by a row per step while training
+    /// runs; standard output, pipes and compressed files (.gz, .zst) are written at the end
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     history: Option<OutputPath>,
 
@@ -263,20 +266,16 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         .with_checkpoint_every(args.checkpoint_every);
 
     let began = Instant::now();
-    let trained = match &dev_set {
-        None => trainer.train(&data, &mut bar),
-        Some(dev_set) => {
-            let mut evaluate = |encoder: &BiEncoder, step: u64| {
-                let value = dev_set.evaluate(encoder)?;
-                console.log(format_args!(
-                    "step {step}: {} {value:.4}",
-                    args.evaluation.measure
-                ));
-                Ok(value)
-            };
-            trainer.train_and_evaluate(&data, &mut evaluate, &mut bar)
-        }
-    };
+    let counts = (steps, config.epochs);
+    let mut log = HistoryLog::new(args.history.as_ref(), counts, &validation.measure, console);
+    let mut watch = |history: &TrainingHistory| Ok(log.update(history)?);
+    let mut evaluate = dev_set
+        .as_ref()
+        .map(|dev_set| |encoder: &BiEncoder, _: u64| dev_set.evaluate(encoder));
+    let evaluate = evaluate
+        .as_mut()
+        .map(|evaluate| evaluate as &mut EvaluateFn<'_>);
+    let trained = trainer.train_and_watch(&data, evaluate, &mut watch, &mut bar);
     bar.finish();
     let trained = match trained {
         Err(TrainError::Stopped { step, steps }) => {
@@ -308,12 +307,17 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         ""
     };
     let ran = history.steps.len() as u64;
+    let loss = history
+        .steps
+        .last()
+        .map(|row| format!(", loss {:.4}", row.loss));
     console.log(format_args!(
-        "{}: {} examples, weights after {} of {} steps{}, {:.1} s{since}",
+        "{}: {} examples, weights after {} of {} steps{}{}, {:.1} s{since}",
         output.display(),
         grouped(data.len() as u64),
         grouped(trained.step),
         grouped(ran),
+        loss.unwrap_or_default(),
         best.unwrap_or_default(),
         began.elapsed().as_secs_f64(),
     ));
@@ -404,7 +408,11 @@ fn write_history(args: &Args, trained: &TrainingResult) -> Result<()> {
     let save = |path: &OutputPath, text: String| {
         OutputSink::open(Some(path))?.write_with(|out| out.write_all(text.as_bytes()))
     };
-    if let Some(path) = &args.history {
+    if let Some(path) = args
+        .history
+        .as_ref()
+        .filter(|path| !history::is_appended(path))
+    {
         save(path, trained.history.to_csv())?;
     }
     if let Some(path) = &args.curves {

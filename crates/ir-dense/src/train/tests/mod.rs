@@ -116,7 +116,13 @@ fn gradients_equal_automatic_differentiation() {
         "roberta",
         "mpnet",
     ];
-    let poolings = [Pooling::Cls, Pooling::Mean, Pooling::Max, Pooling::MeanSqrt];
+    let poolings = [
+        Pooling::Cls,
+        Pooling::Mean,
+        Pooling::Max,
+        Pooling::MeanSqrt,
+        Pooling::Sep,
+    ];
     let cases = (0..24).map(|case| (models[case % 6], poolings[case / 6], case % 4 < 2));
     for (model, pooling, normalize) in cases {
         let config = EncoderConfig::default()
@@ -363,7 +369,13 @@ fn empty_texts_have_zero_vectors() {
         let tower = Tower::open(tiny(model), &EncoderConfig::default()).unwrap();
         let batch = TokenBatch::new(&[vec![], vec![2, 3]]);
         let hidden = tower.model.forward(&batch);
-        for pooling in [Pooling::Cls, Pooling::Mean, Pooling::Max, Pooling::MeanSqrt] {
+        for pooling in [
+            Pooling::Cls,
+            Pooling::Mean,
+            Pooling::Max,
+            Pooling::MeanSqrt,
+            Pooling::Sep,
+        ] {
             let vectors = pooling.pool(hidden.clone(), &batch);
             pooling.backward_on_cpu(hidden.clone(), &batch, vectors.clone());
             let vectors = vectors.try_into_vec_as::<f32>().unwrap();

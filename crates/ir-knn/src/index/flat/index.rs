@@ -5,7 +5,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ir_core::store::{IndexBytes, IndexFileWriter, OpenIndexError, SectionBytes, Verify};
-use ir_core::{DocIds, DocNum, Ranking, Retriever, Search, SearchError};
+use ir_core::{DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError};
 use ndarray::{ArrayView2, CowArray, Ix2};
 
 use super::codes::{CodeTiles, STATS_PER_TILE, encode_tiles};
@@ -482,6 +482,20 @@ impl Retriever for FlatIndex {
             segments: &[self.scan_segment(&ALL_ROWS)],
         };
         scan.search(queries)
+    }
+
+    fn explain(
+        &self,
+        query: &[f32],
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        self.check_query(query)?;
+        if doc.index() >= self.len() || !search.allows(doc) {
+            return Ok(None);
+        }
+        let row = self.vector(doc);
+        Ok(Some(self.similarity().explain(self.cpu(), query, row)))
     }
 }
 

@@ -1,6 +1,6 @@
 //! Retriever over an HNSW index: a graph search, then exact scores.
 
-use ir_core::{DocIds, DocNum, Ranking, Retriever, Search, SearchError, TopK};
+use ir_core::{DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError, TopK};
 use rayon::prelude::*;
 
 use super::config::EfSearch;
@@ -153,5 +153,15 @@ impl Retriever for HnswSearcher {
         }
         let run = |(query, search): &(&[f32], Search<'_>)| self.search_valid(query, search);
         queries.par_iter().map(run).collect()
+    }
+
+    /// Explains scores of all documents that pass the filter, also of those that a search misses.
+    fn explain(
+        &self,
+        query: &[f32],
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        self.index.flat().explain(query, doc, search)
     }
 }

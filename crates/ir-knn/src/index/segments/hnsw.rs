@@ -1,6 +1,8 @@
 //! Approximate search over the graphs of the segments.
 
-use ir_core::{DocFilter, DocIds, DocNum, Ranking, Retriever, Search, SearchError, TopK};
+use ir_core::{
+    DocFilter, DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError, TopK,
+};
 use rayon::prelude::*;
 
 use super::VectorSegment;
@@ -103,5 +105,15 @@ impl Retriever for SegmentedHnswSearcher {
         }
         let run = |(query, search): &(&[f32], Search<'_>)| self.search_valid(query, search);
         queries.par_iter().map(run).collect()
+    }
+
+    /// Explains scores of all documents that pass the filter, also of those that a search misses.
+    fn explain(
+        &self,
+        query: &[f32],
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        self.index.explain(query, doc, search)
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ir_core::segments::{Commit, SegmentStats};
 use ir_core::store::{OpenIndexError, Verify};
-use ir_core::{DocFilter, DocIds, DocNum, Ranking, Retriever, Search, SearchError};
+use ir_core::{DocFilter, DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError};
 
 use super::config::VectorIndexConfig;
 use super::hnsw::SegmentedHnswSearcher;
@@ -284,5 +284,19 @@ impl Retriever for SegmentedVectorIndex {
             segments: &segments,
         };
         scan.search(queries)
+    }
+
+    fn explain(
+        &self,
+        query: &[f32],
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        self.check_query(query)?;
+        if doc.index() >= self.len() || !search.allows(doc) {
+            return Ok(None);
+        }
+        let row = self.vector(doc);
+        Ok(Some(self.similarity().explain(self.inner.cpu, query, row)))
     }
 }

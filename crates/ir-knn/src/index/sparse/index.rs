@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use ir_core::{DocIds, DocNum, Ranking, Retriever, Search, SearchError};
+use ir_core::{DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError};
 use rayon::prelude::*;
 
 use super::search::{CsrStorage, SparseIndexData, squared_norm};
@@ -154,6 +154,21 @@ impl SparseIndex {
         (vector.columns, vector.values)
     }
 
+    /// [`Retriever::explain`] with names of columns.
+    pub(super) fn explain_named(
+        &self,
+        query: &SparseVector,
+        doc: DocNum,
+        search: &Search<'_>,
+        name: &dyn Fn(u32) -> Option<String>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        self.check_query(query)?;
+        if doc.index() >= self.len() || !search.allows(doc) {
+            return Ok(None);
+        }
+        Ok(Some(self.inner.explain(query.view(), doc, name)))
+    }
+
     fn check_query(&self, query: &SparseVector) -> Result<(), SearchError> {
         let expected = self.inner.dim;
         check_columns(query, expected)
@@ -199,5 +214,14 @@ impl Retriever for SparseIndex {
                 self.inner.search(query.view(), search, products)
             })
             .collect()
+    }
+
+    fn explain(
+        &self,
+        query: &SparseVector,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        self.explain_named(query, doc, search, &|_| None)
     }
 }

@@ -5,10 +5,13 @@
 //! bound the difference. Vectors that may be in the top k under these bounds are scored again in
 //! the order of [`FlatIndex`](crate::FlatIndex).
 
-use ir_core::{DocIds, DocNum, Ranking, Search, SearchError, TopK};
+use std::collections::{BTreeMap, BTreeSet};
+
+use ir_core::{DocIds, DocNum, Explanation, Ranking, Search, SearchError, TopK};
 
 use super::vector::SparseVectorView;
 use crate::index::buffer::NumberBuffer;
+use crate::index::explain::{Contribution, ScoreParts, explain};
 use crate::index::similarity::VectorSimilarity;
 use crate::simd::{LANES, fold};
 
@@ -201,4 +204,55 @@ impl SparseIndexData {
         };
         score as f32
     }
+    /// Explains [`Self::score`].
+    pub(super) fn explain(
+        &self,
+        query: SparseVectorView<'_>,
+        doc: DocNum,
+        name: &dyn Fn(u32) -> Option<String>,
+    ) -> Explanation {
+        let row = self.rows.view().row(doc.index());
+        let (query_norm, norm) = (squared_norm(query), self.squared_norms[doc.index()]);
+        let contributions = contributions(self.similarity, query, row);
+        // Only the products of shared columns are added.
+        let product = match contributions.is_empty() {
+            true => NO_PRODUCTS,
+            false => dot(query, row),
+        };
+        let parts = ScoreParts {
+            score: self.score(query, query_norm, row, norm, product),
+            sum: match self.similarity {
+                VectorSimilarity::InnerProduct | VectorSimilarity::Cosine => product,
+                VectorSimilarity::Euclidean => 0.0 - squared_distance(query, row),
+            },
+            norms: (query_norm.sqrt(), norm.sqrt()),
+        };
+        explain(self.similarity, &parts, contributions, name)
+    }
+}
+
+/// Contributions of the columns of one of the vectors, for the Euclidean distance, or of both.
+fn contributions(
+    similarity: VectorSimilarity,
+    a: SparseVectorView<'_>,
+    b: SparseVectorView<'_>,
+) -> Vec<Contribution> {
+    let values = |vector: SparseVectorView<'_>| -> BTreeMap<u32, f32> {
+        let columns = vector.columns.iter().copied();
+        columns.zip(vector.values.iter().copied()).collect()
+    };
+    let (a, b) = (values(a), values(b));
+    let columns: BTreeSet<u32> = match similarity {
+        VectorSimilarity::Euclidean => a.keys().chain(b.keys()).copied().collect(),
+        VectorSimilarity::InnerProduct | VectorSimilarity::Cosine => a
+            .keys()
+            .filter(|column| b.contains_key(column))
+            .copied()
+            .collect(),
+    };
+    let value =
+        |values: &BTreeMap<u32, f32>, column: u32| values.get(&column).copied().unwrap_or(0.0);
+    let contribution =
+        |&column: &u32| Contribution::new(similarity, column, value(&a, column), value(&b, column));
+    columns.iter().map(contribution).collect()
 }

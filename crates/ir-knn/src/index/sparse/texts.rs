@@ -1,6 +1,9 @@
 //! Text search with sparse vectors.
 
-use ir_core::{DocIds, EncodeError, Encoder, Ranking, Retriever, Search, SearchError, Side};
+use ir_core::{
+    DocIds, DocNum, EncodeError, Encoder, Explanation, Ranking, Retriever, Search, SearchError,
+    Side,
+};
 
 use super::index::SparseIndex;
 use super::vector::SparseVector;
@@ -118,6 +121,23 @@ impl<E: Encoder> Retriever for EncodedSparse<E> {
             .map(|(vector, (_, search))| (vector, *search))
             .collect();
         self.index.search_batch(&batch)
+    }
+
+    /// Names the components as the encoder does: those of TF-IDF are terms.
+    fn explain(
+        &self,
+        query: &str,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        let (expected, found) = (self.index.dim(), self.encoder.dim());
+        if expected != found {
+            return Err(SearchError::Dimensions { expected, found });
+        }
+        let vectors = encode(&self.encoder, Side::Query, &[query]).map_err(SearchError::Encode)?;
+        let vector = vectors.into_iter().next().unwrap_or_default();
+        let name = |column: u32| self.encoder.component_name(column as usize);
+        self.index.explain_named(&vector, doc, search, &name)
     }
 }
 

@@ -299,4 +299,8 @@ impl<A: Analyzer> Encoder for TfidfVectorizer<A> {
         }
         Ok(())
     }
+
+    fn component_name(&self, component: usize) -> Option<String> {
+        self.term(u32::try_from(component).ok()?).map(str::to_owned)
+    }
 }
