@@ -94,7 +94,7 @@ pub enum DocOrderName {
 
 impl Bm25System {
     /// Configuration of the index.
-    fn index_config(&self) -> IndexConfig {
+    pub(super) fn index_config(&self) -> IndexConfig {
         let datafinder = self.preset == Bm25Preset::Datafinder;
         let fields = self.fields.unwrap_or(match datafinder {
             true => IndexedFieldsName::Text,
@@ -130,7 +130,7 @@ impl Bm25System {
             .with_duplicates(DuplicateIds::Keep)
     }
 
-    fn parameters(&self) -> Bm25 {
+    pub(super) fn parameters(&self) -> Bm25 {
         let preset = match self.preset {
             Bm25Preset::Anserini => Bm25::ANSERINI,
             Bm25Preset::Lucene => Bm25::LUCENE,
