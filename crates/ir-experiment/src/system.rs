@@ -160,6 +160,7 @@ pub struct SystemContext<'a> {
     pub(crate) task: &'a TaskData,
     pub(crate) training: Option<&'a TrainingSet>,
     /// Validation queries, while a selection searches them; no system may learn from them.
+    #[cfg_attr(not(feature = "dense"), allow(dead_code))]
     pub(crate) validation: Option<Validation<'a>>,
     pub(crate) encoders: &'a BTreeMap<String, EncoderEntry>,
     pub(crate) source: &'a SourceMap,

@@ -12,7 +12,7 @@ use crate::system::{OpenSystem, SystemContext};
 impl EncoderReference {
     fn unavailable() -> SystemError {
         let message = "encoders need the feature `dense`, with which this program was not built";
-        SystemError::missing("encoder", message)
+        SystemError::missing("", message)
     }
 
     pub(in crate::systems) fn content(&self, _: &SystemContext<'_>) -> Result<String, SystemError> {
@@ -21,31 +21,31 @@ impl EncoderReference {
 
     pub(in crate::systems) fn query_stages(
         &self,
-        _: &SystemContext<'_>,
+        context: &SystemContext<'_>,
     ) -> Result<Vec<StageReport>, SystemError> {
-        Err(Self::unavailable())
+        self.inspect(context, |_| Err(Self::unavailable()))
     }
 
     pub(in crate::systems) fn stages(
         &self,
-        _: &SystemContext<'_>,
+        context: &SystemContext<'_>,
         _: Option<&DocTemplate>,
     ) -> Result<Vec<StageReport>, SystemError> {
-        Err(Self::unavailable())
+        self.inspect(context, |_| Err(Self::unavailable()))
     }
 
     pub(in crate::systems) fn retriever(
         &self,
-        _: &mut SystemContext<'_>,
+        context: &mut SystemContext<'_>,
         _: Option<&DocTemplate>,
     ) -> Result<OpenSystem, SystemError> {
-        Err(Self::unavailable())
+        self.with(context, |_, _| Err(Self::unavailable()))
     }
 
     pub(in crate::systems) fn open(
         &self,
-        _: &mut SystemContext<'_>,
+        context: &mut SystemContext<'_>,
     ) -> Result<Infallible, SystemError> {
-        Err(Self::unavailable())
+        self.with(context, |_, _| Err(Self::unavailable()))
     }
 }
