@@ -19,9 +19,9 @@ pub use encode::{
     encode_stream, model_files,
 };
 pub use error::{ModelError, TokenizerError};
+pub use hub::{FindModelError, KnownModel, ModelCache, ModelFolder};
 #[cfg(feature = "hub")]
 pub use hub::{Hub, HubError};
-pub use hub::{KnownModel, ModelCache};
 pub use model_folder::{Activation, Architecture, TransformerConfig};
 pub use random_model::{CreateModelError, RandomModel};
 pub use similarity::SimilarityFunction;

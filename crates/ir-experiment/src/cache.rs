@@ -1,4 +1,5 @@
-//! Cache of stages: indexes, vectors and runs, named by the hash of everything they depend on.
+//! Cache of stages: indexes, models, vectors and runs, named by the hash of everything they depend
+//! on.
 
 use std::fs;
 use std::io;
@@ -23,6 +24,9 @@ pub(crate) const CACHE_VERSION: u32 = 1;
 pub enum Stage {
     /// BM25 index of the documents.
     Index,
+    /// Model folder: random weights, or a trained encoder. The entry has the hashes of the files of
+    /// the folder of the same name.
+    Model,
     /// Vectors of documents or queries.
     Vectors,
     /// Run of a system.
@@ -35,6 +39,7 @@ impl Stage {
     pub const fn name(self) -> &'static str {
         match self {
             Self::Index => "index",
+            Self::Model => "model",
             Self::Vectors => "vectors",
             Self::Run => "run",
         }

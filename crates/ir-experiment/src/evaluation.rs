@@ -2,7 +2,7 @@
 
 use ir_core::trec::{HeaderLine, read_run, write_run};
 use ir_core::{Qrels, Run};
-use ir_eval::{Comparison, Evaluator, Measure, Report};
+use ir_eval::{Comparison, Evaluator, Measure, Report, Rules};
 
 use crate::error::ExperimentError;
 use crate::file::{Experiment, ScoreFormatName};
@@ -13,12 +13,13 @@ use crate::task::TaskData;
 /// Reports of runs, after rounding their scores.
 pub(crate) fn reports(
     experiment: &Experiment,
+    rules: Rules,
     qrels: &Qrels,
     measures: &[Measure],
     runs: &[Run],
 ) -> Result<Vec<Report>, ExperimentError> {
     let invalid = |error: String| experiment.source.error("measures", error);
-    let evaluator = Evaluator::with_rules(qrels, measures, experiment.rules);
+    let evaluator = Evaluator::with_rules(qrels, measures, rules);
     let evaluator = evaluator.map_err(|error| invalid(error.to_string()))?;
     let mut reports = Vec::with_capacity(runs.len());
     for run in runs {
@@ -55,7 +56,13 @@ pub(crate) fn evaluate(
     selections: Vec<SelectionResult>,
 ) -> Result<TaskResults, ExperimentError> {
     let qrels = data.test.qrels.clone();
-    let reports = reports(experiment, &qrels, &experiment.measures, &runs)?;
+    let reports = reports(
+        experiment,
+        data.rules(experiment),
+        &qrels,
+        &experiment.measures,
+        &runs,
+    )?;
     let comparison = match reports.len() {
         0 | 1 => None,
         _ => {

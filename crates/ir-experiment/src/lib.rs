@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod cache;
+mod classification;
 mod error;
 mod evaluation;
 mod file;
@@ -22,11 +23,13 @@ pub mod systems;
 mod task;
 
 pub use cache::{Cache, Stage};
+pub use classification::ClassificationResults;
 pub use error::{ExperimentError, Location, SystemError};
 pub use file::{
-    ComparisonEntry, DocumentOrder, ExpectedValues, Experiment, ExperimentInput, FilterName,
-    OutputEntry, OutputFormat, QuerySet, ReproductionEntry, ScoreFormatName, SearchEntry,
-    SelectionEntry, SelectionMethod, SourceMap, SystemEntry, TaskEntry, TestName, json_schema,
+    ClassificationEntry, ComparisonEntry, DocumentOrder, ExpectedValues, Experiment,
+    ExperimentInput, FilterName, OutputEntry, OutputFormat, QuerySet, ReproductionEntry,
+    ScoreFormatName, SearchEntry, SelectionEntry, SelectionMethod, SourceMap, SystemEntry,
+    TaskEntry, TestName, TrecFile, json_schema,
 };
 pub use observer::{Observer, StageReport, StageStatus};
 pub use registry::{Registry, SystemType};

@@ -65,8 +65,13 @@ impl Reproduction {
             let task = expected.task.clone().or(first).unwrap_or_default();
             let decimals = decimals(expected);
             for (name, value) in &expected.values {
-                let measure = name.parse::<Measure>().ok();
-                let obtained = measure.and_then(|it| results.value(&task, &expected.system, it));
+                let obtained = match results.classification(&task) {
+                    Some(found) => found.value(name),
+                    None => {
+                        let measure = name.parse::<Measure>().ok();
+                        measure.and_then(|it| results.value(&task, &expected.system, it))
+                    }
+                };
                 values.push(ReproducedValue {
                     task: task.clone(),
                     system: expected.system.clone(),

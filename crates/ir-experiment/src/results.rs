@@ -9,6 +9,7 @@ use ir_eval::{Comparison, ComparisonPage, Measure, PageError, Report};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
+use crate::classification::ClassificationResults;
 use crate::file::{Experiment, OutputFormat};
 use crate::hash::ContentHash;
 use crate::selection::SelectionResult;
@@ -27,6 +28,9 @@ pub struct ExperimentResults {
     pub description: Option<String>,
     /// Results of the tasks, in order.
     pub tasks: Vec<TaskResults>,
+    /// Accuracies of the classifications, in order.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub classifications: Vec<ClassificationResults>,
 }
 
 /// Results of a task.
@@ -178,11 +182,16 @@ impl TaskResults {
 }
 
 impl ExperimentResults {
-    pub(crate) fn new(experiment: &Experiment, tasks: Vec<TaskResults>) -> Self {
+    pub(crate) fn new(
+        experiment: &Experiment,
+        tasks: Vec<TaskResults>,
+        classifications: Vec<ClassificationResults>,
+    ) -> Self {
         Self {
             title: experiment.title(),
             description: experiment.description.clone(),
             tasks,
+            classifications,
         }
     }
 
@@ -209,6 +218,56 @@ impl ExperimentResults {
                 text.push_str(&format!("{}\n", selection.describe()));
             }
         }
+        text.push_str(&self.accuracies(TableFormat::Text));
+        text
+    }
+
+    /// Returns the accuracies of a classification.
+    #[must_use]
+    pub fn classification(&self, name: &str) -> Option<&ClassificationResults> {
+        self.classifications.iter().find(|found| found.name == name)
+    }
+
+    /// Table of the classifications; empty without any.
+    fn accuracies(&self, format: TableFormat) -> String {
+        let all = &self.classifications;
+        if all.is_empty() {
+            return String::new();
+        }
+        let percent = |value: f64| format!("{:.2}", 100.0 * value);
+        let header = ["classification", "items", "classes", "accuracy (%)"].map(str::to_owned);
+        let rows = all.iter().map(|it| {
+            let (items, classes) = (it.items.to_string(), it.classes.to_string());
+            [it.name.clone(), items, classes, percent(it.accuracy)]
+        });
+        let rows: Vec<[String; 4]> = std::iter::once(header).chain(rows).collect();
+        let width = |n: usize| rows.iter().map(|row| row[n].chars().count()).max();
+        let widths = [0, 1, 2, 3].map(|n| width(n).unwrap_or_default());
+        let mut text = match format {
+            TableFormat::Latex => "\\begin{tabular}{lrrr}\n".to_owned(),
+            _ => "\n".to_owned(),
+        };
+        for (n, [name, items, classes, accuracy]) in rows.iter().enumerate() {
+            let line = match format {
+                TableFormat::Text => format!(
+                    "{name:0$}  {items:>1$}  {classes:>2$}  {accuracy:>3$}\n",
+                    widths[0], widths[1], widths[2], widths[3]
+                ),
+                TableFormat::Markdown => format!("| {name} | {items} | {classes} | {accuracy} |\n"),
+                TableFormat::Latex => {
+                    let cells = [name, items, classes, accuracy];
+                    let cells = cells.map(|cell| cell.replace('%', "\\%").replace('_', "\\_"));
+                    format!("{} \\\\\n", cells.join(" & "))
+                }
+            };
+            text.push_str(&line);
+            if n == 0 && matches!(format, TableFormat::Markdown) {
+                text.push_str("|---|---|---|---|\n");
+            }
+        }
+        if matches!(format, TableFormat::Latex) {
+            text.push_str("\\end{tabular}\n");
+        }
         text
     }
 
@@ -226,6 +285,7 @@ impl ExperimentResults {
                 text.push_str(&format!("\n{}\n", selection.describe()));
             }
         }
+        text.push_str(&self.accuracies(TableFormat::Markdown));
         text
     }
 
@@ -240,6 +300,7 @@ impl ExperimentResults {
             }
             text.push_str(&task.table(TableFormat::Latex));
         }
+        text.push_str(&self.accuracies(TableFormat::Latex));
         text
     }
 

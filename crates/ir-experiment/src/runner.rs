@@ -7,6 +7,7 @@ use ir_core::Run;
 use serde::Serialize;
 
 use crate::cache::{Cache, Stage};
+use crate::classification::classify;
 use crate::error::{ExperimentError, SystemError};
 use crate::evaluation::{evaluate, reports};
 use crate::file::{Experiment, SelectionEntry, SelectionMethod, SystemEntry};
@@ -15,7 +16,7 @@ use crate::registry::{ParsedSystem, Registry};
 use crate::results::ExperimentResults;
 use crate::search::{SearchParameters, run_key};
 use crate::selection::{self, SelectedPoint, SelectionResult, grid_points, point_label};
-use crate::system::{FileHashes, PreparedSystem, Session, SystemContext};
+use crate::system::{FileHashes, PreparedSystem, Session, SystemContext, Validation};
 use crate::task::{Documents, JudgedSet, TaskData, TrainingSet, data_error};
 
 /// Runs experiments, with the types of systems of a registry and a cache.
@@ -75,7 +76,11 @@ impl<'a> Runner<'a> {
             tasks.push(evaluate(experiment, data, runs, task.selections)?);
             Ok(())
         })?;
-        Ok(ExperimentResults::new(experiment, tasks))
+        let mut classifications = Vec::with_capacity(experiment.classifications.len());
+        for n in 0..experiment.classifications.len() {
+            classifications.push(classify(experiment, n, observer)?);
+        }
+        Ok(ExperimentResults::new(experiment, tasks, classifications))
     }
 
     /// Lists the stages of an experiment without computing any.
@@ -164,6 +169,8 @@ struct TaskRun<'a> {
 struct Queries<'q> {
     set: &'q JudgedSet,
     training: Option<&'q TrainingSet>,
+    /// Split of the validation queries, if `set` validates.
+    validation: Option<&'q str>,
 }
 
 /// Validation queries, and the training queries that are not among them.
@@ -190,9 +197,15 @@ impl TaskRun<'_> {
         let test = Queries {
             set: &data.test,
             training: data.training.as_ref(),
+            validation: None,
         };
+        let needed = self.needed();
         for &n in order {
             let entry = &experiment.systems[n];
+            if !needed.contains(&entry.name) {
+                continue;
+            }
+            let is_hidden = !data.entry().shows(entry);
             let selected = if self.has_undecided_part(entry) {
                 Selected::Undecided
             } else if entry.grid.is_empty() {
@@ -202,13 +215,34 @@ impl TaskRun<'_> {
                 self.select(n, test)?
             };
             match selected {
-                Selected::Point if entry.hidden => {}
+                Selected::Point if is_hidden => {}
                 Selected::Point => runs[n] = self.search(n, test)?,
-                Selected::PerQuery(run) => runs[n] = Some(run).filter(|_| !entry.hidden),
+                Selected::PerQuery(run) => runs[n] = Some(run).filter(|_| !is_hidden),
                 Selected::Undecided => self.undecided.push(entry.name.clone()),
             }
         }
         Ok(runs)
+    }
+
+    /// Names of the systems of the task and of their parts.
+    fn needed(&self) -> HashSet<String> {
+        let (experiment, task) = (self.experiment, self.data.entry());
+        let shown = experiment.systems.iter().filter(|entry| task.shows(entry));
+        let mut open: Vec<&SystemEntry> = shown.collect();
+        let mut needed = HashSet::new();
+        while let Some(entry) = open.pop() {
+            if !needed.insert(entry.name.clone()) {
+                continue;
+            }
+            for point in grid_points(entry) {
+                let parsed = self.runner.registry.parse(&entry.kind, &point);
+                let inputs = parsed.map(|parsed| parsed.system.inputs());
+                for (_, name) in inputs.into_iter().flatten() {
+                    open.extend(experiment.systems.iter().filter(|it| it.name == name));
+                }
+            }
+        }
+        needed
     }
 
     fn has_undecided_part(&self, entry: &SystemEntry) -> bool {
@@ -242,10 +276,13 @@ impl TaskRun<'_> {
         Ok(())
     }
 
-    fn context<'s>(&'s mut self, training: Option<&'s TrainingSet>) -> SystemContext<'s> {
+    fn context<'s>(&'s mut self, queries: Queries<'s>) -> SystemContext<'s> {
+        let set = queries.set;
         SystemContext {
             task: self.data,
-            training,
+            training: queries.training,
+            validation: (queries.validation).map(|split| Validation { split, set }),
+            encoders: &self.experiment.encoders,
             source: &self.experiment.source,
             cache: self.runner.cache,
             systems: &self.systems,
@@ -269,13 +306,12 @@ impl TaskRun<'_> {
             Some(prepared) => (prepared.label.clone(), prepared.parsed.clone()),
             None => return Ok(None),
         };
-        let mut parameters =
-            SearchParameters::new(self.experiment, entry, self.data.removes_self());
+        let mut parameters = SearchParameters::new(self.experiment, self.data.entry(), entry);
         if let Some(most) = parsed.system.max_hits() {
             parameters.hits = parameters.hits.min(most);
         }
         let parts = self.parts(&entry.name);
-        let mut context = self.context(queries.training);
+        let mut context = self.context(queries);
         let searched = (|| -> Result<_, SystemError> {
             let key = run_key(&context, &entry.name, queries.set, &parameters)?;
             let (status, found) = match context.cache.run(&key, &entry.name) {
@@ -352,6 +388,7 @@ impl TaskRun<'_> {
             Some(ValidationSet { set, training }) => Queries {
                 set,
                 training: training.as_ref(),
+                validation: selection.split.as_deref(),
             },
             None => test,
         };
@@ -365,7 +402,8 @@ impl TaskRun<'_> {
             return Ok(Selected::Undecided);
         }
         let qrels = &queries.set.qrels;
-        let reports = reports(self.experiment, qrels, &[measure], &runs)?;
+        let rules = self.data.rules(self.experiment);
+        let reports = reports(self.experiment, rules, qrels, &[measure], &runs)?;
         let scores: Vec<f64> = reports
             .iter()
             .map(|report| report.summary(measure).unwrap_or_default())

@@ -4,7 +4,7 @@ use ir_core::{Flow, NotLaterThan, Run, Search};
 use ir_data::datafinder::{published_depth, published_filter};
 
 use crate::error::{ExperimentError, SystemError};
-use crate::file::{Experiment, FilterName, SystemEntry};
+use crate::file::{Experiment, FilterName, SystemEntry, TaskEntry};
 use crate::hash::ContentHash;
 use crate::system::SystemContext;
 use crate::task::JudgedSet;
@@ -21,12 +21,12 @@ pub(crate) struct SearchParameters {
 }
 
 impl SearchParameters {
-    pub(crate) fn new(experiment: &Experiment, entry: &SystemEntry, remove_self: bool) -> Self {
+    pub(crate) fn new(experiment: &Experiment, task: &TaskEntry, entry: &SystemEntry) -> Self {
         Self {
             hits: entry.hits.unwrap_or(experiment.search.hits),
-            filter: entry.filter.unwrap_or(experiment.search.filter),
+            filter: (entry.filter.or(task.filter)).unwrap_or(experiment.search.filter),
             condition: experiment.search.condition.clone(),
-            remove_self,
+            remove_self: task.remove_self,
         }
     }
 
@@ -37,6 +37,13 @@ impl SearchParameters {
         name: &str,
         set: &JudgedSet,
     ) -> Result<Run, SystemError> {
+        let prepared = context.systems.get(name).map(|it| it.parsed.clone());
+        if let Some(prepared) = prepared
+            && let Some(mut run) = prepared.system.run(context)?
+        {
+            name.clone_into(&mut run.tag);
+            return Ok(run);
+        }
         let open = context.system(name)?;
         let published = self.filter == FilterName::PublishedYear;
         let retriever = match &open.with_duplicates {

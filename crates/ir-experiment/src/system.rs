@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use ir_bm25::{Index, IndexConfig};
 use ir_core::store::{OpenIndexError, Verify};
-use ir_core::{Corpus, Retriever};
+use ir_core::{Corpus, Retriever, Run};
 use ir_data::{DataError, DocTemplate, TemplatedCorpus};
 use ir_knn::TrainingQuery;
 use serde_json::{Value, json};
@@ -21,9 +21,10 @@ use crate::file::SourceMap;
 use crate::hash::ContentHash;
 use crate::observer::{Observer, StageReport, StageStatus};
 use crate::registry::ParsedSystem;
+use crate::systems::EncoderEntry;
 #[cfg(feature = "dense")]
 use crate::systems::SharedEncoder;
-use crate::task::{TaskData, TrainingSet};
+use crate::task::{JudgedSet, TaskData, TrainingSet};
 
 /// Type of systems: parameters, read with serde, and the retriever that they configure.
 ///
@@ -57,6 +58,11 @@ pub trait System: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
+    /// Names of entries of `[encoders]` that the system uses, with the keys that name them.
+    fn encoders(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
     /// Hash of the content of the files that the system reads. Part of the cache key of its runs.
     ///
     /// # Errors
@@ -71,6 +77,14 @@ pub trait System: fmt::Debug + Send + Sync {
     /// As [`System::open`].
     fn stages(&self, _context: &SystemContext<'_>) -> Result<Vec<StageReport>, SystemError> {
         Ok(Vec::new())
+    }
+
+    /// Returns a run that exists, of a system that does not search. Default: `None`.
+    ///
+    /// # Errors
+    /// The run cannot be read.
+    fn run(&self, _context: &mut SystemContext<'_>) -> Result<Option<Run>, SystemError> {
+        Ok(None)
     }
 
     /// Builds the retriever.
@@ -146,12 +160,24 @@ impl Session {
 pub struct SystemContext<'a> {
     pub(crate) task: &'a TaskData,
     pub(crate) training: Option<&'a TrainingSet>,
+    /// Validation queries, while a selection searches them; no system may learn from them.
+    #[cfg_attr(not(feature = "dense"), allow(dead_code))]
+    pub(crate) validation: Option<Validation<'a>>,
+    pub(crate) encoders: &'a BTreeMap<String, EncoderEntry>,
     pub(crate) source: &'a SourceMap,
     pub(crate) cache: &'a Cache,
     pub(crate) systems: &'a BTreeMap<String, PreparedSystem>,
     pub(crate) hashes: &'a FileHashes,
     pub(crate) session: &'a mut Session,
     pub(crate) observer: &'a mut dyn Observer,
+}
+
+/// Validation queries of a split.
+#[derive(Clone, Copy)]
+#[cfg_attr(not(feature = "dense"), allow(dead_code))]
+pub(crate) struct Validation<'a> {
+    pub(crate) split: &'a str,
+    pub(crate) set: &'a JudgedSet,
 }
 
 /// Hashes of files, each computed once.
@@ -163,12 +189,17 @@ impl FileHashes {
         if let Some(hash) = self.0.borrow().get(path) {
             return Ok(hash.clone());
         }
-        let mut hash = ContentHash::default();
-        hash.file(&mut File::open(path)?)?;
-        let hash = hash.finish();
+        let hash = file_hash(path)?;
         self.0.borrow_mut().insert(path.to_owned(), hash.clone());
         Ok(hash)
     }
+}
+
+/// Hash of the content of a file.
+pub(crate) fn file_hash(path: &Path) -> io::Result<String> {
+    let mut hash = ContentHash::default();
+    hash.file(&mut File::open(path)?)?;
+    Ok(hash.finish())
 }
 
 impl fmt::Debug for SystemContext<'_> {

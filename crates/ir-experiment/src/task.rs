@@ -3,14 +3,18 @@
 use std::collections::{HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
+use ir_core::trec::read_qrels;
 use ir_core::{Corpus, DocIds, DocSet, Document, Flow, Predicate, Qrels, Query, Years};
 use ir_data::catalog::Catalog;
 use ir_data::datafinder::{keyphrase_query, lexicographic_row_order};
-use ir_data::{Collection, DataError};
+use ir_data::{Collection, DataError, InMemoryJudgedQueries};
+use ir_eval::Rules;
 use ir_knn::TrainingQuery;
 
 use crate::error::{ExperimentError, SystemError};
-use crate::file::{DocumentOrder, Experiment, QuerySet, SourceMap, TaskEntry};
+use crate::file::{
+    DocumentOrder, Experiment, QuerySet, SourceMap, TaskEntry, TrecFile, TrecFileError,
+};
 use crate::hash::ContentHash;
 use crate::observer::Observer;
 use crate::suggest::did_you_mean;
@@ -119,7 +123,7 @@ impl std::fmt::Debug for TaskData {
 
 impl Documents {
     pub(crate) fn are_of(&self, entry: &TaskEntry) -> bool {
-        self.name == entry.collection && self.order == entry.document_order
+        entry.qrels.is_none() && self.name == entry.collection && self.order == entry.document_order
     }
 
     /// Reads all documents once: ids, years, condition, hash.
@@ -197,11 +201,17 @@ impl TaskData {
     ) -> Result<Self, ExperimentError> {
         let (entry, source) = (&experiment.tasks[n], &experiment.source);
         let at = format!("tasks[{n}]");
-        let key = format!("{at}.collection");
+        let key = match &entry.qrels {
+            Some(_) => format!("{at}.qrels"),
+            None => format!("{at}.collection"),
+        };
         let collection = match &shared {
             Some(documents) => documents.collection.clone(),
             None => {
-                let collection = open_collection(source, &key, &entry.collection)?;
+                let collection = match &entry.qrels {
+                    Some(qrels) => open_qrels(source, &key, entry, qrels, observer)?,
+                    None => open_collection(source, &key, &entry.collection)?,
+                };
                 for note in collection.notes() {
                     observer.note(&format!("{}: {note}", collection.name()));
                 }
@@ -315,8 +325,30 @@ impl TaskData {
         Some(kept.map(|(doc, _)| doc).collect())
     }
 
-    pub(crate) const fn removes_self(&self) -> bool {
-        self.entry.remove_self
+    /// Split of the test queries.
+    #[cfg(feature = "dense")]
+    pub(crate) fn test_split(&self) -> &str {
+        &self.entry.split
+    }
+
+    /// Query attribute that replaces the query text.
+    #[cfg(feature = "dense")]
+    pub(crate) fn query_form(&self) -> Option<&str> {
+        self.entry.query.as_deref()
+    }
+
+    #[cfg(feature = "dense")]
+    pub(crate) fn collection(&self) -> &Collection {
+        &self.documents.collection
+    }
+
+    pub(crate) const fn entry(&self) -> &TaskEntry {
+        &self.entry
+    }
+
+    /// Evaluation rules of the task.
+    pub(crate) fn rules(&self, experiment: &Experiment) -> Rules {
+        self.entry.rules.unwrap_or(experiment.rules)
     }
 
     /// Queries of another split of the collection, in the form of the test queries.
@@ -395,6 +427,41 @@ fn training_set(
     Ok(TrainingSet::new(queries))
 }
 
+/// Collection of the judged queries of a qrels file, without documents and texts.
+fn open_qrels(
+    source: &SourceMap,
+    key: &str,
+    entry: &TaskEntry,
+    file: &TrecFile,
+    observer: &mut dyn Observer,
+) -> Result<Collection, ExperimentError> {
+    let path = source.resolve(key, &file.file);
+    let path = path.map_err(|error| source.located(key, error))?;
+    if !path.exists() {
+        let message = format!("{}: no such file", path.display());
+        return Err(source.located(key, SystemError::missing(key, message)));
+    }
+    let failed = |error: TrecFileError| ExperimentError::Stage {
+        location: source.location(key),
+        key: key.to_owned(),
+        stage: "reading".to_owned(),
+        source: error.into(),
+    };
+    let bytes = file.read(&path).map_err(failed)?;
+    let name = path.display().to_string();
+    let parsed = read_qrels(&bytes[..], &name, file.header_line());
+    let parsed = parsed.map_err(|error| failed(error.into()))?;
+    for warning in &parsed.warnings {
+        observer.note(&warning.to_string());
+    }
+    let queries = parsed.data.iter().map(|(query, _)| Query::new(query, ""));
+    let judged = InMemoryJudgedQueries {
+        queries: queries.collect(),
+        qrels: [(entry.split.clone(), parsed.data.clone())].into(),
+    };
+    Ok(Collection::new(name, Vec::<Document>::new(), judged))
+}
+
 /// Opens a collection of the catalog by name, or a folder by path.
 pub(crate) fn open_collection(
     source: &SourceMap,
@@ -405,14 +472,8 @@ pub(crate) fn open_collection(
     let opened = if catalog.entry(name).is_ok() {
         catalog.open(name)
     } else {
-        let path = source.resolve(key, name).map_err(|error| match error {
-            SystemError::Missing { key, message } => ExperimentError::Missing {
-                location: source.location(&key),
-                key,
-                message,
-            },
-            other => source.system_error(key, other),
-        })?;
+        let path = source.resolve(key, name);
+        let path = path.map_err(|error| source.located(key, error))?;
         if path.exists() {
             ir_data::open_path_or_name(&path.to_string_lossy())
         } else {

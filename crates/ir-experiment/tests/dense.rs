@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Recorder, run};
+use common::{Recorder, computed, run};
 use ir_core::{Distinct, Encoded, Encoder, Flow, NoProgress, Progress, Run, Search, Side};
 use ir_data::catalog;
 use ir_dense::{BiEncoder, RandomModel};
@@ -94,8 +94,7 @@ fn dense_systems() {
     assert_eq!(runs.len(), 5);
     assert!(runs[4].iter().count() > 20);
     // The hybrid uses the vectors of the dense system.
-    let computed = (Stage::Vectors, StageStatus::Computed);
-    assert_eq!(stages.iter().filter(|stage| **stage == computed).count(), 1);
+    assert_eq!(computed(&stages, Stage::Vectors), 1);
     let (_, stages) = run(&experiment, &cache);
     assert!(
         stages

@@ -4,7 +4,7 @@
 
 mod common;
 
-use common::{Recorder, bundled, run};
+use common::{Recorder, assert_cached, bundled, computed, run};
 use ir_bm25::{Bm25, DuplicateIds, Index, IndexConfig};
 use ir_core::{Distinct, NoProgress, Query, Run, Search};
 use ir_data::catalog;
@@ -113,36 +113,20 @@ fn a_second_start_repeats_no_search_and_new_measures_neither() {
     let mut experiment = bundled();
     let cache = Cache::temporary().unwrap();
     let (first, stages) = run(&experiment, &cache);
-    let computed = |stages: &[(Stage, StageStatus)], stage| {
-        let found = stages
-            .iter()
-            .filter(|it| **it == (stage, StageStatus::Computed));
-        found.count()
-    };
     // Two tasks: three systems, and nine points of a grid beside the selected one.
     assert_eq!(computed(&stages, Stage::Run), 2 * (4 + 9));
     // Both tasks search the same documents, with one index that is opened once.
     assert_eq!(computed(&stages, Stage::Index), 1);
     assert_eq!(stages.iter().filter(|it| it.0 == Stage::Index).count(), 1);
     let (second, stages) = run(&experiment, &cache);
-    assert!(
-        stages
-            .iter()
-            .all(|(_, status)| *status == StageStatus::Cached),
-        "{stages:?}"
-    );
+    assert_cached(&stages);
     assert_eq!(stages.len(), 2 * (4 + 9));
     assert_eq!(first.to_json().unwrap(), second.to_json().unwrap());
 
     experiment.measures.push(Measure::NDCG.at(3));
     experiment.comparison.seed = 7;
     let (_, stages) = run(&experiment, &cache);
-    assert!(
-        stages
-            .iter()
-            .all(|(_, status)| *status == StageStatus::Cached),
-        "{stages:?}"
-    );
+    assert_cached(&stages);
 
     // Another parameter of one system: one run per task and its hybrid.
     experiment.systems[2] = experiment.systems[2].clone().with("metric", "euclidean");
@@ -176,11 +160,7 @@ fn damaged_entries_are_rebuilt_and_reported() {
     assert_eq!(rebuilt.count(), damaged);
     assert_eq!(first.to_json().unwrap(), second.to_json().unwrap());
     let (_, stages) = run(&experiment, &cache);
-    assert!(
-        stages
-            .iter()
-            .all(|(_, status)| *status == StageStatus::Cached)
-    );
+    assert_cached(&stages);
 }
 
 /// Stops after a number of stages, as an interrupt does.
@@ -345,8 +325,8 @@ fn grids_are_selected_on_validation_queries() {
         }
         let mut best = (f64::NEG_INFINITY, String::new());
         let mut scores = Vec::new();
-        for (b, b_text) in [(0.2, "0.2"), (0.4, "0.4"), (0.75, "0.75")] {
-            for (k1, k1_text) in [(0.6, "0.6"), (0.9, "0.9"), (1.2, "1.2")] {
+        for (b, b_text) in [(0.0, "0.0"), (0.4, "0.4"), (1.0, "1.0")] {
+            for (k1, k1_text) in [(0.5, "0.5"), (1.2, "1.2"), (2.5, "2.5")] {
                 let bm25 = Distinct(index.searcher(Bm25::new(k1, b)).unwrap());
                 let run = Run::from_retriever_with("x", &bm25, &validation, |n, _| {
                     Search::top(5).within(&filters[n])
@@ -368,6 +348,10 @@ fn grids_are_selected_on_validation_queries() {
             .map(|point| point.parameters.as_str())
             .collect();
         assert_eq!(chosen, [best.1]);
+        // The grid of the bundled experiment changes the row.
+        let task = results.task(task).unwrap();
+        let value = |system| task.value(system, Measure::AP);
+        assert_ne!(value("BM25, tuned"), value("BM25"));
     }
 }
 

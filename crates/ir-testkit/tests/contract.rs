@@ -196,7 +196,7 @@ impl Retriever for FaultyRetriever {
             _ => hit.score,
         });
         let score = match self.fault {
-            Fault::ExplainsSomeHits => score.filter(|_| doc.get() % 2 == 0),
+            Fault::ExplainsSomeHits => score.filter(|_| doc.get().is_multiple_of(2)),
             Fault::ExplainsOthers => score.or(Some(0.0)),
             _ => score,
         };

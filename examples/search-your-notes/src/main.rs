@@ -62,7 +62,7 @@ fn main() -> Result<()> {
     if let Some(first) = ranking.hits().first() {
         // The explanation is a tree down to term frequencies and lengths; `{why}` prints all of it.
         let why = searcher.explain(&query, first.doc, &search)?;
-        let why = why.ok_or("the first hit has no explanation")?;
+        let why = why.context("the first hit has no explanation")?;
         println!(
             "score of the first note: {} is the {}",
             why.value, why.description

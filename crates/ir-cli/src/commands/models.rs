@@ -8,7 +8,7 @@ use ir_dense::{KnownModel, ModelCache, Pooling, TransformerConfig};
 use serde_json::json;
 
 use crate::shared::console::Console;
-use crate::shared::encoder::{FETCH_FEATURE, known_model, suggested_model};
+use crate::shared::encoder::{FETCH_FEATURE, suggested_model};
 use crate::shared::format::table_with_text;
 use crate::shared::output::OutputSink;
 
@@ -115,7 +115,7 @@ fn list_json(cache: &ModelCache, out: &mut OutputSink) -> Result<()> {
 }
 
 fn locate(cache: &ModelCache, name: &str, out: &mut OutputSink) -> Result<()> {
-    let known = known_model(name);
+    let known = KnownModel::find(name);
     let folder = cache.find(name);
     if known.is_none() && folder.is_none() {
         if Path::new(name).is_absolute() || Path::new(name).exists() {
@@ -196,7 +196,7 @@ fn fetch(cache: &ModelCache, name: &str, out: &mut OutputSink, console: &Console
 
 #[cfg(not(feature = "fetch"))]
 fn fetch(_: &ModelCache, name: &str, _: &mut OutputSink, _: &Console) -> Result<()> {
-    let page = known_model(name).map_or(name, |known| known.name);
+    let page = KnownModel::find(name).map_or(name, |known| known.name);
     bail!(
         "cannot download {name:?}: built without the feature \"fetch\" \
          (cargo install --path crates/ir-cli --features fetch); its page is https://huggingface.co/{page}"

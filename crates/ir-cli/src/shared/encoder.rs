@@ -6,11 +6,11 @@ use anyhow::{Result, anyhow};
 use clap::ValueHint;
 use ir_core::Side;
 use ir_dense::{
-    Backend, BiEncoder, EncoderConfig, EncoderFingerprint, ModelError, Pooling, SideConfig,
-    TokenizerError,
+    Backend, BiEncoder, EncoderConfig, EncoderFingerprint, FindModelError, ModelError, ModelFolder,
+    Pooling, SideConfig, TokenizerError,
 };
-use ir_experiment::model::ModelFolder;
-pub(crate) use ir_experiment::model::{known_model, similarity, suggested_model};
+use ir_experiment::model::missing_model;
+pub(crate) use ir_experiment::model::{similarity, suggested_model};
 use serde::{Deserialize, Serialize};
 
 use crate::shared::console::Usage;
@@ -113,10 +113,12 @@ pub(crate) const FETCH_FEATURE: &str = match cfg!(feature = "fetch") {
 
 /// Resolves a model argument: a folder, or a name in the model cache.
 pub(crate) fn find_model(argument: &Path) -> Result<ModelFolder> {
-    ir_experiment::model::find_model(argument).map_err(|error| {
-        let error = error.to_string();
-        let is_known = error.contains("`ir models fetch");
-        anyhow!("{error}{}", if is_known { FETCH_FEATURE } else { "" })
+    ModelFolder::find(argument).map_err(|error| {
+        let feature = match error {
+            FindModelError::NotCached { .. } => FETCH_FEATURE,
+            _ => "",
+        };
+        anyhow!("{}{feature}", missing_model(&error))
     })
 }
 

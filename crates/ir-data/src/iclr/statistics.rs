@@ -154,7 +154,8 @@ mod tests {
 
     #[test]
     fn perfect_and_opposite_reviewers() {
-        let correlation = |scores| PaperStatistics::new(&papers(scores)).score_correlation;
+        let correlation =
+            |scores: &[Vec<i64>]| PaperStatistics::new(&papers(scores)).score_correlation;
         assert_eq!(correlation(&[vec![3, 3], vec![8, 8]]), Some(1.0));
         assert_eq!(correlation(&[vec![3, 8], vec![8, 3]]), Some(-1.0));
         assert_eq!(correlation(&[vec![5, 5]]), None);

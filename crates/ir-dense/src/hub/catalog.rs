@@ -51,9 +51,10 @@ impl KnownModel {
         &MODELS
     }
 
-    /// Finds a model by name, with or without organization.
+    /// Finds a model by name, with or without organization and revision (`name@revision`).
     #[must_use]
     pub fn find(name: &str) -> Option<&'static Self> {
+        let name = name.split('@').next().unwrap_or(name);
         MODELS
             .iter()
             .find(|known| known.name == name || known.short_name() == name)

@@ -7,6 +7,7 @@ mod connection;
 mod error;
 #[cfg(feature = "hub")]
 mod fetch;
+mod find;
 #[cfg(feature = "hub")]
 mod listing;
 #[cfg(feature = "hub")]
@@ -21,6 +22,7 @@ pub use catalog::KnownModel;
 pub use connection::Hub;
 #[cfg(feature = "hub")]
 pub use error::HubError;
+pub use find::{FindModelError, ModelFolder};
 
 /// Cache of the Hugging Face hub, in the layout of Python's `huggingface_hub`. Only
 /// `ModelCache::fetch`, which needs the feature `hub`, downloads.

@@ -10,11 +10,14 @@ use ir_eval::{Measure, Rules};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{ComparisonEntry, SelectionEntry, SourceMap, SystemEntry};
+use super::{
+    ClassificationEntry, ComparisonEntry, SelectionEntry, SourceMap, SystemEntry, TrecFile,
+};
 use crate::error::ExperimentError;
 use crate::registry::Registry;
 use crate::selection::grid_points;
 use crate::suggest::suggested_measure;
+use crate::systems::EncoderEntry;
 
 /// Experiment: tasks, systems, measures and a comparison.
 ///
@@ -53,12 +56,20 @@ pub struct Experiment {
     #[schemars(with = "Vec<String>")]
     pub measures: Vec<Measure>,
     /// Tasks: a collection and its queries. Each has a table of its own.
+    #[serde(default)]
     pub tasks: Vec<TaskEntry>,
     /// Search parameters of all systems.
     #[serde(default)]
     pub search: SearchEntry,
+    /// Encoders by name, for the key `encoder` of systems.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub encoders: BTreeMap<String, EncoderEntry>,
     /// Systems, in the order of the table.
+    #[serde(default)]
     pub systems: Vec<SystemEntry>,
+    /// kNN classification accuracy of vectors or texts.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub classifications: Vec<ClassificationEntry>,
     /// Selection of the best point of a grid.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub selection: Option<SelectionEntry>,
@@ -94,8 +105,12 @@ pub struct TaskEntry {
     pub name: Option<String>,
     /// Collection: a name of the catalog (`ir datasets`), or the path of a folder in BEIR layout,
     /// relative to the experiment file. A path may start with an environment variable:
-    /// `$HOME/data/scifact`.
+    /// `$HOME/data/scifact`. Empty for a task with `qrels`.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub collection: String,
+    /// Judgments in TREC format, instead of a collection. All systems are of the type `run`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub qrels: Option<TrecFile>,
     /// Split of the test queries. Default: `test`.
     #[serde(default = "test_split")]
     pub split: String,
@@ -111,6 +126,16 @@ pub struct TaskEntry {
     /// Labeled training queries, for the systems that learn from them.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub training: Option<QuerySet>,
+    /// Names of the systems of the task. Default: all.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub systems: Option<Vec<String>>,
+    /// Time filter of the task, which systems override. Default: that of the experiment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub filter: Option<FilterName>,
+    /// Evaluation rules of the task. Default: those of the experiment.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
+    pub rules: Option<Rules>,
     /// Removes documents whose id equals the query id from the runs, after the search, as BEIR and
     /// Anserini's `-removeQuery` do. Default: false.
     #[serde(default)]
@@ -273,12 +298,14 @@ pub struct ReproductionEntry {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ExpectedValues {
-    /// Name of the task. Default: the only one.
+    /// Name of the task or classification. Default: the only task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task: Option<String>,
-    /// Name of the system.
+    /// Name of the system; empty for a classification.
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub system: String,
-    /// Values by measure, which must be one of the experiment.
+    /// Values by measure, which must be one of the experiment. A classification has `accuracy`, and
+    /// `fold 1` to the number of folds.
     #[schemars(with = "BTreeMap<String, f64>")]
     pub values: BTreeMap<String, f64>,
     /// Factor of the values: 100 for percent. Default: 1.
@@ -311,20 +338,32 @@ impl TaskEntry {
         Self {
             name: None,
             collection: collection.into(),
+            qrels: None,
             split: test_split(),
             query: None,
             query_fields: None,
             training: None,
+            systems: None,
+            filter: None,
+            rules: None,
             remove_self: false,
             document_order: DocumentOrder::default(),
         }
+    }
+
+    /// Returns whether the task has a system in its table.
+    #[must_use]
+    pub fn shows(&self, system: &SystemEntry) -> bool {
+        let systems = self.systems.as_ref();
+        !system.hidden && systems.is_none_or(|names| names.contains(&system.name))
     }
 
     /// Returns the name of the task.
     #[must_use]
     pub fn name(&self) -> String {
         self.name.clone().unwrap_or_else(|| {
-            let mut name = self.collection.clone();
+            let qrels = self.qrels.as_ref().map(|qrels| qrels.file.clone());
+            let mut name = qrels.unwrap_or_else(|| self.collection.clone());
             if self.split != "test" {
                 name.push_str(&format!(", {}", self.split));
             }
@@ -349,7 +388,9 @@ impl Experiment {
             measures: default_measures(),
             tasks: vec![task],
             search: SearchEntry::default(),
+            encoders: BTreeMap::new(),
             systems: Vec::new(),
+            classifications: Vec::new(),
             selection: None,
             comparison: ComparisonEntry::default(),
             rules: Rules::default(),
@@ -380,13 +421,26 @@ impl Experiment {
             }));
         };
         for (n, task) in self.tasks.iter().enumerate() {
-            add(format!("tasks[{n}].collection"), &task.collection, false);
+            match &task.qrels {
+                Some(qrels) => add(format!("tasks[{n}].qrels"), &qrels.file, false),
+                None => add(format!("tasks[{n}].collection"), &task.collection, false),
+            }
             let training = task
                 .training
                 .as_ref()
                 .and_then(|set| set.collection.as_ref());
             if let Some(collection) = training {
                 add(format!("tasks[{n}].training.collection"), collection, false);
+            }
+        }
+        for (n, entry) in self.classifications.iter().enumerate() {
+            for (key, path) in entry.files() {
+                add(format!("classifications[{n}].{key}"), path, false);
+            }
+        }
+        for (name, encoder) in &self.encoders {
+            if let Some((key, model)) = encoder.file() {
+                add(format!("encoders.{name}.{key}"), &model, true);
             }
         }
         for (n, entry) in self.systems.iter().enumerate() {

@@ -1,5 +1,6 @@
 //! Experiment files: TOML, the structs they are read into, and their JSON Schema.
 
+mod classification;
 mod comparison;
 mod experiment;
 mod parse;
@@ -7,8 +8,10 @@ mod schema;
 mod selection;
 mod source;
 mod system;
+mod trec_file;
 mod validate;
 
+pub use classification::ClassificationEntry;
 pub use comparison::{ComparisonEntry, TestName};
 pub use experiment::{
     DocumentOrder, ExpectedValues, Experiment, ExperimentInput, FilterName, OutputEntry,
@@ -19,3 +22,5 @@ pub use schema::json_schema;
 pub use selection::{SelectionEntry, SelectionMethod};
 pub use source::SourceMap;
 pub use system::SystemEntry;
+pub use trec_file::TrecFile;
+pub(crate) use trec_file::TrecFileError;

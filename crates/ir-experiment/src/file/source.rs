@@ -136,6 +136,18 @@ impl SourceMap {
         }
     }
 
+    /// Adds the location of `key` to an error that names it in full.
+    pub(crate) fn located(&self, key: &str, error: SystemError) -> ExperimentError {
+        match error {
+            SystemError::Missing { key, message } => ExperimentError::Missing {
+                location: self.location(&key),
+                key,
+                message,
+            },
+            other => self.system_error(key, other),
+        }
+    }
+
     /// Resolves a path: `$NAME` at its start is an environment variable, and a relative path is
     /// relative to the file.
     ///

@@ -2,10 +2,13 @@
 
 use std::collections::BTreeMap;
 
-use super::{Experiment, FilterName, SelectionMethod};
-use crate::error::ExperimentError;
-use crate::registry::Registry;
+use super::{
+    ClassificationEntry, ExpectedValues, Experiment, FilterName, SelectionMethod, TaskEntry,
+};
+use crate::error::{ExperimentError, SystemError};
+use crate::registry::{ParsedSystem, Registry};
 use crate::suggest::did_you_mean;
+use crate::systems::unknown_encoder;
 
 impl Experiment {
     /// Checks everything that needs no data: names, types and parameters of the systems, references
@@ -16,6 +19,7 @@ impl Experiment {
     pub fn validate(&self, registry: &Registry) -> Result<(), ExperimentError> {
         self.check_not_empty()?;
         self.check_tasks()?;
+        self.check_classifications()?;
         if self.search.hits == 0 {
             return Err(self.error("search.hits", "expected at least 1, found 0"));
         }
@@ -23,7 +27,14 @@ impl Experiment {
             let message = "expected none or year; published-year is a filter of single systems";
             return Err(self.error("search.filter", message));
         }
+        for (name, encoder) in &self.encoders {
+            let at = format!("encoders.{name}");
+            encoder
+                .check()
+                .map_err(|error| self.source.system_error(&at, error))?;
+        }
         self.check_systems(registry)?;
+        self.check_systems_of_tasks()?;
         crate::graph::order(self, registry)?;
         self.check_selection()?;
         (self.comparison.check())
@@ -39,6 +50,11 @@ impl Experiment {
     }
 
     fn check_not_empty(&self) -> Result<(), ExperimentError> {
+        let only_classifies =
+            self.tasks.is_empty() && self.systems.is_empty() && !self.classifications.is_empty();
+        if only_classifies {
+            return Ok(());
+        }
         for (key, empty) in [
             ("measures", self.measures.is_empty()),
             ("tasks", self.tasks.is_empty()),
@@ -64,6 +80,17 @@ impl Experiment {
                         self.error(&key, "expected either query or query_fields, found both")
                     );
                 }
+            }
+            match (&task.qrels, task.collection.is_empty()) {
+                (None, true) => {
+                    let message = "expected the key collection or qrels, found neither";
+                    return Err(self.error(&format!("tasks[{n}]"), message));
+                }
+                (Some(_), false) => {
+                    let message = "expected either a collection or qrels, found both";
+                    return Err(self.error(&format!("tasks[{n}].qrels"), message));
+                }
+                _ => {}
             }
             let name = task.name();
             if name.is_empty() {
@@ -125,8 +152,9 @@ impl Experiment {
                     }
                     parameters.insert(parameter.clone(), value.clone());
                     let parsed = registry.parse(&entry.kind, &parameters);
+                    let parsed = parsed.and_then(|parsed| self.check_encoders(&parsed));
                     parsed.map_err(|error| match error {
-                        crate::SystemError::Parameter { message, .. } => {
+                        SystemError::Parameter { message, .. } => {
                             self.error(&format!("{grid}[{v}]"), message)
                         }
                         other => at(other),
@@ -134,7 +162,76 @@ impl Experiment {
                 }
             }
             if entry.grid.is_empty() {
-                registry.parse(&entry.kind, &entry.parameters).map_err(at)?;
+                let parsed = registry.parse(&entry.kind, &entry.parameters).map_err(at)?;
+                self.check_encoders(&parsed).map_err(at)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_classifications(&self) -> Result<(), ExperimentError> {
+        let mut names: Vec<String> = self.tasks.iter().map(TaskEntry::name).collect();
+        for (n, entry) in self.classifications.iter().enumerate() {
+            let key = |key: &str| match key.is_empty() {
+                true => format!("classifications[{n}]"),
+                false => format!("classifications[{n}].{key}"),
+            };
+            if entry.name.is_empty() || names.contains(&entry.name) {
+                let message = format!(
+                    "expected a name that no other task or classification has, found {:?}",
+                    entry.name
+                );
+                return Err(self.error(&key("name"), message));
+            }
+            names.push(entry.name.clone());
+            (entry.check()).map_err(|(field, message)| self.error(&key(field), message))?;
+        }
+        Ok(())
+    }
+
+    /// Checks the systems of each task: names, and types that its filter and its data allow.
+    fn check_systems_of_tasks(&self) -> Result<(), ExperimentError> {
+        for (n, task) in self.tasks.iter().enumerate() {
+            let key = format!("tasks[{n}].systems");
+            for (s, name) in task.systems.iter().flatten().enumerate() {
+                self.check_visible(&format!("{key}[{s}]"), name)?;
+            }
+            let shown: Vec<_> = self.systems.iter().filter(|it| task.shows(it)).collect();
+            if shown.is_empty() {
+                return Err(self.error(&key, "expected at least one, found none"));
+            }
+            let expect = |kind: &str, key: &str| match shown.iter().find(|it| it.kind != kind) {
+                None => Ok(()),
+                Some(other) => {
+                    let (name, found) = (&other.name, &other.kind);
+                    let message =
+                        format!("expected systems of type {kind}, found {name:?} of type {found}");
+                    Err(self.error(&format!("tasks[{n}].{key}"), message))
+                }
+            };
+            if task.qrels.is_some() {
+                expect("run", "qrels")?;
+            }
+            if task.filter == Some(FilterName::PublishedYear) {
+                expect("bm25", "filter")?;
+            }
+            let baseline = self.comparison.baseline.as_ref();
+            if let Some(baseline) = baseline.filter(|_| task.systems.is_some() && shown.len() > 1)
+                && !shown.iter().any(|system| system.name == *baseline)
+            {
+                let message = format!("expected the baseline {baseline:?} among the systems");
+                return Err(self.error(&key, message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Checks that the encoders of a system exist.
+    fn check_encoders(&self, parsed: &ParsedSystem) -> Result<(), SystemError> {
+        for (key, name) in parsed.system.encoders() {
+            if !self.encoders.contains_key(&name) {
+                let known = self.encoders.keys().map(String::as_str);
+                return Err(unknown_encoder(&key, &name, known));
             }
         }
         Ok(())
@@ -193,8 +290,22 @@ impl Experiment {
     fn check_expected(&self) -> Result<(), ExperimentError> {
         for (n, expected) in self.expected.iter().enumerate() {
             let key = format!("expected[{n}]");
+            for (field, value) in [("tolerance", expected.tolerance), ("scale", expected.scale)] {
+                if !(value >= 0.0 && value.is_finite()) || (field == "scale" && value == 0.0) {
+                    let message = format!("expected a positive number, found {value}");
+                    return Err(self.error(&format!("{key}.{field}"), message));
+                }
+            }
+            let mut classifications = self.classifications.iter();
+            let classification =
+                classifications.find(|it| Some(&it.name) == expected.task.as_ref());
+            if let Some(classification) = classification {
+                self.check_expected_accuracy(&key, expected, classification)?;
+                continue;
+            }
             self.check_visible(&format!("{key}.system"), &expected.system)?;
-            let tasks: Vec<String> = self.tasks.iter().map(super::TaskEntry::name).collect();
+            let tasks = self.tasks.iter().map(TaskEntry::name);
+            let tasks: Vec<String> = tasks.collect();
             match &expected.task {
                 None if tasks.len() > 1 => {
                     let message = format!("expected the key task ({})", tasks.join(", "));
@@ -208,11 +319,16 @@ impl Experiment {
                 }
                 _ => {}
             }
-            for (field, value) in [("tolerance", expected.tolerance), ("scale", expected.scale)] {
-                if !(value >= 0.0 && value.is_finite()) || (field == "scale" && value == 0.0) {
-                    let message = format!("expected a positive number, found {value}");
-                    return Err(self.error(&format!("{key}.{field}"), message));
-                }
+            let of_task = |task: &&TaskEntry| match &expected.task {
+                Some(name) => task.name() == *name,
+                None => true,
+            };
+            let shown = self.systems.iter().find(|it| it.name == expected.system);
+            if let (Some(task), Some(system)) = (self.tasks.iter().find(of_task), shown)
+                && !task.shows(system)
+            {
+                let message = format!("expected a system of task {:?}", task.name());
+                return Err(self.error(&format!("{key}.system"), message));
             }
             for name in expected.values.keys() {
                 let key = format!("{key}.values.{name}");
@@ -225,6 +341,26 @@ impl Experiment {
                     return Err(self.error(&key, message));
                 }
             }
+        }
+        Ok(())
+    }
+
+    /// Checks the expected values of a classification.
+    fn check_expected_accuracy(
+        &self,
+        key: &str,
+        expected: &ExpectedValues,
+        classification: &ClassificationEntry,
+    ) -> Result<(), ExperimentError> {
+        if !expected.system.is_empty() {
+            let message = "expected no system; a classification has none";
+            return Err(self.error(&format!("{key}.system"), message));
+        }
+        let known = classification.values();
+        let mut names = expected.values.keys();
+        if let Some(name) = names.find(|name| !known.contains(name)) {
+            let message = format!("expected accuracy, or fold 1 to {}", classification.folds);
+            return Err(self.error(&format!("{key}.values.{name}"), message));
         }
         Ok(())
     }

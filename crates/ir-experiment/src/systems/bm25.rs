@@ -102,7 +102,7 @@ pub enum DocOrderName {
 
 impl Bm25System {
     /// Configuration of the index.
-    fn index_config(&self) -> IndexConfig {
+    pub(super) fn index_config(&self) -> IndexConfig {
         let datafinder = self.preset == Bm25Preset::Datafinder;
         let fields = match (&self.template, datafinder) {
             (Some(_), _) => IndexedFieldsName::Text,
@@ -139,11 +139,11 @@ impl Bm25System {
             .with_duplicates(DuplicateIds::Keep)
     }
 
-    fn template(&self) -> Result<Option<DocTemplate>, SystemError> {
+    pub(super) fn template(&self) -> Result<Option<DocTemplate>, SystemError> {
         self.template.as_deref().map(template).transpose()
     }
 
-    fn parameters(&self) -> Bm25 {
+    pub(super) fn parameters(&self) -> Bm25 {
         let preset = match self.preset {
             Bm25Preset::Anserini => Bm25::ANSERINI,
             Bm25Preset::Lucene => Bm25::LUCENE,

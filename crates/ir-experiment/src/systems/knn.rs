@@ -12,8 +12,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::cleaning::CleaningEntry;
-use super::encoder::EncoderEntry;
+use super::encoder::EncoderReference;
 use crate::error::SystemError;
+use crate::observer::StageReport;
 use crate::system::{OpenSystem, System, SystemContext};
 
 /// kNN over labeled training queries.
@@ -24,7 +25,7 @@ use crate::system::{OpenSystem, System, SystemContext};
 #[serde(default, deny_unknown_fields)]
 pub struct KnnSystem {
     /// Encoder of the queries. Default: TF-IDF, fitted on the training queries.
-    pub encoder: Option<EncoderEntry>,
+    pub encoder: Option<EncoderReference>,
     /// Distance between queries. Default: `cosine`.
     pub metric: MetricName,
     /// Aggregation of the distances of training queries into document scores. Default: `nearest`.
@@ -41,7 +42,7 @@ pub struct KnnSystem {
     pub max_n: Option<usize>,
 }
 
-/// Distance between two query vectors.
+/// Distance by which the nearest training queries or items are found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MetricName {
@@ -52,7 +53,7 @@ pub enum MetricName {
     Euclidean,
 }
 
-/// Aggregation of the distances of training queries into document scores.
+/// Score of a document by the distances of the training queries to which it is relevant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum AggregationName {
@@ -159,7 +160,24 @@ impl System for KnnSystem {
     }
 
     fn files(&self) -> Vec<(String, String)> {
-        self.encoder.iter().map(EncoderEntry::file).collect()
+        self.encoder
+            .iter()
+            .filter_map(EncoderReference::file)
+            .collect()
+    }
+
+    fn encoders(&self) -> Vec<(String, String)> {
+        self.encoder
+            .iter()
+            .filter_map(EncoderReference::named)
+            .collect()
+    }
+
+    fn stages(&self, context: &SystemContext<'_>) -> Result<Vec<StageReport>, SystemError> {
+        match &self.encoder {
+            None => Ok(Vec::new()),
+            Some(encoder) => encoder.query_stages(context),
+        }
     }
 
     fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {

@@ -6,17 +6,24 @@ mod encoder;
 mod hybrid;
 mod knn;
 mod rerank;
+mod run;
 mod vectors;
 
 pub use bm25::{AnalyzerName, Bm25Preset, Bm25System, DocOrderName, IndexedFieldsName};
 pub use cleaning::CleaningEntry;
 #[cfg(feature = "dense")]
 pub(crate) use encoder::SharedEncoder;
-pub use encoder::{EncoderEntry, PoolingName};
+pub(crate) use encoder::unknown_encoder;
+pub use encoder::{
+    DecayName, EncoderEntry, EncoderReference, MiningEntry, PoolingName, RandomEntry,
+    TrainingEntry, TrainingPreset,
+};
 pub use hybrid::{FusionName, HybridSystem};
 pub use knn::{AggregationName, KnnSystem, MetricName, StopWordList};
 pub use rerank::RerankSystem;
+pub use run::RunSystem;
 pub use vectors::DenseSystem;
+use vectors::existing_file;
 
 use ir_data::DocTemplate;
 
@@ -35,6 +42,7 @@ pub(crate) fn register(registry: &mut Registry) {
         "Dense retrieval with a bi-encoder, or with saved vectors of documents and queries.",
     );
     registry.register::<HybridSystem>("hybrid", "Fusion of several systems.");
+    registry.register::<RunSystem>("run", "Run in a TREC file, such as a published one.");
     registry.register::<RerankSystem>(
         "rerank",
         "First hits of one system, ranked by the scores of another.",

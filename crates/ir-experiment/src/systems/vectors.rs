@@ -12,7 +12,7 @@ use ir_knn::FlatIndex;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::encoder::EncoderEntry;
+use super::encoder::EncoderReference;
 use super::template;
 use crate::error::SystemError;
 use crate::observer::StageReport;
@@ -24,8 +24,8 @@ use crate::system::{OpenSystem, System, SystemContext};
 pub struct DenseSystem {
     /// Encoder of documents and queries.
     #[serde(default)]
-    pub encoder: Option<EncoderEntry>,
-    /// Template of the document texts, for an encoder. Default: `{title} {text}`.
+    pub encoder: Option<EncoderReference>,
+    /// Template of the document texts, for an encoder. Default: that of the encoder.
     #[serde(default)]
     pub template: Option<String>,
     /// Saved vectors of the documents, written by `ir encode`, instead of an encoder.
@@ -38,8 +38,8 @@ pub struct DenseSystem {
 }
 
 impl DenseSystem {
-    fn template(&self) -> Result<DocTemplate, SystemError> {
-        template(self.template.as_deref().unwrap_or("{title} {text}"))
+    fn template(&self) -> Result<Option<DocTemplate>, SystemError> {
+        self.template.as_deref().map(template).transpose()
     }
 
     /// Keys and paths of the saved vectors.
@@ -86,8 +86,16 @@ impl System for DenseSystem {
         let mut files: Vec<_> = saved
             .map(|(key, path)| (key.to_owned(), path.to_owned()))
             .collect();
-        files.extend(self.encoder.as_ref().map(EncoderEntry::file));
+        files.extend(self.encoder.as_ref().and_then(EncoderReference::file));
         files
+    }
+
+    fn encoders(&self) -> Vec<(String, String)> {
+        let encoder = self.encoder.as_ref();
+        encoder
+            .and_then(EncoderReference::named)
+            .into_iter()
+            .collect()
     }
 
     fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
@@ -105,13 +113,13 @@ impl System for DenseSystem {
     fn stages(&self, context: &SystemContext<'_>) -> Result<Vec<StageReport>, SystemError> {
         match &self.encoder {
             None => Ok(Vec::new()),
-            Some(encoder) => encoder.stages(context, &self.template()?),
+            Some(encoder) => encoder.stages(context, self.template()?.as_ref()),
         }
     }
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
         if let Some(encoder) = &self.encoder {
-            return encoder.retriever(context, &self.template()?);
+            return encoder.retriever(context, self.template()?.as_ref());
         }
         let open = |key, path: &str| -> Result<Arc<FlatIndex>, SystemError> {
             let path = existing_file(context, key, path)?;
@@ -143,7 +151,7 @@ impl System for DenseSystem {
 }
 
 /// Path of a file that must exist.
-fn existing_file(
+pub(super) fn existing_file(
     context: &SystemContext<'_>,
     key: &str,
     path: &str,

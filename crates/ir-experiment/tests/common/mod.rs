@@ -64,3 +64,19 @@ pub(crate) fn run(
     let results = Runner::new(cache, &registry).run(experiment, &mut recorder);
     (results.unwrap(), recorder.stages)
 }
+
+/// Number of computed stages of a kind.
+pub(crate) fn computed(stages: &[(Stage, StageStatus)], stage: Stage) -> usize {
+    let is_computed = |found: &&(Stage, StageStatus)| **found == (stage, StageStatus::Computed);
+    stages.iter().filter(is_computed).count()
+}
+
+/// Fails unless all stages come from the cache.
+#[track_caller]
+pub(crate) fn assert_cached(stages: &[(Stage, StageStatus)]) {
+    let mut all = stages.iter();
+    assert!(
+        all.all(|(_, status)| *status == StageStatus::Cached),
+        "{stages:?}"
+    );
+}

@@ -1,0 +1,198 @@
+//! kNN classification accuracy of vectors and texts.
+
+use std::path::PathBuf;
+
+use ir_core::Flow;
+use ir_data::{DataError, LineReader};
+use ir_knn::{
+    Classes, CsrMatrix, DistanceMetric, KnnClassifier, MatrixView, TfWeighting, TfidfConfig,
+    TfidfVectorizer, TruncatedSvd, TruncatedSvdConfig, normalize_rows, npy,
+};
+use ndarray::{Array2, Axis};
+use serde::Serialize;
+use serde_json::{Map, Value};
+
+use crate::error::{ExperimentError, SystemError};
+use crate::file::{ClassificationEntry, Experiment};
+use crate::observer::Observer;
+use crate::systems::MetricName;
+
+/// kNN classification accuracy of an entry of the file.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[non_exhaustive]
+pub struct ClassificationResults {
+    /// Name of the classification.
+    pub name: String,
+    /// Number of classified items.
+    pub items: usize,
+    /// Number of classes of the classified items.
+    pub classes: usize,
+    /// Mean accuracy over the folds. Range: 0..=1.
+    pub accuracy: f64,
+    /// Accuracy of each fold. Range: 0..=1.
+    pub folds: Vec<f64>,
+}
+
+impl ClassificationResults {
+    /// Returns a value by its name in experiment files: `accuracy`, or `fold 1` and so on.
+    #[must_use]
+    pub fn value(&self, name: &str) -> Option<f64> {
+        if name == "accuracy" {
+            return Some(self.accuracy);
+        }
+        let fold: usize = name.strip_prefix("fold ")?.parse().ok()?;
+        self.folds.get(fold.checked_sub(1)?).copied()
+    }
+}
+
+enum ItemVectors {
+    Dense(Array2<f64>),
+    Sparse(CsrMatrix),
+}
+
+impl ItemVectors {
+    fn rows(&self) -> MatrixView<'_> {
+        match self {
+            Self::Dense(rows) => rows.into(),
+            Self::Sparse(rows) => rows.into(),
+        }
+    }
+
+    fn select(self, rows: &[usize]) -> Self {
+        match self {
+            Self::Dense(all) => Self::Dense(all.select(Axis(0), rows)),
+            Self::Sparse(all) => Self::Sparse(all.select_rows(rows)),
+        }
+    }
+
+    fn normalize(&mut self) {
+        match self {
+            Self::Dense(rows) => normalize_rows(rows),
+            Self::Sparse(rows) => rows.normalize_rows(),
+        }
+    }
+}
+
+/// Computes the accuracy of an entry.
+pub(crate) fn classify(
+    experiment: &Experiment,
+    n: usize,
+    observer: &mut dyn Observer,
+) -> Result<ClassificationResults, ExperimentError> {
+    let entry = &experiment.classifications[n];
+    let at = format!("classifications[{n}]");
+    let located = |error| experiment.source.system_error(&at, error);
+    if observer.report(&format!("classifying {}", entry.name), 0, None) == Flow::Stop {
+        return Err(ExperimentError::Canceled);
+    }
+    let (mut vectors, labels) = read(experiment, entry).map_err(located)?;
+    let (found, expected) = (labels.len(), vectors.rows().nrows());
+    if found != expected {
+        let message = format!("expected {expected} labels, one for each item, found {found}");
+        return Err(located(SystemError::parameter("labels", message)));
+    }
+    let is_labeled = |row: &usize| labels[*row] != entry.unlabeled;
+    let rows: Vec<usize> = (0..labels.len()).filter(is_labeled).collect();
+    vectors = vectors.select(&rows);
+    if entry.normalize {
+        vectors.normalize();
+    }
+    let classes = Classes::new(rows.iter().map(|&row| &labels[row]));
+    let metric = match entry.metric {
+        MetricName::Cosine => DistanceMetric::Cosine,
+        MetricName::Euclidean => DistanceMetric::Euclidean,
+    };
+    let knn = KnnClassifier::new(entry.k).with_metric(metric);
+    let accuracy = knn.cross_validate(vectors.rows(), &classes, entry.folds);
+    let accuracy =
+        accuracy.map_err(|error| located(SystemError::stage("classification")(error)))?;
+    Ok(ClassificationResults {
+        name: entry.name.clone(),
+        items: rows.len(),
+        classes: classes.names().len(),
+        accuracy: accuracy.mean(),
+        folds: accuracy.folds,
+    })
+}
+
+/// Vectors and class of each item.
+fn read(
+    experiment: &Experiment,
+    entry: &ClassificationEntry,
+) -> Result<(ItemVectors, Vec<String>), SystemError> {
+    let path = |key: &str, path: &str| -> Result<PathBuf, SystemError> {
+        let path = experiment.source.resolve(key, path)?;
+        match path.exists() {
+            true => Ok(path),
+            false => {
+                let message = format!("{}: no such file", path.display());
+                Err(SystemError::missing(key, message))
+            }
+        }
+    };
+    let failed = |error: DataError| SystemError::stage("reading")(error);
+    let labels = match &entry.labels {
+        None => None,
+        Some(file) => {
+            let path = path("labels", file)?;
+            let name = path.display().to_string();
+            let mut lines = LineReader::new(ir_data::open(&path).map_err(failed)?, &name);
+            let mut labels = Vec::new();
+            while let Some(line) = lines.read().map_err(failed)? {
+                labels.push(line.text.trim_end_matches('\r').to_owned());
+            }
+            Some(labels)
+        }
+    };
+    if let Some(file) = &entry.vectors {
+        let path = path("vectors", file)?;
+        let reader = ir_data::open(&path).map_err(failed)?;
+        let rows = npy::read(reader, &path.display().to_string());
+        let rows = rows.map_err(SystemError::stage("reading"))?;
+        return Ok((ItemVectors::Dense(rows), labels.unwrap_or_default()));
+    }
+    let path = path("texts", entry.texts.as_deref().unwrap_or_default())?;
+    let name = path.display().to_string();
+    let mut lines = LineReader::new(ir_data::open(&path).map_err(failed)?, &name);
+    let (mut texts, mut own) = (Vec::new(), Vec::new());
+    while let Some(line) = lines.read().map_err(failed)? {
+        if line.text.trim().is_empty() {
+            continue;
+        }
+        let at = format!("{name}:{}", line.number);
+        let object: Result<Map<String, Value>, _> = serde_json::from_str(line.text);
+        let object = object.map_err(|error| {
+            let message = format!("{at}: expected a JSON object: {error}");
+            SystemError::parameter("texts", message)
+        })?;
+        let field = |key: &str, field: &str| match object.get(field).and_then(Value::as_str) {
+            Some(value) => Ok(value.to_owned()),
+            None => {
+                let message = format!("{at}: expected text in the field {field:?}, found none");
+                Err(SystemError::parameter(key, message))
+            }
+        };
+        texts.push(field("text_field", &entry.text_field)?);
+        if labels.is_none() {
+            own.push(field("label_field", &entry.label_field)?);
+        }
+    }
+    Ok((vectorize(entry, &texts)?, labels.unwrap_or(own)))
+}
+
+fn vectorize(entry: &ClassificationEntry, texts: &[String]) -> Result<ItemVectors, SystemError> {
+    let mut config = TfidfConfig::default();
+    if entry.sublinear {
+        config = config.with_tf(TfWeighting::Sublinear);
+    }
+    let fitted = TfidfVectorizer::fit_transform(texts, &config);
+    let (_, rows) = fitted.map_err(SystemError::stage("TF-IDF"))?;
+    let Some(components) = entry.components else {
+        return Ok(ItemVectors::Sparse(rows));
+    };
+    let failed = "latent semantic indexing";
+    let svd = TruncatedSvd::fit(&rows, &TruncatedSvdConfig::new(components));
+    let svd = svd.map_err(SystemError::stage(failed))?;
+    let rows = svd.transform(&rows).map_err(SystemError::stage(failed))?;
+    Ok(ItemVectors::Dense(rows))
+}

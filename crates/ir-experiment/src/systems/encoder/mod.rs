@@ -1,0 +1,277 @@
+//! Encoders of systems: model, prefixes, pooling, training, and the vectors of the documents.
+
+#[cfg(feature = "dense")]
+mod examples;
+#[cfg(feature = "dense")]
+mod model_stage;
+#[cfg(feature = "dense")]
+mod retriever;
+mod training;
+#[cfg(not(feature = "dense"))]
+mod without_models;
+
+use std::borrow::Cow;
+use std::fmt;
+
+use ir_data::DocTemplate;
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
+
+use crate::error::SystemError;
+use crate::file::SourceMap;
+use crate::suggest::did_you_mean;
+use crate::system::SystemContext;
+
+#[cfg(feature = "dense")]
+pub(crate) use retriever::SharedEncoder;
+pub use training::{DecayName, MiningEntry, RandomEntry, TrainingEntry, TrainingPreset};
+
+/// Encoder: a model or random weights, options that differ from the model, and its training.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct EncoderEntry {
+    /// Model folder in Hugging Face layout, relative to the experiment file, or the name of a
+    /// downloaded model (`ir models`). A path may start with an environment variable: `$IR_MODEL`.
+    pub model: Option<String>,
+    /// Randomly initialized model, instead of `model`.
+    pub random: Option<RandomEntry>,
+    /// Fine-tuning of the model on labeled queries.
+    pub training: Option<TrainingEntry>,
+    /// Template of the document texts. Default: `{title} {text}`.
+    pub template: Option<String>,
+    /// Maximum sequence length in tokens. Range: ≥ 1. Default: that of the model.
+    pub max_tokens: Option<usize>,
+    /// Prefix of every query. Default: that of the model.
+    pub query_prefix: Option<String>,
+    /// Prefix of every document. Default: that of the model.
+    pub document_prefix: Option<String>,
+    /// Pooling of token vectors. Default: that of the model.
+    pub pooling: Option<PoolingName>,
+    /// Normalizes vectors to unit length. Default: that of the model.
+    pub normalize: Option<bool>,
+}
+
+/// Pooling of token vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PoolingName {
+    /// Vector of the first token.
+    Cls,
+    /// Vector of the last token, `[SEP]`.
+    Sep,
+    /// Mean of the token vectors.
+    Mean,
+    /// Elementwise maximum of the token vectors.
+    Max,
+    /// Sum divided by the square root of the number of tokens.
+    MeanSqrt,
+}
+
+/// Encoder of a system: the name of an entry of `[encoders]`, or a table with the keys of one.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(untagged)]
+pub enum EncoderReference {
+    /// Name of an entry of `[encoders]`.
+    Name(String),
+    /// Encoder of this system alone.
+    Table(Box<EncoderEntry>),
+}
+
+impl EncoderEntry {
+    /// Checks the parameters. Keys of errors are relative to the entry.
+    pub(crate) fn check(&self) -> Result<(), SystemError> {
+        match (&self.model, &self.random) {
+            (Some(_), Some(_)) => {
+                let message = "expected either model or random, found both";
+                return Err(SystemError::parameter("random", message));
+            }
+            (None, None) => {
+                let message = "expected the key model or random, found neither";
+                return Err(SystemError::parameter("", message));
+            }
+            _ => {}
+        }
+        if self.max_tokens == Some(0) {
+            let message = "expected at least 1, found 0";
+            return Err(SystemError::parameter("max_tokens", message));
+        }
+        self.template()?;
+        if let Some(random) = &self.random {
+            random.check()?;
+        }
+        self.training.as_ref().map_or(Ok(()), TrainingEntry::check)
+    }
+
+    /// Template of the document texts.
+    fn template(&self) -> Result<DocTemplate, SystemError> {
+        let text = self.template.as_deref().unwrap_or("{title} {text}");
+        let parsed = text.parse::<DocTemplate>();
+        parsed.map_err(|error| SystemError::parameter("template", error.to_string()))
+    }
+
+    /// Key and path of the model, if the entry has one.
+    pub(crate) fn file(&self) -> Option<(String, String)> {
+        let model = self.model.as_ref()?;
+        Some(("model".to_owned(), model.clone()))
+    }
+
+    /// Name of the weights, for descriptions.
+    #[cfg_attr(not(feature = "dense"), allow(dead_code))]
+    fn label(&self) -> String {
+        let model = self.model.as_deref().unwrap_or("random model");
+        let name = model.rsplit('/').next().unwrap_or(model);
+        match &self.training {
+            None => name.to_owned(),
+            Some(_) => format!("{name}, fine-tuned"),
+        }
+    }
+}
+
+impl EncoderReference {
+    /// Checks the parameters of a table.
+    pub(super) fn check(&self) -> Result<(), SystemError> {
+        match self {
+            Self::Name(_) => Ok(()),
+            Self::Table(entry) => entry.check().map_err(in_table),
+        }
+    }
+
+    /// Key and path of the model of a table.
+    pub(super) fn file(&self) -> Option<(String, String)> {
+        match self {
+            Self::Name(_) => None,
+            Self::Table(entry) => {
+                let (key, path) = entry.file()?;
+                Some((format!("encoder.{key}"), path))
+            }
+        }
+    }
+
+    /// Key and name of a named encoder.
+    pub(super) fn named(&self) -> Option<(String, String)> {
+        match self {
+            Self::Name(name) => Some(("encoder".to_owned(), name.clone())),
+            Self::Table(_) => None,
+        }
+    }
+
+    /// Calls `use_entry` with the entry, and adds the key of the entry to its errors.
+    pub(super) fn with<'a, T>(
+        &self,
+        context: &mut SystemContext<'a>,
+        use_entry: impl FnOnce(&EncoderEntry, &mut SystemContext<'a>) -> Result<T, SystemError>,
+    ) -> Result<T, SystemError> {
+        match self {
+            Self::Table(entry) => use_entry(entry, context).map_err(in_table),
+            Self::Name(name) => {
+                let entry = named_entry(context, name)?;
+                use_entry(entry, context).map_err(|error| in_file(context.source, name, error))
+            }
+        }
+    }
+
+    /// As [`EncoderReference::with`], without computing anything.
+    pub(super) fn inspect<T>(
+        &self,
+        context: &SystemContext<'_>,
+        use_entry: impl FnOnce(&EncoderEntry) -> Result<T, SystemError>,
+    ) -> Result<T, SystemError> {
+        match self {
+            Self::Table(entry) => use_entry(entry).map_err(in_table),
+            Self::Name(name) => use_entry(named_entry(context, name)?)
+                .map_err(|error| in_file(context.source, name, error)),
+        }
+    }
+}
+
+fn named_entry<'a>(
+    context: &SystemContext<'a>,
+    name: &str,
+) -> Result<&'a EncoderEntry, SystemError> {
+    let encoders = context.encoders;
+    let found = encoders.get(name);
+    found.ok_or_else(|| unknown_encoder("encoder", name, encoders.keys().map(String::as_str)))
+}
+
+/// Error of a reference to an encoder that does not exist.
+pub(crate) fn unknown_encoder<'a>(
+    key: &str,
+    name: &str,
+    known: impl Iterator<Item = &'a str> + Clone,
+) -> SystemError {
+    let hint = did_you_mean(name, known.clone());
+    let known = known.collect::<Vec<_>>().join(", ");
+    let message = match known.is_empty() {
+        true => format!("expected an entry of [encoders], which is empty, found {name:?}"),
+        false => format!("expected an entry of [encoders] ({known}), found {name:?}{hint}"),
+    };
+    SystemError::parameter(key, message)
+}
+
+/// Error of an entry of `[encoders]`.
+fn in_file(source: &SourceMap, name: &str, error: SystemError) -> SystemError {
+    source
+        .system_error(&format!("encoders.{name}"), error)
+        .into()
+}
+
+/// Error of the table of a system.
+fn in_table(error: SystemError) -> SystemError {
+    let join = |key: String| match key.is_empty() {
+        true => "encoder".to_owned(),
+        false => format!("encoder.{key}"),
+    };
+    match error {
+        SystemError::Parameter { key, message } => SystemError::Parameter {
+            key: join(key),
+            message,
+        },
+        SystemError::Missing { key, message } => SystemError::Missing {
+            key: join(key),
+            message,
+        },
+        other => other,
+    }
+}
+
+impl<'de> Deserialize<'de> for EncoderReference {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        struct NameOrTable;
+
+        impl<'de> Visitor<'de> for NameOrTable {
+            type Value = EncoderReference;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("the name of an entry of [encoders], or a table")
+            }
+
+            fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
+                Ok(EncoderReference::Name(name.to_owned()))
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+                let entry = EncoderEntry::deserialize(MapAccessDeserializer::new(map))?;
+                Ok(EncoderReference::Table(Box::new(entry)))
+            }
+        }
+
+        input.deserialize_any(NameOrTable)
+    }
+}
+
+impl JsonSchema for EncoderReference {
+    fn schema_name() -> Cow<'static, str> {
+        "EncoderReference".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let table = generator.subschema_for::<EncoderEntry>();
+        let description = "Name of an entry of [encoders], or a table with its keys.";
+        schemars::json_schema!({
+            "description": description,
+            "anyOf": [{ "type": "string" }, table],
+        })
+    }
+}

@@ -1,0 +1,51 @@
+//! Encoders of a build without the feature `dense`.
+
+use std::convert::Infallible;
+
+use ir_data::DocTemplate;
+
+use super::EncoderReference;
+use crate::error::SystemError;
+use crate::observer::StageReport;
+use crate::system::{OpenSystem, SystemContext};
+
+impl EncoderReference {
+    fn unavailable() -> SystemError {
+        let message = "encoders need the feature `dense`, with which this program was not built";
+        SystemError::missing("", message)
+    }
+
+    pub(in crate::systems) fn content(&self, _: &SystemContext<'_>) -> Result<String, SystemError> {
+        Err(Self::unavailable())
+    }
+
+    pub(in crate::systems) fn query_stages(
+        &self,
+        context: &SystemContext<'_>,
+    ) -> Result<Vec<StageReport>, SystemError> {
+        self.inspect(context, |_| Err(Self::unavailable()))
+    }
+
+    pub(in crate::systems) fn stages(
+        &self,
+        context: &SystemContext<'_>,
+        _: Option<&DocTemplate>,
+    ) -> Result<Vec<StageReport>, SystemError> {
+        self.inspect(context, |_| Err(Self::unavailable()))
+    }
+
+    pub(in crate::systems) fn retriever(
+        &self,
+        context: &mut SystemContext<'_>,
+        _: Option<&DocTemplate>,
+    ) -> Result<OpenSystem, SystemError> {
+        self.with(context, |_, _| Err(Self::unavailable()))
+    }
+
+    pub(in crate::systems) fn open(
+        &self,
+        context: &mut SystemContext<'_>,
+    ) -> Result<Infallible, SystemError> {
+        self.with(context, |_, _| Err(Self::unavailable()))
+    }
+}

@@ -1,0 +1,305 @@
+//! Tasks on files: runs and qrels in TREC format, and kNN classification of vectors and texts.
+
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::fs;
+use std::path::Path;
+
+use common::run;
+use ir_core::NoProgress;
+use ir_eval::Measure;
+use ir_experiment::{Cache, Experiment, Registry, Reproduction, Runner, Stage, StageStatus};
+
+const RUNS: &str = r#"measures = ["AP", "RR"]
+[[tasks]]
+name = "all"
+qrels = "qrels.txt"
+
+[[tasks]]
+name = "with results"
+qrels = { file = "qrels.txt", header = false }
+rules = { missing = "skip" }
+systems = ["a"]
+
+[[systems]]
+name = "a"
+type = "run"
+run = "a.trec"
+
+[[systems]]
+name = "b"
+type = "run"
+run = { file = "b.trec", header = true, unique_lines = true }
+"#;
+
+fn folder() -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write("e.toml", RUNS);
+    write("qrels.txt", "1 0 d 1\n1 0 e 0\n2 0 e 1\n");
+    write("a.trec", "1 Q0 e 1 2.0 x\n1 Q0 d 2 1.0 x\n");
+    write(
+        "b.trec",
+        "query Q0 doc rank score tag\n1 Q0 d 1 2.0 x\n1 Q0 d 1 2.0 x\n2 Q0 e 1 1.0 x\n",
+    );
+    folder
+}
+
+fn open(folder: &Path) -> Experiment {
+    Experiment::open(folder.join("e.toml")).unwrap()
+}
+
+#[test]
+fn runs_in_files() {
+    let folder = folder();
+    let experiment = open(folder.path());
+    let cache = Cache::temporary().unwrap();
+    let (results, _) = run(&experiment, &cache);
+    let value = |task, system, measure| results.value(task, system, measure);
+    // Query 2 has no results and counts as 0.
+    assert_eq!(value("all", "a", Measure::RR), Some(0.25));
+    assert_eq!(value("with results", "a", Measure::RR), Some(0.5));
+    assert_eq!(value("all", "b", Measure::AP), Some(1.0));
+    assert_eq!(value("with results", "b", Measure::AP), None);
+    assert_eq!(results.tasks[1].runs.len(), 1);
+    let all_cached = |stages: Vec<(Stage, StageStatus)>| {
+        stages.iter().all(|stage| stage.1 == StageStatus::Cached)
+    };
+    assert!(all_cached(run(&experiment, &cache).1));
+    // Another run file.
+    fs::write(folder.path().join("a.trec"), "1 Q0 d 1 2.0 x\n").unwrap();
+    let (results, stages) = run(&experiment, &cache);
+    assert!(!all_cached(stages));
+    assert_eq!(results.value("all", "a", Measure::RR), Some(0.5));
+    // A run beside a system that searches.
+    let text = RUNS
+        .replace("name = \"all\"\nqrels = \"qrels.txt\"", "collection = \"bundled\"")
+        .replace("systems = [\"a\"]", "")
+        .replace("type = \"run\"\nrun = \"a.trec\"", "type = \"bm25\"")
+        .replace("name = \"with results\"\nqrels = { file = \"qrels.txt\", header = false }\nrules = { missing = \"skip\" }", "name = \"b\"\ncollection = \"bundled\"");
+    fs::write(folder.path().join("e.toml"), text).unwrap();
+    fs::write(folder.path().join("b.trec"), "q01 Q0 none 1 1.0 x\n").unwrap();
+    let (results, _) = run(&open(folder.path()), &cache);
+    assert!(results.value("bundled", "a", Measure::AP) > Some(0.4));
+    assert_eq!(results.value("bundled", "b", Measure::AP), Some(0.0));
+}
+
+#[test]
+fn errors_of_runs() {
+    let folder = folder();
+    let path = folder.path().join("e.toml");
+    let error = |from: &str, to: &str| {
+        let text = RUNS.replacen(from, to, 1);
+        assert_ne!(text, RUNS, "{from}");
+        fs::write(&path, text).unwrap();
+        let (cache, registry) = (Cache::temporary().unwrap(), Registry::default());
+        let runner = Runner::new(&cache, &registry);
+        let ran = Experiment::open(&path).and_then(|it| runner.run(&it, &mut NoProgress));
+        let error = ran.unwrap_err();
+        let source = std::error::Error::source(&error).map(ToString::to_string);
+        format!("{error}: {}", source.unwrap_or_default())
+    };
+    for (from, to, expected) in [
+        (
+            "qrels = \"qrels.txt\"",
+            "",
+            "e.toml:2: tasks[0]: expected the key collection or qrels, found neither",
+        ),
+        (
+            "qrels = \"qrels.txt\"",
+            "qrels = \"qrels.txt\"\ncollection = \"bundled\"",
+            "e.toml:4: tasks[0].qrels: expected either a collection or qrels, found both",
+        ),
+        (
+            "qrels = \"qrels.txt\"",
+            "qrels = \"none.txt\"",
+            "none.txt: no such file",
+        ),
+        (
+            "qrels = \"qrels.txt\"",
+            "qrels = \"e.toml\"",
+            "e.toml:4: tasks[0].qrels: reading failed: ",
+        ),
+        (
+            "header = false",
+            "headers = false",
+            "e.toml:8: tasks[1].qrels.headers: unknown field `headers`, expected one of `file`",
+        ),
+        (
+            "systems = [\"a\"]",
+            "systems = [\"A\"]",
+            "e.toml:10: tasks[1].systems[0]: expected a system of the tables (a, b), found \"A\"",
+        ),
+        (
+            "systems = [\"a\"]",
+            "systems = []",
+            "e.toml:10: tasks[1].systems: expected at least one, found none",
+        ),
+        (
+            "type = \"run\"\nrun = \"a.trec\"",
+            "type = \"bm25\"",
+            "e.toml:4: tasks[0].qrels: expected systems of type run, found \"a\" of type bm25",
+        ),
+        (
+            "rules = { missing = \"skip\" }",
+            "filter = \"published-year\"",
+            "e.toml:9: tasks[1].filter: expected systems of type bm25, found \"a\" of type run",
+        ),
+        (
+            "unique_lines = true",
+            "unique_lines = false",
+            "systems[1]: reading the run failed: ",
+        ),
+        ("\"a.trec\"", "\"none.trec\"", "e.toml:15: systems[0].run: "),
+    ] {
+        let found = error(from, to);
+        assert!(found.contains(expected), "{expected}\n{found}");
+    }
+}
+
+const CLASSES: &str = r#"title = "Classes"
+[[classifications]]
+name = "texts"
+texts = "texts.jsonl"
+k = 1
+folds = 2
+
+[[classifications]]
+name = "components"
+texts = "texts.jsonl"
+labels = "labels.txt"
+components = 2
+normalize = true
+k = 1
+folds = 2
+
+[reproduction]
+source = "by hand"
+
+[[expected]]
+task = "texts"
+values = { accuracy = 100, "fold 1" = 100, "fold 2" = 99 }
+scale = 100
+tolerance = 0.5
+"#;
+
+#[test]
+fn classifications() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("e.toml");
+    let texts = [
+        "green tea",
+        "black tea",
+        "tea leaves",
+        "red ship",
+        "ship at sea",
+        "ship radar",
+    ];
+    let mut lines = String::new();
+    for (n, text) in texts.iter().enumerate() {
+        let label = if n < 3 { "drink" } else { "vessel" };
+        lines.push_str(&format!(
+            "{{\"text\": \"{text}\", \"label\": \"{label}\"}}\n"
+        ));
+    }
+    lines.push_str("{\"text\": \"other\", \"label\": \"unlabeled\"}\n");
+    fs::write(folder.path().join("texts.jsonl"), lines).unwrap();
+    let labels = "drink\ndrink\ndrink\nvessel\nvessel\nvessel\nunlabeled\n";
+    fs::write(folder.path().join("labels.txt"), labels).unwrap();
+    fs::write(&path, CLASSES).unwrap();
+    let experiment = Experiment::open(&path).unwrap();
+    let (results, stages) = run(&experiment, &Cache::temporary().unwrap());
+    assert!(stages.is_empty());
+    let found = results.classification("texts").unwrap();
+    assert_eq!((found.items, found.classes, found.folds.len()), (6, 2, 2));
+    assert_eq!(found.value("accuracy"), Some(1.0));
+    assert_eq!(
+        (found.value("fold 2"), found.value("fold 3")),
+        (Some(1.0), None)
+    );
+    assert!(
+        results
+            .to_text()
+            .contains("texts               6        2        100.00")
+    );
+    assert!(results.to_markdown().contains("| components | 6 | 2 | "));
+    assert!(results.to_latex().contains("\\end{tabular}"));
+    let json: serde_json::Value = serde_json::from_str(&results.to_json().unwrap()).unwrap();
+    assert_eq!(json["classifications"][0]["folds"][1], 1.0);
+    let reproduction = Reproduction::new(&experiment, &results);
+    assert_eq!(reproduction.values.len(), 3);
+    let outside: Vec<&str> = reproduction
+        .failures()
+        .map(|it| it.measure.as_str())
+        .collect();
+    assert_eq!(outside, ["fold 2"]);
+
+    for (from, to, expected) in [
+        (
+            "k = 1",
+            "k = 0",
+            "classifications[0].k: expected at least 1, found 0",
+        ),
+        (
+            "folds = 2",
+            "folds = 1",
+            "classifications[0].folds: expected at least 2, found 1",
+        ),
+        (
+            "\"components\"",
+            "\"texts\"",
+            "classifications[1].name: expected a name that no other",
+        ),
+        (
+            "texts = \"texts.jsonl\"",
+            "",
+            "classifications[0]: expected the key vectors or texts",
+        ),
+        (
+            "texts = \"texts.jsonl\"",
+            "vectors = \"x.npy\"",
+            "classifications[0].vectors: expected the key labels, found none",
+        ),
+        (
+            "texts = \"texts.jsonl\"",
+            "texts = \"none.jsonl\"",
+            "classifications[0].texts: ",
+        ),
+        (
+            "k = 1",
+            "text_field = \"abstract\"",
+            "texts.jsonl:1: expected text in the field \"abstract\", found none",
+        ),
+        (
+            "\"fold 2\"",
+            "\"fold 3\"",
+            "expected[0].values.fold 3: expected accuracy, or fold 1 to 2",
+        ),
+        (
+            "task = \"texts\"",
+            "task = \"texts\"\nsystem = \"x\"",
+            "expected[0].system: expected no system; a classification has none",
+        ),
+    ] {
+        let text = CLASSES.replacen(from, to, 1);
+        assert_ne!(text, CLASSES, "{from}");
+        fs::write(&path, text).unwrap();
+        let (cache, registry) = (Cache::temporary().unwrap(), Registry::default());
+        let runner = Runner::new(&cache, &registry);
+        let ran = Experiment::open(&path).and_then(|it| runner.run(&it, &mut NoProgress));
+        let found = ran.unwrap_err().to_string();
+        assert!(found.contains(expected), "{expected}\n{found}");
+    }
+    // Labels of other items.
+    fs::write(&path, CLASSES).unwrap();
+    fs::write(folder.path().join("labels.txt"), "drink\n").unwrap();
+    let (cache, registry) = (Cache::temporary().unwrap(), Registry::default());
+    let experiment = Experiment::open(&path).unwrap();
+    let error = Runner::new(&cache, &registry).run(&experiment, &mut NoProgress);
+    let error = error.unwrap_err().to_string();
+    let expected =
+        "e.toml:11: classifications[1].labels: expected 7 labels, one for each item, found 1";
+    assert!(error.ends_with(expected), "{error}");
+}
