@@ -1,5 +1,5 @@
-//! Instructions per query of ir-bm25, counted by valgrind: a figure that load on the machine does
-//! not change.
+//! Instructions per query of ir-bm25, counted by valgrind: a metric independent of the load of the
+//! machine.
 //!
 //! valgrind has no AVX-512, so the count is that of the AVX2 code.
 

@@ -183,6 +183,15 @@ where
             .collect();
         self.retriever.search_batch(&queries)
     }
+
+    fn explain(
+        &self,
+        query: &str,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        self.retriever.explain(&(self.rewrite)(query), doc, search)
+    }
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
 use std::fmt;
 
-use serde::{Deserialize, Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 /// Explanation of a score: a tree whose root equals the score bit for bit.
 ///
-/// Values are f64, so that no summand is rounded before the sum is. A value that an f32 represents,
-/// such as every score, is printed and serialized with the digits of the f32.
+/// Values are f64, so that no summand is rounded before the sum is, and serialized as such. A value
+/// that an f32 represents, such as every score, is printed with the digits of the f32.
 ///
 /// `Display` prints one line per node, indented by depth:
 ///
@@ -21,7 +21,6 @@ use serde::{Deserialize, Serialize, Serializer};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Explanation {
     /// Value of the node.
-    #[serde(serialize_with = "serialize_value")]
     pub value: f64,
     /// Description of the value, with its formula.
     #[serde(rename = "what")]
@@ -86,17 +85,6 @@ fn as_single(value: f64) -> Option<f32> {
     (f64::from(value as f32) == value).then_some(value as f32)
 }
 
-#[allow(
-    clippy::trivially_copy_pass_by_ref,
-    reason = "signature given by serde"
-)]
-fn serialize_value<S: Serializer>(value: &f64, serializer: S) -> Result<S::Ok, S::Error> {
-    match as_single(*value) {
-        Some(value) => serializer.serialize_f32(value),
-        None => serializer.serialize_f64(*value),
-    }
-}
-
 impl fmt::Display for Explanation {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.fmt_indented(f, 0)
@@ -119,15 +107,7 @@ mod tests {
             "1.0000001  sum of\n  1.0000000009313226  a\n  0.000000059604645  b\n"
         );
         let json = serde_json::to_string(&sum).unwrap();
-        assert!(
-            json.starts_with(
-                r#"{"value":1.0000001,"what":"sum of","parts":[{"value":1.0000000009313226"#
-            ),
-            "{json}"
-        );
         let read: Explanation = serde_json::from_str(&json).unwrap();
-        assert_eq!(read.score(), sum.score());
-        assert_eq!(read.details[0], sum.details[0]);
-        assert_eq!(read.details[1].score(), sum.details[1].score());
+        assert_eq!(read, sum);
     }
 }

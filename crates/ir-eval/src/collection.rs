@@ -37,6 +37,9 @@ impl Histogram {
     #[must_use]
     pub fn summary(&self) -> Option<HistogramSummary> {
         let items = self.total();
+        if items == 0 {
+            return None;
+        }
         let (min, max) = (*self.0.keys().next()?, *self.0.keys().next_back()?);
         let sum = self.0.iter();
         let sum: i128 = sum

@@ -2,10 +2,10 @@
 //!
 //! In a long query no list contributes much to a high score, so bounds of blocks do not prune. The
 //! documents are divided into wide windows. In every window, the lists with the lowest bound per
-//! posting, which are the long ones, are *non-essential*: their bounds add up to a share of the
-//! threshold. The other lists are scored term at a time; the documents whose sum can exceed the
+//! posting, which are the long ones, are *non-essential*: their bounds add up to a fraction of
+//! the threshold. The other lists are scored term at a time; the documents whose sum can exceed the
 //! threshold with the bounds of the non-essential lists are the candidates, which are completed
-//! from these lists, one list after the other. The share adapts to the cost of these seeks.
+//! from these lists, one list after the other. The fraction adapts to the cost of these seeks.
 //!
 //! The result equals exhaustive scoring bit for bit, for the reasons given in
 //! [`super::block_max`].
@@ -19,15 +19,15 @@ use super::query::QueryTerm;
 use super::score_window::{ScoreWindow, threshold_of};
 use crate::postings::END;
 
-/// Sum of the bounds of the non-essential lists as a share of the threshold: in the first window,
-/// and its range.
-const FIRST_SHARE: f64 = 0.4;
-const SHARES: std::ops::RangeInclusive<f64> = 0.02..=0.9;
+/// Sum of the bounds of the non-essential lists as a fraction of the threshold: in the first
+/// window, and its range.
+const FIRST_FRACTION: f64 = 0.4;
+const FRACTIONS: std::ops::RangeInclusive<f64> = 0.02..=0.9;
 /// Minimum number of windows of a collection that has as many times [`MIN_STEP`] documents.
 const WINDOWS: u32 = 16;
 /// Minimum number of documents per window.
 const MIN_STEP: u32 = 1024;
-/// Maximum number of seeks per skipped posting at which the share grows.
+/// Maximum number of seeks per skipped posting at which the fraction grows.
 const MAX_SEEKS: f64 = 0.0125;
 
 pub(super) fn search<const WORDS: usize>(
@@ -48,19 +48,20 @@ pub(super) fn search<const WORDS: usize>(
         sum += f64::from(list.bound);
         sum
     }));
-    // Several windows, so that the threshold rises and the share adapts.
+    // Several windows, so that the threshold rises and the fraction adapts.
     let step = (documents / WINDOWS).max(MIN_STEP);
     // The threshold stays low for a k near the number of documents.
-    let mut share = if how.k().saturating_mul(32) > documents as usize {
-        *SHARES.start()
+    let mut fraction = if how.k().saturating_mul(32) > documents as usize {
+        *FRACTIONS.start()
     } else {
-        FIRST_SHARE
+        FIRST_FRACTION
     };
     let mut candidates: Vec<(u32, f64)> = Vec::new();
     let mut start = 0;
     while start < documents {
         let threshold = threshold_of(best).max(floor);
-        let first_essential = prefix_bounds[1..].partition_point(|&sum| sum <= share * threshold);
+        let first_essential =
+            prefix_bounds[1..].partition_point(|&sum| sum <= fraction * threshold);
         let others = prefix_bounds[first_essential];
         let (optional, essential) = lists.split_at_mut(first_essential);
         let end = start.saturating_add(step).min(documents);
@@ -84,12 +85,12 @@ pub(super) fn search<const WORDS: usize>(
             best.push(DocNum::new(doc), sum as f32);
         }
         if first_essential > 0 {
-            let documents_share = f64::from(next.min(documents) - start) / f64::from(documents);
+            let scanned = f64::from(next.min(documents) - start) / f64::from(documents);
             let postings = optional.iter().map(|list| f64::from(list.cursor.df));
-            let skipped = postings.sum::<f64>() * documents_share;
+            let skipped = postings.sum::<f64>() * scanned;
             let is_cheap = (seeks as f64) < MAX_SEEKS * skipped;
-            share =
-                (share * if is_cheap { 1.25 } else { 0.8 }).clamp(*SHARES.start(), *SHARES.end());
+            fraction = (fraction * if is_cheap { 1.25 } else { 0.8 })
+                .clamp(*FRACTIONS.start(), *FRACTIONS.end());
         }
         start = next;
     }

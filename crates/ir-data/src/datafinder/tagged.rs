@@ -87,6 +87,12 @@ impl DocReader for TaggedReader<'_> {
         if !self.documents.read(doc)? {
             return Ok(false);
         }
+        // A record may have metadata of its own, which stay.
+        let derived = DatasetMetadata::from_attributes(&doc.attributes).verbalize();
+        let is_derived = doc
+            .attributes
+            .text(STRUCTURED_INFO)
+            .is_none_or(|found| found == derived);
         let papers = self.by_dataset.get(&doc.id).map_or(&[][..], Vec::as_slice);
         let names = names(&doc.attributes);
         let citances: Vec<Vec<Citance>> = papers
@@ -101,8 +107,10 @@ impl DocReader for TaggedReader<'_> {
             let count = i64::try_from(papers.len()).unwrap_or(i64::MAX);
             doc.attributes.set(NUM_PAPERS, count);
         }
-        let metadata = DatasetMetadata::from_attributes(&doc.attributes);
-        doc.attributes.set(STRUCTURED_INFO, metadata.verbalize());
+        if is_derived {
+            let metadata = DatasetMetadata::from_attributes(&doc.attributes);
+            doc.attributes.set(STRUCTURED_INFO, metadata.verbalize());
+        }
         Ok(true)
     }
 }

@@ -4,8 +4,8 @@ use super::DatasetQuery;
 
 /// Number of texts that use a dataset, by the year of the text.
 ///
-/// A count of all years tells a query about its future; [`UsageCounts::before`] counts what was
-/// known at the time of the query.
+/// A count of all years leaks information from after the query; [`UsageCounts::before`] counts what
+/// was known at the time of the query.
 ///
 /// ```
 /// use ir_data::datafinder::UsageCounts;

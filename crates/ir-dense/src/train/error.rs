@@ -60,7 +60,7 @@ pub enum TrainError {
     },
     /// The function that receives the history returned an error.
     #[error("the history of {step} steps cannot be recorded")]
-    Watch {
+    Callback {
         step: u64,
         #[source]
         source: Box<dyn Error + Send + Sync>,

@@ -39,4 +39,4 @@ pub use crate::SimilarityFunction;
 pub use config::{AdamWConfig, LearningRateDecay, LearningRateSchedule, Loss, TrainingConfig};
 pub use error::TrainError;
 pub use history::{EvaluationPoint, TrainingHistory, TrainingStep};
-pub use trainer::{EvaluateFn, Trainer, TrainingResult, WatchFn};
+pub use trainer::{EvaluateFn, HistoryCallback, Trainer, TrainingResult};

@@ -22,7 +22,8 @@ pub type EvaluateFn<'a> =
     dyn FnMut(&BiEncoder, u64) -> Result<f64, Box<dyn Error + Send + Sync>> + 'a;
 
 /// Function that receives the history while training runs.
-pub type WatchFn<'a> = dyn FnMut(&TrainingHistory) -> Result<(), Box<dyn Error + Send + Sync>> + 'a;
+pub type HistoryCallback<'a> =
+    dyn FnMut(&TrainingHistory) -> Result<(), Box<dyn Error + Send + Sync>> + 'a;
 
 /// Trainer of a bi-encoder.
 ///
@@ -167,19 +168,19 @@ impl Trainer {
         self.run(data, Some(evaluate), &mut |_| Ok(()), progress)
     }
 
-    /// Trains, with periodic evaluation if given, and calls `watch` with the history when training
-    /// starts or resumes and after every step, with its evaluation.
+    /// Trains, with periodic evaluation if given, and calls `callback` with the history when
+    /// training starts or resumes and after every step, with its evaluation.
     ///
     /// # Errors
-    /// As [`Trainer::train_and_evaluate`], and if `watch` fails ([`TrainError::Watch`]).
-    pub fn train_and_watch(
+    /// As [`Trainer::train_and_evaluate`], and if `callback` fails ([`TrainError::Callback`]).
+    pub fn train_with_callback(
         self,
         data: &dyn TrainingSet,
         evaluate: Option<&mut EvaluateFn<'_>>,
-        watch: &mut WatchFn<'_>,
+        callback: &mut HistoryCallback<'_>,
         progress: &mut dyn Progress,
     ) -> Result<TrainingResult, TrainError> {
-        self.run(data, evaluate, watch, progress)
+        self.run(data, evaluate, callback, progress)
     }
 
     /// Encoder with the current weights.
@@ -216,7 +217,7 @@ impl Trainer {
         mut self,
         data: &dyn TrainingSet,
         evaluate: Option<&mut EvaluateFn<'_>>,
-        watch: &mut WatchFn<'_>,
+        callback: &mut HistoryCallback<'_>,
         progress: &mut dyn Progress,
     ) -> Result<TrainingResult, TrainError> {
         if data.is_empty() {
@@ -239,7 +240,7 @@ impl Trainer {
             optimizers,
             trainer: self,
         };
-        run.all(data, evaluate, watch, progress)?;
+        run.all(data, evaluate, callback, progress)?;
         run.finish()
     }
 }
@@ -259,7 +260,7 @@ impl TrainingRun {
         &mut self,
         data: &dyn TrainingSet,
         mut evaluate: Option<&mut EvaluateFn<'_>>,
-        watch: &mut WatchFn<'_>,
+        callback: &mut HistoryCallback<'_>,
         progress: &mut dyn Progress,
     ) -> Result<(), TrainError> {
         let config = self.trainer.config.clone();
@@ -270,7 +271,7 @@ impl TrainingRun {
             self.evaluate(*evaluate)?;
             self.save()?;
         }
-        self.watch(watch)?;
+        self.report(callback)?;
         while self.state.step < self.steps && !self.stopped_early() {
             let step = self.state.step;
             if progress.report("training", step, Some(self.steps)) == Flow::Stop {
@@ -292,15 +293,15 @@ impl TrainingRun {
             if save {
                 self.save()?;
             }
-            self.watch(watch)?;
+            self.report(callback)?;
         }
         progress.report("training", self.state.step, Some(self.steps));
         Ok(())
     }
 
-    fn watch(&self, watch: &mut WatchFn<'_>) -> Result<(), TrainError> {
+    fn report(&self, callback: &mut HistoryCallback<'_>) -> Result<(), TrainError> {
         let step = self.state.step;
-        watch(&self.state.history).map_err(|source| TrainError::Watch { step, source })
+        callback(&self.state.history).map_err(|source| TrainError::Callback { step, source })
     }
 
     fn step(&mut self, sampler: &mut BatchSampler<'_>) -> Result<(), TrainError> {

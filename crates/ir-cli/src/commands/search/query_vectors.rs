@@ -20,6 +20,9 @@ pub(super) struct EncodedQueries {
     vectors: HashMap<String, Vec<f32>>,
 }
 
+/// What is not compared without a record of the encoder and the queries.
+const QUERIES_UNCHECKED: &str = "the documents of --vectors must be encoded by the same model, and the queries must not have changed";
+
 impl EncodedQueries {
     /// Opens a vector file of `ir encode --queries` and finds the vectors of `queries` by their
     /// ids. `documents` is the origin of the vectors that are searched: the encoder must be the
@@ -32,7 +35,7 @@ impl EncodedQueries {
         console: &Console,
     ) -> Result<Self> {
         let file = open_vectors("--query-vectors", path, Verify::AllSections)?;
-        let origin = vector_origin(path, &file, console);
+        let origin = vector_origin(QUERIES_UNCHECKED, path, &file, console);
         if let Some(origin) = &origin {
             if origin.template.is_some() {
                 bail!(

@@ -122,7 +122,7 @@ impl DenseOptions {
             return Ok(Vec::new());
         };
         let vectors = open_vectors("--vectors", path, Verify::AllSections)?;
-        let origin = vector_origin(path, &vectors, console);
+        let origin = vector_origin(DOCUMENTS_UNCHECKED, path, &vectors, console);
         if origin
             .as_ref()
             .is_some_and(|origin| origin.template.is_none())
@@ -330,8 +330,14 @@ pub(super) fn open_vectors(
     )
 }
 
-/// How `ir encode` made the vectors; a warning if the file does not tell.
+/// What is not compared without a record of the encoder and the documents.
+pub(super) const DOCUMENTS_UNCHECKED: &str =
+    "--encoder must be the model that encoded it, and the documents must not have changed";
+
+/// Origin of the vectors as `ir encode` recorded it. Without a record, warns with `unchecked`: what
+/// cannot be compared.
 pub(super) fn vector_origin(
+    unchecked: &str,
     path: &Path,
     vectors: &SegmentedVectorIndex,
     console: &Console,
@@ -353,7 +359,7 @@ pub(super) fn vector_origin(
         return origin;
     }
     console.warn(format_args!(
-        "{}: has no record of its encoder and texts; --encoder must be the model that encoded it, and the documents must not have changed",
+        "{}: has no record of its encoder and texts; {unchecked}",
         path.display()
     ));
     None

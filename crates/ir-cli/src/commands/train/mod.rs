@@ -275,7 +275,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let evaluate = evaluate
         .as_mut()
         .map(|evaluate| evaluate as &mut EvaluateFn<'_>);
-    let trained = trainer.train_and_watch(&data, evaluate, &mut watch, &mut bar);
+    let trained = trainer.train_with_callback(&data, evaluate, &mut watch, &mut bar);
     bar.finish();
     let trained = match trained {
         Err(TrainError::Stopped { step, steps }) => {
