@@ -365,7 +365,10 @@ fn trec_file(run: &Run) -> Result<(String, Vec<u8>), ResultsError> {
 
 fn heading(task: &TaskResults) -> String {
     let (name, documents, queries) = (&task.name, task.documents, task.queries);
-    format!("{name}: {documents} documents, {queries} queries")
+    match documents {
+        0 => format!("{name}: {queries} queries"),
+        _ => format!("{name}: {documents} documents, {queries} queries"),
+    }
 }
 
 /// Portable file name of a system or task: letters, digits and dashes, in lower case. A name

@@ -184,10 +184,21 @@ fn by_value(histogram: &Histogram) -> String {
 /// Maximum number of bars of a plot with a bar per value.
 const MAX_BARS: usize = 60;
 
+/// A bar for each value, or for intervals if these are many.
+fn bars(histogram: &Histogram) -> Vec<(String, u64)> {
+    let most = histogram.summary().map_or(0, |summary| summary.max);
+    if usize::try_from(most).unwrap_or(0) < MAX_BARS {
+        histogram.by_value(MAX_BARS)
+    } else {
+        histogram.by_doubling()
+    }
+}
+
 fn plots(corpus: &CorpusStatistics, splits: &Splits) -> Vec<Box<dyn Plot>> {
     let mut plots: Vec<Box<dyn Plot>> = Vec::new();
     let mut add = |title: String, value: &str, count: &str, bars: Vec<(String, u64)>| {
-        if bars.is_empty() {
+        // One bar shows no distribution.
+        if bars.len() < 2 {
             return;
         }
         plots.push(Box::new(HistogramPlot {
@@ -198,13 +209,13 @@ fn plots(corpus: &CorpusStatistics, splits: &Splits) -> Vec<Box<dyn Plot>> {
         }));
     };
     add(
-        "Document length".to_owned(),
+        "document length".to_owned(),
         "tokens",
         "documents",
         corpus.lengths.by_doubling(),
     );
     add(
-        "Documents by year".to_owned(),
+        "documents by year".to_owned(),
         "year",
         "documents",
         corpus.years.by_value(MAX_BARS),
@@ -215,19 +226,19 @@ fn plots(corpus: &CorpusStatistics, splits: &Splits) -> Vec<Box<dyn Plot>> {
                 "query length",
                 "tokens",
                 "queries",
-                judged.query_lengths.by_value(MAX_BARS),
+                bars(&judged.query_lengths),
             ),
             (
                 "judgments per query",
                 "judgments",
                 "queries",
-                judged.judged_per_query.by_doubling(),
+                bars(&judged.judged_per_query),
             ),
             (
                 "relevant documents per query",
                 "relevant documents",
                 "queries",
-                judged.relevant_per_query.by_value(MAX_BARS),
+                bars(&judged.relevant_per_query),
             ),
             (
                 "judgments by grade",
@@ -251,7 +262,7 @@ fn plots(corpus: &CorpusStatistics, splits: &Splits) -> Vec<Box<dyn Plot>> {
                 "queries per relevant document",
                 "queries",
                 "documents",
-                judged.queries_per_document.by_doubling(),
+                bars(&judged.queries_per_document),
             ),
         ] {
             add(format!("{split} {what}"), value, count, bars);

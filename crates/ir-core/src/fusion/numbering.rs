@@ -172,7 +172,10 @@ impl<R: Retriever> NumberedRetriever<R> {
                 return Ok(tree);
             }
         }
-        Ok(Explanation::new(score, "score, not explained"))
+        Ok(Explanation::new(
+            score,
+            "score (this retriever has no explanations)",
+        ))
     }
 
     fn record_filter<'a>(&'a self, filter: &'a dyn DocFilter) -> RecordFilter<'a> {

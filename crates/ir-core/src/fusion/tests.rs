@@ -333,7 +333,7 @@ fn scores_without_explanation_are_leaves() {
     assert_eq!(
         tree.to_string(),
         "0.75  sum, in double precision, of\n  \
-         0.5  retriever 1: weight × score\n    2  weight\n    0.25  score, not explained\n  \
+         0.5  retriever 1: weight × score\n    2  weight\n    0.25  score (this retriever has no explanations)\n  \
          0.25  retriever 2: weight × score\n    1  weight\n    0.25  constant\n"
     );
     assert_eq!(hybrid.explain("q", DocNum::new(1), &all).unwrap(), None);

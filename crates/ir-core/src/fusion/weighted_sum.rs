@@ -35,6 +35,7 @@ pub struct WeightedSum<R> {
     ids: DocIds,
     retrievers: Vec<NumberedRetriever<R>>,
     weights: Vec<f32>,
+    names: Vec<String>,
 }
 
 /// Minimum number of hits requested from each retriever in the first round.
@@ -53,9 +54,18 @@ impl<R: Retriever> WeightedSum<R> {
             ids,
             retrievers,
             weights: Vec::new(),
+            names: Vec::new(),
         };
         sum.set_weights(&weights)?;
         Ok(sum)
+    }
+
+    /// Names the retrievers in explanations, in their order; without a name, a retriever has its
+    /// number.
+    #[must_use]
+    pub fn with_names<N: Into<String>>(mut self, names: impl IntoIterator<Item = N>) -> Self {
+        self.names = names.into_iter().map(Into::into).collect();
+        self
     }
 
     /// Sets the weights, in the order of the retrievers; missing weights are 0.
@@ -216,7 +226,9 @@ impl<R: Retriever> Retriever for WeightedSum<R> {
         for (n, ((retriever, weight), score)) in self.weighted().zip(scores).enumerate() {
             let Some(score) = score else { continue };
             let tree = retriever.explain(query, (doc, score), &within)?;
-            let description = format!("retriever {}: weight × score", n + 1);
+            let name = self.names.get(n).cloned();
+            let name = name.unwrap_or_else(|| format!("retriever {}", n + 1));
+            let description = format!("{name}: weight × score");
             details.push(
                 Explanation::new(weight * f64::from(score), description)
                     .with_detail(Explanation::new(weight, "weight"))

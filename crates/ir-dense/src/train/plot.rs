@@ -80,7 +80,7 @@ fn panel(out: &mut String, number: usize, name: &str, points: &[(f64, f64)], ste
         top - 10.0
     );
     for tick in [0.0, 0.5, 1.0] {
-        let (value, step) = (low + tick * (high - low), tick * steps);
+        let (value, step) = (low + tick * (high - low), (tick * steps).round());
         let (tick_y, tick_x) = (y(value), x(step));
         // The values of a flat curve are one value.
         if !is_flat || tick == 0.5 {

@@ -33,8 +33,9 @@ pub struct HistogramPlot {
 
 const HEIGHT: i32 = 220;
 
-/// Maximum number of labels below the bars.
+/// Maximum number of labels below the bars, and of their characters, gaps included.
 const MAX_LABELS: usize = 9;
+const MAX_LABEL_CHARS: usize = 72;
 
 impl Plot for HistogramPlot {
     fn title(&self) -> String {
@@ -57,7 +58,9 @@ impl Plot for HistogramPlot {
         let counts = self.bars.iter().map(|bar| bar.1 as f64).chain([0.0]);
         let mut y = linear_ticks(counts, 5.0);
         y.ticks.retain(|tick| tick.fract() == 0.0);
-        let every = bars.div_ceil(MAX_LABELS).max(1);
+        let longest = self.bars.iter().map(|(label, _)| label.chars().count());
+        let labels = MAX_LABEL_CHARS / (longest.max().unwrap_or(0) + 2);
+        let every = bars.div_ceil(labels.clamp(1, MAX_LABELS)).max(1);
         let x = AxisScale {
             range: TickedRange {
                 low: -0.5,
@@ -72,7 +75,7 @@ impl Plot for HistogramPlot {
         };
         let y = AxisScale::new(y, &self.count);
         let margins = PlotMargins {
-            left: 62,
+            left: 84,
             below: 40,
             right: 18,
             above: 10,

@@ -54,7 +54,7 @@ impl EncodedQueries {
         for query in queries.iter().filter(|query| !query.text.trim().is_empty()) {
             let Some(doc) = file.ids().get(&query.id) else {
                 bail!(
-                    "{}: expected a vector of every query, found none of {:?}",
+                    "{}: expected a vector of every query, found none of {:?} (--split must be that of `ir encode`)",
                     path.display(),
                     query.id
                 );
@@ -96,8 +96,8 @@ fn reject(
             Ok(())
         }
         Some(difference) => bail!(
-            "{}: {difference} (encode the queries again with the encoder of the documents; \
-             --any-encoder searches all the same)",
+            "{}: {difference} (encode the queries again, with the encoder of the documents and the \
+             same --query-form, and without --clean; --any-encoder searches all the same)",
             path.display()
         ),
     }

@@ -173,7 +173,8 @@ impl DenseOptions {
             // BM25 first: ties are broken in the order of its index.
             let words: Arc<dyn Retriever<Query = str>> = Arc::new(searcher.clone());
             let blend = WeightedSum::new([(words, alpha), (dense.clone(), 1.0)]);
-            retrievers.push(Box::new(blend.context("--alpha")?));
+            let blend = blend.context("--alpha")?;
+            retrievers.push(Box::new(blend.with_names(["BM25", "vectors"])));
         }
         if retrievers.is_empty() {
             retrievers.push(Box::new(dense));
@@ -318,14 +319,18 @@ pub(super) fn open_vectors(
             found if found.starts_with("ir-bm25") || found.starts_with("ir-segs") => {
                 "a BM25 index (written by `ir index`)"
             }
-            found if found.contains("NUMPY") => "a .npy file, which has no document ids",
+            found if found.contains("NUMPY") => "a .npy file, which has no ids",
             found if found.starts_with("ir-") => "another index",
             _ => "another file",
         },
         Err(error) => return Err(error.into()),
     };
+    let queries = match option {
+        "--query-vectors" => " --queries",
+        _ => "",
+    };
     bail!(
-        "{option}: {}: expected vectors written by `ir encode MODEL COLLECTION -o FILE.ir`, found {found}",
+        "{option}: {}: expected vectors written by `ir encode MODEL COLLECTION{queries} -o FILE.ir`, found {found}",
         path.display()
     )
 }

@@ -98,7 +98,7 @@ impl<'a> HistoryLog<'a> {
         if measured.is_none() && !is_end {
             return;
         }
-        let loss = mean_loss(history, self.printed).map(|loss| format!("loss {loss:.4}"));
+        let loss = mean_loss(history, self.printed).map(|loss| format!("mean loss {loss:.4}"));
         let values: Vec<String> = measured.into_iter().chain(loss).collect();
         if !values.is_empty() {
             let values = values.join(", ");

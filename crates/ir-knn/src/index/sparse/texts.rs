@@ -14,7 +14,7 @@ use crate::index::similarity::VectorSimilarity;
 const BATCH_SIZE: usize = 1024;
 
 /// Text retriever: a sparse encoder and a [`SparseIndex`]. The counterpart of [`ir_core::Encoded`]
-/// for dense vectors.
+/// for dense vectors. The ranking of a query without text is empty.
 ///
 /// ```
 /// use ir_core::{Retriever, Search};
@@ -109,7 +109,8 @@ impl<E: Encoder> Retriever for EncodedSparse<E> {
     ir_core::search_as_batch!();
 
     fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        let texts: Vec<&str> = queries.iter().map(|(text, _)| *text).collect();
+        let encoded: Vec<_> = queries.iter().filter(|(text, _)| !is_blank(text)).collect();
+        let texts: Vec<&str> = encoded.iter().map(|(text, _)| *text).collect();
         let (expected, found) = (self.index.dim(), self.encoder.dim());
         if expected != found {
             return Err(SearchError::Dimensions { expected, found });
@@ -117,10 +118,15 @@ impl<E: Encoder> Retriever for EncodedSparse<E> {
         let vectors = encode(&self.encoder, Side::Query, &texts).map_err(SearchError::Encode)?;
         let batch: Vec<(&SparseVector, Search<'_>)> = vectors
             .iter()
-            .zip(queries)
+            .zip(encoded)
             .map(|(vector, (_, search))| (vector, *search))
             .collect();
-        self.index.search_batch(&batch)
+        let mut found = self.index.search_batch(&batch)?.into_iter();
+        let ranking = |(text, _): &(&str, Search<'_>)| match is_blank(text) {
+            true => Ranking::default(),
+            false => found.next().unwrap_or_default(),
+        };
+        Ok(queries.iter().map(ranking).collect())
     }
 
     /// Names the components as the encoder does: those of TF-IDF are terms.
@@ -134,11 +140,19 @@ impl<E: Encoder> Retriever for EncodedSparse<E> {
         if expected != found {
             return Err(SearchError::Dimensions { expected, found });
         }
+        if is_blank(query) {
+            return Ok(None);
+        }
         let vectors = encode(&self.encoder, Side::Query, &[query]).map_err(SearchError::Encode)?;
         let vector = vectors.into_iter().next().unwrap_or_default();
         let name = |column: u32| self.encoder.component_name(column as usize);
         self.index.explain_named(&vector, doc, search, &name)
     }
+}
+
+/// Returns whether a query has no text: like that of `Encoded`, its ranking is empty.
+fn is_blank(query: &str) -> bool {
+    query.trim().is_empty()
 }
 
 /// Error building an [`EncodedSparse`].
