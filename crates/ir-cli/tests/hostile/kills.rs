@@ -61,9 +61,12 @@ fn kill(name: &str, prepare: impl Fn(&Path), lines: &[&str]) {
                     let whole = outputs().find(|output| output.0 == path);
                     // The history of a training is appended to while it runs.
                     let grows = path.ends_with("history.csv");
-                    let is_ok = |whole: &[u8]| whole == bytes || grows && whole.starts_with(&bytes);
+                    let is_prefix = |whole: &Option<Vec<u8>>| match (whole, &bytes) {
+                        (Some(whole), Some(found)) => grows && whole.starts_with(found),
+                        _ => false,
+                    };
                     assert!(
-                        whole.is_none_or(|whole| is_ok(&whole.1)),
+                        whole.is_none_or(|whole| whole.1 == bytes || is_prefix(&whole.1)),
                         "{name}: incomplete {relative}"
                     );
                     if whole.is_none() && !inputs.iter().any(|input| input.0 == path) {
