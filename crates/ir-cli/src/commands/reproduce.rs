@@ -80,6 +80,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         let content = reproduction.to_markdown();
         if !args.check {
             write_page(&page, &content)?;
+        } else if !page.exists() {
+            failures.push(format!("{} does not exist", page.display()));
         } else if fs::read_to_string(&page).ok().as_deref() != Some(&content) {
             failures.push(format!("{} is stale", page.display()));
         }

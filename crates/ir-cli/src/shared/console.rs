@@ -69,7 +69,6 @@ pub(crate) use bail_usage;
 pub(crate) struct Interrupted;
 
 /// The command was interrupted and can be resumed; the message says how.
-#[cfg(feature = "dense")]
 #[derive(Debug, thiserror::Error)]
 #[error("{0}")]
 pub(crate) struct Resumable(pub(crate) String);
@@ -141,7 +140,6 @@ impl Console {
         if error.chain().any(is_broken_pipe) {
             return ExitCode::SUCCESS;
         }
-        #[cfg(feature = "dense")]
         if let Some(resumable) = error.downcast_ref::<Resumable>() {
             print_line(format_args!("error: {resumable}"));
             return ExitCode::from(stop_code());

@@ -9,7 +9,7 @@ use ir_experiment::{
     Cache, Experiment, ExperimentError, Observer, Registry, StageReport, StageStatus,
 };
 
-use crate::shared::console::{Bar, Console};
+use crate::shared::console::{Bar, Console, Resumable};
 use crate::shared::input::arguments;
 use crate::shared::output::OutputPath;
 
@@ -121,7 +121,8 @@ pub(crate) fn stage_line(report: &StageReport, status: &str) -> String {
 pub(crate) fn failure(error: ExperimentError) -> anyhow::Error {
     match error {
         ExperimentError::Canceled => {
-            anyhow::anyhow!("interrupted; finished stages are cached, and the same command resumes")
+            let message = "interrupted; finished stages are cached, and the same command resumes";
+            Resumable(message.to_owned()).into()
         }
         other => other.into(),
     }

@@ -222,7 +222,7 @@ fn other_files_as_vectors() {
     here.write("empty.ir", "");
     here.write("folder/x", "");
     for (name, found) in [
-        ("x.npy", "a .npy file, which has no document ids"),
+        ("x.npy", "a .npy file, which has no ids"),
         ("bm25.ir", "a BM25 index (written by `ir index`)"),
         ("docs.jsonl", "another file"),
         ("empty.ir", "an empty file"),

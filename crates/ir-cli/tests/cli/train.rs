@@ -51,7 +51,7 @@ fn train_save_and_encode() {
     let ran = here.ir(&train).ok();
     assert!(ran.err.contains("step 0: RR@10 0."), "{}", ran.err);
     let last = ran.err.lines().rfind(|line| line.starts_with("step "));
-    assert!(last.is_some_and(|line| line.contains(": RR@10 0.") && line.contains(", loss ")));
+    assert!(last.is_some_and(|line| line.contains(": RR@10 0.") && line.contains(", mean loss ")));
     let history = fs::read_to_string(here.path().join("history.csv")).unwrap();
     let rows: Vec<&str> = history.lines().collect();
     assert_eq!(rows[0], "step,epoch,learning_rate,loss,gradient,measure");
@@ -529,7 +529,7 @@ fn loss_is_printed() {
     let losses: Vec<&str> = ran
         .err
         .lines()
-        .filter(|line| line.contains(": loss "))
+        .filter(|line| line.contains(": mean loss "))
         .collect();
     assert_eq!(losses.len(), 1, "{}", ran.err);
     assert!(losses[0].starts_with("step "), "{}", ran.err);
