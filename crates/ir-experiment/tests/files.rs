@@ -87,6 +87,22 @@ fn runs_in_files() {
 }
 
 #[test]
+fn runs_in_files_without_the_documents_of_the_queries() {
+    let folder = folder();
+    let text = RUNS.replace("name = \"all\"\n", "name = \"all\"\nremove_self = true\n");
+    fs::write(folder.path().join("e.toml"), text).unwrap();
+    fs::write(
+        folder.path().join("a.trec"),
+        "1 Q0 1 1 2.0 x\n1 Q0 d 2 1.0 x\n",
+    )
+    .unwrap();
+    let (results, _) = run(&open(folder.path()), &Cache::temporary().unwrap());
+    let value = |task| results.value(task, "a", Measure::RR);
+    assert_eq!(value("all"), Some(0.5));
+    assert_eq!(value("with results"), Some(0.5));
+}
+
+#[test]
 fn errors_of_runs() {
     let folder = folder();
     let path = folder.path().join("e.toml");
