@@ -28,7 +28,7 @@ pub use compare::{
     Bootstrap, BootstrapEstimate, BootstrapScheme, CompareError, ComparedPairs, ComparedSystem,
     Comparison, ComparisonConfig, HeldOutChoice, HypothesisFamily, PairedBootstrapResult,
     PairwiseTest, ParameterSweep, QueryDifference, SignificanceTest, SweepSetting, SystemScore,
-    significance,
+    escape_latex, escape_markdown, significance,
 };
 pub use decimal::{Decimal, ParseDecimalError};
 pub use evaluate::{

@@ -5,7 +5,9 @@ use std::path::PathBuf;
 
 use ir_core::trec::{ScoreFormat, TrecWriteError, write_run};
 use ir_core::{Qrels, Run};
-use ir_eval::{Comparison, ComparisonPage, Measure, PageError, Report};
+use ir_eval::{
+    Comparison, ComparisonPage, Measure, PageError, Report, escape_latex, escape_markdown,
+};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
@@ -118,6 +120,17 @@ enum TableFormat {
     Latex,
 }
 
+impl TableFormat {
+    /// Text of a cell without characters that are special in the format.
+    fn escape(self, cell: &str) -> String {
+        match self {
+            Self::Text => cell.to_owned(),
+            Self::Markdown => escape_markdown(cell),
+            Self::Latex => escape_latex(cell),
+        }
+    }
+}
+
 impl TaskResults {
     /// Returns the value of a measure of a system.
     #[must_use]
@@ -138,10 +151,10 @@ impl TaskResults {
         }
         // The table of one system.
         let name = self.reports.first().map_or("", Report::run);
-        let mut rows = vec![("measure".to_owned(), name.to_owned())];
+        let mut rows = vec![("measure".to_owned(), format.escape(name))];
         for measure in &self.measures {
             let value = self.value(name, *measure).unwrap_or_default();
-            rows.push((measure.to_string(), format!("{value:.4}")));
+            rows.push((format.escape(&measure.to_string()), format!("{value:.4}")));
         }
         let widths = rows.iter().map(|(measure, _)| measure.chars().count());
         let width = widths.max().unwrap_or_default();
@@ -156,7 +169,6 @@ impl TaskResults {
                     }
                 }
                 TableFormat::Latex => {
-                    let [measure, value] = [measure, value].map(|text| text.replace('_', "\\_"));
                     if n == 0 {
                         text.push_str("\\begin{tabular}{lr}\n");
                     }
@@ -235,10 +247,16 @@ impl ExperimentResults {
             return String::new();
         }
         let percent = |value: f64| format!("{:.2}", 100.0 * value);
-        let header = ["classification", "items", "classes", "accuracy (%)"].map(str::to_owned);
+        let header = ["classification", "items", "classes", "accuracy (%)"];
+        let header = header.map(|name| format.escape(name));
         let rows = all.iter().map(|it| {
             let (items, classes) = (it.items.to_string(), it.classes.to_string());
-            [it.name.clone(), items, classes, percent(it.accuracy)]
+            [
+                format.escape(&it.name),
+                items,
+                classes,
+                percent(it.accuracy),
+            ]
         });
         let rows: Vec<[String; 4]> = std::iter::once(header).chain(rows).collect();
         let width = |n: usize| rows.iter().map(|row| row[n].chars().count()).max();
@@ -255,9 +273,7 @@ impl ExperimentResults {
                 ),
                 TableFormat::Markdown => format!("| {name} | {items} | {classes} | {accuracy} |\n"),
                 TableFormat::Latex => {
-                    let cells = [name, items, classes, accuracy];
-                    let cells = cells.map(|cell| cell.replace('%', "\\%").replace('_', "\\_"));
-                    format!("{} \\\\\n", cells.join(" & "))
+                    format!("{name} & {items} & {classes} & {accuracy} \\\\\n")
                 }
             };
             text.push_str(&line);

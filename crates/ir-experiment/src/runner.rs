@@ -51,6 +51,8 @@ pub struct Plan {
     pub stages: Vec<StageReport>,
     /// Systems whose runs depend on a selection that has not been computed yet.
     pub undecided: Vec<String>,
+    /// Names of the classifications, which are computed at every start.
+    pub classifications: Vec<String>,
 }
 
 impl<'a> Runner<'a> {
@@ -95,6 +97,9 @@ impl<'a> Runner<'a> {
         let mut plan = Plan {
             stages: Vec::new(),
             undecided: Vec::new(),
+            classifications: (experiment.classifications.iter())
+                .map(|entry| entry.name.clone())
+                .collect(),
         };
         self.for_each_task(experiment, observer, false, |_, task, _| {
             plan.stages.extend(task.stages);

@@ -42,6 +42,9 @@ impl SearchParameters {
             && let Some(mut run) = prepared.system.run(context)?
         {
             name.clone_into(&mut run.tag);
+            if self.remove_self {
+                run.remove_identical_ids();
+            }
             return Ok(run);
         }
         let open = context.system(name)?;

@@ -331,10 +331,10 @@ impl TaskData {
         &self.entry.split
     }
 
-    /// Query attribute that replaces the query text.
+    /// Text of a query of the collection in the form of the test queries.
     #[cfg(feature = "dense")]
-    pub(crate) fn query_form(&self) -> Option<&str> {
-        self.entry.query.as_deref()
+    pub(crate) fn text_of(&self, query: &Query) -> String {
+        QueryText::of_task(&self.entry).of(query)
     }
 
     #[cfg(feature = "dense")]
@@ -376,6 +376,17 @@ impl<'a> QueryText<'a> {
             (None, None) => Self::Text,
         }
     }
+
+    fn of(self, query: &Query) -> String {
+        let attribute = |name: &'_ str| query.attributes.text(name);
+        match self {
+            Self::Text => query.text.clone(),
+            Self::Attribute(name) => attribute(name).unwrap_or_default().to_owned(),
+            Self::Fields(fields) => {
+                keyphrase_query(fields.iter().filter_map(|name| attribute(name)))
+            }
+        }
+    }
 }
 
 /// Reads the judged queries of a split.
@@ -393,14 +404,7 @@ fn judged(
 /// Replaces the texts of queries.
 fn set_form(queries: &mut [Query], text: QueryText<'_>) {
     for query in queries {
-        let attribute = |name: &'_ str| query.attributes.text(name);
-        query.text = match text {
-            QueryText::Text => continue,
-            QueryText::Attribute(name) => attribute(name).unwrap_or_default().to_owned(),
-            QueryText::Fields(fields) => {
-                keyphrase_query(fields.iter().filter_map(|name| attribute(name)))
-            }
-        };
+        query.text = text.of(query);
     }
 }
 

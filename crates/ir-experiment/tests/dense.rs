@@ -187,3 +187,41 @@ fn interrupted_encoding_resumes() {
     let (whole, _) = run(&experiment, &Cache::temporary().unwrap());
     assert_eq!(resumed.tasks[0].runs, whole.tasks[0].runs);
 }
+
+/// The template of a named encoder is part of the key of the run.
+#[test]
+fn another_template_of_a_named_encoder_is_another_run() {
+    let folder = tempfile::tempdir().unwrap();
+    let texts = texts();
+    let bodies: Vec<&str> = texts.iter().map(|(_, text)| text.as_str()).collect();
+    let random = RandomModel::default().with_shape(32, 1, 2);
+    random.create(folder.path().join("model"), &bodies).unwrap();
+    let with_template = |template: &str| {
+        let text = format!(
+            r#"
+            measures = ["AP"]
+            [[tasks]]
+            collection = "bundled"
+            [encoders.m]
+            model = "model"
+            template = "{template}"
+            max_tokens = 64
+            [[systems]]
+            name = "dense"
+            type = "dense"
+            encoder = "m"
+            "#
+        );
+        std::fs::write(folder.path().join("e.toml"), text).unwrap();
+        Experiment::open(folder.path().join("e.toml")).unwrap()
+    };
+    let cache = Cache::temporary().unwrap();
+    let (titles, _) = run(&with_template("{title}"), &cache);
+    let (found, stages) = run(&with_template("{text}"), &cache);
+    assert_eq!(computed(&stages, Stage::Run), 1);
+    assert_ne!(found.tasks[0].runs, titles.tasks[0].runs);
+    let (expected, _) = run(&with_template("{text}"), &Cache::temporary().unwrap());
+    assert_eq!(found.tasks[0].runs, expected.tasks[0].runs);
+    let (_, stages) = run(&with_template("{title}"), &cache);
+    assert_eq!(computed(&stages, Stage::Run), 0);
+}

@@ -87,6 +87,22 @@ fn runs_in_files() {
 }
 
 #[test]
+fn runs_in_files_without_the_documents_of_the_queries() {
+    let folder = folder();
+    let text = RUNS.replace("name = \"all\"\n", "name = \"all\"\nremove_self = true\n");
+    fs::write(folder.path().join("e.toml"), text).unwrap();
+    fs::write(
+        folder.path().join("a.trec"),
+        "1 Q0 1 1 2.0 x\n1 Q0 d 2 1.0 x\n",
+    )
+    .unwrap();
+    let (results, _) = run(&open(folder.path()), &Cache::temporary().unwrap());
+    let value = |task| results.value(task, "a", Measure::RR);
+    assert_eq!(value("all"), Some(0.5));
+    assert_eq!(value("with results"), Some(0.5));
+}
+
+#[test]
 fn errors_of_runs() {
     let folder = folder();
     let path = folder.path().join("e.toml");
@@ -235,6 +251,26 @@ fn classifications() {
         .map(|it| it.measure.as_str())
         .collect();
     assert_eq!(outside, ["fold 2"]);
+    let (cache, registry) = (Cache::temporary().unwrap(), Registry::default());
+    let plan = Runner::new(&cache, &registry).plan(&experiment, &mut NoProgress);
+    assert_eq!(plan.unwrap().classifications, ["texts", "components"]);
+
+    // Characters that are special in a format.
+    let text = CLASSES.replacen("\"components\"", "\"A & B_c | $d\"", 1);
+    fs::write(&path, text).unwrap();
+    let results = run(&open(folder.path()), &cache).0;
+    assert!(results.to_text().contains("\nA & B_c | $d  "));
+    let markdown = results.to_markdown();
+    assert!(
+        markdown.contains("| A &amp; B\\_c \\| \\$d | 6 | 2 | "),
+        "{markdown}"
+    );
+    let latex = results.to_latex();
+    assert!(
+        latex.contains("A \\& B\\_c \\textbar{} \\$d & 6 & 2 & "),
+        "{latex}"
+    );
+    assert!(latex.contains("accuracy (\\%)"), "{latex}");
 
     for (from, to, expected) in [
         (
@@ -276,6 +312,11 @@ fn classifications() {
             "\"fold 2\"",
             "\"fold 3\"",
             "expected[0].values.fold 3: expected accuracy, or fold 1 to 2",
+        ),
+        (
+            "[reproduction]",
+            "[output]\nformats = [\"text\", \"html\"]\n\n[reproduction]",
+            "output.formats[1]: expected text, markdown, latex or json, found html, a format of",
         ),
         (
             "task = \"texts\"",

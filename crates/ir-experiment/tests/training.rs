@@ -389,3 +389,82 @@ fn errors_name_encoder_and_key() {
         assert!(found.contains(expected), "{expected}\n{found}");
     }
 }
+
+/// Keys of the planned stages of a kind.
+fn planned_keys(text: &str, stage: Stage) -> Vec<String> {
+    let experiment = Experiment::from_toml(text).unwrap();
+    let (cache, registry) = (Cache::temporary().unwrap(), Registry::default());
+    let plan = Runner::new(&cache, &registry).plan(&experiment, &mut NoProgress);
+    let mut stages = plan.unwrap().stages;
+    stages.retain(|it| it.stage == stage);
+    stages.into_iter().map(|it| it.key).collect()
+}
+
+#[test]
+fn training_uses_the_query_form_of_the_task() {
+    let keys = |form: &str, queries: &str| {
+        let text = TRAINED.replace("query = \"keyphrase_query\"", form);
+        let text = text.replace("queries = [\"text\", \"keyphrase_query\"]", queries);
+        planned_keys(&text, Stage::Model)
+    };
+    // Random and trained weights of the first task; `random`, `tuned` and trained of the second.
+    let trained = |keys: &[String]| [keys[1].clone(), keys.last().unwrap().clone()];
+    let query = "query = \"keyphrase_query\"";
+    let [text, keyphrases] = trained(&keys(query, ""));
+    assert!(keys(query, "queries = [\"text\"]").contains(&text));
+    assert!(keys(query, "queries = [\"keyphrase_query\"]").contains(&keyphrases));
+    // The attribute has words that a keyphrase query leaves out.
+    let [same, fields] = trained(&keys("query_fields = [\"keyphrase_query\"]", ""));
+    assert_eq!(same, text);
+    assert!(fields != text && fields != keyphrases);
+}
+
+#[test]
+fn mining_uses_all_parameters_of_bm25() {
+    let mined = |bm25: &str| {
+        let to = format!("mining = {{ hard = 3, last_rank = 8, bm25 = {{ {bm25} }} }}");
+        let text = TRAINED.replace("mining = { hard = 3 }", &to);
+        let text = text.replace("epochs = 2", "epochs = 1");
+        let mut experiment = Experiment::from_toml(&text).unwrap();
+        experiment.tasks.truncate(1);
+        experiment.systems.truncate(3);
+        experiment.systems.remove(1);
+        let cache = Cache::temporary().unwrap();
+        run(&experiment, &cache);
+        let mut models: Vec<Vec<u8>> = weights(&cache).into_iter().map(|it| it.1).collect();
+        assert_eq!(models.len(), 2);
+        models.sort();
+        models
+    };
+    let whole = mined("fields = \"separate\"");
+    assert!(whole == mined("fields = \"separate\", title_weight = 1"));
+    assert!(whole != mined("fields = \"separate\", title_weight = 0"));
+    let cleaning = "cleaning = { punctuation = true, lower_case = true, stop_words = \"nltk\" }";
+    let whole = mined("analyzer = \"whitespace\"");
+    assert!(whole != mined(&format!("analyzer = \"whitespace\", {cleaning}")));
+}
+
+/// Validation queries are not in the vocabulary of random weights.
+#[test]
+fn validation_queries_are_not_in_the_vocabulary() {
+    let text = TRAINED.replace(
+        "encoder = \"random\"\n",
+        "grid = { encoder = [\"random\"] }\n",
+    );
+    let mut with = Experiment::from_toml(
+        &(text + "[selection]\nby = \"validation\"\nsplit = \"train\"\nfraction = 0.3\n"),
+    )
+    .unwrap();
+    with.tasks.truncate(1);
+    with.systems.truncate(2);
+    let models = |experiment: &Experiment| {
+        let cache = Cache::temporary().unwrap();
+        run(experiment, &cache);
+        weights(&cache).len()
+    };
+    assert_eq!(models(&with), 2);
+    // Another split than that of the vocabulary.
+    let random = with.encoders.get_mut("random").unwrap();
+    random.random.as_mut().unwrap().split = None;
+    assert_eq!(models(&with), 1);
+}

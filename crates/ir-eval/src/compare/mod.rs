@@ -20,3 +20,4 @@ pub use query_differences::QueryDifference;
 pub use sweep::{HeldOutChoice, ParameterSweep, SweepSetting};
 #[cfg(feature = "plots")]
 pub(crate) use writers::table;
+pub use writers::{escape_latex, escape_markdown};

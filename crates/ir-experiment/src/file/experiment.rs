@@ -264,7 +264,7 @@ pub enum OutputFormat {
     Latex,
     /// Everything in full precision, with per-query values: `results.json`.
     Json,
-    /// A self-contained page with plots per task: `TASK.html`.
+    /// A self-contained page with plots per task that has several systems: `TASK.html`.
     Html,
     /// TREC runs: `runs/TASK/SYSTEM.trec`.
     Runs,

@@ -2,16 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::HashSet;
-use std::fmt;
 use std::io::{BufRead, Write};
 use std::path::Path;
 
 use ir_core::trec::{HeaderLine, TrecReadError};
 use ir_data::DataError;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
+
+use super::string_or_table;
 
 /// Run or qrels file in TREC format: a path, or a table with a path and options.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -90,30 +89,16 @@ struct Table {
 
 impl<'de> Deserialize<'de> for TrecFile {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        struct PathOrTable;
-
-        impl<'de> Visitor<'de> for PathOrTable {
-            type Value = TrecFile;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the path of a file, or a table with the key file")
-            }
-
-            fn visit_str<E>(self, file: &str) -> Result<Self::Value, E> {
-                Ok(TrecFile::new(file))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                let table = Table::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(TrecFile {
-                    file: table.file,
-                    header: table.header,
-                    unique_lines: table.unique_lines,
-                })
-            }
-        }
-
-        input.deserialize_any(PathOrTable)
+        string_or_table(
+            input,
+            "the path of a file, or a table with the key file",
+            |file| Self::new(file),
+            |table: Table| Self {
+                file: table.file,
+                header: table.header,
+                unique_lines: table.unique_lines,
+            },
+        )
     }
 }
 

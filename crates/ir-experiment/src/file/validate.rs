@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    ClassificationEntry, ExpectedValues, Experiment, FilterName, SelectionMethod, TaskEntry,
+    ClassificationEntry, ExpectedValues, Experiment, FilterName, OutputFormat, SelectionMethod,
+    TaskEntry,
 };
 use crate::error::{ExperimentError, SystemError};
 use crate::registry::{ParsedSystem, Registry};
@@ -53,7 +54,7 @@ impl Experiment {
         let only_classifies =
             self.tasks.is_empty() && self.systems.is_empty() && !self.classifications.is_empty();
         if only_classifies {
-            return Ok(());
+            return self.check_formats_of_classifications();
         }
         for (key, empty) in [
             ("measures", self.measures.is_empty()),
@@ -63,6 +64,22 @@ impl Experiment {
             if empty {
                 return Err(self.error(key, "expected at least one, found none"));
             }
+        }
+        Ok(())
+    }
+
+    /// Pages and runs are of tasks: an experiment without tasks would write none.
+    fn check_formats_of_classifications(&self) -> Result<(), ExperimentError> {
+        let formats = self.output.formats.iter().flatten().enumerate();
+        for (n, format) in formats {
+            let found = match format {
+                OutputFormat::Html => "html",
+                OutputFormat::Runs => "runs",
+                _ => continue,
+            };
+            let message =
+                format!("expected text, markdown, latex or json, found {found}, a format of tasks");
+            return Err(self.error(&format!("output.formats[{n}]"), message));
         }
         Ok(())
     }

@@ -12,7 +12,8 @@ use crate::system::{OpenSystem, System, SystemContext};
 
 /// Run in a file, such as a published one.
 ///
-/// Number of hits, filters and conditions of the search do not apply.
+/// Number of hits, filters and conditions of the search do not apply; `remove_self` of the task
+/// does.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RunSystem {

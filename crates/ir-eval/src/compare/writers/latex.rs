@@ -225,7 +225,12 @@ fn format_cell(cell: &TableCell) -> String {
 }
 
 /// Escapes characters that are special in LaTeX. The sign of a number is typeset in math mode.
-fn escape(text: &str) -> String {
+///
+/// ```
+/// assert_eq!(ir_eval::escape_latex("R&D_1"), r"R\&D\_1");
+/// ```
+#[must_use]
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut before = ' ';
     let mut rest = text.chars().peekable();

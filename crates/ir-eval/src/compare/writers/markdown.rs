@@ -49,8 +49,14 @@ fn format_cell(cell: &TableCell) -> String {
     text
 }
 
-/// Escapes characters that are special in Markdown.
-fn escape(text: &str) -> String {
+/// Escapes characters that are special in Markdown, those of a table included. Line breaks become
+/// spaces.
+///
+/// ```
+/// assert_eq!(ir_eval::escape_markdown("a|b_c"), r"a\|b\_c");
+/// ```
+#[must_use]
+pub fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

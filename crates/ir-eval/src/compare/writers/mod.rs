@@ -5,3 +5,6 @@ mod latex;
 mod markdown;
 pub(crate) mod table;
 mod text;
+
+pub use latex::escape as escape_latex;
+pub use markdown::escape as escape_markdown;

@@ -5,15 +5,15 @@ use std::sync::Arc;
 
 use ir_core::training::mining::MiningQuery;
 use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
-use ir_core::{Distinct, DocNum, Flow, Qrels, Query, Retriever};
+use ir_core::{DocNum, Flow, Qrels, Query};
 use ir_data::training::{DocumentTexts, JudgedTrainingSet, OnInvalidExample};
 use ir_data::{DataError, DocTemplate};
 
-use super::TrainingEntry;
+use super::{MiningEntry, TrainingEntry};
 use crate::error::{ExperimentError, SystemError};
 use crate::hash::ContentHash;
 use crate::suggest::did_you_mean;
-use crate::system::SystemContext;
+use crate::system::{System, SystemContext};
 
 /// Number of queries that are mined between two progress reports.
 const BATCH: usize = 128;
@@ -23,10 +23,16 @@ const TEXT: &str = "text";
 
 /// Queries of a split, and the forms in which they are used.
 pub(super) struct SplitQueries {
-    queries: Vec<Query>,
+    queries: Vec<SplitQuery>,
     qrels: Qrels,
-    /// Attribute of each form; `None` is the query text.
-    forms: Vec<Option<String>>,
+    /// Length of the `texts` of each query.
+    forms: usize,
+}
+
+struct SplitQuery {
+    id: String,
+    /// Text in each form.
+    texts: Vec<String>,
 }
 
 impl SplitQueries {
@@ -52,19 +58,9 @@ impl SplitQueries {
         };
         let queries = task.collection().queries(split).map_err(failed)?;
         let qrels = task.collection().qrels(split).map_err(failed)?;
-        let forms = match forms {
-            None => vec![task.query_form().map(str::to_owned)],
-            Some(forms) => {
-                let form = |form: &String| (form != TEXT).then(|| form.clone());
-                forms.iter().map(form).collect()
-            }
-        };
-        for (n, form) in forms.iter().enumerate() {
-            let Some(name) = form else { continue };
-            if !queries
-                .iter()
-                .any(|query| query.attributes.text(name).is_some())
-            {
+        for (n, name) in forms.into_iter().flatten().enumerate() {
+            let has_form = |query: &Query| query.attributes.text(name).is_some();
+            if name != TEXT && !queries.iter().any(has_form) {
                 let message = format!(
                     "expected {TEXT:?} or an attribute of the queries of split {split:?}, found \
                      {name:?}"
@@ -75,19 +71,34 @@ impl SplitQueries {
                 ));
             }
         }
+        let texts = |query: &Query| match forms {
+            None => vec![task.text_of(query)],
+            Some(forms) => forms.iter().map(|form| text(query, form)).collect(),
+        };
+        let queries: Vec<SplitQuery> = (queries.iter())
+            .map(|query| SplitQuery {
+                id: query.id.clone(),
+                texts: texts(query),
+            })
+            .collect();
+        if forms.is_none() && queries.iter().all(|query| query.texts[0].trim().is_empty()) {
+            let message = format!(
+                "expected queries with a text in the query form of the task, found none in split \
+                 {split:?}"
+            );
+            return Err(SystemError::parameter(format!("{table}.split"), message));
+        }
         Ok(Self {
             queries,
             qrels,
-            forms,
+            forms: forms.map_or(1, <[String]>::len),
         })
     }
 
     /// Texts of all queries in all forms.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
-        self.forms.iter().flat_map(|form| {
-            let text = move |query| text(query, form.as_deref());
-            self.queries.iter().map(text)
-        })
+        let forms = 0..self.forms;
+        forms.flat_map(|form| self.queries.iter().map(move |it| it.texts[form].as_str()))
     }
 
     pub(super) fn hash(&self, hash: &mut ContentHash) {
@@ -111,20 +122,19 @@ impl SplitQueries {
         let texts: HashSet<&str> = queries.clone().map(|query| query.text.trim()).collect();
         let ids: HashSet<&str> = queries.map(|query| query.id.as_str()).collect();
         let same_split = validation.split == split;
-        let forms = &self.forms;
         self.queries.retain(|query| {
-            let mut forms = forms.iter().map(|form| text(query, form.as_deref()));
             let is_validation = same_split && ids.contains(query.id.as_str());
+            let mut forms = query.texts.iter();
             !is_validation && !forms.any(|text| texts.contains(text.trim()))
         });
     }
 }
 
-/// Text of a query in a form.
-fn text<'q>(query: &'q Query, form: Option<&str>) -> &'q str {
+/// Text of a query in a form: [`TEXT`] or an attribute.
+fn text(query: &Query, form: &str) -> String {
     match form {
-        None => &query.text,
-        Some(name) => query.attributes.text(name).unwrap_or_default(),
+        TEXT => query.text.clone(),
+        name => (query.attributes.text(name).unwrap_or_default()).to_owned(),
     }
 }
 
@@ -143,21 +153,21 @@ pub(super) fn examples(
     let set = JudgedTrainingSet::from_split(task.collection(), split, texts.clone(), invalid);
     let set = set.map_err(failed)?;
     let mut examples = Vec::new();
-    for form in &labeled.forms {
+    for form in 0..labeled.forms {
         // Both are in the order of the split.
         let mut queries = labeled.queries.iter();
         for n in 0..set.len() {
             let example = set
                 .get(n)
                 .map_err(SystemError::stage("reading training examples"))?;
-            let is_example = |query: &&Query| Some(&query.id) == example.query_id.as_ref();
+            let is_example = |query: &&SplitQuery| Some(&query.id) == example.query_id.as_ref();
             let mut rest = queries.clone();
             let Some(query) = rest.find(is_example) else {
                 continue;
             };
             queries = rest;
             examples.push(TrainingExample {
-                query: text(query, form.as_deref()).to_owned(),
+                query: query.texts[form].clone(),
                 ..example
             });
         }
@@ -217,10 +227,8 @@ fn add_negatives(
         return Ok(());
     }
     let mining = entry.mining.config();
-    let bm25 = &entry.mining.bm25;
-    let index = context.index(&bm25.index_config(), bm25.template()?.as_ref())?;
-    let searcher = index.searcher(entry.mining.bm25.parameters());
-    let bm25 = Distinct(searcher.map_err(SystemError::stage("opening the index"))?);
+    let bm25 = entry.mining.bm25.open(context);
+    let bm25 = bm25.map_err(MiningEntry::in_mining)?.retriever;
     let ids = bm25.ids();
     let text_of = |doc: DocNum| texts.get(ids.id(doc)).map(|(_, text)| text);
     let total = examples.len() as u64;
@@ -241,7 +249,7 @@ fn add_negatives(
                 within: None,
             })
             .collect();
-        let mined = mining.mine(&bm25, &queries, &text_of);
+        let mined = mining.mine(&*bm25, &queries, &text_of);
         let mined = mined.map_err(SystemError::stage("mining"))?;
         for (example, mined) in batch.iter_mut().zip(mined) {
             for doc in mined.docs() {

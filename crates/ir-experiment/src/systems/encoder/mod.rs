@@ -11,16 +11,13 @@ mod training;
 mod without_models;
 
 use std::borrow::Cow;
-use std::fmt;
 
 use ir_data::DocTemplate;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::de::value::MapAccessDeserializer;
-use serde::de::{MapAccess, Visitor};
 use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::error::SystemError;
-use crate::file::SourceMap;
+use crate::file::{SourceMap, string_or_table};
 use crate::suggest::did_you_mean;
 use crate::system::SystemContext;
 
@@ -106,9 +103,7 @@ impl EncoderEntry {
 
     /// Template of the document texts.
     fn template(&self) -> Result<DocTemplate, SystemError> {
-        let text = self.template.as_deref().unwrap_or("{title} {text}");
-        let parsed = text.parse::<DocTemplate>();
-        parsed.map_err(|error| SystemError::parameter("template", error.to_string()))
+        super::template(self.template.as_deref().unwrap_or("{title} {text}"))
     }
 
     /// Key and path of the model, if the entry has one.
@@ -238,26 +233,12 @@ fn in_table(error: SystemError) -> SystemError {
 
 impl<'de> Deserialize<'de> for EncoderReference {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
-        struct NameOrTable;
-
-        impl<'de> Visitor<'de> for NameOrTable {
-            type Value = EncoderReference;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("the name of an entry of [encoders], or a table")
-            }
-
-            fn visit_str<E>(self, name: &str) -> Result<Self::Value, E> {
-                Ok(EncoderReference::Name(name.to_owned()))
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
-                let entry = EncoderEntry::deserialize(MapAccessDeserializer::new(map))?;
-                Ok(EncoderReference::Table(Box::new(entry)))
-            }
-        }
-
-        input.deserialize_any(NameOrTable)
+        string_or_table(
+            input,
+            "the name of an entry of [encoders], or a table",
+            |name| Self::Name(name.to_owned()),
+            |entry| Self::Table(Box::new(entry)),
+        )
     }
 }
 

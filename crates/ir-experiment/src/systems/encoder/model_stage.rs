@@ -256,14 +256,17 @@ impl EncoderEntry {
     }
 }
 
-/// Queries whose texts the vocabulary is trained on.
+/// Queries whose texts the vocabulary is trained on, without validation queries.
 fn random_queries(
     context: &SystemContext<'_>,
     random: &RandomEntry,
 ) -> Result<Option<SplitQueries>, SystemError> {
-    let split = random.split.as_deref();
-    let read = |split| SplitQueries::read(context, "random", split, random.queries.as_deref());
-    split.map(read).transpose()
+    let Some(split) = random.split.as_deref() else {
+        return Ok(None);
+    };
+    let mut queries = SplitQueries::read(context, "random", split, random.queries.as_deref())?;
+    queries.remove_validation(context, split);
+    Ok(Some(queries))
 }
 
 /// Labeled queries of the training, without validation queries.

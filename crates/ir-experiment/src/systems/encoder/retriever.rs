@@ -23,12 +23,15 @@ pub(crate) type SharedEncoder = Arc<CachedEncoder<BiEncoder>>;
 const BLOCK: usize = 256;
 
 impl EncoderReference {
-    /// Hash of the weights and the configuration.
+    /// Weights, configuration and template: everything that the run of a system depends on.
     pub(in crate::systems) fn content(
         &self,
         context: &SystemContext<'_>,
     ) -> Result<String, SystemError> {
-        self.inspect(context, |entry| entry.content(context))
+        self.inspect(context, |entry| {
+            let (content, template) = (entry.content(context)?, entry.template()?);
+            Ok(format!("{template}\n{content}"))
+        })
     }
 
     /// Stages that an encoder of queries needs.
@@ -112,6 +115,7 @@ impl EncoderEntry {
         }
     }
 
+    /// Weights and configuration, without the template, which encoders of queries do not use.
     fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
         let config = serde_json::to_string(&self.config(context)?);
         let config = config.map_err(SystemError::stage("serialization"))?;

@@ -181,12 +181,17 @@ impl MiningEntry {
             };
             SystemError::parameter(key, error.to_string())
         })?;
-        self.bm25.check().map_err(|error| match error {
+        self.bm25.check().map_err(Self::in_mining)
+    }
+
+    /// Error of `bm25`, with the key of the entry.
+    pub(super) fn in_mining(error: SystemError) -> SystemError {
+        match error {
             SystemError::Parameter { key, message } => {
                 SystemError::parameter(format!("training.mining.bm25.{key}"), message)
             }
             other => other,
-        })
+        }
     }
 }
 
