@@ -256,6 +256,9 @@ fn reproduce() {
     );
     here.write("experiments/tea.toml", format!("{text}{EXPECTED}"));
     here.ir(&["reproduce", "--check", "--quiet"])
+        .fails(1, &["docs/reproduction/tea.md does not exist"]);
+    here.write("docs/reproduction/tea.md", "");
+    here.ir(&["reproduce", "--check", "--quiet"])
         .fails(1, &["docs/reproduction/tea.md is stale"]);
     let ran = here.ir(&["reproduce"]).ok();
     assert!(

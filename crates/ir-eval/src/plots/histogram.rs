@@ -35,7 +35,7 @@ const HEIGHT: i32 = 220;
 
 /// Maximum number of labels below the bars, and of their characters, gaps included.
 const MAX_LABELS: usize = 9;
-const MAX_LABEL_CHARS: usize = 72;
+const MAX_LABEL_CHARS: usize = 48;
 
 impl Plot for HistogramPlot {
     fn title(&self) -> String {
@@ -77,7 +77,7 @@ impl Plot for HistogramPlot {
         let margins = PlotMargins {
             left: 84,
             below: 40,
-            right: 18,
+            right: 36,
             above: 10,
         };
         svg(HEIGHT, &self.title(), &self.alt(), |area| {
