@@ -70,6 +70,10 @@ impl<E: Encoder> Encoder for CachedEncoder<E> {
         self.inner.dim()
     }
 
+    fn component_name(&self, component: usize) -> Option<String> {
+        self.inner.component_name(component)
+    }
+
     fn encode_into(&self, side: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
         let dim = self.dim();
         let (expected, found) = (texts.len() * dim, out.len());

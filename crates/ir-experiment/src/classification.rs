@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use ir_core::Flow;
 use ir_data::{DataError, LineReader};
 use ir_knn::{
-    Classes, CsrMatrix, DistanceMetric, KnnClassifier, MatrixView, TfWeighting, TfidfConfig,
-    TfidfVectorizer, TruncatedSvd, TruncatedSvdConfig, normalize_rows, npy,
+    Classes, DistanceMetric, KnnClassifier, Matrix, TfWeighting, TfidfConfig, TfidfVectorizer,
+    TruncatedSvd, TruncatedSvdConfig, npy,
 };
-use ndarray::{Array2, Axis};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
@@ -45,34 +44,6 @@ impl ClassificationResults {
     }
 }
 
-enum ItemVectors {
-    Dense(Array2<f64>),
-    Sparse(CsrMatrix),
-}
-
-impl ItemVectors {
-    fn rows(&self) -> MatrixView<'_> {
-        match self {
-            Self::Dense(rows) => rows.into(),
-            Self::Sparse(rows) => rows.into(),
-        }
-    }
-
-    fn select(self, rows: &[usize]) -> Self {
-        match self {
-            Self::Dense(all) => Self::Dense(all.select(Axis(0), rows)),
-            Self::Sparse(all) => Self::Sparse(all.select_rows(rows)),
-        }
-    }
-
-    fn normalize(&mut self) {
-        match self {
-            Self::Dense(rows) => normalize_rows(rows),
-            Self::Sparse(rows) => rows.normalize_rows(),
-        }
-    }
-}
-
 /// Computes the accuracy of an entry.
 pub(crate) fn classify(
     experiment: &Experiment,
@@ -86,16 +57,16 @@ pub(crate) fn classify(
         return Err(ExperimentError::Canceled);
     }
     let (mut vectors, labels) = read(experiment, entry).map_err(located)?;
-    let (found, expected) = (labels.len(), vectors.rows().nrows());
+    let (found, expected) = (labels.len(), vectors.view().nrows());
     if found != expected {
         let message = format!("expected {expected} labels, one for each item, found {found}");
         return Err(located(SystemError::parameter("labels", message)));
     }
     let is_labeled = |row: &usize| labels[*row] != entry.unlabeled;
     let rows: Vec<usize> = (0..labels.len()).filter(is_labeled).collect();
-    vectors = vectors.select(&rows);
+    vectors = vectors.select_rows(&rows);
     if entry.normalize {
-        vectors.normalize();
+        vectors.normalize_rows();
     }
     let classes = Classes::new(rows.iter().map(|&row| &labels[row]));
     let metric = match entry.metric {
@@ -103,7 +74,7 @@ pub(crate) fn classify(
         MetricName::Euclidean => DistanceMetric::Euclidean,
     };
     let knn = KnnClassifier::new(entry.k).with_metric(metric);
-    let accuracy = knn.cross_validate(vectors.rows(), &classes, entry.folds);
+    let accuracy = knn.cross_validate(vectors.view(), &classes, entry.folds);
     let accuracy =
         accuracy.map_err(|error| located(SystemError::stage("classification")(error)))?;
     Ok(ClassificationResults {
@@ -119,7 +90,7 @@ pub(crate) fn classify(
 fn read(
     experiment: &Experiment,
     entry: &ClassificationEntry,
-) -> Result<(ItemVectors, Vec<String>), SystemError> {
+) -> Result<(Matrix, Vec<String>), SystemError> {
     let path = |key: &str, path: &str| -> Result<PathBuf, SystemError> {
         let path = experiment.source.resolve(key, path)?;
         match path.exists() {
@@ -149,7 +120,7 @@ fn read(
         let reader = ir_data::open(&path).map_err(failed)?;
         let rows = npy::read(reader, &path.display().to_string());
         let rows = rows.map_err(SystemError::stage("reading"))?;
-        return Ok((ItemVectors::Dense(rows), labels.unwrap_or_default()));
+        return Ok((Matrix::Dense(rows), labels.unwrap_or_default()));
     }
     let path = path("texts", entry.texts.as_deref().unwrap_or_default())?;
     let name = path.display().to_string();
@@ -180,7 +151,7 @@ fn read(
     Ok((vectorize(entry, &texts)?, labels.unwrap_or(own)))
 }
 
-fn vectorize(entry: &ClassificationEntry, texts: &[String]) -> Result<ItemVectors, SystemError> {
+fn vectorize(entry: &ClassificationEntry, texts: &[String]) -> Result<Matrix, SystemError> {
     let mut config = TfidfConfig::default();
     if entry.sublinear {
         config = config.with_tf(TfWeighting::Sublinear);
@@ -188,11 +159,11 @@ fn vectorize(entry: &ClassificationEntry, texts: &[String]) -> Result<ItemVector
     let fitted = TfidfVectorizer::fit_transform(texts, &config);
     let (_, rows) = fitted.map_err(SystemError::stage("TF-IDF"))?;
     let Some(components) = entry.components else {
-        return Ok(ItemVectors::Sparse(rows));
+        return Ok(Matrix::Sparse(rows));
     };
     let failed = "latent semantic indexing";
     let svd = TruncatedSvd::fit(&rows, &TruncatedSvdConfig::new(components));
     let svd = svd.map_err(SystemError::stage(failed))?;
     let rows = svd.transform(&rows).map_err(SystemError::stage(failed))?;
-    Ok(ItemVectors::Dense(rows))
+    Ok(Matrix::Dense(rows))
 }

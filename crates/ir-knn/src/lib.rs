@@ -27,7 +27,7 @@ pub use index::{
 };
 #[cfg(feature = "faiss")]
 pub use index::{FaissError, FaissIndex, FaissNativeError, FaissSearcher};
-pub use matrix::{CsrMatrix, MatrixError, MatrixView, normalize_rows};
+pub use matrix::{CsrMatrix, Matrix, MatrixError, MatrixView, normalize_rows};
 pub use neighbors::{DistanceMetric, Neighbor};
 pub use recommend::{
     DataFinderQuirks, MissingRelevantPolicy, NeighborAggregation, TrainingQuery, TrainingQueryKnn,

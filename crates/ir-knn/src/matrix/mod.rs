@@ -6,7 +6,7 @@
 mod csr;
 pub(crate) mod saved;
 
-use ndarray::{Array2, ArrayView2};
+use ndarray::{Array2, ArrayView2, Axis};
 
 pub use csr::CsrMatrix;
 pub(crate) use csr::transpose;
@@ -26,6 +26,54 @@ pub enum MatrixView<'a> {
     Dense(ArrayView2<'a, f64>),
     /// Matrix in compressed sparse row layout.
     Sparse(&'a CsrMatrix),
+}
+
+/// Dense or sparse matrix, one vector per row.
+///
+/// ```
+/// use ir_knn::Matrix;
+/// use ndarray::array;
+/// let mut rows = Matrix::Dense(array![[3.0, 4.0], [0.0, 2.0]]).select_rows(&[1, 0]);
+/// rows.normalize_rows();
+/// assert!(matches!(rows, Matrix::Dense(rows) if rows == array![[0.0, 1.0], [0.6, 0.8]]));
+/// ```
+#[derive(Debug, Clone)]
+pub enum Matrix {
+    /// Dense array, shape `[nrows, ncols]`.
+    Dense(Array2<f64>),
+    /// Matrix in compressed sparse row layout.
+    Sparse(CsrMatrix),
+}
+
+impl Matrix {
+    /// Returns a view of all rows.
+    #[must_use]
+    pub fn view(&self) -> MatrixView<'_> {
+        match self {
+            Self::Dense(rows) => rows.into(),
+            Self::Sparse(rows) => rows.into(),
+        }
+    }
+
+    /// Returns the matrix of the given rows, in their order.
+    ///
+    /// # Panics
+    /// If a row does not exist.
+    #[must_use]
+    pub fn select_rows(&self, rows: &[usize]) -> Self {
+        match self {
+            Self::Dense(all) => Self::Dense(all.select(Axis(0), rows)),
+            Self::Sparse(all) => Self::Sparse(all.select_rows(rows)),
+        }
+    }
+
+    /// Scales each row to unit Euclidean length; zero rows stay zero.
+    pub fn normalize_rows(&mut self) {
+        match self {
+            Self::Dense(rows) => normalize_rows(rows),
+            Self::Sparse(rows) => rows.normalize_rows(),
+        }
+    }
 }
 
 impl<'a> From<ArrayView2<'a, f64>> for MatrixView<'a> {

@@ -8,11 +8,10 @@ use anyhow::{Context, Result};
 use clap::{ValueEnum, ValueHint};
 use ir_core::Progress;
 use ir_knn::{
-    Classes, CsrMatrix, DistanceMetric, DocFrequency, KnnAccuracy, KnnClassifier, KnnError,
-    MatrixView, RandomIndexing, RandomIndexingConfig, TfWeighting, TfidfConfig, TfidfVectorizer,
-    TruncatedSvd, TruncatedSvdConfig, WordAnalyzer, normalize_rows,
+    Classes, DistanceMetric, DocFrequency, KnnAccuracy, KnnClassifier, KnnError, Matrix,
+    RandomIndexing, RandomIndexingConfig, TfWeighting, TfidfConfig, TfidfVectorizer, TruncatedSvd,
+    TruncatedSvdConfig, WordAnalyzer,
 };
-use ndarray::{Array2, Axis};
 use serde_json::json;
 
 use crate::shared::console::{Bar, Console, bail_usage};
@@ -166,34 +165,6 @@ fn frequency(text: &str) -> Result<DocFrequency, String> {
     }
 }
 
-enum ItemVectors {
-    Dense(Array2<f64>),
-    Sparse(CsrMatrix),
-}
-
-impl ItemVectors {
-    fn rows(&self) -> MatrixView<'_> {
-        match self {
-            Self::Dense(rows) => rows.into(),
-            Self::Sparse(rows) => rows.into(),
-        }
-    }
-
-    fn select(self, rows: &[usize]) -> Self {
-        match self {
-            Self::Dense(all) => Self::Dense(all.select(Axis(0), rows)),
-            Self::Sparse(all) => Self::Sparse(all.select_rows(rows)),
-        }
-    }
-
-    fn normalize(&mut self) {
-        match self {
-            Self::Dense(rows) => normalize_rows(rows),
-            Self::Sparse(rows) => rows.normalize_rows(),
-        }
-    }
-}
-
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     at_most_one_stdin(
         [&args.vectors, &args.texts, &args.labels]
@@ -211,7 +182,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     let (source, mut vectors, labels, lines) = if let Some(name) = &args.vectors {
         let labels = read::labels(args.labels.as_deref().unwrap_or_default(), console)?;
-        let vectors = ItemVectors::Dense(read::vectors(name, console)?);
+        let vectors = Matrix::Dense(read::vectors(name, console)?);
         (name, vectors, labels, None)
     } else {
         let name = args.texts.as_ref().context("clap asks for one of both")?;
@@ -221,7 +192,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         bar.finish();
         (name, vectors, texts.labels, Some(texts.lines))
     };
-    let (found, expected) = (labels.len(), vectors.rows().nrows());
+    let (found, expected) = (labels.len(), vectors.view().nrows());
     if found != expected {
         let labels = args.labels.as_deref().unwrap_or(source);
         anyhow::bail!("{labels}: expected {expected} labels as {source} has, found {found}");
@@ -231,15 +202,15 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if rows.is_empty() {
         anyhow::bail!("{source}: expected labeled items, found {found} unlabeled ones");
     }
-    vectors = vectors.select(&rows);
+    vectors = vectors.select_rows(&rows);
     if args.normalize {
-        vectors.normalize();
+        vectors.normalize_rows();
     }
     let classes = Classes::new(rows.iter().map(|&row| &labels[row]));
     let mut bar = console.bar();
     let knn = KnnClassifier::new(args.k).with_metric(args.metric);
     let accuracy = knn
-        .cross_validate_with_progress(vectors.rows(), &classes, args.folds, &mut bar)
+        .cross_validate_with_progress(vectors.view(), &classes, args.folds, &mut bar)
         .map_err(|error| placed(error, source, &rows, lines.as_deref()))?;
     bar.finish();
     warn(&accuracy, args, console);
@@ -259,7 +230,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             "items": rows.len(),
             "unlabeled": labels.len() - rows.len(),
             "classes": classes.names().len(),
-            "dimensions": vectors.rows().ncols(),
+            "dimensions": vectors.view().ncols(),
             "k": args.k,
             "metric": args.metric,
             "small_classes": small.map(|s| (s.name.clone(), s.size.into())).collect::<serde_json::Map<_, _>>(),
@@ -310,7 +281,7 @@ fn check_components(dim: usize, texts: &[String], config: &TfidfConfig) -> Resul
     Ok(())
 }
 
-fn vectorize(texts: &[String], args: &Args, bar: &mut Bar) -> Result<ItemVectors> {
+fn vectorize(texts: &[String], args: &Args, bar: &mut Bar) -> Result<Matrix> {
     let mut config = TfidfConfig::default().with_ngrams(1, args.ngrams.unwrap_or(1));
     if args.sublinear {
         config = config.with_tf(TfWeighting::Sublinear);
@@ -332,7 +303,7 @@ fn vectorize(texts: &[String], args: &Args, bar: &mut Bar) -> Result<ItemVectors
         }
         indexing.terms = config;
         let (_, rows) = RandomIndexing::fit_transform(texts, &indexing).with_context(name)?;
-        return Ok(ItemVectors::Dense(rows));
+        return Ok(Matrix::Dense(rows));
     }
     let analyzer = WordAnalyzer::default();
     let fitted = TfidfVectorizer::fit_transform_with_progress(analyzer, texts, &config, bar);
@@ -341,9 +312,9 @@ fn vectorize(texts: &[String], args: &Args, bar: &mut Bar) -> Result<ItemVectors
         Vectorizer::Lsi => {
             let config = TruncatedSvdConfig::new(args.components.unwrap_or(100));
             let svd = TruncatedSvd::fit_with_progress(&rows, &config, bar).with_context(name)?;
-            ItemVectors::Dense(svd.transform(&rows)?)
+            Matrix::Dense(svd.transform(&rows)?)
         }
-        Vectorizer::Tfidf | Vectorizer::RandomIndexing => ItemVectors::Sparse(rows),
+        Vectorizer::Tfidf | Vectorizer::RandomIndexing => Matrix::Sparse(rows),
     })
 }
 
