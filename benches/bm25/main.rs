@@ -14,16 +14,19 @@
 //! IR_BM25_PEERS=... IR_DATA=... cargo bench -p bench-bm25 -- --collection beir/nfcorpus
 //! IR_DATA=... cargo bench -p bench-bm25 -- --workload updates [--documents N]
 //! IR_DATA=... cargo bench -p bench-bm25 -- --workload instructions [--documents N]
+//! IR_DATA=... cargo bench -p bench-bm25 -- --workload growth [--documents N]
 //! ```
 //! Lucene, PISA and bm25s run only with `IR_BM25_PEERS`. They read analyzed text, so that their
 //! index time is without analysis. The workload `updates` measures commits, replacements and
-//! merging, `instructions` counts the instructions of ir-bm25 per query, with valgrind.
+//! merging, `instructions` counts the instructions of ir-bm25 per query, with valgrind, and
+//! `growth` builds, opens and searches 10 thousand to 10 million documents.
 //! Without the real collection, synthetic documents of the same shape are generated from a seed.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 #![allow(clippy::print_stderr, reason = "a program for a terminal")]
 
 mod external;
+mod growth;
 mod instructions;
 mod ours;
 mod peer_tantivy;
@@ -74,6 +77,10 @@ fn main() -> Result<()> {
         let k = options.number("--k", 10)?;
         return instructions::child(&Workload::open(collection, limit)?, index, kind, k);
     }
+    if options.value("--engine") == Some("growth") {
+        let work = Workload::open(collection, u64::MAX)?;
+        return growth::child(&work, limit, options.number("--threads", 1)?);
+    }
     if let Some(engine) = options.value("--engine") {
         let work = Workload::open(collection, limit)?;
         return child(&work, engine, options.number("--threads", 1)?);
@@ -81,13 +88,14 @@ fn main() -> Result<()> {
     let threads = std::thread::available_parallelism()?.get().min(2);
     match options.value("--workload") {
         None | Some("queries") => {}
+        Some("growth") => return growth::run(collection, limit, threads),
         Some("updates") => return updates::run(&Workload::open(collection, limit)?, threads),
         Some("instructions") => {
             let work = Workload::open(collection, limit)?;
             return instructions::run(&work, collection, limit, threads);
         }
         Some(other) => {
-            bail!("--workload: expected queries, updates or instructions, found {other:?}")
+            bail!("--workload: expected queries, updates, instructions or growth, found {other:?}")
         }
     }
     let work = Workload::open(collection, limit)?;

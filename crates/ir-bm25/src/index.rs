@@ -5,7 +5,6 @@ use std::io::Write;
 use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
-use fst::Streamer;
 use ir_core::store::{
     AtomicFile, ByteReader, IndexBytes, IndexFile, OpenIndexError, PagedSection, SectionBytes,
     Verify,
@@ -15,6 +14,7 @@ use ir_core::{Analyzer, Attributes, DocIds, DocNum, DocSet, Document, Predicate,
 use crate::codec::{u64_at, unzigzag};
 use crate::format::{FORMAT, FieldStats, Metadata, section};
 use crate::postings::PostingsCursor;
+use crate::term_dictionary::{TermDictionary, TermKeys};
 use crate::{BuildError, IndexConfig, StoredFields, StoredFieldsError, small_float, stored_fields};
 
 const EXPECTED_LENGTHS: &str = "a length for every document and field";
@@ -50,7 +50,7 @@ struct IndexData {
     meta: Metadata,
     ids: DocIds,
     analyzer: Option<Arc<dyn Analyzer>>,
-    terms: fst::Map<SectionBytes>,
+    terms: TermDictionary,
     postings: PagedSection,
     codes: SectionBytes,
     /// Exact document lengths by field, decoded when first used.
@@ -124,8 +124,8 @@ impl Index {
         if stored_ends.as_ref().len() != stored_documents.saturating_mul(8) {
             return malformed(section::STORED_ENDS, "an end for every document");
         }
-        let terms =
-            fst::Map::new(section(section::TERMS)).map_err(|error| file.metadata_error(error))?;
+        let terms = TermDictionary::new(section(section::TERMS))
+            .map_err(|error| file.metadata_error(error))?;
         let analyzer: Option<Arc<dyn Analyzer>> = match &meta.analyzer {
             Some(_) => None,
             None => {
@@ -165,6 +165,14 @@ impl Index {
         let years = file.section(section::YEARS).unwrap_or_default();
         if read_years(years.as_ref(), self.len()).is_none() {
             return Err(file.malformed(section::YEARS, "a year for every document"));
+        }
+        let (mut terms, mut found) = (self.inner.terms.keys(), 0);
+        while terms.next().map_err(|_| self.malformed_terms())?.is_some() {
+            found += 1;
+        }
+        let expected: u64 = self.field_stats().iter().map(|stats| stats.terms).sum();
+        if found != expected {
+            return Err(self.malformed_terms());
         }
         self.decode_lengths().map(drop)
     }
@@ -405,7 +413,8 @@ impl Index {
         let mut key = Vec::with_capacity(term.len() + 1);
         key.push(field as u8);
         key.extend(term.as_bytes());
-        let Some(offset) = self.inner.terms.get(&key) else {
+        let found = self.inner.terms.get(&key);
+        let Some(offset) = found.map_err(|_| self.malformed_terms())? else {
             return Ok(None);
         };
         PostingsCursor::open(&self.inner.postings, offset, self.inner.meta.documents).map(Some)
@@ -415,8 +424,14 @@ impl Index {
     pub(crate) fn lists(&self) -> PostingLists<'_> {
         PostingLists {
             index: self,
-            terms: self.inner.terms.stream(),
+            terms: self.inner.terms.keys(),
+            rest: self.field_stats().iter().map(|stats| stats.terms).sum(),
         }
+    }
+
+    fn malformed_terms(&self) -> OpenIndexError {
+        let expected = "the terms of every field";
+        self.inner.file.malformed(section::TERMS, expected)
     }
 
     /// Checksum that identifies the content of the index.
@@ -461,15 +476,19 @@ impl Index {
 /// Iterator over the posting lists of an index.
 pub(crate) struct PostingLists<'a> {
     index: &'a Index,
-    terms: fst::map::Stream<'a>,
+    terms: TermKeys<'a>,
+    /// Number of terms not yet listed.
+    rest: u64,
 }
 
 impl<'a> PostingLists<'a> {
     /// The next key, which is a field number and a term, and its posting list.
     pub(crate) fn next(&mut self) -> Result<Option<(&[u8], PostingsCursor<'a>)>, OpenIndexError> {
-        let Some((key, offset)) = self.terms.next() else {
+        let malformed = |_| self.index.malformed_terms();
+        let Some((key, offset)) = self.terms.next().map_err(malformed)? else {
             return Ok(None);
         };
+        self.rest = (self.rest.checked_sub(1)).ok_or_else(|| self.index.malformed_terms())?;
         let IndexData { postings, meta, .. } = &*self.index.inner;
         let cursor = PostingsCursor::open(postings, offset, meta.documents)?;
         Ok(Some((key, cursor)))

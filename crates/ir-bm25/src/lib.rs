@@ -17,6 +17,7 @@ mod search;
 mod segments;
 mod small_float;
 mod stored_fields;
+mod term_dictionary;
 
 pub use analysis::Analysis;
 pub use bm25::{Bm25, DocLengths};

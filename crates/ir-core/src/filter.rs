@@ -76,6 +76,21 @@ impl DocSet {
         self.words[word] != before
     }
 
+    /// The first member from `start` on, before `end`.
+    pub(crate) fn first_in(&self, start: u32, end: u32) -> Option<u32> {
+        let last = end.div_ceil(64).min(self.words.len() as u32);
+        let mut bits = u64::MAX << (start % 64);
+        for at in start / 64..last {
+            let word = self.words[at as usize] & bits;
+            if word != 0 {
+                let member = at * 64 + word.trailing_zeros();
+                return (member < end).then_some(member);
+            }
+            bits = u64::MAX;
+        }
+        None
+    }
+
     /// Iterates over the members in ascending order.
     pub fn iter(&self) -> impl Iterator<Item = DocNum> + '_ {
         self.words.iter().enumerate().flat_map(|(at, &word)| {

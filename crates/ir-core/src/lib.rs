@@ -40,7 +40,7 @@ pub use error::{EncodeError, SearchError};
 pub use explanation::Explanation;
 pub use filter::{AllOf, AnyOf, DocFilter, DocSet, NoneOf, NotLaterThan, Predicate, Years};
 pub use hash::Fnv1a;
-pub use ids::{DocIds, DocNum, IdError};
+pub use ids::{DocIds, DocNum, IdError, SegmentNumbers, SegmentOrder, SegmentedIds};
 pub use progress::{Flow, NoProgress, Progress};
 pub use qrels::{Grade, JudgedDocs, Judgments, Qrels, StratifiedQrels, SubtopicQrels};
 pub use random::SplitMix64;

@@ -254,9 +254,12 @@ impl Retriever for Searcher {
         }
         let terms = count_terms(&*self.analyzer, query);
         let names = self.index.config().fields.names();
+        let Ok((holder, local)) = self.index.locate(doc) else {
+            return Ok(None);
+        };
         let plans = self.plans(&terms).map_err(search_error)?.into_iter();
-        let mut located = plans.filter_map(|(numbered, plan)| Some((plan, numbered.local(doc)?)));
-        let Some((mut plan, local)) = located.next() else {
+        let mut located = plans.filter(|(numbered, _)| std::ptr::eq(*numbered, holder));
+        let Some((_, mut plan)) = located.next() else {
             return Ok(None);
         };
         let tree = explain(&mut plan, names, &terms, local.get());

@@ -1,7 +1,6 @@
 //! Point-in-time reader of a segmented index.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
+use std::collections::HashMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,7 +8,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use ir_core::segments::{Commit, SegmentStats};
 use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{
-    Analyzer, Attributes, DocFilter, DocIds, DocNum, DocSet, Document, Predicate, Years,
+    Analyzer, Attributes, DocFilter, DocIds, DocNum, DocSet, Document, Predicate, SegmentOrder,
+    SegmentedIds, Years,
 };
 
 use super::Segment;
@@ -28,9 +28,10 @@ const MAX_CACHED: usize = 1 << 16;
 /// not deleted, bit for bit: statistics cover all segments, without deleted documents, and
 /// documents are numbered as in that index.
 ///
-/// With several segments or deleted documents, opening takes time and memory proportional to the
-/// number of documents, because these are numbered anew. [`IndexWriter::compact`] leaves one
-/// segment without deleted documents, which opens at once.
+/// The time to open an index depends little on its size. With several segments or deleted
+/// documents, the first search numbers the documents anew, in a time proportional to the number of
+/// documents outside the largest segment ([`SegmentedIds`]). [`IndexWriter::compact`] leaves one
+/// segment without deleted documents.
 ///
 /// [`IndexWriter::compact`]: super::IndexWriter::compact
 ///
@@ -70,6 +71,8 @@ struct Snapshot {
     commit: u64,
     segments: Vec<NumberedSegment>,
     ids: DocIds,
+    /// [`None`] for a single segment without deleted documents.
+    numbering: Option<SegmentedIds>,
     fields: Vec<FieldStats>,
     /// [`None`] for an [`Index`] that needs a custom analyzer.
     analyzer: Option<Arc<dyn Analyzer>>,
@@ -78,9 +81,9 @@ struct Snapshot {
 /// A segment whose documents have numbers in the whole index.
 pub(super) struct NumberedSegment {
     pub(super) segment: Segment,
-    /// The numbers of the documents in the whole index, ascending; for a deleted document, that of
-    /// the next one that is not. [`None`] if they equal the numbers in the segment.
-    numbers: Option<Vec<u32>>,
+    /// The numbers of all segments, and which this one is. [`None`] if it is the whole index,
+    /// without deleted documents.
+    numbering: Option<(SegmentedIds, usize)>,
     /// Document frequencies without deleted documents, by field and term.
     live_dfs: Mutex<HashMap<(usize, String), u32>>,
 }
@@ -106,21 +109,39 @@ impl SegmentedIndex {
             path: folder.to_owned(),
             source: error.into(),
         })?;
-        let (ids, numbers) = number_documents(&commit.segments, config.order);
         let fields = live_stats(&config, &commit.segments)?;
-        let segments = commit.segments.into_iter().zip(numbers);
-        let segments = segments.map(|(segment, numbers)| NumberedSegment {
+        let (ids, numbering) = match &*commit.segments {
+            [only] if only.deleted.count() == Some(0) => (only.index.ids().clone(), None),
+            segments => {
+                let parts = segments.iter();
+                let parts = parts.map(|part| (part.index.ids().clone(), part.deleted.clone()));
+                let order = match config.order {
+                    DocOrder::Id => SegmentOrder::Id,
+                    DocOrder::Insertion => SegmentOrder::Insertion,
+                };
+                let all = SegmentedIds::new(parts.collect(), order);
+                (all.clone().into(), Some(all))
+            }
+        };
+        let number = |(at, segment)| NumberedSegment {
             segment,
-            numbers,
+            numbering: numbering.clone().map(|all| (all, at)),
             live_dfs: Mutex::default(),
-        });
+        };
+        let segments = commit
+            .segments
+            .into_iter()
+            .enumerate()
+            .map(number)
+            .collect();
         Ok(Self {
             inner: Arc::new(Snapshot {
                 path: Some(folder.to_owned()),
                 config,
                 commit: commit.number,
-                segments: segments.collect(),
+                segments,
                 ids,
+                numbering,
                 fields,
                 analyzer: Some(Arc::new(analyzer)),
             }),
@@ -266,13 +287,21 @@ impl SegmentedIndex {
     }
 
     /// The segment of a document and its number there.
-    fn locate(&self, doc: DocNum) -> Result<(&NumberedSegment, DocNum), StoredFieldsError> {
-        let mut segments = self.inner.segments.iter();
-        let found = segments.find_map(|numbered| Some((numbered, numbered.local(doc)?)));
-        found.ok_or(StoredFieldsError::NoSuchDocument {
+    pub(super) fn locate(
+        &self,
+        doc: DocNum,
+    ) -> Result<(&NumberedSegment, DocNum), StoredFieldsError> {
+        let located = match &self.inner.numbering {
+            None if doc.index() < self.len() => Some((0, doc)),
+            None => None,
+            Some(all) => all.locate(doc),
+        };
+        let no_such_document = StoredFieldsError::NoSuchDocument {
             documents: self.len(),
             found: doc.get(),
-        })
+        };
+        let (segment, local) = located.ok_or(no_such_document)?;
+        Ok((&self.inner.segments[segment], local))
     }
 
     pub(super) fn numbered_segments(&self) -> &[NumberedSegment] {
@@ -293,11 +322,12 @@ impl From<Index> for SegmentedIndex {
             config: index.config().clone(),
             commit: 0,
             ids: index.ids().clone(),
+            numbering: None,
             fields: index.field_stats().to_vec(),
             analyzer: index.shared_analyzer(),
             segments: vec![NumberedSegment {
                 segment: Segment::new(0, index),
-                numbers: None,
+                numbering: None,
                 live_dfs: Mutex::default(),
             }],
         };
@@ -320,31 +350,16 @@ impl fmt::Debug for SegmentedIndex {
 impl NumberedSegment {
     /// Whether the segment is the whole index, without deleted documents.
     pub(super) const fn is_whole_index(&self) -> bool {
-        self.numbers.is_none()
+        self.numbering.is_none()
     }
 
     /// The number in the whole index of a document that is not deleted.
+    #[inline]
     pub(super) fn number(&self, local: DocNum) -> DocNum {
-        match &self.numbers {
-            Some(numbers) => DocNum::new(numbers[local.index()]),
+        match &self.numbering {
+            Some((all, segment)) => all.numbers(*segment).number(local),
             None => local,
         }
-    }
-
-    /// The number in the segment of a document of the whole index.
-    pub(super) fn local(&self, doc: DocNum) -> Option<DocNum> {
-        let local = match &self.numbers {
-            None => doc.index(),
-            Some(numbers) => {
-                let mut local = numbers.partition_point(|&number| number < doc.get());
-                let end = numbers.partition_point(|&number| number <= doc.get());
-                while local < end && !self.segment.is_live(DocNum::new(local as u32)) {
-                    local += 1;
-                }
-                (local < end).then_some(local)?
-            }
-        };
-        (local < self.segment.index.len()).then_some(DocNum::new(local as u32))
     }
 
     /// The number of documents in a posting list that are not deleted.
@@ -374,49 +389,6 @@ impl NumberedSegment {
         cached.insert(key, df);
         Ok(df)
     }
-}
-
-/// Numbers the documents that are not deleted as an index built from them does.
-fn number_documents(segments: &[Segment], order: DocOrder) -> (DocIds, Vec<Option<Vec<u32>>>) {
-    if let [only] = segments
-        && only.live() == only.index.len()
-    {
-        return (only.index.ids().clone(), vec![None]);
-    }
-    let mut ids = DocIds::new();
-    let mut numbers: Vec<Vec<u32>> = segments.iter().map(|_| Vec::new()).collect();
-    let mut number = |segment: usize, id: &str, is_live: bool| {
-        numbers[segment].push(ids.len() as u32);
-        if is_live {
-            // The writer limits the number of documents.
-            let _ = ids.push(id);
-        }
-    };
-    let docs = |segment: usize| {
-        let Segment { index, deleted, .. } = &segments[segment];
-        let docs = index.ids().iter().zip(0..);
-        docs.map(move |(id, doc)| (id, !deleted.contains(DocNum::new(doc))))
-    };
-    match order {
-        DocOrder::Insertion => {
-            for segment in 0..segments.len() {
-                docs(segment).for_each(|(id, is_live)| number(segment, id, is_live));
-            }
-        }
-        DocOrder::Id => {
-            let mut readers: Vec<_> = (0..segments.len()).map(docs).collect();
-            let mut heap = BinaryHeap::new();
-            for (segment, reader) in readers.iter_mut().enumerate() {
-                heap.extend(reader.next().map(|(id, live)| Reverse((id, segment, live))));
-            }
-            while let Some(Reverse((id, segment, is_live))) = heap.pop() {
-                number(segment, id, is_live);
-                let next = readers[segment].next();
-                heap.extend(next.map(|(id, live)| Reverse((id, segment, live))));
-            }
-        }
-    }
-    (ids, numbers.into_iter().map(Some).collect())
 }
 
 /// Statistics of the fields over the documents that are not deleted.

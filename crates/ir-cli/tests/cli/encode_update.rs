@@ -363,3 +363,51 @@ fn interrupted_updates_resume() {
     let expected: Vec<String> = (0..40_000).map(|n| format!("d{n}")).collect();
     assert!(ir_core::Retriever::ids(&index).iter().eq(&expected));
 }
+
+/// Graphs of an updated index: with a beam as wide as the collection the ranking is the exact one.
+#[test]
+fn graphs() {
+    let here = Folder::new();
+    let half = many_texts(400);
+    let lines: Vec<&str> = half.lines().collect();
+    here.write("one.tsv", lines[..250].join("\n"));
+    here.write("all.tsv", &half);
+    let add = |collection: &str, folder: &str, more: &[&str]| {
+        let args = [collection, "-o", folder, "--add"];
+        encode(&here, &[&args, more].concat())
+    };
+    add("one.tsv", "graphs", &["--hnsw", "--m", "8"]).ok();
+    // An index keeps its graphs.
+    add("all.tsv", "graphs", &[]).ok();
+    encode(&here, &["all.tsv", "-o", "flat.ir"]).ok();
+    let bert = format!("{TINY}bert");
+    here.write("queries.tsv", "1\tships at sea\n2\thot coffee\n3\tgreen\n");
+    let search = |vectors: &str, more: &[&str]| {
+        let args = ["search", "all.tsv", "--queries", "queries.tsv", "-k", "10"];
+        let vectors = ["--encoder", &bert, "--vectors", vectors, "-o", "-"];
+        here.ir_inside(&[&args[..], &vectors, more].concat())
+    };
+    let expected = search("flat.ir", &[]).ok().out;
+    assert_eq!(expected.lines().count(), 30);
+    assert_eq!(search("graphs", &["--exact"]).ok().out, expected);
+    let wide = ["--ef-search", "400"];
+    assert_eq!(search("graphs", &wide).ok().out, expected);
+    let note = "note: graphs: approximate search of graphs, beam width 64 (--ef-search);";
+    assert!(search("graphs", &[]).ok().err.contains(note));
+    assert_eq!(search("graphs", &["--exact"]).ok().err, "");
+    let hybrid = [&wide[..], &["--alpha", "0.1"]].concat();
+    let of_flat = search("flat.ir", &["--alpha", "0.1"]).ok().out;
+    assert_eq!(search("graphs", &hybrid).ok().out, of_flat);
+
+    for option in [&["--exact"][..], &wide] {
+        let parts = [option[0], "flat.ir: expected vectors with graphs"];
+        search("flat.ir", option).fails(1, &parts);
+    }
+    let kept = "an index keeps its graphs; encode into another folder";
+    let found = "(M 8, beam 200), found --hnsw with M 16, beam 200";
+    add("all.tsv", "graphs", &["--hnsw"]).fails(1, &[found, kept]);
+    add("one.tsv", "plain", &[]).ok();
+    let found = "(no graphs), found --hnsw";
+    add("all.tsv", "plain", &["--hnsw"]).fails(1, &[found, kept]);
+    add("one.tsv", "other", &["--hnsw", "--m", "1"]).fails(1, &["M"]);
+}

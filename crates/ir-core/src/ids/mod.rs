@@ -1,6 +1,7 @@
 //! Document numbers and the map to collection ids.
 
 mod front_coded;
+mod segmented;
 
 use std::fmt;
 use std::io::{self, Write};
@@ -10,6 +11,7 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::store::SectionBytes;
 use front_coded::FrontCodedIds;
+pub use segmented::{SegmentNumbers, SegmentOrder, SegmentedIds};
 
 /// Dense number of a document within one index, `0..n`.
 ///
@@ -110,6 +112,7 @@ pub struct DocIds {
 enum IdStorage {
     InMemory(IdArena),
     FrontCoded(Arc<FrontCodedIds>),
+    Segmented(SegmentedIds),
 }
 
 #[derive(Default, Clone)]
@@ -151,7 +154,13 @@ impl DocIds {
         }
         let mut arena = match std::mem::take(&mut self.storage) {
             IdStorage::InMemory(arena) => arena,
-            IdStorage::FrontCoded(ids) => ids.iter().collect(),
+            other => {
+                let ids = Self {
+                    storage: other,
+                    order: OnceLock::new(),
+                };
+                ids.iter().collect()
+            }
         };
         arena.push(id);
         self.storage = IdStorage::InMemory(arena);
@@ -205,6 +214,7 @@ impl DocIds {
         match &self.storage {
             IdStorage::InMemory(_) => true,
             IdStorage::FrontCoded(ids) => ids.is_intact(),
+            IdStorage::Segmented(ids) => ids.are_intact(),
         }
     }
 
@@ -214,6 +224,7 @@ impl DocIds {
         match &self.storage {
             IdStorage::InMemory(arena) => arena.ends.len(),
             IdStorage::FrontCoded(ids) => ids.len(),
+            IdStorage::Segmented(ids) => ids.len(),
         }
     }
 
@@ -252,13 +263,17 @@ impl DocIds {
     /// # Complexity
     /// As [`DocIds::get`].
     pub fn all<'a>(&'a self, id: &'a str) -> impl Iterator<Item = DocNum> + 'a {
-        let order = match &self.storage {
-            IdStorage::FrontCoded(ids) if ids.is_ascending() => None,
-            _ => Some(self.order()),
+        let (order, (mut low, mut high)) = match &self.storage {
+            // One search per segment instead of one whose every step is a search.
+            IdStorage::Segmented(ids) => {
+                let found = ids.find(id).map_or(self.len(), DocNum::index);
+                (None, (found, found))
+            }
+            IdStorage::FrontCoded(ids) if ids.is_ascending() => (None, (0, self.len())),
+            _ => (Some(self.order()), (0, self.len())),
         };
         let number = move |at: usize| order.map_or(at as u32, |order| order[at]);
         let id_at = move |at: usize| self.at(number(at) as usize);
-        let (mut low, mut high) = (0, self.len());
         while low < high {
             let middle = low.midpoint(high);
             if id_at(middle) < id {
@@ -320,6 +335,7 @@ impl DocIds {
         match &self.storage {
             IdStorage::InMemory(_) => (1..self.len()).all(|n| self.at(n - 1) <= self.at(n)),
             IdStorage::FrontCoded(ids) => ids.is_ascending(),
+            IdStorage::Segmented(ids) => ids.is_ascending(),
         }
     }
 
@@ -327,6 +343,7 @@ impl DocIds {
         match &self.storage {
             IdStorage::InMemory(arena) => arena.at(n),
             IdStorage::FrontCoded(ids) => ids.at(n),
+            IdStorage::Segmented(ids) => ids.at(n),
         }
     }
 }

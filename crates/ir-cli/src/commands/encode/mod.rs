@@ -11,6 +11,7 @@ use clap::ValueHint;
 use ir_core::{Encoder, Flow, Progress, Side};
 use ir_data::DocTemplate;
 use ir_dense::{BiEncoder, EncoderConfig, encode_stream};
+use ir_knn::HnswConfig;
 use output::{EncodingJob, VectorOutput};
 
 use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt};
@@ -31,6 +32,7 @@ Examples:
   ir encode all-MiniLM-L6-v2 ~/notes -o notes-vectors.ir
   ir encode all-MiniLM-L6-v2 ~/notes -o notes.vectors --add
   ir encode -o notes.vectors --delete gone.txt
+  ir encode all-MiniLM-L6-v2 packages -o packages.vectors --add --hnsw
   ir encode scibert datafinder --template '{text} [SEP] {title}' \\
       --pooling cls --max-tokens 128 -o docs.npy
 
@@ -108,6 +110,21 @@ pub(crate) struct Args {
     #[arg(long, requires = "collection", conflicts_with_all = FILE_OPTIONS, help_heading = "Update")]
     add: bool,
 
+    /// Create the index with an HNSW graph per segment, for approximate search, which `ir search`
+    /// then uses
+    #[arg(long, requires = "add", help_heading = "Update")]
+    hnsw: bool,
+
+    /// M of the graphs: links of a new node; the lowest layer allows twice as many. More improve
+    /// recall and need more memory [default: 16]
+    #[arg(long, value_name = "N", requires = "hnsw", help_heading = "Update")]
+    m: Option<usize>,
+
+    /// Beam width with which the graphs are built. More improve recall and take longer
+    /// [default: 200]
+    #[arg(long, value_parser = positive, value_name = "N", requires = "hnsw", help_heading = "Update")]
+    ef_construction: Option<usize>,
+
     /// Delete the vectors of the documents with these ids, one per line
     #[arg(long, value_name = "FILE", conflicts_with_all = FILE_OPTIONS, help_heading = "Update")]
     delete: Option<String>,
@@ -156,6 +173,14 @@ impl Args {
     /// Whether the output is a segmented index.
     fn is_update(&self) -> bool {
         self.add || self.delete.is_some() || self.compact
+    }
+
+    /// Construction parameters of the graphs; [`None`] without --hnsw.
+    fn hnsw(&self) -> Option<HnswConfig> {
+        let mut config = HnswConfig::default();
+        config.m = self.m.unwrap_or(config.m);
+        config.ef_construction = self.ef_construction.unwrap_or(config.ef_construction);
+        self.hnsw.then_some(config)
     }
 
     fn side(&self) -> Side {

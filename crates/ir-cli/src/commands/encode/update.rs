@@ -10,7 +10,7 @@ use indicatif::HumanBytes;
 use ir_core::{DocIds, Encoder, Flow, IdError, Progress, Side};
 use ir_data::{DocTemplate, TextEncoding};
 use ir_dense::{BiEncoder, encode_stream};
-use ir_knn::{SegmentedVectorIndex, VectorIndexConfig, VectorIndexWriter};
+use ir_knn::{HnswConfig, SegmentedVectorIndex, VectorIndexConfig, VectorIndexWriter};
 
 use super::Args;
 use super::output::is_npy;
@@ -38,7 +38,7 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
         (Some(model), Some(collection)) => Some(Source::open(args, model, collection, console)?),
         _ => None,
     };
-    let mut writer = open(source.as_ref(), folder)?;
+    let mut writer = open(source.as_ref(), args.hnsw(), folder)?;
     let removed = delete_ids(&deleted, console, |id| writer.delete(id))?;
     let deleted: HashSet<String> = deleted.into_iter().collect();
     let mut bar = console.bar();
@@ -232,11 +232,29 @@ impl Source {
 }
 
 /// Opens the index in the folder, or creates it for the documents to add.
-fn open(source: Option<&Source>, folder: &Path) -> Result<VectorIndexWriter> {
+fn open(
+    source: Option<&Source>,
+    hnsw: Option<HnswConfig>,
+    folder: &Path,
+) -> Result<VectorIndexWriter> {
     if SegmentedVectorIndex::exists(folder) {
         let writer = VectorIndexWriter::open(folder)?;
         if let Some(source) = source {
             check_origin(&writer, source, folder)?;
+        }
+        let graphs = writer.config().hnsw;
+        if hnsw.is_some() && graphs != hnsw {
+            let describe = |config: Option<HnswConfig>| match config {
+                None => "no graphs".to_owned(),
+                Some(config) => format!("M {}, beam {}", config.m, config.ef_construction),
+            };
+            bail!(
+                "{}: expected graphs of the index's parameters ({}), found --hnsw with {} (an \
+                 index keeps its graphs; encode into another folder)",
+                folder.display(),
+                describe(graphs),
+                describe(hnsw)
+            );
         }
         return Ok(writer);
     }
@@ -254,9 +272,10 @@ fn open(source: Option<&Source>, folder: &Path) -> Result<VectorIndexWriter> {
         );
     }
     let similarity = similarity(source.encoder.similarity());
-    let config = VectorIndexConfig::new(source.encoder.dim(), similarity)
+    let mut config = VectorIndexConfig::new(source.encoder.dim(), similarity)
         .with_fingerprints(true)
         .with_user_metadata(serde_json::to_string(&source.origin)?);
+    config.hnsw = hnsw;
     Ok(VectorIndexWriter::create(folder, config)?)
 }
 

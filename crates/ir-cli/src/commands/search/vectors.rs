@@ -13,7 +13,7 @@ use ir_core::{
 };
 use ir_data::{Collection, DocTemplate};
 use ir_dense::BiEncoder;
-use ir_knn::{FlatIndex, SegmentedVectorIndex};
+use ir_knn::{EfSearch, FlatIndex, SegmentedHnswSearcher, SegmentedVectorIndex};
 
 use super::engine::SearchIndex;
 use super::query_vectors::EncodedQueries;
@@ -21,6 +21,7 @@ use super::vector_texts::TextComparison;
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::{EncoderOptions, VectorOrigin, find_model, open_encoder};
 use crate::shared::format::grouped;
+use crate::shared::options::first_set;
 use crate::shared::text_hashes::TextHashes;
 
 /// Options of dense retrieval.
@@ -45,6 +46,15 @@ pub(crate) struct DenseOptions {
     /// encoder in a model folder of its own
     #[arg(long, requires = "vectors")]
     any_encoder: bool,
+
+    /// Beam width of the approximate search of vectors with graphs (`ir encode --hnsw`). Larger
+    /// values find more of the nearest vectors and take longer [default: 64]
+    #[arg(long, value_parser = crate::shared::options::positive, value_name = "N", requires = "vectors")]
+    ef_search: Option<usize>,
+
+    /// Compare all vectors also where there are graphs
+    #[arg(long, requires = "vectors", conflicts_with = "ef_search")]
+    exact: bool,
 
     /// Weight of the BM25 score in the hybrid score similarity + ALPHA * BM25. Tune it on held-out
     /// queries: 0.05 suits cosines and short queries, longer queries need less, inner products of
@@ -166,8 +176,18 @@ impl DenseOptions {
             true => encoder,
             false => Box::new(CachedEncoder::new(encoder)),
         };
-        let dense: Arc<dyn Retriever<Query = str>> =
-            Arc::new(Distinct(Encoded::new(encoder, vectors)));
+        let dense: Arc<dyn Retriever<Query = str>> = match self.graphs(path, &vectors)? {
+            Some(graphs) => {
+                console.log(format_args!(
+                    "note: {}: approximate search of graphs, beam width {} (--ef-search); --exact \
+                     compares all vectors",
+                    path.display(),
+                    graphs.ef_search().0
+                ));
+                Arc::new(Distinct(Encoded::new(encoder, graphs)))
+            }
+            None => Arc::new(Distinct(Encoded::new(encoder, vectors))),
+        };
         let mut retrievers: Vec<Box<dyn Retriever<Query = str>>> = Vec::new();
         for &alpha in &self.alpha {
             // BM25 first: ties are broken in the order of its index.
@@ -191,6 +211,29 @@ impl DenseOptions {
             Box::new(renumbered) as Box<dyn Retriever<Query = str>>
         });
         Ok(renumbered.collect())
+    }
+
+    /// Approximate searcher of vectors with graphs; [`None`] for an exact search.
+    fn graphs(
+        &self,
+        path: &Path,
+        vectors: &SegmentedVectorIndex,
+    ) -> Result<Option<SegmentedHnswSearcher>> {
+        let width = self.ef_search.map_or(EfSearch::default(), EfSearch);
+        let graphs = vectors.hnsw_searcher(width);
+        if graphs.is_none()
+            && let Some(option) = first_set([
+                ("--ef-search", self.ef_search.is_some()),
+                ("--exact", self.exact),
+            ])
+        {
+            bail!(
+                "{option}: {}: expected vectors with graphs (`ir encode --add --hnsw`), found \
+                 none, which are searched exactly",
+                path.display()
+            );
+        }
+        Ok(graphs.filter(|_| !self.exact))
     }
 
     /// Encoder of the queries, and its name for messages: a model, or the vectors of a file.
@@ -399,10 +442,14 @@ impl Retriever for Renumbered {
             move |doc: DocNum| self.number(doc).is_some_and(|doc| how.allows(doc))
         });
         let filters: Vec<_> = filters.collect();
+        let all_are_in_the_index = self.numbers.iter().all(Option::is_some);
         let batch: Vec<(&str, Search<'_>)> = queries
             .iter()
             .zip(&filters)
-            .map(|((query, how), filter)| (*query, Search::top(how.k()).within(filter)))
+            .map(|((query, how), filter)| match how.filter() {
+                None if all_are_in_the_index => (*query, Search::top(how.k())),
+                _ => (*query, Search::top(how.k()).within(filter)),
+            })
             .collect();
         let rankings = self.inner.search_batch(&batch)?;
         let renumbered = rankings.into_iter().map(|ranking| {

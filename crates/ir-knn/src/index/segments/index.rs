@@ -5,11 +5,13 @@ use std::sync::Arc;
 
 use ir_core::segments::{Commit, SegmentStats};
 use ir_core::store::{OpenIndexError, Verify};
-use ir_core::{DocFilter, DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError};
+use ir_core::{
+    DocFilter, DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError, SegmentOrder,
+    SegmentedIds,
+};
 
 use super::config::VectorIndexConfig;
 use super::hnsw::SegmentedHnswSearcher;
-use super::merge::live_rows;
 use super::{Segment, VectorSegment};
 use crate::index::flat::{FlatIndex, FlatScan, RowNumbers, ScanSegment};
 use crate::index::hnsw::EfSearch;
@@ -130,9 +132,12 @@ impl SegmentedVectorIndex {
         let segments: Vec<NumberedSegment> = segments.into_iter().map(number).collect();
         let ids = match &*segments {
             [only] if only.numbers.is_identity() => only.segment.index.flat().ids().clone(),
-            segments => live_rows(segments.iter().map(|numbered| &numbered.segment))
-                .ids()
-                .collect(),
+            segments => {
+                let segments = segments.iter().map(|numbered| &numbered.segment);
+                let parts =
+                    segments.map(|part| (part.index.flat().ids().clone(), part.deleted.clone()));
+                SegmentedIds::new(parts.collect(), SegmentOrder::Insertion).into()
+            }
         };
         Self {
             inner: Arc::new(VectorSnapshot {
