@@ -12,6 +12,7 @@ mod error;
 mod format;
 mod index;
 mod indexer;
+pub mod models;
 mod postings;
 mod search;
 mod segments;
@@ -25,6 +26,7 @@ pub use error::{BuildError, SearcherError, StoredFieldsError};
 pub use format::FieldStats;
 pub use index::{Index, IndexStats, TermStats};
 pub use indexer::{DEFAULT_MEMORY, IndexBuilder};
+pub use models::{Model, ScoringModel};
 pub use search::Pruning;
 pub use segments::{
     IndexWriter, IndexWriterError, PutOutcome, Searcher, SegmentStats, SegmentedIndex,

@@ -327,7 +327,7 @@ fn the_contract_of_retrievers() {
         let bytes = searcher.index().single().unwrap().as_bytes().to_vec();
         Index::from_bytes(bytes, Verify::AllSections)
             .unwrap()
-            .searcher(searcher.bm25())
+            .searcher(searcher.model().clone())
             .unwrap()
     });
     let by_id = |documents: &[Document]| -> Searcher {

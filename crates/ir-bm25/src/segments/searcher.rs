@@ -1,4 +1,4 @@
-//! BM25 over an index and over the segments of one.
+//! Search of an index and of the segments of one.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -10,11 +10,13 @@ use ir_core::{
 
 use super::snapshot::{NumberedSegment, SegmentedIndex};
 use crate::search::{
-    QueryPlan, Scoring, TermList, count_terms, explain, open_lists, rank, search_error,
+    Bound, BoundModel, ListScorer, ListStatistics, QueryPlan, Scoring, TermList, count_terms,
+    explain, open_lists, rank, search_error,
 };
-use crate::{Bm25, Index, Pruning, SearcherError};
+use crate::{Index, Model, Pruning, SearcherError};
 
-/// BM25 searcher over an [`Index`] or a [`SegmentedIndex`]; implements [`Retriever`].
+/// Searcher over an [`Index`] or a [`SegmentedIndex`] by [`Bm25`](crate::Bm25) or another
+/// [`Model`]; implements [`Retriever`].
 ///
 /// Cheap to create and to clone. It shares the index.
 ///
@@ -41,12 +43,13 @@ pub struct Searcher {
 }
 
 impl Index {
-    /// Creates a searcher. Cheap: a parameter sweep can create one for each `k1` and `b`.
+    /// Creates a searcher with [`Bm25`](crate::Bm25) or any other model. Cheap: a parameter sweep
+    /// can create one for each setting.
     ///
     /// # Errors
     /// When a parameter is out of range, or the index needs a custom analyzer.
-    pub fn searcher(&self, bm25: Bm25) -> Result<Searcher, SearcherError> {
-        SegmentedIndex::from(self.clone()).searcher(bm25)
+    pub fn searcher(&self, model: impl Into<Model>) -> Result<Searcher, SearcherError> {
+        SegmentedIndex::from(self.clone()).searcher(model)
     }
 }
 
@@ -62,12 +65,18 @@ impl DocFilter for SegmentFilter<'_> {
     }
 }
 
-/// The posting lists of a query in a segment, and their document frequencies there, without deleted
-/// documents.
-type SegmentLists<'a> = (Vec<TermList<'a>>, Vec<u32>);
+/// The posting lists of a query in a segment, and the statistics of their terms there, without
+/// deleted documents.
+type SegmentLists<'a> = (Vec<TermList<'a>>, Vec<ListStatistics>);
+
+/// The query bound to a segment.
+type SegmentPlan<'a, M> = (
+    &'a NumberedSegment,
+    QueryPlan<'a, <M as BoundModel>::Scorer<'a>>,
+);
 
 impl Searcher {
-    pub(super) fn new(index: SegmentedIndex, bm25: Bm25) -> Result<Self, SearcherError> {
+    pub(super) fn new(index: SegmentedIndex, model: Model) -> Result<Self, SearcherError> {
         let Some(analyzer) = index.shared_analyzer() else {
             // Only a single index can need a custom analyzer.
             let segment = index.numbered_segments().first();
@@ -77,7 +86,7 @@ impl Searcher {
             });
             return Err(SearcherError::NeedsAnalyzer { name });
         };
-        let scoring = Scoring::new(bm25, index.field_stats())?;
+        let scoring = Scoring::new(model, index.field_stats())?;
         Ok(Self {
             index,
             analyzer,
@@ -109,33 +118,38 @@ impl Searcher {
         &self.index
     }
 
-    /// Returns the parameters of the searcher.
+    /// Returns the scoring model.
     #[must_use]
-    pub const fn bm25(&self) -> Bm25 {
-        self.scoring.bm25
+    pub const fn model(&self) -> &Model {
+        &self.scoring.model
     }
 
     /// The query bound to every segment, with the statistics of all.
-    fn plans(
-        &self,
+    fn plans<'a, M: BoundModel>(
+        &'a self,
+        model: &'a M,
         terms: &[(String, u32)],
-    ) -> Result<Vec<(&NumberedSegment, QueryPlan<'_>)>, OpenIndexError> {
+    ) -> Result<Vec<SegmentPlan<'a, M>>, OpenIndexError> {
         let segments = self.index.numbered_segments();
-        let fields = self.scoring.models.len();
+        let fields = self.scoring.weights.len();
         let cell = |list: &TermList<'_>| list.number * fields + list.field;
-        let mut total_dfs = vec![0_u32; terms.len() * fields];
+        let mut totals = vec![ListStatistics::default(); terms.len() * fields];
         let mut lists = Vec::with_capacity(segments.len());
         for numbered in segments {
-            let opened: SegmentLists<'_> = self.segment_lists(numbered, terms)?;
-            for (list, df) in opened.0.iter().zip(opened.1) {
-                total_dfs[cell(list)] = total_dfs[cell(list)].saturating_add(df);
+            let opened: SegmentLists<'_> = self.segment_lists::<M>(numbered, terms)?;
+            for (list, statistics) in opened.0.iter().zip(opened.1) {
+                let total = &mut totals[cell(list)];
+                total.df = total.df.saturating_add(statistics.df);
+                if M::USES_CF {
+                    total.cf = total.cf.saturating_add(statistics.cf);
+                }
             }
             lists.push(opened.0);
         }
         let plans = segments.iter().zip(lists).map(|(numbered, lists)| {
             let index = &numbered.segment.index;
-            let df = |list: &TermList<'_>| total_dfs[cell(list)];
-            let plan = QueryPlan::new(index, &self.scoring.models, lists, df)?;
+            let statistics = |list: &TermList<'_>| totals[cell(list)];
+            let plan = QueryPlan::new(index, model, lists, statistics)?;
             Ok((numbered, plan))
         });
         plans.collect()
@@ -143,41 +157,45 @@ impl Searcher {
 
     /// A score that the documents of the top k in a segment exceed; negative infinity if none is
     /// known.
-    fn floor(&self, plan: &QueryPlan<'_>, how: &Search<'_>, deleted: usize) -> f64 {
+    fn floor<S: ListScorer>(
+        &self,
+        plan: &QueryPlan<'_, S>,
+        how: &Search<'_>,
+        deleted: usize,
+    ) -> f64 {
         if how.filter().is_some() || self.scoring.pruning == Pruning::Exhaustive {
             return f64::NEG_INFINITY;
         }
         plan.floor(how.k().saturating_add(deleted))
     }
 
-    fn segment_lists<'a>(
+    fn segment_lists<'a, M: BoundModel>(
         &self,
         numbered: &'a NumberedSegment,
         terms: &[(String, u32)],
     ) -> Result<SegmentLists<'a>, OpenIndexError> {
         let lists = open_lists(&numbered.segment.index, &self.scoring.weights, terms)?;
-        let live_df = |list: &TermList<'_>| {
+        let statistics = |list: &TermList<'_>| {
             let term = terms.get(list.number).map_or("", |(term, _)| term);
-            numbered.live_df(list, term)
+            let df = numbered.live_df(list, term)?;
+            let cf = match M::USES_CF {
+                true => numbered.live_cf(list, term)?,
+                false => 0,
+            };
+            Ok(ListStatistics { df, cf })
         };
-        let dfs = lists.iter().map(live_df).collect::<Result<_, _>>()?;
-        Ok((lists, dfs))
-    }
-}
-
-impl Retriever for Searcher {
-    type Query = str;
-
-    fn ids(&self) -> &DocIds {
-        self.index.ids()
+        let statistics = lists.iter().map(statistics).collect::<Result<_, _>>()?;
+        Ok((lists, statistics))
     }
 
-    fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
-        if how.k() == 0 || how.filter().and_then(|filter| filter.count()) == Some(0) {
-            return Ok(Ranking::default());
-        }
+    fn search_with<M: BoundModel>(
+        &self,
+        model: &M,
+        query: &str,
+        how: &Search<'_>,
+    ) -> Result<Ranking, SearchError> {
         let terms = count_terms(&*self.analyzer, query);
-        let mut plans = self.plans(&terms).map_err(search_error)?;
+        let mut plans = self.plans(model, &terms).map_err(search_error)?;
         if let [(only, plan)] = &mut *plans
             && only.is_whole_index()
         {
@@ -211,6 +229,42 @@ impl Retriever for Searcher {
             }
         }
         best.finish()
+    }
+
+    fn explain_with<M: BoundModel>(
+        &self,
+        model: &M,
+        query: &str,
+        doc: DocNum,
+    ) -> Result<Option<Explanation>, SearchError> {
+        let terms = count_terms(&*self.analyzer, query);
+        let names = self.index.config().fields.names();
+        let plans = self.plans(model, &terms).map_err(search_error)?.into_iter();
+        let mut located = plans.filter_map(|(numbered, plan)| Some((plan, numbered.local(doc)?)));
+        let Some((mut plan, local)) = located.next() else {
+            return Ok(None);
+        };
+        let tree = explain(&mut plan, names, &terms, local.get());
+        plan.check().map_err(search_error)?;
+        Ok(tree)
+    }
+}
+
+impl Retriever for Searcher {
+    type Query = str;
+
+    fn ids(&self) -> &DocIds {
+        self.index.ids()
+    }
+
+    fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
+        if how.k() == 0 || how.filter().and_then(|filter| filter.count()) == Some(0) {
+            return Ok(Ranking::default());
+        }
+        match &self.scoring.bound {
+            Bound::Bm25(bm25) => self.search_with(&**bm25, query, how),
+            Bound::Other(model) => self.search_with(&**model, query, how),
+        }
     }
 
     #[cfg(feature = "rayon")]
@@ -252,15 +306,9 @@ impl Retriever for Searcher {
         if doc.index() >= self.index.len() || !how.allows(doc) {
             return Ok(None);
         }
-        let terms = count_terms(&*self.analyzer, query);
-        let names = self.index.config().fields.names();
-        let plans = self.plans(&terms).map_err(search_error)?.into_iter();
-        let mut located = plans.filter_map(|(numbered, plan)| Some((plan, numbered.local(doc)?)));
-        let Some((mut plan, local)) = located.next() else {
-            return Ok(None);
-        };
-        let tree = explain(&mut plan, names, &terms, local.get());
-        plan.check().map_err(search_error)?;
-        Ok(tree)
+        match &self.scoring.bound {
+            Bound::Bm25(bm25) => self.explain_with(&**bm25, query, doc),
+            Bound::Other(model) => self.explain_with(&**model, query, doc),
+        }
     }
 }

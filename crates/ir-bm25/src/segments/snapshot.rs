@@ -15,7 +15,7 @@ use ir_core::{
 use super::Segment;
 use super::searcher::Searcher;
 use crate::search::TermList;
-use crate::{Bm25, DocOrder, FieldStats, Index, IndexConfig, SearcherError, StoredFieldsError};
+use crate::{DocOrder, FieldStats, Index, IndexConfig, Model, SearcherError, StoredFieldsError};
 
 /// Maximum number of cached document frequencies of a segment.
 const MAX_CACHED: usize = 1 << 16;
@@ -83,6 +83,8 @@ pub(super) struct NumberedSegment {
     numbers: Option<Vec<u32>>,
     /// Document frequencies without deleted documents, by field and term.
     live_dfs: Mutex<HashMap<(usize, String), u32>>,
+    /// Collection frequencies without deleted documents, by field and term.
+    live_cfs: Mutex<HashMap<(usize, String), u64>>,
 }
 
 impl SegmentedIndex {
@@ -113,6 +115,7 @@ impl SegmentedIndex {
             segment,
             numbers,
             live_dfs: Mutex::default(),
+            live_cfs: Mutex::default(),
         });
         Ok(Self {
             inner: Arc::new(Snapshot {
@@ -127,12 +130,13 @@ impl SegmentedIndex {
         })
     }
 
-    /// Creates a searcher. Cheap: a parameter sweep can create one for each `k1` and `b`.
+    /// Creates a searcher with [`Bm25`](crate::Bm25) or any other model. Cheap: a parameter sweep
+    /// can create one for each setting.
     ///
     /// # Errors
     /// When a parameter is out of range, or an [`Index`] needs a custom analyzer.
-    pub fn searcher(&self, bm25: Bm25) -> Result<Searcher, SearcherError> {
-        Searcher::new(self.clone(), bm25)
+    pub fn searcher(&self, model: impl Into<Model>) -> Result<Searcher, SearcherError> {
+        Searcher::new(self.clone(), model.into())
     }
 
     /// The ids of the documents.
@@ -299,6 +303,7 @@ impl From<Index> for SegmentedIndex {
                 segment: Segment::new(0, index),
                 numbers: None,
                 live_dfs: Mutex::default(),
+                live_cfs: Mutex::default(),
             }],
         };
         Self {
@@ -373,6 +378,34 @@ impl NumberedSegment {
         }
         cached.insert(key, df);
         Ok(df)
+    }
+
+    /// The number of occurrences in a posting list without those in deleted documents.
+    pub(super) fn live_cf(&self, list: &TermList<'_>, term: &str) -> Result<u64, OpenIndexError> {
+        let deleted = &self.segment.deleted;
+        if deleted.count() == Some(0) {
+            return Ok(list.cursor.occurrences);
+        }
+        let key = (list.field, term.to_owned());
+        let lock = || self.live_cfs.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&cf) = lock().get(&key) {
+            return Ok(cf);
+        }
+        let mut cf = list.cursor.occurrences;
+        if let Some(mut cursor) = self.segment.index.cursor(list.field, term)? {
+            for doc in deleted.iter() {
+                if cursor.seek(doc.get()) == doc.get() {
+                    cf = cf.saturating_sub(u64::from(cursor.tf()));
+                }
+            }
+            cursor.take_damage().map_or(Ok(()), Err)?;
+        }
+        let mut cached = lock();
+        if cached.len() >= MAX_CACHED {
+            cached.clear();
+        }
+        cached.insert(key, cf);
+        Ok(cf)
     }
 }
 

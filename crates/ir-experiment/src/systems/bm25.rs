@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use ir_bm25::models::NamedModel;
 use ir_bm25::{
     Analysis, BlankDocs, Bm25, DocLengths, DocOrder, DuplicateIds, IndexConfig, IndexedFields,
+    Model, SearcherError,
 };
 use ir_core::Distinct;
 use ir_data::DocTemplate;
@@ -17,7 +19,7 @@ use crate::error::SystemError;
 use crate::observer::StageReport;
 use crate::system::{OpenSystem, System, SystemContext};
 
-/// BM25 over title and text.
+/// BM25, or another scoring model, over title and text.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Bm25System {
@@ -29,8 +31,28 @@ pub struct Bm25System {
     /// Length normalization. 0 disables it, 1 normalizes fully. Range: 0 to 1. Default: that of the
     /// preset (`anserini`: 0.4).
     pub b: Option<f32>,
-    /// Exact document lengths instead of Lucene's one byte. Default: false.
-    pub exact_lengths: bool,
+    /// Scoring model in place of BM25: `atire`, `robertson`, `bm25+`, `bm25l`, `qld`, `qljm`,
+    /// `two-stage`, `pl2`, `inl2`, `in_expb2`, `bb2`, `dph`, `dlh13`, `dfree`, `tfidf` or
+    /// `pivoted`. Default: `bm25`.
+    pub model: Option<String>,
+    /// Pseudo-count of the collection model, for `qld` and `two-stage`. Range: > 0. Default: 1000.
+    pub mu: Option<f32>,
+    /// Weight of the collection model, for `qljm` and `two-stage`. Range: 0 to 1. Default: 0.1
+    /// (`qljm`), 0.4.
+    pub lambda: Option<f32>,
+    /// Length normalization of `pl2`, `inl2`, `in_expb2` and `bb2`. Range: > 0. Default: 1.
+    pub c: Option<f32>,
+    /// Lower bound of an occurrence in `bm25+`, shift of the frequency in `bm25l`. Range: ≥ 0.
+    /// Default: 1 (`bm25+`), 0.5.
+    pub delta: Option<f32>,
+    /// Saturation of the count of a term in the query, for `robertson`, `atire`, `bm25+` and
+    /// `bm25l`. Range: ≥ 0. Default: 8 (`robertson`), none.
+    pub k3: Option<f32>,
+    /// Slope of the length normalization of `pivoted`. Range: 0 to 1. Default: 0.2.
+    pub s: Option<f32>,
+    /// Exact document lengths instead of Lucene's one byte. Default: false; true for divergence
+    /// from randomness.
+    pub exact_lengths: Option<bool>,
     /// Text analysis. Default: `anserini`.
     pub analyzer: AnalyzerName,
     /// Indexed fields. Default: that of the preset (`one`; `datafinder`: `text`).
@@ -143,13 +165,54 @@ impl Bm25System {
         self.template.as_deref().map(template).transpose()
     }
 
-    pub(super) fn parameters(&self) -> Bm25 {
+    /// The scoring model with its parameters.
+    pub(super) fn scoring_model(&self) -> Result<Model, SystemError> {
+        let name = self.model.as_deref().unwrap_or(BM25);
+        let named = NamedModel::find(name).map_err(invalid("model"))?;
+        if named.name != BM25 && self.preset != Bm25Preset::Anserini {
+            let message = format!("expected model = \"bm25\", found {name:?}");
+            return Err(SystemError::parameter("preset", message));
+        }
+        let all = [
+            ("k1", self.k1),
+            ("b", self.b),
+            ("mu", self.mu),
+            ("lambda", self.lambda),
+            ("c", self.c),
+            ("delta", self.delta),
+            ("k3", self.k3),
+            ("s", self.s),
+        ];
+        let given = all.into_iter();
+        let given: Vec<_> = given
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect();
+        for &(name, _) in &given {
+            if !named.parameters.iter().any(|known| known.name == name) {
+                let message = format!("expected a model with {name}, found {:?}", named.name);
+                return Err(SystemError::parameter(name, message));
+            }
+        }
+        if named.name == BM25 {
+            let bm25 = self.bm25();
+            bm25.validate().map_err(invalid(""))?;
+            return Ok(bm25.into());
+        }
+        let lengths = self.exact_lengths.map(|exact| match exact {
+            true => DocLengths::Exact,
+            false => DocLengths::OneByte,
+        });
+        let model = named.with_parameters(&given, lengths);
+        model.map_err(invalid(""))
+    }
+
+    fn bm25(&self) -> Bm25 {
         let preset = match self.preset {
             Bm25Preset::Anserini => Bm25::ANSERINI,
             Bm25Preset::Lucene => Bm25::LUCENE,
             Bm25Preset::Datafinder => Bm25::DATAFINDER,
         };
-        let lengths = if self.exact_lengths {
+        let lengths = if self.exact_lengths == Some(true) {
             DocLengths::Exact
         } else {
             DocLengths::OneByte
@@ -158,17 +221,23 @@ impl Bm25System {
     }
 }
 
+const BM25: &str = "bm25";
+
+/// Converts the error of a key, which that of a parameter names itself.
+fn invalid(key: &'static str) -> impl Fn(SearcherError) -> SystemError {
+    move |error| match error {
+        SearcherError::Parameter {
+            name,
+            expected,
+            found,
+        } => SystemError::parameter(name, format!("expected {expected}, found {found}")),
+        other => SystemError::parameter(key, other.to_string()),
+    }
+}
+
 impl System for Bm25System {
     fn check(&self) -> Result<(), SystemError> {
-        let invalid = |error: ir_bm25::SearcherError| match error {
-            ir_bm25::SearcherError::Parameter {
-                name,
-                expected,
-                found,
-            } => SystemError::parameter(name, format!("expected {expected}, found {found}")),
-            other => SystemError::parameter("", other.to_string()),
-        };
-        self.parameters().validate().map_err(invalid)?;
+        self.scoring_model()?;
         if self.template()?.is_some() && self.fields.is_some() {
             let message = "expected either fields or a template, found both";
             return Err(SystemError::parameter("template", message));
@@ -194,7 +263,7 @@ impl System for Bm25System {
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
         let index = context.index(&self.index_config(), self.template()?.as_ref())?;
-        let searcher = index.searcher(self.parameters());
+        let searcher = index.searcher(self.scoring_model()?);
         let mut searcher = searcher.map_err(SystemError::stage("opening the index"))?;
         if let Some(weight) = self.title_weight {
             let weighted = searcher.with_weights(&[("title", weight), ("text", 1.0)]);

@@ -5,17 +5,17 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{ValueEnum, ValueHint};
 use ir_bm25::analysis::{QueryCleaning, StopWords};
-use ir_bm25::{Bm25, DocLengths};
 use ir_core::store::Verify;
 use ir_core::trec::ScoreFormat;
 use ir_core::{Predicate, Query};
 use ir_data::DocTemplate;
 
+use super::model::ModelOptions;
 use crate::shared::console::bail_usage;
 use crate::shared::filter::condition;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::options::{
-    Bm25Options, EncodingOption, QueryForm, choice, first_set, non_negative, positive, tag,
+    EncodingOption, QueryForm, choice, first_set, non_negative, positive, tag,
 };
 use crate::shared::output::OutputPath;
 
@@ -26,6 +26,7 @@ Examples:
   ir search ~/notes --query 'tax return' --json     one JSON object per hit
 
   ir search beir/arguana --remove-self --scores strict --output run.trec
+  ir search beir/nfcorpus --model qld --mu 1000 --output qld.trec
   ir search corpus.ir --queries queries.tsv --output run.trec.gz
   ir search nfcorpus.ir --queries beir/nfcorpus --split dev --output dev.trec
   ir search datafinder --preset datafinder --hits 5 \\
@@ -95,16 +96,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_delimiter = ',', value_name = "STEP", help_heading = QUERIES)]
     pub(crate) clean: Vec<CleaningStep>,
 
-    /// Retrieval model: Robertson's BM25, as Lucene computes it [default: bm25]
-    #[arg(long, value_parser = ["bm25"], value_name = "MODEL", help_heading = "Model")]
-    model: Option<String>,
-
     #[command(flatten)]
-    bm25: Bm25Options,
-
-    /// Precision of the document lengths in BM25 [default: one-byte]
-    #[arg(long, value_parser = choice(LENGTHS), value_name = "FORM", help_heading = "Model")]
-    lengths: Option<DocLengths>,
+    pub(crate) model: ModelOptions,
 
     /// Field weights of an index with separate fields, such as title=2,text=1 [default: 1]
     #[arg(long, value_delimiter = ',', value_parser = weight, value_name = "FIELD=WEIGHT", help_heading = "Model")]
@@ -165,12 +158,12 @@ pub(crate) struct Args {
     #[arg(long, short = 'o', value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<OutputPath>,
 
-    /// Tag of the run (last column) [default: ir-bm25, ir-vectors or ir-hybrid]
+    /// Tag of the run (last column) [default: ir- and the model, ir-vectors or ir-hybrid]
     #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, value_parser = tag, help_heading = "Output")]
     tag: Option<String>,
 
-    /// Score format of the run [default: anserini for BM25 as in Lucene; exact with --vectors,
-    /// --lengths exact or --weights]
+    /// Score format of the run [default: anserini for bm25, qld and qljm as in Lucene; exact
+    /// for other models, with --vectors, --lengths exact or --weights]
     #[arg(long, value_parser = choice(SCORES), value_name = "FORMAT", help_heading = "Output")]
     scores: Option<ScoreFormat>,
 
@@ -198,9 +191,8 @@ impl Args {
 
     /// Score format of the run. The rounding of Anserini is for comparisons with it alone.
     pub(crate) fn scores(&self) -> ScoreFormat {
-        let is_lucene = self.system() == BM25
-            && self.lengths.unwrap_or(DocLengths::OneByte) == DocLengths::OneByte
-            && self.weights.is_empty();
+        let is_lucene =
+            self.system() == BM25 && self.model.is_anserinis() && self.weights.is_empty();
         self.scores.unwrap_or(match is_lucene {
             true => ScoreFormat::Anserini,
             false => ScoreFormat::Exact,
@@ -209,7 +201,11 @@ impl Args {
 
     /// Tag and output of each run: one, or one for every weight of BM25.
     pub(crate) fn runs(&self) -> Vec<(String, Option<OutputPath>)> {
-        let tag = self.tag.as_deref().unwrap_or(self.system());
+        let default = match self.system() {
+            BM25 => self.model.tag(),
+            system => system.to_owned(),
+        };
+        let tag = self.tag.as_deref().unwrap_or(&default);
         let run = |tag: String, alpha: Option<&f32>| {
             let output = self
                 .output
@@ -250,12 +246,6 @@ impl Args {
         BM25
     }
 
-    /// BM25 with the parameters of the options.
-    pub(crate) fn bm25(&self) -> Bm25 {
-        let lengths = self.lengths.unwrap_or(DocLengths::OneByte);
-        self.bm25.parameters().with_lengths(lengths)
-    }
-
     /// Applies --clean to the queries.
     pub(crate) fn cleaned(&self, mut queries: Vec<Query>) -> Vec<Query> {
         if self.clean.is_empty() {
@@ -283,6 +273,7 @@ impl Args {
     /// Rejects options that cannot have an effect beside the others. Options that depend on the
     /// collection are checked when it is opened.
     pub(crate) fn check(&self) -> Result<()> {
+        self.model.model()?;
         let typed = self.typed().is_some();
         if typed && self.not_later_than_query.is_some() {
             bail_usage!(
@@ -336,17 +327,15 @@ impl Args {
         Ok(())
     }
 
-    /// First option that affects only scores of BM25.
+    /// First option that affects only lexical scores.
     #[cfg(feature = "dense")]
     fn first_lexical_option(&self) -> Option<&'static str> {
-        let of_the_search = first_set([
-            ("--model", self.model.is_some()),
-            ("--lengths", self.lengths.is_some()),
-            ("--weights", !self.weights.is_empty()),
-        ]);
-        let bm25 = self.bm25.first_set().or(of_the_search);
+        let weights = first_set([("--weights", !self.weights.is_empty())]);
+        let of_the_search = self.model.first_set().or(weights);
         let of_the_index = first_set([("--template", self.template.is_some())]);
-        bm25.or(of_the_index).or(self.setup.first_analysis_option())
+        of_the_search
+            .or(of_the_index)
+            .or(self.setup.first_analysis_option())
     }
 
     pub(crate) fn typed(&self) -> Option<String> {
@@ -361,19 +350,10 @@ impl Args {
 /// Part of the name of an output that the weight of BM25 replaces.
 const ALPHA: &str = "{alpha}";
 
-/// Default run tag of BM25.
+/// Default run tag of a search without vectors by BM25.
 const BM25: &str = "ir-bm25";
 
 const QUERIES: &str = "Queries";
-
-const LENGTHS: [(&str, &str, DocLengths); 2] = [
-    (
-        "one-byte",
-        "Rounded to one byte, as in Lucene",
-        DocLengths::OneByte,
-    ),
-    ("exact", "Exact", DocLengths::Exact),
-];
 
 /// Step of query cleaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

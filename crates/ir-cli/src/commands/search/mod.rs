@@ -3,6 +3,7 @@
 mod args;
 mod engine;
 mod list;
+mod model;
 mod notes;
 #[cfg(feature = "dense")]
 mod query_vectors;

@@ -37,7 +37,7 @@ impl QueryRunner {
             .weights
             .iter()
             .map(|(field, weight)| (field.as_str(), *weight));
-        let searcher = index.searcher(args.bm25())?;
+        let searcher = index.searcher(args.model.model()?)?;
         let searcher = searcher.with_weights(&weights.collect::<Vec<_>>());
         let searcher = searcher.map_err(|error| match &error {
             SearcherError::UnknownField { expected, found } => {
@@ -82,11 +82,11 @@ impl QueryRunner {
     }
 
     pub(crate) fn what(&self) -> String {
-        let bm25 = self.searcher.bm25();
+        let model = self.searcher.model();
         match self.system {
             "ir-vectors" => "vectors".to_owned(),
-            "ir-hybrid" => format!("vectors and {bm25}"),
-            _ => bm25.to_string(),
+            "ir-hybrid" => format!("vectors and {model}"),
+            _ => model.to_string(),
         }
     }
 
