@@ -67,6 +67,26 @@ fn errors_name_line_and_key() {
         ),
         (
             "\"bm25\"",
+            "\"bm25\"\nmodel = \"qdl\"",
+            "found \"qdl\" (did you mean qld?)",
+        ),
+        (
+            "\"bm25\"",
+            "\"bm25\"\nmodel = \"dph\"\nmu = 10",
+            "line 9: systems[0].mu: expected a model with mu, found \"dph\"",
+        ),
+        (
+            "\"bm25\"",
+            "\"bm25\"\nmodel = \"qld\"\nmu = 0",
+            "line 9: systems[0].mu: expected a finite number > 0, found 0",
+        ),
+        (
+            "\"bm25\"",
+            "\"bm25\"\nmodel = \"qld\"\npreset = \"lucene\"",
+            "systems[0].preset: expected model = \"bm25\", found \"qld\"",
+        ),
+        (
+            "\"bm25\"",
             "\"bm25\"\nb = \"x\"",
             "line 8: systems[0].b: invalid type",
         ),

@@ -44,6 +44,7 @@ mod plots;
 mod pool;
 mod published_values;
 mod representations;
+mod scoring_models;
 mod search_messages;
 mod several_runs;
 mod signals;

@@ -22,30 +22,40 @@ pub(crate) struct ModelOptions {
     bm25: Bm25Options,
 
     /// Pseudo-count of the collection model in qld and two-stage. Range: > 0 [default: 1000]
-    #[arg(long, alias = "qld.mu", value_name = "MU")]
+    #[arg(
+        long,
+        alias = "qld.mu",
+        value_name = "MU",
+        allow_negative_numbers = true
+    )]
     mu: Option<f32>,
 
     /// Weight of the collection model. Range: 0 to 1 [default: qljm 0.1, two-stage 0.4]
-    #[arg(long, alias = "qljm.lambda", value_name = "LAMBDA")]
+    #[arg(
+        long,
+        alias = "qljm.lambda",
+        value_name = "LAMBDA",
+        allow_negative_numbers = true
+    )]
     lambda: Option<f32>,
 
     /// Length normalization of pl2, inl2, in_expb2 and bb2; large values weaken it. Range: > 0
     /// [default: 1]
-    #[arg(long, value_name = "C")]
+    #[arg(long, value_name = "C", allow_negative_numbers = true)]
     c: Option<f32>,
 
     /// Lower bound of an occurrence in bm25+, shift of the frequency in bm25l. Range: ≥ 0 [default:
     /// bm25+ 1, bm25l 0.5]
-    #[arg(long, value_name = "DELTA")]
+    #[arg(long, value_name = "DELTA", allow_negative_numbers = true)]
     delta: Option<f32>,
 
     /// Saturation of the count of a term in the query, in robertson, atire, bm25+ and bm25l; inf:
     /// none. Range: ≥ 0 [default: robertson 8, others inf]
-    #[arg(long, value_name = "K3")]
+    #[arg(long, value_name = "K3", allow_negative_numbers = true)]
     k3: Option<f32>,
 
     /// Slope of the length normalization of pivoted. Range: 0 to 1 [default: 0.2]
-    #[arg(long, value_name = "S")]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
     slope: Option<f32>,
 
     /// Precision of the document lengths [default: exact in divergence from randomness, else
