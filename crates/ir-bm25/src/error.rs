@@ -92,6 +92,9 @@ pub enum SearcherError {
         expected: Vec<&'static str>,
         found: String,
     },
+    /// The weight of a query term is negative or not finite.
+    #[error("weight of the term {term:?}: expected a finite number >= 0, found {found}")]
+    TermWeight { term: String, found: f32 },
     /// The index was built with a custom analyzer, which searching needs.
     #[error(
         "the index was built with the custom analyzer {name:?}: pass it to `Index::with_analyzer`"

@@ -9,6 +9,7 @@ mod bm25;
 mod codec;
 mod config;
 mod error;
+pub mod feedback;
 mod format;
 mod index;
 mod indexer;
@@ -25,7 +26,7 @@ pub use error::{BuildError, SearcherError, StoredFieldsError};
 pub use format::FieldStats;
 pub use index::{Index, IndexStats, TermStats};
 pub use indexer::{DEFAULT_MEMORY, IndexBuilder};
-pub use search::Pruning;
+pub use search::{Pruning, WeightedTerm};
 pub use segments::{
     IndexWriter, IndexWriterError, PutOutcome, Searcher, SegmentStats, SegmentedIndex,
 };

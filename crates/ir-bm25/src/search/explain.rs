@@ -2,16 +2,17 @@
 
 use ir_core::Explanation;
 
+use super::WeightedTerm;
 use super::query::QueryPlan;
 use crate::bm25::{Bm25, DocLengths};
 use crate::postings::END;
 
 /// Explains the score of one document; `None` if it contains no query term. `names` are the field
-/// names; `query` holds the query terms with their counts.
+/// names; `query` holds the query terms.
 pub(crate) fn explain(
     plan: &mut QueryPlan<'_>,
     names: &[&str],
-    query: &[(String, u32)],
+    query: &[WeightedTerm],
     doc: u32,
 ) -> Option<Explanation> {
     let mut details = Vec::new();
@@ -24,7 +25,9 @@ pub(crate) fn explain(
         let value = term.scorer.score(doc, tf);
         let model = term.scorer.model;
         let Bm25 { k1, b, lengths, .. } = model.bm25;
-        let text = query.get(term.number).map_or("", |(text, _)| text);
+        let text = query
+            .get(term.number)
+            .map_or("", |weighted| &*weighted.term);
         let name = names.get(term.field).copied().unwrap_or_default();
         let encoding = match lengths {
             DocLengths::Exact => "tokens in the field",
@@ -33,7 +36,7 @@ pub(crate) fn explain(
         let (n, df) = (model.documents, term.df);
         let boost = Explanation::new(
             term.boost,
-            "boost: count in the query × weight of the field",
+            "boost: weight in the query, by default the count, × weight of the field",
         );
         let idf = Explanation::new(
             term.idf,

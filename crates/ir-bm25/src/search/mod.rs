@@ -9,6 +9,7 @@ mod score_table;
 mod score_window;
 mod scorer;
 mod scoring;
+mod weighted_term;
 
 use ir_core::store::OpenIndexError;
 use ir_core::{Ranking, Search, SearchError, TopK};
@@ -17,6 +18,7 @@ pub(crate) use explain::explain;
 pub(crate) use query::{QueryPlan, TermList, count_terms, open_lists};
 use score_window::{NARROW_WINDOW, WIDE_WINDOW, with_window};
 pub(crate) use scoring::Scoring;
+pub use weighted_term::WeightedTerm;
 
 /// Maximum number of posting lists for bounds of blocks. In a long query no list contributes much,
 /// so few blocks are skipped.

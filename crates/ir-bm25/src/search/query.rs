@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use ir_core::Analyzer;
 use ir_core::store::OpenIndexError;
 
+use super::WeightedTerm;
 use super::score_table::ScoreTable;
 use super::scorer::{FieldModel, TermScorer};
 use crate::postings::PostingsCursor;
@@ -38,8 +39,8 @@ pub(crate) struct QueryPlan<'a> {
     pub(super) terms: Vec<QueryTerm<'a>>,
 }
 
-/// The distinct terms of a query with their counts, in order of first occurrence.
-pub(crate) fn count_terms(analyzer: &dyn Analyzer, query: &str) -> Vec<(String, u32)> {
+/// The distinct terms of a query in order of first occurrence, weighted by their counts.
+pub(crate) fn count_terms(analyzer: &dyn Analyzer, query: &str) -> Vec<WeightedTerm> {
     let mut terms: Vec<(String, u32)> = Vec::new();
     let mut known: HashMap<String, usize> = HashMap::new();
     analyzer.analyze(query, &mut |token| match known.get(token.term) {
@@ -49,7 +50,8 @@ pub(crate) fn count_terms(analyzer: &dyn Analyzer, query: &str) -> Vec<(String, 
             terms.push((token.term.to_owned(), 1));
         }
     });
-    terms
+    let weighted = |(term, count)| WeightedTerm::new(term, count as f32);
+    terms.into_iter().map(weighted).collect()
 }
 
 /// The posting list of a query term in one field.
@@ -59,7 +61,7 @@ pub(crate) struct TermList<'a> {
     pub(crate) field: usize,
     /// Number of the term in the query.
     pub(crate) number: usize,
-    /// Count in the query × weight of the field.
+    /// Weight in the query × weight of the field.
     boost: f32,
 }
 
@@ -68,20 +70,27 @@ pub(crate) struct TermList<'a> {
 pub(crate) fn open_lists<'a>(
     index: &'a Index,
     weights: &[f32],
-    terms: &[(String, u32)],
+    terms: &[WeightedTerm],
 ) -> Result<Vec<TermList<'a>>, OpenIndexError> {
     let mut lists = Vec::with_capacity(terms.len());
-    for (number, (text, count)) in terms.iter().enumerate() {
+    for (
+        number,
+        WeightedTerm {
+            term,
+            weight: in_query,
+        },
+    ) in terms.iter().enumerate()
+    {
         for (field, &weight) in weights.iter().enumerate() {
             if weight == 0.0 {
                 continue;
             }
-            if let Some(cursor) = index.cursor(field, text)? {
+            if let Some(cursor) = index.cursor(field, term)? {
                 lists.push(TermList {
                     cursor,
                     field,
                     number,
-                    boost: *count as f32 * weight,
+                    boost: in_query * weight,
                 });
             }
         }

@@ -10,7 +10,8 @@ use ir_core::{
 
 use super::snapshot::{NumberedSegment, SegmentedIndex};
 use crate::search::{
-    QueryPlan, Scoring, TermList, count_terms, explain, open_lists, rank, search_error,
+    QueryPlan, Scoring, TermList, WeightedTerm, count_terms, explain, open_lists, rank,
+    search_error,
 };
 use crate::{Bm25, Index, Pruning, SearcherError};
 
@@ -109,6 +110,10 @@ impl Searcher {
         &self.index
     }
 
+    pub(crate) fn analyzer(&self) -> &dyn Analyzer {
+        &*self.analyzer
+    }
+
     /// Returns the parameters of the searcher.
     #[must_use]
     pub const fn bm25(&self) -> Bm25 {
@@ -118,7 +123,7 @@ impl Searcher {
     /// The query bound to every segment, with the statistics of all.
     fn plans(
         &self,
-        terms: &[(String, u32)],
+        terms: &[WeightedTerm],
     ) -> Result<Vec<(&NumberedSegment, QueryPlan<'_>)>, OpenIndexError> {
         let segments = self.index.numbered_segments();
         let fields = self.scoring.models.len();
@@ -153,31 +158,77 @@ impl Searcher {
     fn segment_lists<'a>(
         &self,
         numbered: &'a NumberedSegment,
-        terms: &[(String, u32)],
+        terms: &[WeightedTerm],
     ) -> Result<SegmentLists<'a>, OpenIndexError> {
         let lists = open_lists(&numbered.segment.index, &self.scoring.weights, terms)?;
         let live_df = |list: &TermList<'_>| {
-            let term = terms.get(list.number).map_or("", |(term, _)| term);
+            let term = terms
+                .get(list.number)
+                .map_or("", |weighted| &*weighted.term);
             numbered.live_df(list, term)
         };
         let dfs = lists.iter().map(live_df).collect::<Result<_, _>>()?;
         Ok((lists, dfs))
     }
-}
 
-impl Retriever for Searcher {
-    type Query = str;
-
-    fn ids(&self) -> &DocIds {
-        self.index.ids()
+    /// Returns the best documents for weighted terms, such as those of an expanded query. A term
+    /// that occurs twice has the sum of its weights.
+    ///
+    /// # Errors
+    /// [`SearchError::Engine`] with a [`SearcherError::TermWeight`] if a weight is negative or not
+    /// finite; or the index file is damaged.
+    pub fn search_terms(
+        &self,
+        terms: &[WeightedTerm],
+        how: &Search<'_>,
+    ) -> Result<Ranking, SearchError> {
+        self.rank_terms(&positive_weights(terms)?, how)
     }
 
-    fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
+    /// Explains a score of [`Searcher::search_terms`], as [`Retriever::explain`] does that of a
+    /// text query.
+    ///
+    /// # Errors
+    /// As [`Searcher::search_terms`].
+    pub fn explain_terms(
+        &self,
+        terms: &[WeightedTerm],
+        doc: DocNum,
+        how: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        self.explain_ranked(&positive_weights(terms)?, doc, how)
+    }
+
+    /// The terms of a text query, weighted by their counts, in order of first occurrence.
+    #[must_use]
+    pub fn query_terms(&self, query: &str) -> Vec<WeightedTerm> {
+        count_terms(&*self.analyzer, query)
+    }
+
+    /// The document frequencies of terms, without deleted documents: the maximum over the fields
+    /// that are searched.
+    pub(crate) fn document_frequencies(
+        &self,
+        terms: &[WeightedTerm],
+    ) -> Result<Vec<u32>, OpenIndexError> {
+        let fields = self.scoring.models.len();
+        let mut dfs = vec![0_u32; terms.len() * fields];
+        for numbered in self.index.numbered_segments() {
+            let (lists, live) = self.segment_lists(numbered, terms)?;
+            for (list, df) in lists.iter().zip(live) {
+                let cell = &mut dfs[list.number * fields + list.field];
+                *cell = cell.saturating_add(df);
+            }
+        }
+        let most = |dfs: &[u32]| dfs.iter().copied().max().unwrap_or(0);
+        Ok(dfs.chunks(fields.max(1)).map(most).collect())
+    }
+
+    fn rank_terms(&self, terms: &[WeightedTerm], how: &Search<'_>) -> Result<Ranking, SearchError> {
         if how.k() == 0 || how.filter().and_then(|filter| filter.count()) == Some(0) {
             return Ok(Ranking::default());
         }
-        let terms = count_terms(&*self.analyzer, query);
-        let mut plans = self.plans(&terms).map_err(search_error)?;
+        let mut plans = self.plans(terms).map_err(search_error)?;
         if let [(only, plan)] = &mut *plans
             && only.is_whole_index()
         {
@@ -211,6 +262,38 @@ impl Retriever for Searcher {
             }
         }
         best.finish()
+    }
+
+    fn explain_ranked(
+        &self,
+        terms: &[WeightedTerm],
+        doc: DocNum,
+        how: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        if doc.index() >= self.index.len() || !how.allows(doc) {
+            return Ok(None);
+        }
+        let names = self.index.config().fields.names();
+        let plans = self.plans(terms).map_err(search_error)?.into_iter();
+        let mut located = plans.filter_map(|(numbered, plan)| Some((plan, numbered.local(doc)?)));
+        let Some((mut plan, local)) = located.next() else {
+            return Ok(None);
+        };
+        let tree = explain(&mut plan, names, terms, local.get());
+        plan.check().map_err(search_error)?;
+        Ok(tree)
+    }
+}
+
+impl Retriever for Searcher {
+    type Query = str;
+
+    fn ids(&self) -> &DocIds {
+        self.index.ids()
+    }
+
+    fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
+        self.rank_terms(&count_terms(&*self.analyzer, query), how)
     }
 
     #[cfg(feature = "rayon")]
@@ -249,18 +332,22 @@ impl Retriever for Searcher {
         doc: DocNum,
         how: &Search<'_>,
     ) -> Result<Option<Explanation>, SearchError> {
-        if doc.index() >= self.index.len() || !how.allows(doc) {
-            return Ok(None);
-        }
-        let terms = count_terms(&*self.analyzer, query);
-        let names = self.index.config().fields.names();
-        let plans = self.plans(&terms).map_err(search_error)?.into_iter();
-        let mut located = plans.filter_map(|(numbered, plan)| Some((plan, numbered.local(doc)?)));
-        let Some((mut plan, local)) = located.next() else {
-            return Ok(None);
-        };
-        let tree = explain(&mut plan, names, &terms, local.get());
-        plan.check().map_err(search_error)?;
-        Ok(tree)
+        self.explain_ranked(&count_terms(&*self.analyzer, query), doc, how)
     }
+}
+
+/// The terms with weights above 0.
+fn positive_weights(terms: &[WeightedTerm]) -> Result<Vec<WeightedTerm>, SearchError> {
+    let invalid = |term: &&WeightedTerm| !(term.weight >= 0.0 && term.weight.is_finite());
+    if let Some(WeightedTerm { term, weight }) = terms.iter().find(invalid) {
+        return Err(SearchError::Engine {
+            engine: "the BM25 index",
+            source: Box::new(SearcherError::TermWeight {
+                term: term.clone(),
+                found: *weight,
+            }),
+        });
+    }
+    let positive = terms.iter().filter(|term| term.weight > 0.0);
+    Ok(positive.cloned().collect())
 }
