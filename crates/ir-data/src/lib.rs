@@ -3,6 +3,7 @@
 
 pub mod attribute;
 pub mod beir;
+pub mod biocaddie;
 mod bundled;
 pub mod catalog;
 mod collection;

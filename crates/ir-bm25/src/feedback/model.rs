@@ -18,8 +18,8 @@ use super::{Rm3, Rm3Estimate, Rocchio};
 ///
 /// | model | parameters |
 /// |---|---|
-/// | `rm3` | `docs`, `terms`, `weight`, `estimate` (`anserini`, `indri`) |
-/// | `rocchio` | `docs`, `terms`, `alpha`, `beta`, `gamma`, `negative_docs`, `negative_terms`, `depth` |
+/// | `rm3` | the fields of [`Rm3`]; `estimate` is `anserini` or `indri` |
+/// | `rocchio` | the fields of [`Rocchio`] |
 ///
 /// ```
 /// use ir_bm25::feedback::{FeedbackModel, Rm3};
@@ -106,11 +106,8 @@ impl FeedbackModel {
                 ..
             }) => true,
             Self::Rm3(_) => {
-                let bytes = term.bytes();
-                has_length()
-                    && bytes.fold(true, |all, byte| {
-                        all && matches!(byte, b'a'..=b'z' | b'0'..=b'9')
-                    })
+                let mut bytes = term.bytes();
+                has_length() && bytes.all(|byte| matches!(byte, b'a'..=b'z' | b'0'..=b'9'))
             }
             Self::Rocchio(_) => has_length(),
         }
