@@ -10,7 +10,7 @@ pub(super) type Metadata = BTreeMap<String, AttributeValue>;
 
 /// The texts at a path, in the order of the record. Names are compared without case; lists along
 /// the path are searched member by member, and everything below its end counts.
-pub(super) fn texts_at<'a>(metadata: &'a Metadata, path: &str, texts: &mut Vec<String>) {
+pub(super) fn texts_at(metadata: &Metadata, path: &str, texts: &mut Vec<String>) {
     let (name, rest) = match path.split_once('.') {
         Some((name, rest)) => (name, Some(rest)),
         None => (path, None),
