@@ -12,8 +12,8 @@ use super::{Record, TextRule};
 /// Generated records of every repository, for tests and examples without the real collection.
 ///
 /// Every repository has its published number of records times a fraction, at least one.
-/// Repositories are interleaved, and every record depends on seed and number only. Texts are random
-/// words of a biomedical vocabulary at the paths of the repository; values are strings or lists of
+/// Repositories are interleaved; records depend on seed and fraction only. Texts are random words
+/// of a biomedical vocabulary at the paths of the repository; values are strings or lists of
 /// strings, and one record in a thousand has no METADATA. Records are generated while they are
 /// read.
 ///
@@ -33,9 +33,9 @@ pub struct SyntheticRecords {
     rule: TextRule,
 }
 
-/// Words of a description, from this number on.
+/// Minimum number of words of a description.
 const MIN_WORDS: usize = 20;
-/// Range of the number of words of a description.
+/// Number of lengths of descriptions, from [`MIN_WORDS`] on.
 const WORDS: usize = 120;
 
 impl SyntheticRecords {
