@@ -62,6 +62,11 @@ fn errors_name_line_and_key() {
         ),
         (
             "\"bm25\"",
+            "\"bm25\"\nfeedback = \"rm4\"",
+            "line 8: systems[0].feedback: expected a feedback model (rm3, rocchio), found \"rm4\"",
+        ),
+        (
+            "\"bm25\"",
             "\"bm25\"\nk1 = -1",
             "line 8: systems[0].k1: expected a finite number >= 0, found -1",
         ),

@@ -5,7 +5,8 @@
 mod common;
 
 use common::{Recorder, assert_cached, bundled, computed, run};
-use ir_bm25::{Bm25, DuplicateIds, Index, IndexConfig};
+use ir_bm25::feedback::{Feedback, FeedbackDocuments};
+use ir_bm25::{Bm25, DuplicateIds, Index, IndexConfig, StoredFields};
 use ir_core::{Distinct, NoProgress, Query, Run, Search};
 use ir_data::catalog;
 use ir_eval::{Evaluator, Measure};
@@ -106,6 +107,45 @@ fn runs_equal_those_of_the_libraries() {
     assert!(
         results.tasks[0].value("both", Measure::AP) > results.tasks[0].value("BM25", Measure::AP)
     );
+}
+
+#[test]
+fn feedback_equals_that_of_the_library() {
+    let text = r#"
+        measures = ["AP"]
+        [[tasks]]
+        collection = "bundled"
+        [[systems]]
+        name = "BM25"
+        type = "bm25"
+        [[systems]]
+        name = "RM3"
+        type = "bm25"
+        feedback = "rm3(docs=3,weight=0.4)"
+        [[systems]]
+        name = "disabled"
+        type = "bm25"
+        feedback = "rocchio(beta=0)"
+    "#;
+    let experiment = Experiment::from_toml(text).unwrap();
+    let (results, _) = run(&experiment, &Cache::temporary().unwrap());
+    let collection = catalog::open("bundled").unwrap();
+    let config = IndexConfig::default()
+        .with_duplicates(DuplicateIds::Keep)
+        .with_store(StoredFields::Everything);
+    let index = Index::build(collection.corpus(), &config, &mut NoProgress).unwrap();
+    let searcher = index.searcher(Bm25::ANSERINI).unwrap();
+    let own = FeedbackDocuments::stored(searcher.clone()).unwrap();
+    let model = "rm3(docs=3,weight=0.4)".parse().unwrap();
+    let feedback = Distinct(Feedback::new(searcher, own, model).unwrap());
+    let [base, rm3, disabled] = &results.tasks[0].runs[..] else {
+        panic!("expected three runs");
+    };
+    let depth = rm3.iter().map(|(_, list)| list.len()).max().unwrap();
+    let expected = Run::from_retriever("RM3", &feedback, &queries("test", None), depth);
+    assert_eq!(*rm3, expected.unwrap());
+    assert!(rm3.iter().ne(base.iter()));
+    assert!(disabled.iter().eq(base.iter()));
 }
 
 #[test]

@@ -2,10 +2,12 @@
 
 use std::sync::Arc;
 
+use ir_bm25::feedback::{Feedback, FeedbackDocuments, FeedbackModel};
 use ir_bm25::{
     Analysis, BlankDocs, Bm25, DocLengths, DocOrder, DuplicateIds, IndexConfig, IndexedFields,
+    StoredFields,
 };
-use ir_core::Distinct;
+use ir_core::{Distinct, Retriever};
 use ir_data::DocTemplate;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -40,6 +42,10 @@ pub struct Bm25System {
     pub template: Option<String>,
     /// Cleaning of the queries before analysis. Default: none.
     pub cleaning: Option<CleaningEntry>,
+    /// Pseudo-relevance feedback: `rm3`, `rocchio`, or with parameters, such as
+    /// `rm3(docs=5,terms=20,weight=0.7)`. Missing parameters have Anserini's defaults. Default:
+    /// none.
+    pub feedback: Option<String>,
     /// Weight of the title, for `fields = "separate"`. Range: ≥ 0. Default: 1.
     pub title_weight: Option<f32>,
     /// Order of documents with equal scores. Default: that of the preset (`id`; `datafinder`:
@@ -136,11 +142,21 @@ impl Bm25System {
                 DocOrderName::Insertion => DocOrder::Insertion,
             })
             .with_blank(blank)
+            .with_store(match self.feedback {
+                Some(_) => StoredFields::Everything,
+                None => StoredFields::Nothing,
+            })
             .with_duplicates(DuplicateIds::Keep)
     }
 
     pub(super) fn template(&self) -> Result<Option<DocTemplate>, SystemError> {
         self.template.as_deref().map(template).transpose()
+    }
+
+    fn feedback(&self) -> Result<Option<FeedbackModel>, SystemError> {
+        let model = self.feedback.as_deref().map(str::parse::<FeedbackModel>);
+        let model = model.transpose();
+        model.map_err(|error| SystemError::parameter("feedback", error.to_string()))
     }
 
     pub(super) fn parameters(&self) -> Bm25 {
@@ -169,6 +185,7 @@ impl System for Bm25System {
             other => SystemError::parameter("", other.to_string()),
         };
         self.parameters().validate().map_err(invalid)?;
+        self.feedback()?;
         if self.template()?.is_some() && self.fields.is_some() {
             let message = "expected either fields or a template, found both";
             return Err(SystemError::parameter("template", message));
@@ -200,7 +217,15 @@ impl System for Bm25System {
             let weighted = searcher.with_weights(&[("title", weight), ("text", 1.0)]);
             searcher = weighted.map_err(SystemError::stage("opening the index"))?;
         }
-        let searcher = Arc::new(searcher);
+        let searcher: Arc<dyn Retriever<Query = str>> = match self.feedback()? {
+            None => Arc::new(searcher),
+            Some(model) => {
+                let failed = SystemError::stage("feedback");
+                let own = FeedbackDocuments::stored(searcher.clone());
+                let feedback = own.and_then(|own| Feedback::new(searcher, own, model));
+                Arc::new(feedback.map_err(failed)?)
+            }
+        };
         Ok(CleaningEntry::applied(
             self.cleaning.as_ref(),
             OpenSystem {

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{ValueEnum, ValueHint};
 use ir_bm25::analysis::{QueryCleaning, StopWords};
+use ir_bm25::feedback::FeedbackModel;
 use ir_bm25::{Bm25, DocLengths};
 use ir_core::store::Verify;
 use ir_core::trec::ScoreFormat;
@@ -109,6 +110,11 @@ pub(crate) struct Args {
     /// Field weights of an index with separate fields, such as title=2,text=1 [default: 1]
     #[arg(long, value_delimiter = ',', value_parser = weight, value_name = "FIELD=WEIGHT", help_heading = "Model")]
     pub(crate) weights: Vec<(String, f32)>,
+
+    /// Pseudo-relevance feedback: rm3 or rocchio, with parameters such as 'rm3(docs=5,weight=0.7)';
+    /// Anserini's defaults. A saved index must store the texts [default: none]
+    #[arg(long, value_name = "MODEL", value_hint = ValueHint::Other, help_heading = "Model")]
+    pub(crate) feedback: Option<FeedbackModel>,
 
     #[cfg(feature = "dense")]
     #[command(flatten)]
@@ -321,6 +327,14 @@ impl Args {
                 );
             }
             self.vectors.check(self.first_lexical_option())?;
+        }
+        if self.feedback.is_some() {
+            if self.system() != BM25 {
+                bail_usage!("--feedback: expected BM25, found --vectors");
+            }
+            if self.not_later_than_query == Some(TimeFilter::Published) {
+                bail_usage!("--feedback: expected --not-later-than-query=exact, found =published");
+            }
         }
         let weights = self.alphas().len();
         if weights > 1 && !is_run {
