@@ -163,7 +163,14 @@ fn repository_priors() {
                 let searcher = build(documents, &IndexConfig::default(), &|index| {
                     index.searcher(Bm25::ANSERINI).unwrap()
                 });
-                let names = ["even", "odd"].into_iter().cycle().take(documents.len());
+                // Documents of equal content have one repository.
+                let mut sorted: Vec<&Document> = documents.iter().collect();
+                sorted.sort_by(|a, b| a.id.cmp(&b.id));
+                let length = |document: &&Document| document.title.len() + document.text.len();
+                let names = sorted.iter().map(|document| match length(document) % 2 {
+                    0 => "even",
+                    _ => "odd",
+                });
                 let repositories = DocumentRepositories::new(names.map(Some));
                 RepositoryPrior::new(searcher, repositories, estimate.clone(), combination, 0.8)
                     .unwrap()
