@@ -1,5 +1,9 @@
 //! Index configuration: analysis, fields, numbering, stored fields.
 
+mod fields;
+
+pub use fields::{FieldNames, FieldNamesError};
+
 use serde::{Deserialize, Serialize};
 
 use crate::Analysis;
@@ -60,6 +64,8 @@ pub enum IndexedFields {
     /// Two fields, `title` and `text`, with separate statistics and weights
     /// ([`Searcher::with_weights`](crate::Searcher::with_weights)).
     Separate,
+    /// Named fields of the documents, such as attributes, with separate statistics and weights.
+    Named(FieldNames),
 }
 
 impl IndexedFields {
@@ -70,6 +76,7 @@ impl IndexedFields {
             Self::One => &["contents"],
             Self::TextOnly => &["text"],
             Self::Separate => &["title", "text"],
+            Self::Named(names) => names.names(),
         }
     }
 }

@@ -20,7 +20,10 @@ mod stored_fields;
 
 pub use analysis::Analysis;
 pub use bm25::{Bm25, DocLengths};
-pub use config::{BlankDocs, DocOrder, DuplicateIds, IndexConfig, IndexedFields, StoredFields};
+pub use config::{
+    BlankDocs, DocOrder, DuplicateIds, FieldNames, FieldNamesError, IndexConfig, IndexedFields,
+    StoredFields,
+};
 pub use error::{BuildError, SearcherError, StoredFieldsError};
 pub use format::FieldStats;
 pub use index::{Index, IndexStats, TermStats};

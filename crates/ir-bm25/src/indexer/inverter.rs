@@ -36,17 +36,7 @@ pub(super) fn invert(
         let mut lengths = Vec::with_capacity(docs.len());
         let mut joined = String::new();
         for (doc, number) in docs.iter().zip(first..) {
-            let text = match (fields, field) {
-                (IndexedFields::One, _) => {
-                    joined.clear();
-                    joined.push_str(&doc.title);
-                    joined.push('\n');
-                    joined.push_str(&doc.text);
-                    &joined
-                }
-                (IndexedFields::Separate, 0) => &doc.title,
-                (IndexedFields::Separate | IndexedFields::TextOnly, _) => &doc.text,
-            };
+            let text = fields.text_of(field, doc, &mut joined);
             analyzer.analyze(text, &mut |token| inverter.add(token.term.as_bytes()));
             let length = inverter.end_document(number);
             if length > u64::from(MAX_TOKENS) {
