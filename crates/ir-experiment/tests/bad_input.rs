@@ -102,6 +102,41 @@ fn errors_name_line_and_key() {
         ),
         (
             "\"bm25\"",
+            "\"bm25\"\nfields = \"seperate\"",
+            "(did you mean separate?)",
+        ),
+        (
+            "\"bm25\"",
+            "\"bm25\"\nfields = []",
+            "line 8: systems[0].fields: expected 1 to 64 fields, found 0",
+        ),
+        (
+            "\"bm25\"",
+            "\"bm25\"\nfields = [\"title\", \"title\"]",
+            "line 8: systems[0].fields: expected different fields, found \"title\" twice",
+        ),
+        (
+            "\"bm25\"",
+            "\"bm25\"\nweights = { title = 2.0 }",
+            "line 8: systems[0].weights.title: expected fields = \"separate\" or a list of fields",
+        ),
+        (
+            "\"bm25\"",
+            "\"bm25\"\nfields = [\"title\", \"task\"]\nweights = { taks = 2.0 }",
+            "line 9: systems[0].weights.taks: expected an indexed field (title, task) (did you mean task?)",
+        ),
+        (
+            "\"bm25\"",
+            "\"bm25\"\nfields = \"separate\"\nweights = { text = -1.0 }",
+            "systems[0].weights.text: expected 0 or a number from 1e-9 to 1e9, found -1",
+        ),
+        (
+            "\"bm25\"",
+            "\"bm25\"\nfields = \"separate\"\ntitle_weight = 2.0\nweights = { title = 1.0 }",
+            "systems[0].weights.title: expected either this key or title_weight, found both",
+        ),
+        (
+            "\"bm25\"",
             "\"bm25\"\ncleaning = { punct = true }",
             "unknown field `punct`",
         ),

@@ -206,7 +206,8 @@ fn plans_list_what_is_cached() {
     };
     assert_eq!(
         (count(&plan, Stage::Index), count(&plan, Stage::Run)),
-        (2, 2 * (3 + 9))
+        (1, 2 * (3 + 9)),
+        "both tasks have the same documents"
     );
     assert!(!cache.folder().join("run").exists());
 
@@ -283,20 +284,65 @@ fn output_files() {
     assert_eq!(score(&read.unwrap().data, Measure::AP), value);
 }
 
+/// Every table of a document has its own label and says in its caption what it shows.
+#[test]
+fn latex_tables_have_different_labels() {
+    let (results, _) = run(&bundled(), &Cache::temporary().unwrap());
+    let latex = results.to_latex();
+    for (task, label) in [("sentences", "sentences"), ("keyphrases", "keyphrases")] {
+        assert!(
+            latex.contains(&format!("\\label{{tab:{label}}}\n")),
+            "{latex}"
+        );
+        let caption = format!("\\caption{{{}, {task}: ", results.title);
+        assert!(latex.contains(&caption), "{caption}\n{latex}");
+    }
+    assert_eq!(latex.matches("\\label").count(), 2);
+}
+
 #[test]
 fn one_system_has_a_table_without_comparison() {
     let mut experiment = bundled();
     experiment.systems.truncate(1);
     experiment.selection = None;
     experiment.expected.clear();
+    // Some queries have no modality, and training queries have none.
+    experiment.tasks[1].query = Some("modality".to_owned());
+    experiment.tasks[1].training = None;
     let (results, _) = run(&experiment, &Cache::temporary().unwrap());
-    assert!(results.to_text().contains("AP"));
+    let text = results.to_text();
+    assert!(text.contains("AP"));
+    let line = "BM25: 1 judged query without hits: q11\n";
+    assert!(text.contains(line), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&results.to_json().unwrap()).unwrap();
+    assert_eq!(json["tasks"][1]["queries_without_hits"][0], "q11");
+    let latex = results.to_latex();
+    for part in ["\\label{tab:sentences}", "Scores of BM25.}", "\\toprule"] {
+        assert!(latex.contains(part), "{part}\n{latex}");
+    }
     let files = results.files(&ir_experiment::OutputFormat::ALL).unwrap();
-    assert!(
-        files
-            .iter()
-            .all(|file| file.path.extension().unwrap() != "html")
+    let page = |name: &str| {
+        let found = files.iter().find(|file| file.path.to_str() == Some(name));
+        String::from_utf8(found.unwrap().content.clone()).unwrap()
+    };
+    assert!(page("sentences.html").contains("All 24 judged queries have hits"));
+    let page = page("keyphrases.html");
+    assert!(page.contains("<svg") && page.contains("1 of 24 judged queries have no hits"));
+    assert!(page.contains("<code>q11</code>"), "{page}");
+
+    // No query has hits.
+    experiment.search.condition = Some(ir_core::Predicate::Known {
+        name: "none".to_owned(),
+    });
+    let (results, _) = run(&experiment, &Cache::temporary().unwrap());
+    let missing: Vec<&str> = results.tasks[0].reports[0].missing().collect();
+    assert_eq!(missing.len(), 24);
+    let line = format!(
+        "BM25: 24 judged queries without hits: {} and 19 others\n",
+        missing[..5].join(", ")
     );
+    assert!(results.to_text().contains(&line), "{}", results.to_text());
+    results.files(&[ir_experiment::OutputFormat::Html]).unwrap();
 }
 
 /// The selected point is the best on the validation queries, found by a naive loop.

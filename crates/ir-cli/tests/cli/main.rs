@@ -38,6 +38,7 @@ mod mine;
 mod misread_input;
 #[cfg(feature = "dense")]
 mod models;
+mod named_fields;
 mod options_without_effect;
 mod outputs;
 mod plots;

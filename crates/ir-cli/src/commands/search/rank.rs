@@ -42,7 +42,9 @@ impl QueryRunner {
         let searcher = searcher.map_err(|error| match &error {
             SearcherError::UnknownField { expected, found } => {
                 let hint = match index.config().fields {
-                    IndexedFields::Separate => did_you_mean(found, expected.iter().copied()),
+                    IndexedFields::Separate | IndexedFields::Named(_) => {
+                        did_you_mean(found, expected.iter().copied())
+                    }
                     _ => " (weights per field need an index with --fields separate)".to_owned(),
                 };
                 anyhow!("--weights: {error}{hint}")
