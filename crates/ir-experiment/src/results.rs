@@ -157,17 +157,7 @@ impl TaskResults {
             if missing.is_empty() {
                 continue;
             }
-            let shown = missing.iter().take(NAMED_QUERIES).copied();
-            let mut names = shown.collect::<Vec<_>>().join(", ");
-            if missing.len() > NAMED_QUERIES {
-                names.push_str(&format!(" and {} others", missing.len() - NAMED_QUERIES));
-            }
-            let system = report.run();
-            let queries = match missing.len() {
-                1 => "1 judged query".to_owned(),
-                count => format!("{count} judged queries"),
-            };
-            lines.push(format!("{system}: {queries} without hits: {names}"));
+            lines.push(format!("{}: {}", report.run(), without_hits(&missing)));
         }
         lines
     }
@@ -299,6 +289,19 @@ impl ExperimentResults {
     }
 }
 
+/// Number of queries without hits, and the names of the first ones.
+fn without_hits(queries: &[&str]) -> String {
+    let named = &queries[..queries.len().min(NAMED_QUERIES)];
+    let mut names = named.join(", ");
+    if queries.len() > named.len() {
+        names.push_str(&format!(" and {} others", queries.len() - named.len()));
+    }
+    match queries.len() {
+        1 => format!("1 judged query without hits: {names}"),
+        count => format!("{count} judged queries without hits: {names}"),
+    }
+}
+
 /// Name and content of the TREC file of a run.
 fn trec_file(run: &Run) -> Result<(String, Vec<u8>), ResultsError> {
     let name = file_name(&run.tag);
@@ -360,6 +363,17 @@ pub fn portable_file_name(title: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn queries_without_hits_are_counted() {
+        assert_eq!(without_hits(&["q1"]), "1 judged query without hits: q1");
+        let many = ["a", "b", "c", "d", "e", "f", "g"];
+        assert_eq!(
+            without_hits(&many),
+            "7 judged queries without hits: a, b, c, d, e and 2 others"
+        );
+        assert!(without_hits(&many[..5]).ends_with(": a, b, c, d, e"));
+    }
 
     #[test]
     fn names_become_names_of_files() {

@@ -329,20 +329,6 @@ fn one_system_has_a_table_without_comparison() {
     let page = page("keyphrases.html");
     assert!(page.contains("<svg") && page.contains("1 of 24 judged queries have no hits"));
     assert!(page.contains("<code>q11</code>"), "{page}");
-
-    // No query has hits.
-    experiment.search.condition = Some(ir_core::Predicate::Known {
-        name: "none".to_owned(),
-    });
-    let (results, _) = run(&experiment, &Cache::temporary().unwrap());
-    let missing: Vec<&str> = results.tasks[0].reports[0].missing().collect();
-    assert_eq!(missing.len(), 24);
-    let line = format!(
-        "BM25: 24 judged queries without hits: {} and 19 others\n",
-        missing[..5].join(", ")
-    );
-    assert!(results.to_text().contains(&line), "{}", results.to_text());
-    results.files(&[ir_experiment::OutputFormat::Html]).unwrap();
 }
 
 /// The selected point is the best on the validation queries, found by a naive loop.
