@@ -17,6 +17,8 @@ pub mod indri;
 mod json;
 pub mod jsonl;
 mod lines;
+pub mod papers;
+pub mod results;
 pub mod sgml;
 pub mod smart;
 pub mod squad;

@@ -9,7 +9,9 @@ use ir_core::training::TrainingSet;
 use ir_core::{Corpus, Document, NoProgress};
 use ir_data::attribute;
 use ir_data::catalog::{Catalog, entries};
-use ir_data::datafinder::{self, HeaderLine, Quoting, keyphrase_query_from_attributes};
+use ir_data::datafinder::{
+    self, HeaderLine, Quoting, keyphrase_product_from_attributes, keyphrase_query_from_attributes,
+};
 use ir_data::squad::Squad;
 use ir_data::training::{
     DocumentTexts, JudgedTrainingSet, OnInvalidExample, TrainingFile, TrainingFormat,
@@ -234,6 +236,46 @@ fn datafinder_runs() {
         let trec = ir_data::read_run(&path, HeaderLine::Skip).unwrap();
         assert_eq!(trec.data, run.data);
     }
+}
+
+/// 77 of the 406 test queries have several tasks.
+#[test]
+fn products_of_several_tasks() {
+    let Some(path) = file("datafinder/test_data.jsonl") else {
+        return;
+    };
+    let rows = datafinder::read_test_queries(open(path).unwrap(), "406", "t").unwrap();
+    assert_eq!(rows.len(), 406);
+    let several = |text: Option<&str>| text.is_some_and(|text| text.contains(','));
+    let mut counts = [0, 0, 0];
+    for row in &rows {
+        let attributes = &row.query.attributes;
+        let queries = keyphrase_product_from_attributes(attributes);
+        let fields = ["task", "modality", "domain", "language", "text_length"];
+        let values = fields.map(|name| attributes.text(name));
+        let combinations: usize = values
+            .iter()
+            .map(|text| text.map_or(1, |text| text.split(',').count()))
+            .product();
+        assert!((1..=combinations).contains(&queries.len()), "{queries:?}");
+        if several(attributes.text("task")) {
+            counts[0] += 1;
+            counts[1] += usize::from(queries.len() > 1);
+        }
+        for query in &queries {
+            let words: Vec<&str> = query.split(' ').collect();
+            counts[2] += 1;
+            for (at, word) in words.iter().enumerate() {
+                let others = words[..at].iter();
+                let mut others =
+                    others.filter(|other| other.contains(word) || word.contains(*other));
+                assert_eq!(others.next(), None, "{query}");
+            }
+        }
+    }
+    assert_eq!(counts[0], 77);
+    // As a plain Python loop over `itertools.product` counts.
+    assert_eq!(counts[1..], [77, 572]);
 }
 
 #[test]
