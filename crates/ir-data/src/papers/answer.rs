@@ -206,7 +206,7 @@ fn labeled<'a>(lines: &[&'a str]) -> [Option<&'a str>; 7] {
                 .strip_prefix(label)
                 .map(|it| it.trim_start_matches('*'));
             if let Some(value) = value.and_then(|it| it.strip_prefix(':')) {
-                *field = Some(value.trim().trim_matches('*').trim());
+                *field = Some(value.trim_matches(|c: char| c.is_whitespace() || c == '*'));
             }
         }
     }
