@@ -1,5 +1,5 @@
 // Writes the Lucene reference figures of this folder. See README.md for how to run it.
-// Parts: tokens IN | fuzz | codepoints | lowercase | stem CLASS VOC EXPECTED | stream NAME FILE FIELDS OUTDIR | search NAME DIR
+// Parts: tokens IN | fuzz | codepoints | lowercase | stem CLASS VOC EXPECTED | stream NAME FILE FIELDS OUTDIR | search DIR DROP_OWN KEEP [MODEL]
 import com.fasterxml.jackson.core.json.JsonWriteFeature;
 import com.fasterxml.jackson.databind.*;
 import com.fasterxml.jackson.databind.json.JsonMapper;
@@ -18,7 +18,7 @@ import org.apache.lucene.analysis.tokenattributes.*;
 import org.apache.lucene.document.*;
 import org.apache.lucene.index.*;
 import org.apache.lucene.search.*;
-import org.apache.lucene.search.similarities.BM25Similarity;
+import org.apache.lucene.search.similarities.*;
 import org.apache.lucene.store.ByteBuffersDirectory;
 import org.apache.lucene.util.*;
 
@@ -139,10 +139,16 @@ public class Generate {
     }
   }
 
-  static void search(String dir, boolean dropOwn, int keep) throws Exception {
-    BM25Similarity bm25 = new BM25Similarity(0.9f, 0.4f);
+  static void search(String dir, boolean dropOwn, int keep, String model) throws Exception {
+    Similarity similarity = switch (model) {
+      case "bm25" -> new BM25Similarity(0.9f, 0.4f);
+      case "qld" -> new LMDirichletSimilarity(1000f);
+      case "qljm" -> new LMJelinekMercerSimilarity(0.1f);
+      case "classic" -> new ClassicSimilarity();
+      default -> throw new IllegalArgumentException(model);
+    };
     ByteBuffersDirectory store = new ByteBuffersDirectory();
-    try (IndexWriter w = new IndexWriter(store, new IndexWriterConfig(chain).setSimilarity(bm25))) {
+    try (IndexWriter w = new IndexWriter(store, new IndexWriterConfig(chain).setSimilarity(similarity))) {
       for (String l : lines(Path.of(dir, "corpus.jsonl.zst"))) {
         JsonNode n = JSON.readTree(l); Document d = new Document();
         d.add(new StringField("id", n.get("_id").asText(), Field.Store.YES));
@@ -153,7 +159,7 @@ public class Generate {
       w.forceMerge(1);
     }
     IndexSearcher searcher = new IndexSearcher(DirectoryReader.open(store));
-    searcher.setSimilarity(bm25);
+    searcher.setSimilarity(similarity);
     Sort sort = new Sort(SortField.FIELD_SCORE, new SortField("id", SortField.Type.STRING_VAL));
     Path q = Path.of(dir, "queries.jsonl.zst");
     Map<String, String> queries = new HashMap<>();
@@ -187,7 +193,7 @@ public class Generate {
       case "lowercase" -> { for (int c = 0; c <= 0x10FFFF; c++) if (Character.toLowerCase(c) != c) OUT.printf("%04X\t%04X%n", c, Character.toLowerCase(c)); }
       case "stem" -> stem(a[1], a[2], a[3]);
       case "stream" -> stream(a[1], a[2], a[3], a[4]);
-      case "search" -> search(a[1], Boolean.parseBoolean(a[2]), Integer.parseInt(a[3]));
+      case "search" -> search(a[1], Boolean.parseBoolean(a[2]), Integer.parseInt(a[3]), a.length > 4 ? a[4] : "bm25");
       default -> throw new IllegalArgumentException(a[0]);
     }
     OUT.flush();

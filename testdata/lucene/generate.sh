@@ -48,4 +48,9 @@ for c in nfcorpus arguana; do
   [ $own = true ] && note="$note, then the document whose id is the query's taken out"
   { head_ "BEIR $c, test qrels, contents = title + newline + text, BM25 k1 0.9 b 0.4, $note" "search beir/$c $own 10" \
     'query id, rank, document id, score (Float.toString)'; gen search "$data/beir/$c" $own 10; } | pack $c.top10.tsv.gz
+  for m in 'qld LMDirichletSimilarity, mu 1000' 'qljm LMJelinekMercerSimilarity, lambda 0.1' 'classic ClassicSimilarity'; do
+    model=${m%% *}
+    { head_ "BEIR $c, test qrels, contents = title + newline + text, ${m#* }, $note" "search beir/$c $own 10 $model" \
+      'query id, rank, document id, score (Float.toString)'; gen search "$data/beir/$c" $own 10 $model; } | pack $c.$model.top10.tsv.gz
+  done
 done

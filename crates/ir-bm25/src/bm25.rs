@@ -52,6 +52,17 @@ pub enum DocLengths {
     Exact,
 }
 
+impl DocLengths {
+    /// Name: `one-byte` or `exact`.
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::OneByte => "one-byte",
+            Self::Exact => "exact",
+        }
+    }
+}
+
 impl Bm25 {
     /// Default of Anserini and Pyserini: `k1` 0.9, `b` 0.4, one-byte lengths.
     pub const ANSERINI: Self = Self::new(0.9, 0.4);
@@ -109,10 +120,7 @@ impl Default for Bm25 {
 
 impl fmt::Display for Bm25 {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let lengths = match self.lengths {
-            DocLengths::OneByte => "one-byte",
-            DocLengths::Exact => "exact",
-        };
+        let lengths = self.lengths.name();
         write!(f, "bm25(k1={},b={},lengths={lengths})", self.k1, self.b)
     }
 }

@@ -1,5 +1,9 @@
 //! Index configuration: analysis, fields, numbering, stored fields.
 
+mod fields;
+
+pub use fields::{FieldNames, FieldNamesError};
+
 use serde::{Deserialize, Serialize};
 
 use crate::Analysis;
@@ -34,6 +38,11 @@ pub struct IndexConfig {
     pub blank: BlankDocs,
     /// Stored fields. Default: [`StoredFields::Nothing`].
     pub store: StoredFields,
+    /// Whether postings have the positions of their terms, which phrases and proximity need. Rankings
+    /// of other queries and their speed do not depend on it; the index is about twice as large.
+    /// Default: false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub positions: bool,
 }
 
 impl IndexConfig {
@@ -44,6 +53,7 @@ impl IndexConfig {
         with_duplicates: duplicates, DuplicateIds;
         with_blank: blank, BlankDocs;
         with_store: store, StoredFields;
+        with_positions: positions, bool;
     }
 }
 
@@ -60,6 +70,8 @@ pub enum IndexedFields {
     /// Two fields, `title` and `text`, with separate statistics and weights
     /// ([`Searcher::with_weights`](crate::Searcher::with_weights)).
     Separate,
+    /// Named fields of the documents, such as attributes, with separate statistics and weights.
+    Named(FieldNames),
 }
 
 impl IndexedFields {
@@ -70,6 +82,7 @@ impl IndexedFields {
             Self::One => &["contents"],
             Self::TextOnly => &["text"],
             Self::Separate => &["title", "text"],
+            Self::Named(names) => names.names(),
         }
     }
 }

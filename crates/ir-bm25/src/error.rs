@@ -86,17 +86,48 @@ pub enum SearcherError {
         expected: &'static str,
         found: f32,
     },
+    /// No scoring model has this name.
+    #[error(
+        "expected a scoring model ({}), found {found:?}{}",
+        .expected.join(", "),
+        .nearest.map_or_else(String::new, |name| format!(" (did you mean {name}?)"))
+    )]
+    UnknownModel {
+        expected: Vec<&'static str>,
+        nearest: Option<&'static str>,
+        found: String,
+    },
+    /// The scoring model has no parameter of this name.
+    #[error("expected {}, found {found:?}", parameters_of(model, expected))]
+    UnknownModelParameter {
+        model: &'static str,
+        expected: Vec<&'static str>,
+        found: String,
+    },
+    /// A scoring model as text is malformed.
+    #[error("expected a scoring model such as qld, or qld(mu=1000,lengths=exact), found {found:?}")]
+    ModelSyntax { found: String },
     /// A weight was given for a field that the index does not have.
     #[error("expected a field of the index ({}), found {found:?}", .expected.join(", "))]
     UnknownField {
         expected: Vec<&'static str>,
         found: String,
     },
+    /// The weight of a query term is negative or not finite.
+    #[error("weight of the term {term:?}: expected a finite number >= 0, found {found}")]
+    TermWeight { term: String, found: f32 },
     /// The index was built with a custom analyzer, which searching needs.
     #[error(
         "the index was built with the custom analyzer {name:?}: pass it to `Index::with_analyzer`"
     )]
     NeedsAnalyzer { name: String },
+}
+
+fn parameters_of(model: &str, expected: &[&str]) -> String {
+    match expected {
+        [] => format!("no parameter of {model}"),
+        _ => format!("a parameter of {model} ({})", expected.join(", ")),
+    }
 }
 
 /// Error reading the stored fields of a document.

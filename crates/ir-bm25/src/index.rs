@@ -417,7 +417,13 @@ impl Index {
         let Some(offset) = found.map_err(|_| self.malformed_terms())? else {
             return Ok(None);
         };
-        PostingsCursor::open(&self.inner.postings, offset, self.inner.meta.documents).map(Some)
+        self.open_list(offset).map(Some)
+    }
+
+    /// Opens the posting list at an offset of the section.
+    fn open_list(&self, offset: u64) -> Result<PostingsCursor<'_>, OpenIndexError> {
+        let IndexData { postings, meta, .. } = &*self.inner;
+        PostingsCursor::open(postings, offset, meta.documents, meta.config.positions)
     }
 
     /// All posting lists, ascending by field number and term.
@@ -489,8 +495,7 @@ impl<'a> PostingLists<'a> {
             return Ok(None);
         };
         self.rest = (self.rest.checked_sub(1)).ok_or_else(|| self.index.malformed_terms())?;
-        let IndexData { postings, meta, .. } = &*self.index.inner;
-        let cursor = PostingsCursor::open(postings, offset, meta.documents)?;
+        let cursor = self.index.open_list(offset)?;
         Ok(Some((key, cursor)))
     }
 }

@@ -9,24 +9,35 @@ mod bm25;
 mod codec;
 mod config;
 mod error;
+pub mod feedback;
 mod format;
 mod index;
 mod indexer;
+pub mod models;
 mod postings;
 mod search;
 mod segments;
 mod small_float;
 mod stored_fields;
+mod structured;
 mod term_dictionary;
 
 pub use analysis::Analysis;
 pub use bm25::{Bm25, DocLengths};
-pub use config::{BlankDocs, DocOrder, DuplicateIds, IndexConfig, IndexedFields, StoredFields};
+pub use config::{
+    BlankDocs, DocOrder, DuplicateIds, FieldNames, FieldNamesError, IndexConfig, IndexedFields,
+    StoredFields,
+};
 pub use error::{BuildError, SearcherError, StoredFieldsError};
 pub use format::FieldStats;
 pub use index::{Index, IndexStats, TermStats};
 pub use indexer::{DEFAULT_MEMORY, IndexBuilder};
-pub use search::Pruning;
+pub use models::{Model, ScoringModel};
+pub use search::{Pruning, WeightedTerm};
 pub use segments::{
     IndexWriter, IndexWriterError, PutOutcome, Searcher, SegmentStats, SegmentedIndex,
+};
+pub use structured::{
+    BooleanClause, Occur, QueryParseError, QuerySyntax, StructuredQuery, StructuredQueryError,
+    StructuredSearcher,
 };

@@ -6,7 +6,10 @@ use ir_bm25::{
     Analysis, BlankDocs, Bm25, DocLengths, DocOrder, DuplicateIds, Index, IndexConfig, IndexWriter,
     IndexedFields, Pruning, Searcher, SegmentedIndex, StoredFields,
 };
-use ir_core::fusion::WeightedSum;
+use ir_core::fusion::{
+    DocumentRepositories, PriorCombination, PriorEstimate, RepositoryPrior, RepositoryPriors,
+    WeightedSum,
+};
 use ir_core::store::Verify;
 use ir_core::{Distinct, Document, NoProgress};
 use ir_testkit::{check_text, check_text_saved};
@@ -143,6 +146,36 @@ fn a_weighted_sum_of_two() {
             });
             WeightedSum::new([(one, 1.0), (two, weight)]).unwrap()
         });
+    }
+}
+
+#[test]
+fn repository_priors() {
+    let priors = || RepositoryPriors::new([("even", 0.3), ("odd", 0.05)]).unwrap();
+    let feedback = PriorEstimate::Feedback {
+        docs: 3,
+        epsilon: 1.0,
+        repositories: 2,
+    };
+    for estimate in [PriorEstimate::Fixed(priors()), feedback] {
+        for combination in [PriorCombination::LogSum, PriorCombination::Product] {
+            check_text(|documents| {
+                let searcher = build(documents, &IndexConfig::default(), &|index| {
+                    index.searcher(Bm25::ANSERINI).unwrap()
+                });
+                // Documents of equal content have one repository.
+                let mut sorted: Vec<&Document> = documents.iter().collect();
+                sorted.sort_by(|a, b| a.id.cmp(&b.id));
+                let length = |document: &&Document| document.title.len() + document.text.len();
+                let names = sorted.iter().map(|document| match length(document) % 2 {
+                    0 => "even",
+                    _ => "odd",
+                });
+                let repositories = DocumentRepositories::new(names.map(Some));
+                RepositoryPrior::new(searcher, repositories, estimate.clone(), combination, 0.8)
+                    .unwrap()
+            });
+        }
     }
 }
 

@@ -7,8 +7,8 @@ use std::sync::OnceLock;
 
 use ir_bm25::analysis::Analysis;
 use ir_bm25::{
-    Bm25, DocLengths, DocOrder, DuplicateIds, Index, IndexBuilder, IndexConfig, IndexedFields,
-    Pruning, Searcher, SearcherError,
+    Bm25, DocLengths, DocOrder, DuplicateIds, FieldNames, Index, IndexBuilder, IndexConfig,
+    IndexedFields, Pruning, Searcher, SearcherError,
 };
 use ir_core::store::Verify;
 use ir_core::{Distinct, DocNum, DocSet, Document, Hit, NoProgress, Ranking, Retriever, Search};
@@ -28,6 +28,14 @@ impl Oracle {
         let fields_of = |doc: &Document| match fields {
             IndexedFields::Separate => vec![words(&doc.title), words(&doc.text)],
             IndexedFields::TextOnly => vec![words(&doc.text)],
+            IndexedFields::Named(names) => {
+                let texts = names.names().iter().map(|name| match *name {
+                    "title" => words(&doc.title),
+                    "text" => words(&doc.text),
+                    name => words(doc.attributes.text(name).unwrap_or_default()),
+                });
+                texts.collect()
+            }
             _ => vec![words(&format!("{}\n{}", doc.title, doc.text))],
         };
         Self {
@@ -188,6 +196,43 @@ fn with_filter<T>(filter: &Filter, n: usize, k: usize, work: impl FnOnce(Search<
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(256))]
 
+    /// Three fields, one of which only some documents have, each with its statistics and weight.
+    #[test]
+    fn named_fields_equal_the_oracle(
+        mut documents in documents(120),
+        query in queries(),
+        bm25 in parameters(),
+        weights in [weights(), weights(), weights()],
+        k in prop_oneof![0..12_usize, Just(1000)],
+    ) {
+        for doc in documents.iter_mut().step_by(3) {
+            let keywords: Vec<&str> = doc.text.split_whitespace().take(3).collect();
+            doc.attributes.set("keywords", keywords.join(" "));
+        }
+        let names = FieldNames::new(["text", "keywords", "title"]).unwrap();
+        let fields = IndexedFields::Named(names);
+        let oracle = Oracle::new(&documents, fields).search(&query, bm25, &weights, &Search::top(k));
+        let index = index(&documents, fields);
+        let file = tempfile::NamedTempFile::new().unwrap();
+        index.save(file.path()).unwrap();
+        let opened = Index::open_with(file.path(), Verify::AllSections).unwrap();
+        prop_assert_eq!(opened.config().fields, fields);
+        let named: Vec<(&str, f32)> = names.names().iter().copied().zip(weights).collect();
+        for index in [index, opened] {
+            for pruning in [Pruning::BlockMax, Pruning::Exhaustive] {
+                let searcher = index.searcher(bm25).unwrap().with_weights(&named).unwrap();
+                let found = searcher.with_pruning(pruning).search(&query, &Search::top(k)).unwrap();
+                // The oracle adds up in another order; with such weights that may show in the last
+                // bit.
+                if weights.iter().all(|weight| *weight == 0.0 || (0.1..=10.0).contains(weight)) {
+                    prop_assert_eq!(&found, &oracle);
+                } else {
+                    prop_assert_eq!(found.len(), oracle.len());
+                }
+            }
+        }
+    }
+
     #[test]
     fn every_way_equals_the_oracle(
         documents in documents(300),
@@ -327,7 +372,7 @@ fn the_contract_of_retrievers() {
         let bytes = searcher.index().single().unwrap().as_bytes().to_vec();
         Index::from_bytes(bytes, Verify::AllSections)
             .unwrap()
-            .searcher(searcher.bm25())
+            .searcher(searcher.model().clone())
             .unwrap()
     });
     let by_id = |documents: &[Document]| -> Searcher {

@@ -9,8 +9,8 @@ use clap_complete::Shell;
 use ir_data::{DataError, InvalidText};
 
 use crate::commands::{
-    agree, buckets, compare, datasets, diff, eval, fuse, index, interleave, knn_accuracy, mine,
-    overlap, pool, reproduce, run, search, stats, sweep,
+    agree, buckets, compare, datasets, diff, eval, fuse, import_results, index, interleave,
+    knn_accuracy, mine, overlap, pool, reproduce, run, search, stats, sweep,
 };
 #[cfg(feature = "dense")]
 use crate::commands::{encode, models, train};
@@ -74,6 +74,8 @@ pub(crate) enum Command {
     Fuse(fuse::Args),
     /// Interleave runs for an online comparison by clicks
     Interleave(interleave::Args),
+    /// Convert result lists of other search engines to a run
+    ImportResults(Box<import_results::Args>),
     /// Report which runs retrieve the same documents
     Overlap(overlap::Args),
     /// Pool documents for assessors, and merge their judgments
@@ -159,6 +161,7 @@ impl Command {
             Self::KnnAccuracy(args) => knn_accuracy::run(args, console),
             Self::Fuse(args) => fuse::run(args, console),
             Self::Interleave(args) => interleave::run(args, console),
+            Self::ImportResults(args) => import_results::run(args, console),
             Self::Overlap(args) => overlap::run(args, console),
             Self::Pool(args) => pool::run(args, console),
             Self::Agree(args) => agree::run(args, console),
@@ -184,6 +187,7 @@ impl Command {
     fn with_encoding_hint(&self, error: anyhow::Error) -> anyhow::Error {
         let has_option = match self {
             Self::Index(_) | Self::Search(_) | Self::Mine(_) | Self::Stats(_) => true,
+            Self::ImportResults(_) => true,
             #[cfg(feature = "dense")]
             Self::Encode(_) => true,
             _ => false,
@@ -241,7 +245,9 @@ impl Command {
     /// Argument that selects a split of a collection.
     fn split_argument(&self, collection: &str, split: &str) -> String {
         match self {
-            Self::Search(_) | Self::Mine(_) | Self::Stats(_) => format!("--split {split}"),
+            Self::Search(_) | Self::Mine(_) | Self::Stats(_) | Self::ImportResults(_) => {
+                format!("--split {split}")
+            }
             #[cfg(feature = "dense")]
             Self::Encode(_) => format!("--split {split}"),
             #[cfg(feature = "dense")]

@@ -85,6 +85,19 @@ pub enum DataError {
         column: u64,
         found: String,
     },
+    /// A field with a JSON text, inside a record, is not valid JSON. `column` is a byte position
+    /// from 1; `found` is the parser's message.
+    #[error(
+        "{path}:{line}: record {record:?}: expected JSON in {field}, found an error at column {column} ({found})"
+    )]
+    InnerJson {
+        path: String,
+        line: u64,
+        record: String,
+        field: &'static str,
+        column: u64,
+        found: String,
+    },
     /// A value has the wrong type.
     #[error("{path}:{line}: expected {expected} in {field}, found {found}")]
     WrongType {

@@ -3,6 +3,7 @@
 
 pub mod attribute;
 pub mod beir;
+pub mod biocaddie;
 mod bundled;
 pub mod catalog;
 mod collection;
@@ -17,6 +18,8 @@ pub mod indri;
 mod json;
 pub mod jsonl;
 mod lines;
+pub mod papers;
+pub mod results;
 pub mod sgml;
 pub mod smart;
 pub mod squad;

@@ -7,6 +7,7 @@ use std::path::PathBuf;
 
 use ir_core::trec::HeaderLine;
 use ir_core::{AttributeValue, Attributes, Document, Qrels, Query, Run};
+use ir_data::biocaddie::{Record, TextRule};
 use ir_data::datafinder::{self, Quoting};
 use ir_data::tsv::Column;
 use ir_data::{
@@ -192,6 +193,16 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
         "q",
         "0",
         "d",
+        "<DOC>",
+        "</DOC>",
+        "<DOCNO>1</DOCNO>",
+        "<REPOSITORY>geo_1</REPOSITORY>",
+        "<METADATA>",
+        "</METADATA>",
+        "&lt;",
+        "\"DOCNO\"",
+        "\"REPOSITORY\"",
+        "\"METADATA\"",
         ".I",
         ".I 1",
         ".W",
@@ -248,6 +259,10 @@ fn parse(bytes: &[u8]) {
     let _ = smart::read_cisi_judgments(bytes, "f");
     let _ = tsv::read_documents(bytes, "f", &tsv::ID_TEXT_TITLE);
     let _ = indri::read_queries(bytes, "f");
+    let _ = Record::read_xml(bytes, "f");
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        let _ = Record::from_json(text, "f", 1).map(|record| record.into_document(TextRule::Paths));
+    }
     let _ = squad::Squad::read(bytes, "f");
 }
 

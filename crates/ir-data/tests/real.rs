@@ -1,20 +1,23 @@
 //! Published counts and contents of the catalog's collections. Skipped if `IR_DATA` lacks them.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use ir_core::training::TrainingSet;
-use ir_core::{Corpus, Document, NoProgress};
+use ir_core::{Corpus, Document, NoProgress, Qrels};
 use ir_data::attribute;
+use ir_data::biocaddie::{BioCaddieCorpus, BioCaddieTopics, Record, TextRule};
 use ir_data::catalog::{Catalog, entries};
-use ir_data::datafinder::{self, HeaderLine, Quoting, keyphrase_query_from_attributes};
+use ir_data::datafinder::{
+    self, HeaderLine, Quoting, keyphrase_product_from_attributes, keyphrase_query_from_attributes,
+};
 use ir_data::squad::Squad;
 use ir_data::training::{
     DocumentTexts, JudgedTrainingSet, OnInvalidExample, TrainingFile, TrainingFormat,
 };
-use ir_data::{DocTemplate, JsonFields, JsonlCorpus, indri, open};
+use ir_data::{DocTemplate, JsonFields, JsonlCorpus, JudgedQueries, indri, open};
 
 /// The catalog, if the files of a collection exist.
 fn catalog(collection: &str) -> Option<Catalog> {
@@ -234,6 +237,46 @@ fn datafinder_runs() {
         let trec = ir_data::read_run(&path, HeaderLine::Skip).unwrap();
         assert_eq!(trec.data, run.data);
     }
+}
+
+/// 77 of the 406 test queries have several tasks.
+#[test]
+fn products_of_several_tasks() {
+    let Some(path) = file("datafinder/test_data.jsonl") else {
+        return;
+    };
+    let rows = datafinder::read_test_queries(open(path).unwrap(), "406", "t").unwrap();
+    assert_eq!(rows.len(), 406);
+    let several = |text: Option<&str>| text.is_some_and(|text| text.contains(','));
+    let mut counts = [0, 0, 0];
+    for row in &rows {
+        let attributes = &row.query.attributes;
+        let queries = keyphrase_product_from_attributes(attributes);
+        let fields = ["task", "modality", "domain", "language", "text_length"];
+        let values = fields.map(|name| attributes.text(name));
+        let combinations: usize = values
+            .iter()
+            .map(|text| text.map_or(1, |text| text.split(',').count()))
+            .product();
+        assert!((1..=combinations).contains(&queries.len()), "{queries:?}");
+        if several(attributes.text("task")) {
+            counts[0] += 1;
+            counts[1] += usize::from(queries.len() > 1);
+        }
+        for query in &queries {
+            let words: Vec<&str> = query.split(' ').collect();
+            counts[2] += 1;
+            for (at, word) in words.iter().enumerate() {
+                let others = words[..at].iter();
+                let mut others =
+                    others.filter(|other| other.contains(word) || word.contains(*other));
+                assert_eq!(others.next(), None, "{query}");
+            }
+        }
+    }
+    assert_eq!(counts[0], 77);
+    // As a plain Python loop over `itertools.product` counts.
+    assert_eq!(counts[1..], [77, 572]);
 }
 
 #[test]
@@ -485,6 +528,99 @@ fn biocaddie_topics_and_judgments() {
     assert_eq!(
         (qrels.judgments(), with(2), with(1), with(0)),
         (20_184, 812, 3069, 16_303)
+    );
+}
+
+#[test]
+fn biocaddie_counts_by_topic() {
+    let Some(folder) = file("biocaddie") else {
+        return;
+    };
+    let qrels = |split: &str| {
+        let path = folder.join(format!("qrels/biocaddie.qrels.{split}"));
+        ir_data::read_qrels(path, HeaderLine::AsData).unwrap().data
+    };
+    let counts = |qrels: &Qrels, least: i64| -> BTreeMap<String, usize> {
+        let counts = qrels.iter().map(|(topic, judged)| {
+            let count = judged.grades().filter(|&grade| grade >= least).count();
+            (topic.to_owned(), count)
+        });
+        counts.collect()
+    };
+    let numbered = |prefix: &str, counts: &[usize]| -> BTreeMap<String, usize> {
+        let counts = (1..).zip(counts);
+        counts
+            .map(|(n, &count)| (format!("{prefix}{n}"), count))
+            .collect()
+    };
+    let (test, train, combined) = (qrels("test"), qrels("train"), qrels("combined"));
+    let judged = [
+        1631, 1068, 1252, 1406, 1460, 1264, 1716, 1734, 1223, 1237, 1754, 858, 1353, 836, 1392,
+    ];
+    assert_eq!(counts(&test, 0), numbered("T", &judged));
+    let relevant = [
+        637, 39, 595, 279, 84, 392, 94, 77, 139, 244, 234, 126, 207, 250, 484,
+    ];
+    assert_eq!(counts(&test, 1), numbered("T", &relevant));
+    assert_eq!(counts(&train, 0), numbered("EA", &[58, 80, 87, 77, 94, 87]));
+    let grades = |grade: i64| {
+        let grades = train.iter().flat_map(|(_, judged)| judged.grades());
+        grades.filter(|&found| found == grade).count()
+    };
+    assert_eq!(
+        (train.judgments(), grades(0), grades(1), grades(2)),
+        (483, 189, 159, 135)
+    );
+    assert_eq!((combined.judgments(), combined.len()), (20_667, 21));
+    let mut both = counts(&test, 1);
+    both.extend(counts(&train, 1));
+    assert_eq!(counts(&combined, 1), both);
+    let topics = BioCaddieTopics::new(&folder);
+    let queries = topics.all_queries().unwrap();
+    assert_eq!(queries.len(), 21);
+    for query in &queries {
+        for form in ["short", "stopped", "weighted", "structured"] {
+            assert!(query.attributes.get(form).is_some(), "{}: {form}", query.id);
+        }
+    }
+    assert_eq!(topics.qrels("test").unwrap().judgments(), 20_184);
+    assert_eq!(topics.qrels("train").unwrap().judgments(), 483);
+}
+
+#[test]
+fn biocaddie_sample_records() {
+    let Some(folder) = file("biocaddie") else {
+        return;
+    };
+    let xml = Record::read_xml(open(folder.join("sample_record.xml")).unwrap(), "sample").unwrap();
+    assert_eq!(
+        (xml.id.as_str(), xml.repository_key()),
+        ("6408", "arrayexpress")
+    );
+    assert_eq!(xml.texts("organism.experiment.species"), ["Homo sapiens"]);
+    let doc = xml.into_document(TextRule::Paths);
+    assert_eq!(
+        doc.title,
+        "Vitamin D receptor (VDR) target genes in THP-1 monocytic leucemia cells"
+    );
+    assert!(
+        doc.text
+            .starts_with("The biologically active form of vitamin D")
+    );
+    assert!(doc.text.contains("(p < 0.05)") && doc.text.ends_with("Homo sapiens"));
+    assert_eq!(doc.attributes.year(), Some(2015));
+    let corpus = BioCaddieCorpus::new(folder.join("sample_records.jsonl"));
+    let docs: Vec<Document> = corpus.docs().unwrap().map(Result::unwrap).collect();
+    let ids: Vec<&str> = docs.iter().map(|doc| doc.id.as_str()).collect();
+    assert_eq!(ids, ["1", "2", "3", "4", "5"]);
+    assert!(
+        docs[4]
+            .text
+            .starts_with("Mutations in methyl-CpG-binding protein 2 (MeCP2)")
+    );
+    assert!(
+        docs.iter()
+            .all(|doc| !doc.title.is_empty() && !doc.text.contains(&doc.title))
     );
 }
 

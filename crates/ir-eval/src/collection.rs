@@ -89,6 +89,43 @@ impl Histogram {
         bins
     }
 
+    /// Returns counts by intervals of equal length, at most `limit`: `1990..1994`, `1995..1999` and
+    /// so on. Lengths are 1, 2 or 5 times a power of ten; intervals start at multiples of their
+    /// length. Intervals of one value are labeled with it.
+    ///
+    /// ```
+    /// use ir_eval::Histogram;
+    /// let years: Histogram = [1991, 1998, 1999, 2012].into_iter().collect();
+    /// let bins = [("1990..1999", 3), ("2000..2009", 0), ("2010..2019", 1)];
+    /// assert_eq!(years.by_interval(4), bins.map(|(label, count)| (label.to_owned(), count)));
+    /// ```
+    #[must_use]
+    pub fn by_interval(&self, limit: usize) -> Vec<(String, u64)> {
+        let (Some(&first), Some(&last)) = (self.0.keys().next(), self.0.keys().next_back()) else {
+            return Vec::new();
+        };
+        let (first, last) = (i128::from(first), i128::from(last));
+        // Intervals around zero need two of any length.
+        let limit = limit.max(2) as i128;
+        let powers = (0..).map(|power| 10_i128.pow(power));
+        let mut lengths = powers.flat_map(|power| [power, 2 * power, 5 * power]);
+        let bins = |length: i128| last.div_euclid(length) - first.div_euclid(length) + 1;
+        let length = lengths.find(|length| bins(*length) <= limit).unwrap_or(1);
+        let start = first.div_euclid(length);
+        let mut counts = vec![0; bins(length) as usize];
+        for (&value, &count) in &self.0 {
+            counts[(i128::from(value).div_euclid(length) - start) as usize] += count;
+        }
+        let label = |low: i128| match length {
+            1 => low.to_string(),
+            _ => format!("{low}..{}", low + length - 1),
+        };
+        let counts = (start..).zip(counts);
+        counts
+            .map(|(bin, count)| (label(bin * length), count))
+            .collect()
+    }
+
     /// Returns counts by value, with 0 for values that do not occur between others. At most
     /// `limit` values, beginning with the first; the counts of the rest are added to a last one.
     #[must_use]
@@ -359,11 +396,27 @@ mod tests {
             bins(histogram.by_value(100)),
             "0:1 1:1 2:0 3:1 4:0 5:1 6:0 7:0 8:2"
         );
+        assert_eq!(
+            bins(histogram.by_interval(9)),
+            "0:1 1:1 2:0 3:1 4:0 5:1 6:0 7:0 8:2"
+        );
+        assert_eq!(
+            bins(histogram.by_interval(8)),
+            "0..1:2 2..3:1 4..5:1 6..7:0 8..9:2"
+        );
+        assert_eq!(bins(histogram.by_interval(3)), "0..4:3 5..9:3");
+        let ages: Histogram = [-7, -1, 0, 12].into_iter().collect();
+        assert_eq!(
+            bins(ages.by_interval(5)),
+            "-10..-6:1 -5..-1:1 0..4:1 5..9:0 10..14:1"
+        );
+        assert!(Histogram::default().by_interval(3).is_empty());
         assert_eq!(Histogram::default().summary(), None);
         assert!(Histogram::default().by_value(3).is_empty());
         let huge: Histogram = [i64::MIN, i64::MAX].into_iter().collect();
         assert_eq!(huge.by_value(2).len(), 3);
         assert_eq!(huge.by_doubling().last().unwrap().1, 1);
+        assert_eq!(huge.by_interval(2).iter().map(|bin| bin.1).sum::<u64>(), 2);
     }
 
     #[test]

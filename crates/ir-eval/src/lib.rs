@@ -40,7 +40,7 @@ pub use measure::{
     Summary,
 };
 #[cfg(feature = "plots")]
-pub use page::{ComparisonPage, PageError, QueryRankChanges, WinsAndLosses};
+pub use page::{ComparisonPage, PageError, QueryRankChanges, SystemPage, WinsAndLosses};
 pub use rules::{
     MissingQueries, QueriesWithoutRelevant, Rules, ScorePrecision, SelfHits, TieBreak,
     TrecEvalVersion, UnjudgedDocuments,

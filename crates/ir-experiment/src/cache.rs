@@ -19,7 +19,7 @@ use crate::error::ExperimentError;
 pub(crate) const CACHE_VERSION: u32 = 2;
 
 /// Stage of an experiment whose result is cached.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {
     /// BM25 index of the documents.
@@ -31,6 +31,8 @@ pub enum Stage {
     Vectors,
     /// Run of a system.
     Run,
+    /// Accuracy of a classification.
+    Classification,
 }
 
 impl Stage {
@@ -42,6 +44,7 @@ impl Stage {
             Self::Model => "model",
             Self::Vectors => "vectors",
             Self::Run => "run",
+            Self::Classification => "classification",
         }
     }
 }
@@ -106,24 +109,45 @@ impl Cache {
 
     /// Reads a run. `None` if there is none; an error if the entry is damaged.
     pub(crate) fn run(&self, key: &str, tag: &str) -> Result<Option<Run>, OpenIndexError> {
-        let path = self.path(Stage::Run, key);
-        if !path.exists() {
-            return Ok(None);
-        }
-        let file = IndexFile::open(&RUN_FORMAT, &path, Verify::AllSections)?;
-        let malformed = || file.malformed(RUN_SECTION, "a run");
-        let section = file.section(RUN_SECTION).ok_or_else(malformed)?;
-        decode_run(section.as_ref(), tag)
-            .ok_or_else(malformed)
-            .map(Some)
+        self.entry(&RUN_RECORD, key, |bytes| decode_run(bytes, tag))
     }
 
     /// Writes the entry of a run.
     pub(crate) fn save_run(&self, key: &str, run: &Run) -> Result<(), ExperimentError> {
-        let path = self.writable_path(Stage::Run, key)?;
+        self.save_entry(&RUN_RECORD, key, &encode_run(run))
+    }
+
+    /// Reads an entry with one section, which `decode` decodes. `None` if there is none; an error
+    /// if the entry is damaged.
+    pub(crate) fn entry<T>(
+        &self,
+        record: &Record,
+        key: &str,
+        decode: impl FnOnce(&[u8]) -> Option<T>,
+    ) -> Result<Option<T>, OpenIndexError> {
+        let path = self.path(record.stage, key);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let file = IndexFile::open(&record.format, &path, Verify::AllSections)?;
+        let name = record.stage.name();
+        let malformed = || file.malformed(name, record.format.name);
+        let section = file.section(name).ok_or_else(malformed)?;
+        let decoded = decode(section.as_ref());
+        decoded.ok_or_else(malformed).map(Some)
+    }
+
+    /// Writes an entry with one section.
+    pub(crate) fn save_entry(
+        &self,
+        record: &Record,
+        key: &str,
+        bytes: &[u8],
+    ) -> Result<(), ExperimentError> {
+        let path = self.writable_path(record.stage, key)?;
         let write = || -> io::Result<()> {
-            let mut writer = IndexFileWriter::new(&RUN_FORMAT, AtomicFile::create(&path)?)?;
-            writer.section(RUN_SECTION, &encode_run(run))?;
+            let mut writer = IndexFileWriter::new(&record.format, AtomicFile::create(&path)?)?;
+            writer.section(record.stage.name(), bytes)?;
             writer.finish()?.commit()
         };
         write().map_err(|source| ExperimentError::Write {
@@ -133,14 +157,21 @@ impl Cache {
     }
 }
 
-const RUN_FORMAT: IndexFormat = IndexFormat {
-    magic: *b"IREXPRUN",
-    version: 1,
-    name: "cached run",
-    large_sections: &[],
-};
+/// Entries with one section, named like their stage.
+pub(crate) struct Record {
+    pub(crate) stage: Stage,
+    pub(crate) format: IndexFormat,
+}
 
-const RUN_SECTION: &str = "run";
+const RUN_RECORD: Record = Record {
+    stage: Stage::Run,
+    format: IndexFormat {
+        magic: *b"IREXPRUN",
+        version: 1,
+        name: "cached run",
+        large_sections: &[],
+    },
+};
 
 /// Encodes the lists of a run in order: query, number of documents, then document and score.
 fn encode_run(run: &Run) -> Vec<u8> {

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use ir_core::Flow;
+use ir_core::store::{ByteReader, IndexFormat, write_varint};
 use ir_data::{DataError, LineReader};
 use ir_knn::{
     Classes, DistanceMetric, KnnClassifier, Matrix, TfWeighting, TfidfConfig, TfidfVectorizer,
@@ -11,9 +12,12 @@ use ir_knn::{
 use serde::Serialize;
 use serde_json::{Map, Value};
 
+use crate::cache::{CACHE_VERSION, Cache, Record, Stage};
 use crate::error::{ExperimentError, SystemError};
-use crate::file::{ClassificationEntry, Experiment};
-use crate::observer::Observer;
+use crate::file::{ClassificationEntry, Experiment, SourceMap};
+use crate::hash::ContentHash;
+use crate::observer::{Observer, StageReport, StageStatus};
+use crate::system::FileHashes;
 use crate::systems::MetricName;
 
 /// kNN classification accuracy of an entry of the file.
@@ -44,8 +48,147 @@ impl ClassificationResults {
     }
 }
 
+const RECORD: Record = Record {
+    stage: Stage::Classification,
+    format: IndexFormat {
+        magic: *b"IREXPCLS",
+        version: 1,
+        name: "cached classification",
+        large_sections: &[],
+    },
+};
+
+/// Classifications of an experiment, which are stages of its cache.
+pub(crate) struct Classifications<'a> {
+    pub(crate) experiment: &'a Experiment,
+    pub(crate) cache: &'a Cache,
+    pub(crate) hashes: &'a FileHashes,
+}
+
+impl Classifications<'_> {
+    /// Lists the stage of an entry without computing it.
+    pub(crate) fn planned(&self, n: usize) -> Result<StageReport, ExperimentError> {
+        let key = self.key(n)?;
+        let status = match self.cache.path(RECORD.stage, &key).exists() {
+            true => StageStatus::Cached,
+            false => StageStatus::ToDo,
+        };
+        Ok(self.report(n, key, status))
+    }
+
+    /// Returns the accuracy of an entry, from the cache if it is there.
+    pub(crate) fn classify(
+        &self,
+        n: usize,
+        observer: &mut dyn Observer,
+    ) -> Result<ClassificationResults, ExperimentError> {
+        let (entry, key) = (&self.experiment.classifications[n], self.key(n)?);
+        let decode = |bytes: &[u8]| decode(bytes, &entry.name);
+        let (status, found) = match self.cache.entry(&RECORD, &key, decode) {
+            Ok(Some(found)) => (StageStatus::Cached, Some(found)),
+            Ok(None) => (StageStatus::Computed, None),
+            Err(error) => {
+                let reason = error.to_string();
+                (StageStatus::Rebuilt { reason }, None)
+            }
+        };
+        let found = match found {
+            Some(found) => found,
+            None => {
+                let computed = classify(self.experiment, n, observer)?;
+                self.cache.save_entry(&RECORD, &key, &encode(&computed))?;
+                computed
+            }
+        };
+        observer.stage(&self.report(n, key, status));
+        Ok(found)
+    }
+
+    fn report(&self, n: usize, key: String, status: StageStatus) -> StageReport {
+        let entry = &self.experiment.classifications[n];
+        StageReport {
+            task: entry.name.clone(),
+            stage: RECORD.stage,
+            description: format!("kNN accuracy, k {}, {} folds", entry.k, entry.folds),
+            key,
+            status,
+        }
+    }
+
+    /// Cache key: the content of the files and all parameters but the name.
+    fn key(&self, n: usize) -> Result<String, ExperimentError> {
+        let (source, entry) = (&self.experiment.source, &self.experiment.classifications[n]);
+        let at = format!("classifications[{n}]");
+        let key = || -> Result<String, SystemError> {
+            let mut parameters = entry.clone();
+            parameters.name.clear();
+            let mut hash = ContentHash::default();
+            hash.number(i64::from(CACHE_VERSION))
+                .text(env!("CARGO_PKG_VERSION"))
+                .text(RECORD.stage.name());
+            for (key, path) in entry.files() {
+                let path = existing(source, key, path)?;
+                let content = self.hashes.get(&path).map_err(|error| {
+                    let message = format!("{}: cannot be read: {error}", path.display());
+                    SystemError::parameter(key, message)
+                })?;
+                hash.text(key).text(&content);
+            }
+            // The content of the files counts, not their paths.
+            (parameters.vectors, parameters.texts, parameters.labels) = (None, None, None);
+            let parameters = serde_json::to_string(&parameters);
+            hash.text(&parameters.map_err(SystemError::stage("serialization"))?);
+            Ok(hash.finish())
+        };
+        key().map_err(|error| source.system_error(&at, error))
+    }
+}
+
+/// Encodes everything but the name: numbers of items and classes, accuracy, folds.
+fn encode(found: &ClassificationResults) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    for count in [found.items, found.classes, found.folds.len()] {
+        write_varint(&mut bytes, count as u64);
+    }
+    for value in [found.accuracy].iter().chain(&found.folds) {
+        bytes.extend(value.to_bits().to_le_bytes());
+    }
+    bytes
+}
+
+fn decode(bytes: &[u8], name: &str) -> Option<ClassificationResults> {
+    let mut reader = ByteReader::new(bytes);
+    let mut count = || usize::try_from(reader.varint()?).ok();
+    let (items, classes, folds) = (count()?, count()?, count()?);
+    let mut value = || Some(f64::from_bits(reader.u64()?));
+    let accuracy = value()?;
+    let mut values = Vec::new();
+    for _ in 0..folds {
+        values.push(value()?);
+    }
+    reader.is_empty().then(|| ClassificationResults {
+        name: name.to_owned(),
+        items,
+        classes,
+        accuracy,
+        folds: values,
+    })
+}
+
+/// Path of a file that must exist.
+fn existing(source: &SourceMap, key: &str, path: &str) -> Result<PathBuf, SystemError> {
+    let path = source.resolve(key, path)?;
+    match path.exists() {
+        true => Ok(path),
+        false => {
+            let message = format!("{}: no such file", path.display());
+            Err(SystemError::missing(key, message))
+        }
+    }
+}
+
 /// Computes the accuracy of an entry.
-pub(crate) fn classify(
+fn classify(
     experiment: &Experiment,
     n: usize,
     observer: &mut dyn Observer,
@@ -91,16 +234,7 @@ fn read(
     experiment: &Experiment,
     entry: &ClassificationEntry,
 ) -> Result<(Matrix, Vec<String>), SystemError> {
-    let path = |key: &str, path: &str| -> Result<PathBuf, SystemError> {
-        let path = experiment.source.resolve(key, path)?;
-        match path.exists() {
-            true => Ok(path),
-            false => {
-                let message = format!("{}: no such file", path.display());
-                Err(SystemError::missing(key, message))
-            }
-        }
-    };
+    let path = |key: &str, path: &str| existing(&experiment.source, key, path);
     let failed = |error: DataError| SystemError::stage("reading")(error);
     let labels = match &entry.labels {
         None => None,

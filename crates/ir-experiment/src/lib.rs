@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod attributes;
 mod cache;
 mod classification;
 mod error;
@@ -11,6 +12,7 @@ mod hash;
 #[cfg(feature = "dense")]
 pub mod model;
 mod observer;
+mod queries;
 mod registry;
 mod reproduction;
 mod results;
@@ -20,6 +22,7 @@ mod selection;
 pub mod suggest;
 mod system;
 pub mod systems;
+mod tables;
 mod task;
 
 pub use cache::{Cache, Stage};

@@ -12,6 +12,12 @@ pub trait Observer: Progress {
 
     /// Reports a note for users, such as training queries that are left out.
     fn note(&mut self, _note: &str) {}
+
+    /// Reports a part of the experiment that has no effect, such as a condition on an attribute
+    /// that no document has. Default: a note.
+    fn warning(&mut self, warning: &str) {
+        self.note(warning);
+    }
 }
 
 impl Observer for NoProgress {}

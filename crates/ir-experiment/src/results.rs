@@ -5,9 +5,7 @@ use std::path::PathBuf;
 
 use ir_core::trec::{ScoreFormat, TrecWriteError, write_run};
 use ir_core::{Qrels, Run};
-use ir_eval::{
-    Comparison, ComparisonPage, Measure, PageError, Report, escape_latex, escape_markdown,
-};
+use ir_eval::{Comparison, ComparisonPage, Measure, PageError, Report, SystemPage};
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
@@ -15,9 +13,13 @@ use crate::classification::ClassificationResults;
 use crate::file::{Experiment, OutputFormat};
 use crate::hash::ContentHash;
 use crate::selection::SelectionResult;
+use crate::tables::{TableFormat, accuracies, task_table};
 
 /// Number of wins and losses of each pair of systems on a page.
 const PAGE_QUERIES: usize = 10;
+
+/// Number of queries without hits that are named below a table.
+const NAMED_QUERIES: usize = 5;
 
 /// Results of an experiment.
 #[derive(Debug, Clone, Serialize)]
@@ -92,7 +94,7 @@ pub enum ResultsError {
 
 impl Serialize for TaskResults {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("TaskResults", 6)?;
+        let mut fields = serializer.serialize_struct("TaskResults", 7)?;
         fields.serialize_field("name", &self.name)?;
         fields.serialize_field("documents", &self.documents)?;
         fields.serialize_field("queries", &self.queries)?;
@@ -105,29 +107,12 @@ impl Serialize for TaskResults {
                     .collect();
                 fields.serialize_field("system", &report.map(Report::run))?;
                 fields.serialize_field("scores", &scores)?;
+                let missing: Vec<&str> = report.into_iter().flat_map(Report::missing).collect();
+                fields.serialize_field("queries_without_hits", &missing)?;
             }
         }
         fields.serialize_field("selections", &self.selections)?;
         fields.end()
-    }
-}
-
-/// Format of a table.
-#[derive(Clone, Copy)]
-enum TableFormat {
-    Text,
-    Markdown,
-    Latex,
-}
-
-impl TableFormat {
-    /// Text of a cell without characters that are special in the format.
-    fn escape(self, cell: &str) -> String {
-        match self {
-            Self::Text => cell.to_owned(),
-            Self::Markdown => escape_markdown(cell),
-            Self::Latex => escape_latex(cell),
-        }
     }
 }
 
@@ -141,55 +126,40 @@ impl TaskResults {
             .summary(measure)
     }
 
-    fn table(&self, format: TableFormat) -> String {
-        if let Some(comparison) = &self.comparison {
-            return match format {
-                TableFormat::Text => comparison.to_text(),
-                TableFormat::Markdown => comparison.to_markdown(),
-                TableFormat::Latex => comparison.to_latex(),
-            };
-        }
-        // The table of one system.
-        let name = self.reports.first().map_or("", Report::run);
-        let mut rows = vec![("measure".to_owned(), format.escape(name))];
-        for measure in &self.measures {
-            let value = self.value(name, *measure).unwrap_or_default();
-            rows.push((format.escape(&measure.to_string()), format!("{value:.4}")));
-        }
-        let widths = rows.iter().map(|(measure, _)| measure.chars().count());
-        let width = widths.max().unwrap_or_default();
-        let mut text = String::new();
-        for (n, (measure, value)) in rows.iter().enumerate() {
-            match format {
-                TableFormat::Text => text.push_str(&format!("{measure:width$}  {value}\n")),
-                TableFormat::Markdown => {
-                    text.push_str(&format!("| {measure} | {value} |\n"));
-                    if n == 0 {
-                        text.push_str("|---|---|\n");
-                    }
-                }
-                TableFormat::Latex => {
-                    if n == 0 {
-                        text.push_str("\\begin{tabular}{lr}\n");
-                    }
-                    text.push_str(&format!("{measure} & {value} \\\\\n"));
-                }
-            }
-        }
-        if matches!(format, TableFormat::Latex) {
-            text.push_str("\\end{tabular}\n");
-        }
-        text
-    }
-
-    /// Page with plots; `None` for a single system, which is compared with nothing.
+    /// Page with plots: of the comparison, or of the only system.
     fn page(&self, title: &str) -> Result<Option<String>, PageError> {
-        let Some(comparison) = &self.comparison else {
+        let (qrels, queries) = (&self.qrels, PAGE_QUERIES);
+        if let Some(comparison) = &self.comparison {
+            let runs: Vec<&Run> = self.runs.iter().collect();
+            let page = ComparisonPage::from_runs(title, comparison, qrels, &runs, queries)?;
+            return Ok(Some(page.to_html()));
+        }
+        let (Some(report), Some(run)) = (self.reports.first(), self.runs.first()) else {
             return Ok(None);
         };
-        let runs: Vec<&Run> = self.runs.iter().collect();
-        let page = ComparisonPage::from_runs(title, comparison, &self.qrels, &runs, PAGE_QUERIES)?;
+        let page = SystemPage::from_run(title, report, qrels, run, queries)?;
         Ok(Some(page.to_html()))
+    }
+
+    /// Selected points, and queries without hits.
+    fn notes(&self) -> Vec<String> {
+        let selections = self.selections.iter().map(SelectionResult::describe);
+        let mut notes: Vec<String> = selections.collect();
+        notes.extend(self.without_hits());
+        notes
+    }
+
+    /// Says for how many of the judged queries each system has no hits, and names the first ones.
+    fn without_hits(&self) -> Vec<String> {
+        let mut lines = Vec::new();
+        for report in &self.reports {
+            let missing: Vec<&str> = report.missing().collect();
+            if missing.is_empty() {
+                continue;
+            }
+            lines.push(format!("{}: {}", report.run(), without_hits(&missing)));
+        }
+        lines
     }
 }
 
@@ -225,12 +195,12 @@ impl ExperimentResults {
         let mut text = format!("{}\n", self.title);
         for task in &self.tasks {
             text.push_str(&format!("\n{}\n\n", heading(task)));
-            text.push_str(&task.table(TableFormat::Text));
-            for selection in &task.selections {
-                text.push_str(&format!("{}\n", selection.describe()));
+            text.push_str(&task_table(task, TableFormat::Text));
+            for note in task.notes() {
+                text.push_str(&format!("{note}\n"));
             }
         }
-        text.push_str(&self.accuracies(TableFormat::Text));
+        text.push_str(&accuracies(&self.classifications, TableFormat::Text));
         text
     }
 
@@ -238,53 +208,6 @@ impl ExperimentResults {
     #[must_use]
     pub fn classification(&self, name: &str) -> Option<&ClassificationResults> {
         self.classifications.iter().find(|found| found.name == name)
-    }
-
-    /// Table of the classifications; empty without any.
-    fn accuracies(&self, format: TableFormat) -> String {
-        let all = &self.classifications;
-        if all.is_empty() {
-            return String::new();
-        }
-        let percent = |value: f64| format!("{:.2}", 100.0 * value);
-        let header = ["classification", "items", "classes", "accuracy (%)"];
-        let header = header.map(|name| format.escape(name));
-        let rows = all.iter().map(|it| {
-            let (items, classes) = (it.items.to_string(), it.classes.to_string());
-            [
-                format.escape(&it.name),
-                items,
-                classes,
-                percent(it.accuracy),
-            ]
-        });
-        let rows: Vec<[String; 4]> = std::iter::once(header).chain(rows).collect();
-        let width = |n: usize| rows.iter().map(|row| row[n].chars().count()).max();
-        let widths = [0, 1, 2, 3].map(|n| width(n).unwrap_or_default());
-        let mut text = match format {
-            TableFormat::Latex => "\\begin{tabular}{lrrr}\n".to_owned(),
-            _ => "\n".to_owned(),
-        };
-        for (n, [name, items, classes, accuracy]) in rows.iter().enumerate() {
-            let line = match format {
-                TableFormat::Text => format!(
-                    "{name:0$}  {items:>1$}  {classes:>2$}  {accuracy:>3$}\n",
-                    widths[0], widths[1], widths[2], widths[3]
-                ),
-                TableFormat::Markdown => format!("| {name} | {items} | {classes} | {accuracy} |\n"),
-                TableFormat::Latex => {
-                    format!("{name} & {items} & {classes} & {accuracy} \\\\\n")
-                }
-            };
-            text.push_str(&line);
-            if n == 0 && matches!(format, TableFormat::Markdown) {
-                text.push_str("|---|---|---|---|\n");
-            }
-        }
-        if matches!(format, TableFormat::Latex) {
-            text.push_str("\\end{tabular}\n");
-        }
-        text
     }
 
     /// Writes the tables of all tasks as Markdown.
@@ -296,12 +219,12 @@ impl ExperimentResults {
         }
         for task in &self.tasks {
             text.push_str(&format!("\n## {}\n\n", heading(task)));
-            text.push_str(&task.table(TableFormat::Markdown));
-            for selection in &task.selections {
-                text.push_str(&format!("\n{}\n", selection.describe()));
+            text.push_str(&task_table(task, TableFormat::Markdown));
+            for note in task.notes() {
+                text.push_str(&format!("\n{note}\n"));
             }
         }
-        text.push_str(&self.accuracies(TableFormat::Markdown));
+        text.push_str(&accuracies(&self.classifications, TableFormat::Markdown));
         text
     }
 
@@ -311,12 +234,13 @@ impl ExperimentResults {
         let mut text = String::new();
         for task in &self.tasks {
             text.push_str(&format!("% {}: {}\n", self.title, heading(task)));
-            for selection in &task.selections {
-                text.push_str(&format!("% {}\n", selection.describe()));
+            for note in task.notes() {
+                text.push_str(&format!("% {}\n", note.replace(char::is_control, " ")));
             }
-            text.push_str(&task.table(TableFormat::Latex));
+            text.push_str(&task_table(task, TableFormat::Latex { title: &self.title }));
         }
-        text.push_str(&self.accuracies(TableFormat::Latex));
+        let format = TableFormat::Latex { title: &self.title };
+        text.push_str(&accuracies(&self.classifications, format));
         text
     }
 
@@ -365,6 +289,19 @@ impl ExperimentResults {
     }
 }
 
+/// Number of queries without hits, and the names of the first ones.
+fn without_hits(queries: &[&str]) -> String {
+    let named = &queries[..queries.len().min(NAMED_QUERIES)];
+    let mut names = named.join(", ");
+    if queries.len() > named.len() {
+        names.push_str(&format!(" and {} others", queries.len() - named.len()));
+    }
+    match queries.len() {
+        1 => format!("1 judged query without hits: {names}"),
+        count => format!("{count} judged queries without hits: {names}"),
+    }
+}
+
 /// Name and content of the TREC file of a run.
 fn trec_file(run: &Run) -> Result<(String, Vec<u8>), ResultsError> {
     let name = file_name(&run.tag);
@@ -379,7 +316,7 @@ fn trec_file(run: &Run) -> Result<(String, Vec<u8>), ResultsError> {
     Ok((format!("{name}.trec"), content))
 }
 
-fn heading(task: &TaskResults) -> String {
+pub(crate) fn heading(task: &TaskResults) -> String {
     let (name, documents, queries) = (&task.name, task.documents, task.queries);
     match documents {
         0 => format!("{name}: {queries} queries"),
@@ -426,6 +363,17 @@ pub fn portable_file_name(title: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn queries_without_hits_are_counted() {
+        assert_eq!(without_hits(&["q1"]), "1 judged query without hits: q1");
+        let many = ["a", "b", "c", "d", "e", "f", "g"];
+        assert_eq!(
+            without_hits(&many),
+            "7 judged queries without hits: a, b, c, d, e and 2 others"
+        );
+        assert!(without_hits(&many[..5]).ends_with(": a, b, c, d, e"));
+    }
 
     #[test]
     fn names_become_names_of_files() {

@@ -7,17 +7,18 @@ use ir_core::Run;
 use serde::Serialize;
 
 use crate::cache::{Cache, Stage};
-use crate::classification::classify;
+use crate::classification::Classifications;
 use crate::error::{ExperimentError, SystemError};
 use crate::evaluation::{evaluate, reports};
 use crate::file::{Experiment, SelectionEntry, SelectionMethod, SystemEntry};
 use crate::observer::{Observer, StageReport, StageStatus};
+use crate::queries::{JudgedSet, TrainingSet};
 use crate::registry::{ParsedSystem, Registry};
 use crate::results::ExperimentResults;
 use crate::search::{SearchParameters, run_key};
 use crate::selection::{self, SelectedPoint, SelectionResult, grid_points, point_label};
 use crate::system::{FileHashes, PreparedSystem, Session, SystemContext, Validation};
-use crate::task::{Documents, JudgedSet, TaskData, TrainingSet, data_error};
+use crate::task::{Documents, TaskData};
 
 /// Runs experiments, with the types of systems of a registry and a cache.
 ///
@@ -47,12 +48,10 @@ pub struct Runner<'a> {
 /// Stages of an experiment and what of them is cached.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {
-    /// Stages, in the order in which they run.
+    /// Stages, in the order in which they run. A stage that tasks or systems share is listed once.
     pub stages: Vec<StageReport>,
     /// Systems whose runs depend on a selection that has not been computed yet.
     pub undecided: Vec<String>,
-    /// Names of the classifications, which are computed at every start.
-    pub classifications: Vec<String>,
 }
 
 impl<'a> Runner<'a> {
@@ -78,10 +77,11 @@ impl<'a> Runner<'a> {
             tasks.push(evaluate(experiment, data, runs, task.selections)?);
             Ok(())
         })?;
-        let mut classifications = Vec::with_capacity(experiment.classifications.len());
-        for n in 0..experiment.classifications.len() {
-            classifications.push(classify(experiment, n, observer)?);
-        }
+        let hashes = FileHashes::default();
+        let stages = self.classifications(experiment, &hashes);
+        let classifications = (0..experiment.classifications.len())
+            .map(|n| stages.classify(n, observer))
+            .collect::<Result<_, _>>()?;
         Ok(ExperimentResults::new(experiment, tasks, classifications))
     }
 
@@ -97,16 +97,49 @@ impl<'a> Runner<'a> {
         let mut plan = Plan {
             stages: Vec::new(),
             undecided: Vec::new(),
-            classifications: (experiment.classifications.iter())
-                .map(|entry| entry.name.clone())
-                .collect(),
         };
+        let mut planned = HashSet::new();
         self.for_each_task(experiment, observer, false, |_, task, _| {
-            plan.stages.extend(task.stages);
+            // Tasks share stages with equal keys.
+            let mut stages = task.stages;
+            stages.retain(|stage| planned.insert((stage.stage, stage.key.clone())));
+            plan.stages.extend(stages);
             plan.undecided.extend(task.undecided);
             Ok(())
         })?;
+        let hashes = FileHashes::default();
+        let classifications = self.classifications(experiment, &hashes);
+        for n in 0..experiment.classifications.len() {
+            plan.stages.push(classifications.planned(n)?);
+        }
         Ok(plan)
+    }
+
+    const fn classifications<'s>(
+        &'s self,
+        experiment: &'s Experiment,
+        hashes: &'s FileHashes,
+    ) -> Classifications<'s> {
+        Classifications {
+            experiment,
+            cache: self.cache,
+            hashes,
+        }
+    }
+
+    /// Warns about entries of `[encoders]` that no system uses, and says if their model is missing.
+    fn report_unused_encoders(&self, experiment: &Experiment, observer: &mut dyn Observer) {
+        for (name, entry) in experiment.unused_encoders(self.registry) {
+            let key = format!("encoders.{name}");
+            #[cfg(feature = "dense")]
+            if let Err(error) = entry.check_model(&experiment.source) {
+                let error = experiment.source.system_error(&key, error);
+                observer.warning(&format!("{error}; no system uses this encoder"));
+                continue;
+            }
+            let _ = entry;
+            observer.warning(&format!("{key}: no system uses this encoder"));
+        }
     }
 
     /// Runs or plans all tasks. `finish` gets the data, what was found, and the runs of each.
@@ -119,6 +152,7 @@ impl<'a> Runner<'a> {
     ) -> Result<(), ExperimentError> {
         experiment.validate(self.registry)?;
         let order = crate::graph::order(experiment, self.registry)?;
+        self.report_unused_encoders(experiment, observer);
         let (hashes, mut session) = (FileHashes::default(), Session::default());
         let mut previous: Option<Arc<Documents>> = None;
         for (n, entry) in experiment.tasks.iter().enumerate() {
@@ -469,10 +503,7 @@ impl TaskRun<'_> {
         }
         let (source, key) = (&self.experiment.source, "selection.split");
         let split = selection.split.as_deref().unwrap_or_default();
-        let all = self
-            .data
-            .split(split)
-            .map_err(|error| data_error(source, key, error))?;
+        let all = self.data.split(source, key, split)?;
         let held_out = selection.held_out();
         let test = self.data.test.queries.iter();
         let test: HashSet<&str> = test.map(|query| query.text.trim()).collect();

@@ -6,8 +6,8 @@ use ir_data::datafinder::{published_depth, published_filter};
 use crate::error::{ExperimentError, SystemError};
 use crate::file::{Experiment, FilterName, SystemEntry, TaskEntry};
 use crate::hash::ContentHash;
+use crate::queries::JudgedSet;
 use crate::system::SystemContext;
-use crate::task::JudgedSet;
 
 /// Number of queries that are searched between two progress reports.
 const BATCH: usize = 256;
@@ -24,7 +24,7 @@ impl SearchParameters {
     pub(crate) fn new(experiment: &Experiment, task: &TaskEntry, entry: &SystemEntry) -> Self {
         Self {
             hits: entry.hits.unwrap_or(experiment.search.hits),
-            filter: (entry.filter.or(task.filter)).unwrap_or(experiment.search.filter),
+            filter: experiment.filter(task, entry),
             condition: experiment.search.condition.clone(),
             remove_self: task.remove_self,
         }

@@ -20,11 +20,12 @@ use crate::error::{ExperimentError, SystemError};
 use crate::file::SourceMap;
 use crate::hash::ContentHash;
 use crate::observer::{Observer, StageReport, StageStatus};
+use crate::queries::{JudgedSet, TrainingSet};
 use crate::registry::ParsedSystem;
 use crate::systems::EncoderEntry;
 #[cfg(feature = "dense")]
 use crate::systems::SharedEncoder;
-use crate::task::{JudgedSet, TaskData, TrainingSet};
+use crate::task::TaskData;
 
 /// Type of systems: parameters, read with serde, and the retriever that they configure.
 ///
@@ -185,7 +186,7 @@ pub(crate) struct Validation<'a> {
 pub(crate) struct FileHashes(RefCell<HashMap<PathBuf, String>>);
 
 impl FileHashes {
-    fn get(&self, path: &Path) -> io::Result<String> {
+    pub(crate) fn get(&self, path: &Path) -> io::Result<String> {
         if let Some(hash) = self.0.borrow().get(path) {
             return Ok(hash.clone());
         }

@@ -1,89 +1,26 @@
 //! Data of a task: documents, test queries and training queries.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::sync::{Arc, OnceLock};
 
 use ir_core::trec::read_qrels;
-use ir_core::{Corpus, DocIds, DocSet, Document, Flow, Predicate, Qrels, Query, Years};
+use ir_core::{Corpus, DocIds, DocSet, Document, Flow, Predicate, Query, Years};
 use ir_data::catalog::Catalog;
-use ir_data::datafinder::{keyphrase_query, lexicographic_row_order};
+use ir_data::datafinder::lexicographic_row_order;
 use ir_data::{Collection, DataError, InMemoryJudgedQueries};
 use ir_eval::Rules;
 use ir_knn::TrainingQuery;
 
+use crate::attributes::unknown_condition_attributes;
 use crate::error::{ExperimentError, SystemError};
 use crate::file::{
-    DocumentOrder, Experiment, QuerySet, SourceMap, TaskEntry, TrecFile, TrecFileError,
+    DocumentOrder, Experiment, FilterName, QuerySet, SourceMap, TaskEntry, TrecFile, TrecFileError,
 };
 use crate::hash::ContentHash;
 use crate::observer::Observer;
+use crate::queries::{JudgedSet, QueryText, TrainingSet, judged, set_form};
 use crate::suggest::did_you_mean;
-
-/// Queries with judgments, and the hash of everything that a search depends on.
-#[derive(Debug, Clone)]
-pub(crate) struct JudgedSet {
-    pub(crate) queries: Vec<Query>,
-    pub(crate) qrels: Qrels,
-    pub(crate) hash: String,
-}
-
-impl JudgedSet {
-    pub(crate) fn new(queries: Vec<Query>, qrels: Qrels) -> Self {
-        let mut hash = ContentHash::default();
-        for query in &queries {
-            hash.text(&query.id).text(&query.text);
-            hash.number(query.attributes.year().unwrap_or(i64::MIN));
-        }
-        Self {
-            queries,
-            qrels,
-            hash: hash.finish(),
-        }
-    }
-
-    /// Queries that `keep` accepts, and their judgments.
-    pub(crate) fn filtered(&self, mut keep: impl FnMut(&Query) -> bool) -> Self {
-        let queries: Vec<Query> = self.queries.iter().filter(|it| keep(it)).cloned().collect();
-        let mut qrels = Qrels::new();
-        for query in &queries {
-            for (doc, grade) in self.qrels.get(&query.id).into_iter().flatten() {
-                qrels.insert(&query.id, doc, grade);
-            }
-        }
-        Self::new(queries, qrels)
-    }
-}
-
-/// Labeled training queries and their hash.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct TrainingSet {
-    pub(crate) queries: Vec<TrainingQuery>,
-    pub(crate) hash: String,
-}
-
-impl TrainingSet {
-    pub(crate) fn new(queries: Vec<TrainingQuery>) -> Self {
-        let mut hash = ContentHash::default();
-        for query in &queries {
-            hash.text(&query.id).text(&query.text);
-            hash.number(query.relevant.len() as i64);
-            for doc in &query.relevant {
-                hash.text(doc);
-            }
-        }
-        Self {
-            queries,
-            hash: hash.finish(),
-        }
-    }
-
-    /// Training queries whose text is not one of `texts`.
-    pub(crate) fn without(&self, texts: &HashSet<&str>) -> Self {
-        let kept = self.queries.iter();
-        let kept = kept.filter(|query| !texts.contains(query.text.trim()));
-        Self::new(kept.cloned().collect())
-    }
-}
+use crate::systems::RUN;
 
 /// Documents of a task. Consecutive tasks with the same documents share them.
 pub(crate) struct Documents {
@@ -96,6 +33,8 @@ pub(crate) struct Documents {
     /// Id and year of each document, in order.
     ids: DocIds,
     years: Vec<Option<i64>>,
+    /// Names of the attributes that some document has.
+    attributes: BTreeSet<String>,
     /// Ids of the documents that pass the condition of the search.
     passing: Option<HashSet<String>>,
     /// Hash of all documents, in order.
@@ -148,12 +87,14 @@ impl Documents {
             reordered,
             ids: DocIds::new(),
             years: Vec::new(),
+            attributes: BTreeSet::new(),
             passing: None,
             hash: String::new(),
             year_by_id: OnceLock::new(),
         };
         let (mut hash, mut passing) = (ContentHash::default(), HashSet::new());
         let (mut ids, mut years) = (DocIds::new(), Vec::new());
+        let mut names = BTreeSet::new();
         let corpus = documents.corpus();
         let mut reader = corpus.open().map_err(error)?;
         let mut doc = Document::default();
@@ -162,6 +103,11 @@ impl Documents {
             // Attributes are sorted by name.
             let attributes = serde_json::to_string(&doc.attributes).unwrap_or_default();
             hash.text(&attributes);
+            for (name, _) in doc.attributes.iter() {
+                if !names.contains(name) {
+                    names.insert(name.to_owned());
+                }
+            }
             years.push(doc.attributes.year());
             if condition.is_some_and(|condition| condition.matches(&doc.attributes)) {
                 passing.insert(doc.id.clone());
@@ -178,7 +124,13 @@ impl Documents {
         drop(reader);
         documents.hash = hash.finish();
         documents.passing = condition.is_some().then_some(passing);
+        documents.attributes = names;
         (documents.ids, documents.years) = (ids, years);
+        if let Some(condition) = condition {
+            for warning in unknown_condition_attributes(condition, &documents.attributes) {
+                observer.warning(&format!("search.where: {}: {warning}", entry.name()));
+            }
+        }
         Ok(documents)
     }
 
@@ -220,14 +172,9 @@ impl TaskData {
         };
         let test = judged(&collection, &entry.split, QueryText::of_task(entry))
             .map_err(|error| data_error(source, &format!("{at}.split"), error))?;
-        let fields = entry.query_fields.iter().flatten();
-        for field in fields {
-            let has_field = |query: &Query| query.attributes.text(field).is_some();
-            if !test.queries.iter().any(has_field) {
-                let message = format!("expected an attribute of the queries, found {field:?}");
-                return Err(source.error(&format!("{at}.query_fields"), message));
-            }
-        }
+        QueryText::of_task(entry)
+            .check(&test.queries)
+            .map_err(|(key, message)| source.error(&format!("{at}.{key}"), message))?;
         let training = match &entry.training {
             None => None,
             Some(set) => Some(training_set(
@@ -246,13 +193,37 @@ impl TaskData {
                 Arc::new(read)
             }
         };
-        Ok(Self {
+        let data = Self {
             name: entry.name(),
             entry: entry.clone(),
             documents,
             test,
             training,
-        })
+        };
+        data.check_time_filter(experiment, observer);
+        Ok(data)
+    }
+
+    /// Warns about a time filter that no document or no query has a year for.
+    fn check_time_filter(&self, experiment: &Experiment, observer: &mut dyn Observer) {
+        let filters = (experiment.systems.iter())
+            .filter(|system| self.entry.shows(system) && system.kind != RUN)
+            .map(|system| experiment.filter(&self.entry, system));
+        if filters.into_iter().all(|filter| filter == FilterName::None) {
+            return;
+        }
+        let queries = &self.test.queries;
+        let without = if self.documents.years.iter().all(Option::is_none) {
+            "document"
+        } else if queries.iter().all(|it| it.attributes.year().is_none()) {
+            "query"
+        } else {
+            return;
+        };
+        observer.warning(&format!(
+            "{}: no {without} has a year; the time filter has no effect",
+            self.name
+        ));
     }
 
     /// Returns the name of the task.
@@ -271,6 +242,11 @@ impl TaskData {
     #[must_use]
     pub fn ids(&self) -> &DocIds {
         &self.documents.ids
+    }
+
+    /// Names of the attributes that some document has.
+    pub(crate) fn attributes(&self) -> &BTreeSet<String> {
+        &self.documents.attributes
     }
 
     /// Hash of all documents, in order.
@@ -352,59 +328,19 @@ impl TaskData {
     }
 
     /// Queries of another split of the collection, in the form of the test queries.
-    pub(crate) fn split(&self, split: &str) -> Result<JudgedSet, DataError> {
+    /// `key` names the split in errors.
+    pub(crate) fn split(
+        &self,
+        source: &SourceMap,
+        key: &str,
+        split: &str,
+    ) -> Result<JudgedSet, ExperimentError> {
         let text = QueryText::of_task(&self.entry);
-        judged(&self.documents.collection, split, text)
-    }
-}
-
-/// Source of the text of a query.
-#[derive(Debug, Clone, Copy)]
-enum QueryText<'a> {
-    /// Text of the collection.
-    Text,
-    Attribute(&'a str),
-    /// Attributes, joined as a keyphrase query.
-    Fields(&'a [String]),
-}
-
-impl<'a> QueryText<'a> {
-    fn of_task(entry: &'a TaskEntry) -> Self {
-        match (&entry.query_fields, &entry.query) {
-            (Some(fields), _) => Self::Fields(fields),
-            (None, Some(name)) => Self::Attribute(name),
-            (None, None) => Self::Text,
-        }
-    }
-
-    fn of(self, query: &Query) -> String {
-        let attribute = |name: &'_ str| query.attributes.text(name);
-        match self {
-            Self::Text => query.text.clone(),
-            Self::Attribute(name) => attribute(name).unwrap_or_default().to_owned(),
-            Self::Fields(fields) => {
-                keyphrase_query(fields.iter().filter_map(|name| attribute(name)))
-            }
-        }
-    }
-}
-
-/// Reads the judged queries of a split.
-fn judged(
-    collection: &Collection,
-    split: &str,
-    text: QueryText<'_>,
-) -> Result<JudgedSet, DataError> {
-    let qrels = collection.qrels(split)?;
-    let mut queries = collection.queries(split)?;
-    set_form(&mut queries, text);
-    Ok(JudgedSet::new(queries, qrels))
-}
-
-/// Replaces the texts of queries.
-fn set_form(queries: &mut [Query], text: QueryText<'_>) {
-    for query in queries {
-        query.text = text.of(query);
+        let judged = judged(&self.documents.collection, split, text);
+        let judged = judged.map_err(|error| data_error(source, key, error))?;
+        let checked = text.check(&judged.queries);
+        checked.map_err(|(_, message)| source.error(key, message))?;
+        Ok(judged)
     }
 }
 
@@ -427,6 +363,14 @@ fn training_set(
     };
     let labeled = judged(collection, &set.split, text)
         .map_err(|error| data_error(source, &format!("{at}.split"), error))?;
+    text.check(&labeled.queries).map_err(|(_, message)| {
+        let key = if set.query.is_some() {
+            "query"
+        } else {
+            "split"
+        };
+        source.error(&format!("{at}.{key}"), message)
+    })?;
     let queries = TrainingQuery::from_qrels(&labeled.queries, &labeled.qrels);
     Ok(TrainingSet::new(queries))
 }

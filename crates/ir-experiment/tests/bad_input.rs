@@ -62,8 +62,33 @@ fn errors_name_line_and_key() {
         ),
         (
             "\"bm25\"",
+            "\"bm25\"\nfeedback = \"rm4\"",
+            "line 8: systems[0].feedback: expected a feedback model (rm3, rocchio), found \"rm4\"",
+        ),
+        (
+            "\"bm25\"",
             "\"bm25\"\nk1 = -1",
             "line 8: systems[0].k1: expected a finite number >= 0, found -1",
+        ),
+        (
+            "\"bm25\"",
+            "\"bm25\"\nmodel = \"qdl\"",
+            "found \"qdl\" (did you mean qld?)",
+        ),
+        (
+            "\"bm25\"",
+            "\"bm25\"\nmodel = \"dph\"\nmu = 10",
+            "line 9: systems[0].mu: expected a model with mu, found \"dph\"",
+        ),
+        (
+            "\"bm25\"",
+            "\"bm25\"\nmodel = \"qld\"\nmu = 0",
+            "line 9: systems[0].mu: expected a finite number > 0, found 0",
+        ),
+        (
+            "\"bm25\"",
+            "\"bm25\"\nmodel = \"qld\"\npreset = \"lucene\"",
+            "systems[0].preset: expected model = \"bm25\", found \"qld\"",
         ),
         (
             "\"bm25\"",
@@ -99,6 +124,41 @@ fn errors_name_line_and_key() {
             "\"bm25\"",
             "\"bm25\"\ntemplate = \"{text}\"\nfields = \"text\"",
             "systems[0].template: expected either fields or a template",
+        ),
+        (
+            "\"bm25\"",
+            "\"bm25\"\nfields = \"seperate\"",
+            "(did you mean separate?)",
+        ),
+        (
+            "\"bm25\"",
+            "\"bm25\"\nfields = []",
+            "line 8: systems[0].fields: expected 1 to 64 fields, found 0",
+        ),
+        (
+            "\"bm25\"",
+            "\"bm25\"\nfields = [\"title\", \"title\"]",
+            "line 8: systems[0].fields: expected different fields, found \"title\" twice",
+        ),
+        (
+            "\"bm25\"",
+            "\"bm25\"\nweights = { title = 2.0 }",
+            "line 8: systems[0].weights.title: expected fields = \"separate\" or a list of fields",
+        ),
+        (
+            "\"bm25\"",
+            "\"bm25\"\nfields = [\"title\", \"task\"]\nweights = { taks = 2.0 }",
+            "line 9: systems[0].weights.taks: expected an indexed field (title, task) (did you mean task?)",
+        ),
+        (
+            "\"bm25\"",
+            "\"bm25\"\nfields = \"separate\"\nweights = { text = -1.0 }",
+            "systems[0].weights.text: expected 0 or a number from 1e-9 to 1e9, found -1",
+        ),
+        (
+            "\"bm25\"",
+            "\"bm25\"\nfields = \"separate\"\ntitle_weight = 2.0\nweights = { title = 1.0 }",
+            "systems[0].weights.title: expected either this key or title_weight, found both",
         ),
         (
             "\"bm25\"",

@@ -7,7 +7,7 @@ mod common;
 use std::fs;
 use std::path::Path;
 
-use common::run;
+use common::{assert_cached, computed, run};
 use ir_core::NoProgress;
 use ir_eval::Measure;
 use ir_experiment::{Cache, Experiment, Registry, Reproduction, Runner, Stage, StageStatus};
@@ -169,6 +169,57 @@ fn errors_of_runs() {
             "systems[1]: reading the run failed: ",
         ),
         ("\"a.trec\"", "\"none.trec\"", "e.toml:15: systems[0].run: "),
+        // Keys without effect on the type run.
+        (
+            "name = \"all\"",
+            "name = \"all\"\nquery = \"task\"",
+            "e.toml:4: tasks[0].query: expected a system that searches",
+        ),
+        (
+            "name = \"all\"",
+            "name = \"all\"\nquery_fields = [\"task\"]",
+            "e.toml:4: tasks[0].query_fields: expected a system that searches",
+        ),
+        (
+            "name = \"all\"",
+            "name = \"all\"\ntraining = { split = \"train\" }",
+            "e.toml:4: tasks[0].training: expected a system that searches",
+        ),
+        (
+            "name = \"all\"",
+            "name = \"all\"\nfilter = \"year\"",
+            "e.toml:4: tasks[0].filter: expected a system that searches",
+        ),
+        (
+            "name = \"all\"",
+            "name = \"all\"\ndocument_order = \"lexicographic-row\"",
+            "e.toml:4: tasks[0].document_order: expected a system that searches",
+        ),
+        (
+            "type = \"run\"",
+            "type = \"run\"\nhits = 5",
+            "e.toml:15: systems[0].hits: expected a system that searches",
+        ),
+        (
+            "type = \"run\"",
+            "type = \"run\"\nfilter = \"year\"",
+            "e.toml:15: systems[0].filter: expected a system that searches",
+        ),
+        (
+            "[[tasks]]",
+            "[search]\nhits = 1000\n[[tasks]]",
+            "e.toml:3: search.hits: expected a system that searches",
+        ),
+        (
+            "[[tasks]]",
+            "[search]\nfilter = \"year\"\n[[tasks]]",
+            "e.toml:3: search.filter: expected a system that searches",
+        ),
+        (
+            "[[tasks]]",
+            "[search]\nwhere = { known = { name = \"year\" } }\n[[tasks]]",
+            "e.toml:3: search.where: expected a system that searches",
+        ),
     ] {
         let found = error(from, to);
         assert!(found.contains(expected), "{expected}\n{found}");
@@ -226,8 +277,9 @@ fn classifications() {
     fs::write(folder.path().join("labels.txt"), labels).unwrap();
     fs::write(&path, CLASSES).unwrap();
     let experiment = Experiment::open(&path).unwrap();
-    let (results, stages) = run(&experiment, &Cache::temporary().unwrap());
-    assert!(stages.is_empty());
+    let cache = Cache::temporary().unwrap();
+    let (results, stages) = run(&experiment, &cache);
+    assert_eq!(computed(&stages, Stage::Classification), 2);
     let found = results.classification("texts").unwrap();
     assert_eq!((found.items, found.classes, found.folds.len()), (6, 2, 2));
     assert_eq!(found.value("accuracy"), Some(1.0));
@@ -241,7 +293,15 @@ fn classifications() {
             .contains("texts               6        2        100.00")
     );
     assert!(results.to_markdown().contains("| components | 6 | 2 | "));
-    assert!(results.to_latex().contains("\\end{tabular}"));
+    let latex = results.to_latex();
+    for part in [
+        "\\caption{Classes: Accuracy of kNN classification.}",
+        "\\label{tab:classification-accuracy}",
+        "texts & 6 & 2 & 100.00 \\\\\n",
+        "\\end{tabular}\n\\end{table}\n",
+    ] {
+        assert!(latex.contains(part), "{part}\n{latex}");
+    }
     let json: serde_json::Value = serde_json::from_str(&results.to_json().unwrap()).unwrap();
     assert_eq!(json["classifications"][0]["folds"][1], 1.0);
     let reproduction = Reproduction::new(&experiment, &results);
@@ -251,9 +311,44 @@ fn classifications() {
         .map(|it| it.measure.as_str())
         .collect();
     assert_eq!(outside, ["fold 2"]);
-    let (cache, registry) = (Cache::temporary().unwrap(), Registry::default());
-    let plan = Runner::new(&cache, &registry).plan(&experiment, &mut NoProgress);
-    assert_eq!(plan.unwrap().classifications, ["texts", "components"]);
+    // Stages of the cache.
+    let (second, stages) = run(&experiment, &cache);
+    assert_cached(&stages);
+    assert_eq!(second.to_json().unwrap(), results.to_json().unwrap());
+    let status = |experiment: &Experiment| {
+        let registry = Registry::default();
+        let plan = Runner::new(&cache, &registry).plan(experiment, &mut NoProgress);
+        let stages = plan.unwrap().stages.into_iter();
+        let status = stages.map(|stage| (stage.task, stage.status));
+        status.collect::<Vec<_>>()
+    };
+    let (cached, to_do) = (StageStatus::Cached, StageStatus::ToDo);
+    let both = |first: &StageStatus, second: &StageStatus| {
+        [
+            ("texts".to_owned(), first.clone()),
+            ("components".to_owned(), second.clone()),
+        ]
+    };
+    assert_eq!(status(&experiment), both(&cached, &cached));
+    // Another parameter and other labels; the name is not part of the key.
+    let mut changed = experiment.clone();
+    changed.classifications[0].metric = ir_experiment::systems::MetricName::Cosine;
+    changed.expected.clear();
+    assert_eq!(status(&changed), both(&to_do, &cached));
+    fs::write(
+        folder.path().join("labels.txt"),
+        labels.replacen("drink", "vessel", 1),
+    )
+    .unwrap();
+    assert_eq!(status(&experiment), both(&cached, &to_do));
+    fs::write(folder.path().join("labels.txt"), labels).unwrap();
+    for entry in fs::read_dir(cache.folder().join("classification")).unwrap() {
+        fs::write(entry.unwrap().path(), "damaged").unwrap();
+    }
+    let (rebuilt, stages) = run(&experiment, &cache);
+    assert_eq!(rebuilt.to_json().unwrap(), results.to_json().unwrap());
+    let is_rebuilt = |stage: &(Stage, StageStatus)| matches!(stage.1, StageStatus::Rebuilt { .. });
+    assert!(stages.iter().all(is_rebuilt), "{stages:?}");
 
     // Characters that are special in a format.
     let text = CLASSES.replacen("\"components\"", "\"A & B_c | $d\"", 1);

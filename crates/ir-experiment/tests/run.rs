@@ -5,7 +5,8 @@
 mod common;
 
 use common::{Recorder, assert_cached, bundled, computed, run};
-use ir_bm25::{Bm25, DuplicateIds, Index, IndexConfig};
+use ir_bm25::feedback::{Feedback, FeedbackDocuments};
+use ir_bm25::{Bm25, DuplicateIds, Index, IndexConfig, StoredFields};
 use ir_core::{Distinct, NoProgress, Query, Run, Search};
 use ir_data::catalog;
 use ir_eval::{Evaluator, Measure};
@@ -109,6 +110,45 @@ fn runs_equal_those_of_the_libraries() {
 }
 
 #[test]
+fn feedback_equals_that_of_the_library() {
+    let text = r#"
+        measures = ["AP"]
+        [[tasks]]
+        collection = "bundled"
+        [[systems]]
+        name = "BM25"
+        type = "bm25"
+        [[systems]]
+        name = "RM3"
+        type = "bm25"
+        feedback = "rm3(docs=3,weight=0.4)"
+        [[systems]]
+        name = "disabled"
+        type = "bm25"
+        feedback = "rocchio(beta=0)"
+    "#;
+    let experiment = Experiment::from_toml(text).unwrap();
+    let (results, _) = run(&experiment, &Cache::temporary().unwrap());
+    let collection = catalog::open("bundled").unwrap();
+    let config = IndexConfig::default()
+        .with_duplicates(DuplicateIds::Keep)
+        .with_store(StoredFields::Everything);
+    let index = Index::build(collection.corpus(), &config, &mut NoProgress).unwrap();
+    let searcher = index.searcher(Bm25::ANSERINI).unwrap();
+    let own = FeedbackDocuments::stored(searcher.clone()).unwrap();
+    let model = "rm3(docs=3,weight=0.4)".parse().unwrap();
+    let feedback = Distinct(Feedback::new(searcher, own, model).unwrap());
+    let [base, rm3, disabled] = &results.tasks[0].runs[..] else {
+        panic!("expected three runs");
+    };
+    let depth = rm3.iter().map(|(_, list)| list.len()).max().unwrap();
+    let expected = Run::from_retriever("RM3", &feedback, &queries("test", None), depth);
+    assert_eq!(*rm3, expected.unwrap());
+    assert!(rm3.iter().ne(base.iter()));
+    assert!(disabled.iter().eq(base.iter()));
+}
+
+#[test]
 fn a_second_start_repeats_no_search_and_new_measures_neither() {
     let mut experiment = bundled();
     let cache = Cache::temporary().unwrap();
@@ -206,7 +246,8 @@ fn plans_list_what_is_cached() {
     };
     assert_eq!(
         (count(&plan, Stage::Index), count(&plan, Stage::Run)),
-        (2, 2 * (3 + 9))
+        (1, 2 * (3 + 9)),
+        "both tasks have the same documents"
     );
     assert!(!cache.folder().join("run").exists());
 
@@ -283,20 +324,51 @@ fn output_files() {
     assert_eq!(score(&read.unwrap().data, Measure::AP), value);
 }
 
+/// Every table of a document has its own label and says in its caption what it shows.
+#[test]
+fn latex_tables_have_different_labels() {
+    let (results, _) = run(&bundled(), &Cache::temporary().unwrap());
+    let latex = results.to_latex();
+    for (task, label) in [("sentences", "sentences"), ("keyphrases", "keyphrases")] {
+        assert!(
+            latex.contains(&format!("\\label{{tab:{label}}}\n")),
+            "{latex}"
+        );
+        let caption = format!("\\caption{{{}, {task}: ", results.title);
+        assert!(latex.contains(&caption), "{caption}\n{latex}");
+    }
+    assert_eq!(latex.matches("\\label").count(), 2);
+}
+
 #[test]
 fn one_system_has_a_table_without_comparison() {
     let mut experiment = bundled();
     experiment.systems.truncate(1);
     experiment.selection = None;
     experiment.expected.clear();
+    // Some queries have no modality, and training queries have none.
+    experiment.tasks[1].query = Some("modality".to_owned());
+    experiment.tasks[1].training = None;
     let (results, _) = run(&experiment, &Cache::temporary().unwrap());
-    assert!(results.to_text().contains("AP"));
+    let text = results.to_text();
+    assert!(text.contains("AP"));
+    let line = "BM25: 1 judged query without hits: q11\n";
+    assert!(text.contains(line), "{text}");
+    let json: serde_json::Value = serde_json::from_str(&results.to_json().unwrap()).unwrap();
+    assert_eq!(json["tasks"][1]["queries_without_hits"][0], "q11");
+    let latex = results.to_latex();
+    for part in ["\\label{tab:sentences}", "Scores of BM25.}", "\\toprule"] {
+        assert!(latex.contains(part), "{part}\n{latex}");
+    }
     let files = results.files(&ir_experiment::OutputFormat::ALL).unwrap();
-    assert!(
-        files
-            .iter()
-            .all(|file| file.path.extension().unwrap() != "html")
-    );
+    let page = |name: &str| {
+        let found = files.iter().find(|file| file.path.to_str() == Some(name));
+        String::from_utf8(found.unwrap().content.clone()).unwrap()
+    };
+    assert!(page("sentences.html").contains("All 24 judged queries have hits"));
+    let page = page("keyphrases.html");
+    assert!(page.contains("<svg") && page.contains("1 of 24 judged queries have no hits"));
+    assert!(page.contains("<code>q11</code>"), "{page}");
 }
 
 /// The selected point is the best on the validation queries, found by a naive loop.

@@ -20,10 +20,12 @@ use crate::{Download, DownloadError};
 /// reused between files.
 #[derive(Clone)]
 pub struct HttpClient {
-    agent: Agent,
-    token: Option<String>,
-    attempts: u32,
-    backoff: Duration,
+    pub(crate) agent: Agent,
+    pub(crate) token: Option<String>,
+    pub(crate) attempts: u32,
+    pub(crate) backoff: Duration,
+    /// Time limit of [`HttpClient::post_json`].
+    pub(crate) timeout: Duration,
 }
 
 impl Default for HttpClient {
@@ -62,6 +64,7 @@ impl HttpClient {
             token: None,
             attempts: 5,
             backoff: Duration::from_secs(1),
+            timeout: Duration::from_secs(120),
         }
     }
 
@@ -72,6 +75,14 @@ impl HttpClient {
     pub fn with_attempts(mut self, attempts: u32, backoff: Duration) -> Self {
         self.attempts = attempts.max(1);
         self.backoff = backoff;
+        self
+    }
+
+    /// Sets the time limit of one attempt of [`HttpClient::post_json`]. Downloads have limits per
+    /// read instead. Default: 2 minutes.
+    #[must_use]
+    pub fn with_timeout(mut self, timeout: Duration) -> Self {
+        self.timeout = timeout;
         self
     }
 

@@ -1,6 +1,7 @@
 use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::time::Duration;
 
 /// Error downloading a file.
 #[derive(Debug, thiserror::Error)]
@@ -74,5 +75,52 @@ impl DownloadError {
             path: path.to_owned(),
             source,
         }
+    }
+}
+
+/// Error of a request whose response is data, such as an answer of a language model.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)]
+pub enum RequestError {
+    /// The server cannot be reached, does not speak HTTP, or does not respond in time.
+    #[error("{url}: no response after {}", count(*attempts))]
+    NoResponse {
+        url: String,
+        attempts: u32,
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
+    /// The server responds with an error status. `body` is the start of the response.
+    #[error("{url}: expected a response, found HTTP status {status} after {}: {body:?}", count(*attempts))]
+    Status {
+        url: String,
+        status: u16,
+        attempts: u32,
+        body: String,
+    },
+    /// The server asks to wait for more than ten minutes.
+    #[error("{url}: expected a wait of at most 10 minutes, found {} s in Retry-After", wait.as_secs())]
+    RetryAfter { url: String, wait: Duration },
+    /// The caller canceled the request.
+    #[error("canceled")]
+    Canceled,
+}
+
+impl RequestError {
+    /// Whether another attempt may succeed.
+    pub(crate) fn is_transient(&self) -> bool {
+        match self {
+            Self::NoResponse { .. } => true,
+            Self::Status { status, .. } => matches!(status, 408 | 429 | 500..=599),
+            _ => false,
+        }
+    }
+}
+
+fn count(attempts: u32) -> String {
+    match attempts {
+        1 => "1 attempt".to_owned(),
+        _ => format!("{attempts} attempts"),
     }
 }

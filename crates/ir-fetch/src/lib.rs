@@ -5,8 +5,9 @@ mod client;
 mod digest;
 mod download;
 mod error;
+mod post;
 
 pub use client::HttpClient;
 pub use digest::Checksum;
 pub use download::Download;
-pub use error::DownloadError;
+pub use error::{DownloadError, RequestError};

@@ -8,7 +8,7 @@ use ir_core::{DocFilter, DocNum, DocSet, Flow, Progress};
 use super::index_writer::write_index;
 use super::sorted_run::RunWriter;
 use super::{IndexedDocs, new_file};
-use crate::postings::Posting;
+use crate::postings::{END, Posting};
 use crate::{BuildError, Index, IndexConfig, StoredFields};
 
 /// Size in bytes from which a run is handed to the merge.
@@ -76,17 +76,34 @@ fn add_index(
     let mut done = 0;
     let mut run = RunWriter::default();
     let mut postings: Vec<Posting> = Vec::new();
+    let mut positions: Vec<u32> = Vec::new();
     let mut lists = index.lists();
+    let number_of = |doc: u32| numbers.get(doc as usize).copied().flatten();
     while let Some((key, mut cursor)) = lists.next()? {
         postings.clear();
-        cursor.read_all(&mut postings)?;
-        done += postings.len() as u64;
-        postings.retain_mut(|posting| {
-            let number = numbers.get(posting.doc as usize).copied().flatten();
-            posting.doc = number.unwrap_or(0);
-            number.is_some()
-        });
-        run.push(key, &postings);
+        positions.clear();
+        if config.positions {
+            let mut doc = cursor.seek(0);
+            while doc != END {
+                done += 1;
+                if let Some(number) = number_of(doc) {
+                    let tf = cursor.tf();
+                    postings.push(Posting { doc: number, tf });
+                    cursor.positions(&mut positions)?;
+                }
+                doc = cursor.seek(doc + 1);
+            }
+            cursor.take_damage().map_or(Ok(()), Err)?;
+        } else {
+            cursor.read_all(&mut postings)?;
+            done += postings.len() as u64;
+            postings.retain_mut(|posting| {
+                let number = number_of(posting.doc);
+                posting.doc = number.unwrap_or(0);
+                number.is_some()
+            });
+        }
+        run.push(key, &postings, &positions);
         if run.len() >= RUN_BYTES {
             indexed.runs.push(std::mem::take(&mut run).into_bytes());
             spill(indexed, memory)?;

@@ -113,6 +113,7 @@ pub(super) fn write_index<W: Write>(
     let mut lists = PostingsWriter {
         order: &order,
         lengths: &lengths,
+        has_positions: config.positions,
         total: fields.iter().map(|field| field.tokens).sum(),
         fields: &mut fields,
         tokens: 0,
@@ -189,16 +190,34 @@ impl DocNumbering {
         }
     }
 
-    fn renumber(&self, postings: &mut [Posting]) {
-        if let Self::Permuted { new, .. } = self {
-            for posting in &mut *postings {
-                posting.doc = new
-                    .get(posting.doc as usize)
-                    .copied()
-                    .unwrap_or(posting.doc);
-            }
-            postings.sort_unstable_by_key(|posting| posting.doc);
+    fn renumber(&self, postings: &mut [Posting], positions: &mut Vec<u32>) {
+        let Self::Permuted { new, .. } = self else {
+            return;
+        };
+        for posting in &mut *postings {
+            posting.doc = new
+                .get(posting.doc as usize)
+                .copied()
+                .unwrap_or(posting.doc);
         }
+        if positions.is_empty() {
+            postings.sort_unstable_by_key(|posting| posting.doc);
+            return;
+        }
+        let mut rest = &positions[..];
+        let mut located: Vec<(Posting, &[u32])> = Vec::with_capacity(postings.len());
+        for &posting in &*postings {
+            let (these, others) = rest.split_at(rest.len().min(posting.tf as usize));
+            located.push((posting, these));
+            rest = others;
+        }
+        located.sort_unstable_by_key(|(posting, _)| posting.doc);
+        let mut sorted = Vec::with_capacity(positions.len());
+        for (slot, (posting, these)) in postings.iter_mut().zip(located) {
+            *slot = posting;
+            sorted.extend(these);
+        }
+        *positions = sorted;
     }
 }
 
@@ -206,6 +225,7 @@ impl DocNumbering {
 struct PostingsWriter<'a> {
     order: &'a DocNumbering,
     lengths: &'a [Vec<u32>],
+    has_positions: bool,
     fields: &'a mut [FieldStats],
     /// Number of tokens in the collection, for progress reports.
     total: u64,
@@ -219,6 +239,8 @@ struct PostingsWriter<'a> {
 struct TermPostings {
     key: Vec<u8>,
     postings: Vec<Posting>,
+    /// Positions of all postings; empty in an index without positions.
+    positions: Vec<u32>,
     bytes: Option<Vec<u8>>,
 }
 
@@ -237,11 +259,13 @@ impl PostingsWriter<'_> {
         loop {
             let more = merge.next(&mut term).map_err(BuildError::Spill)?;
             if more {
-                let postings = term.postings().map_err(BuildError::Spill)?;
-                waiting += postings.len();
+                let decoded = term.postings(self.has_positions);
+                let (postings, positions) = decoded.map_err(BuildError::Spill)?;
+                waiting += postings.len() + positions.len();
                 batch.push(TermPostings {
                     key: term.key.clone(),
                     postings,
+                    positions,
                     bytes: None,
                 });
             }
@@ -266,14 +290,17 @@ impl PostingsWriter<'_> {
         path: &Path,
     ) -> Result<(), BuildError> {
         let (order, lengths) = (self.order, self.lengths);
+        let has_positions = self.has_positions;
         let encode = |list: &mut TermPostings| {
-            order.renumber(&mut list.postings);
+            order.renumber(&mut list.postings, &mut list.positions);
             let field = lengths
                 .get(field_of(&list.key))
                 .map_or(&[][..], Vec::as_slice);
             let length = |doc: u32| field.get(doc as usize).copied().unwrap_or(0);
             let mut bytes = Vec::new();
-            list.bytes = postings::encode(&list.postings, length, &mut bytes).map(|()| bytes);
+            let positions = has_positions.then_some(&*list.positions);
+            let encoded = postings::encode(&list.postings, positions, length, &mut bytes);
+            list.bytes = encoded.map(|()| bytes);
         };
         #[cfg(feature = "rayon")]
         {

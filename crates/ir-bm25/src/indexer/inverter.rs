@@ -5,7 +5,7 @@ use ir_core::{Analyzer, Document};
 use super::sorted_run::RunWriter;
 use crate::postings::Posting;
 use crate::small_float::MAX_TOKENS;
-use crate::{BuildError, IndexedFields, StoredFields, stored_fields};
+use crate::{BuildError, IndexConfig, StoredFields, stored_fields};
 
 /// An inverted chunk of documents.
 #[derive(Debug, Default)]
@@ -25,29 +25,24 @@ pub(super) struct InvertedChunk {
 pub(super) fn invert(
     docs: &[Document],
     first: u32,
-    fields: IndexedFields,
-    store: StoredFields,
+    config: &IndexConfig,
     analyzer: &dyn Analyzer,
 ) -> Result<InvertedChunk, BuildError> {
+    let (fields, store) = (config.fields, config.store);
     let mut result = InvertedChunk::default();
     let mut run = RunWriter::default();
     for (field, &name) in fields.names().iter().enumerate() {
-        let mut inverter = Inverter::default();
+        let mut inverter = Inverter {
+            has_positions: config.positions,
+            ..Inverter::default()
+        };
         let mut lengths = Vec::with_capacity(docs.len());
         let mut joined = String::new();
         for (doc, number) in docs.iter().zip(first..) {
-            let text = match (fields, field) {
-                (IndexedFields::One, _) => {
-                    joined.clear();
-                    joined.push_str(&doc.title);
-                    joined.push('\n');
-                    joined.push_str(&doc.text);
-                    &joined
-                }
-                (IndexedFields::Separate, 0) => &doc.title,
-                (IndexedFields::Separate | IndexedFields::TextOnly, _) => &doc.text,
-            };
-            analyzer.analyze(text, &mut |token| inverter.add(token.term.as_bytes()));
+            let text = fields.text_of(field, doc, &mut joined);
+            analyzer.analyze(text, &mut |token| {
+                inverter.add(token.term.as_bytes(), token.position);
+            });
             let length = inverter.end_document(number);
             if length > u64::from(MAX_TOKENS) {
                 return Err(BuildError::TooLong {
@@ -87,10 +82,18 @@ struct Inverter {
     length: u64,
     /// Term numbers and postings, by document.
     postings: Vec<(u32, Posting)>,
+    /// Whether positions are kept.
+    has_positions: bool,
+    /// Term numbers and positions of the current document.
+    doc_positions: Vec<(u32, u32)>,
+    /// Positions of all postings, in their order.
+    positions: Vec<u32>,
+    /// Scratch: index of the next position of every term of the current document.
+    ranks: Vec<usize>,
 }
 
 impl Inverter {
-    fn add(&mut self, term: &[u8]) {
+    fn add(&mut self, term: &[u8], position: u32) {
         let number = self.terms.intern(term);
         if number as usize == self.counts.len() {
             self.counts.push(0);
@@ -101,14 +104,39 @@ impl Inverter {
         }
         *count = count.saturating_add(1);
         self.length += 1;
+        if self.has_positions {
+            self.doc_positions.push((number, position));
+        }
     }
 
     fn end_document(&mut self, doc: u32) -> u64 {
+        if self.has_positions {
+            self.group_positions();
+        }
         for term in self.doc_terms.drain(..) {
             let tf = std::mem::take(&mut self.counts[term as usize]);
             self.postings.push((term, Posting { doc, tf }));
         }
         std::mem::take(&mut self.length)
+    }
+
+    /// Appends the positions of the current document, grouped by term in the order of its postings.
+    fn group_positions(&mut self) {
+        let start = self.positions.len();
+        let mut ranks = std::mem::take(&mut self.ranks);
+        ranks.resize(self.counts.len(), 0);
+        let mut at = start;
+        for &term in &self.doc_terms {
+            ranks[term as usize] = at;
+            at += self.counts[term as usize] as usize;
+        }
+        self.positions.resize(at, 0);
+        for (term, position) in self.doc_positions.drain(..) {
+            let slot = &mut ranks[term as usize];
+            self.positions[*slot] = position;
+            *slot += 1;
+        }
+        self.ranks = ranks;
     }
 
     /// Writes the terms in ascending order. Postings are grouped by term with a counting sort.
@@ -117,6 +145,7 @@ impl Inverter {
             terms,
             counts,
             postings,
+            positions,
             ..
         } = self;
         let mut starts = counts;
@@ -129,21 +158,41 @@ impl Inverter {
             at += std::mem::replace(start, at);
         }
         let mut grouped = vec![Posting { doc: 0, tf: 0 }; postings.len()];
+        // Index of the first position of each grouped posting.
+        let mut firsts = vec![
+            0;
+            if positions.is_empty() {
+                0
+            } else {
+                postings.len()
+            }
+        ];
         let mut next = starts.clone();
+        let mut first = 0;
         for (term, posting) in postings {
             let slot = &mut next[term as usize];
             grouped[*slot as usize] = posting;
+            if let Some(slot) = firsts.get_mut(*slot as usize) {
+                *slot = first;
+                first += posting.tf as usize;
+            }
             *slot += 1;
         }
         let mut order: Vec<u32> = (0..starts.len() as u32).collect();
         order.sort_unstable_by(|&a, &b| terms.get(a).cmp(terms.get(b)));
         let mut key = Vec::new();
+        let mut of_term = Vec::new();
         for term in order {
             key.clear();
             key.push(field);
             key.extend(terms.get(term));
             let range = starts[term as usize] as usize..next[term as usize] as usize;
-            run.push(&key, &grouped[range]);
+            of_term.clear();
+            let firsts = firsts.get(range.clone()).unwrap_or_default();
+            for (&first, posting) in firsts.iter().zip(&grouped[range.clone()]) {
+                of_term.extend(&positions[first..first + posting.tf as usize]);
+            }
+            run.push(&key, &grouped[range], &of_term);
         }
     }
 }

@@ -430,7 +430,15 @@ fn new_file(folder: Option<&Path>) -> io::Result<File> {
 
 fn is_blank(doc: &Document, fields: IndexedFields) -> bool {
     let blank = |text: &str| text.bytes().all(|byte| byte <= b' ');
-    blank(&doc.text) && (fields == IndexedFields::TextOnly || blank(&doc.title))
+    match fields {
+        IndexedFields::TextOnly => blank(&doc.text),
+        IndexedFields::One | IndexedFields::Separate => blank(&doc.text) && blank(&doc.title),
+        IndexedFields::Named(names) => {
+            let mut buffer = String::new();
+            let mut all = 0..names.names().len();
+            all.all(|field| blank(fields.text_of(field, doc, &mut buffer)))
+        }
+    }
 }
 
 impl fmt::Debug for IndexBuilder {

@@ -1,16 +1,18 @@
 //! Sorted runs: terms in ascending order with their postings, in memory or in temporary files.
 //!
 //! An entry consists of key length and key; first document and its frequency; last document;
-//! number of postings; length and bytes of the tail: for every further posting twice the gap, plus
-//! one if the frequency is one, else the frequency follows. All integers are varints. The first
-//! posting is separate so that lists are concatenated without decoding them.
+//! number of postings; length and bytes of the positions of the first posting; length and bytes of
+//! the tail: for every further posting twice the gap, plus one if the frequency is one, else the
+//! frequency follows; then its positions. Runs of an index without positions have none. All
+//! integers are varints. The first posting is separate so that lists are concatenated without
+//! decoding them.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, BufWriter, Read, Seek, Write};
 
-use crate::postings::{Posting, write_gap};
+use crate::postings::{Posting, read_gaps, write_gap, write_gaps};
 use ir_core::store::{ByteReader, write_varint};
 
 /// Maximum number of runs in a merge.
@@ -25,22 +27,34 @@ pub(super) struct RunWriter {
 
 impl RunWriter {
     /// Appends a term. Keys must ascend; postings must not be empty and must ascend by document.
-    pub(super) fn push(&mut self, key: &[u8], postings: &[Posting]) {
+    /// `positions` are those of all postings, in an index with positions, else empty.
+    pub(super) fn push(&mut self, key: &[u8], postings: &[Posting], positions: &[u32]) {
         let [first, others @ ..] = postings else {
             return;
         };
         self.rest.clear();
+        let mut of_first = Vec::new();
+        let mut positions = positions;
+        let mut next_positions = |posting: &Posting, to: &mut Vec<u8>| {
+            if let Some((these, others)) = positions.split_at_checked(posting.tf as usize) {
+                write_gaps(these, to);
+                positions = others;
+            }
+        };
+        next_positions(first, &mut of_first);
         let mut last = first.doc;
-        for &posting in others {
-            push_posting(&mut self.rest, last, posting);
+        for posting in others {
+            push_posting(&mut self.rest, last, *posting);
+            next_positions(posting, &mut self.rest);
             last = posting.doc;
         }
         let head = ListHead {
             first: *first,
             last,
             count: postings.len() as u64,
+            positions: of_first,
         };
-        write_entry(&mut self.bytes, key, head, &self.rest);
+        write_entry(&mut self.bytes, key, &head, &self.rest);
     }
 
     pub(super) fn into_bytes(self) -> Vec<u8> {
@@ -58,22 +72,26 @@ fn push_posting(to: &mut Vec<u8>, last: u32, posting: Posting) {
     write_gap(to, gap, posting.tf);
 }
 
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Default)]
 struct ListHead {
     first: Posting,
     last: u32,
     count: u64,
+    /// Encoded positions of the first posting.
+    positions: Vec<u8>,
 }
 
-fn write_entry(to: &mut Vec<u8>, key: &[u8], head: ListHead, rest: &[u8]) {
+fn write_entry(to: &mut Vec<u8>, key: &[u8], head: &ListHead, rest: &[u8]) {
     write_varint(to, key.len() as u64);
     to.extend(key);
     for number in [head.first.doc, head.first.tf, head.last] {
         write_varint(to, u64::from(number));
     }
     write_varint(to, head.count);
-    write_varint(to, rest.len() as u64);
-    to.extend(rest);
+    for bytes in [&head.positions, rest] {
+        write_varint(to, bytes.len() as u64);
+        to.extend(bytes);
+    }
 }
 
 /// The sorted runs of an index builder, in document order.
@@ -132,7 +150,7 @@ fn merge_to_file(sources: Vec<RunReader>, file: File) -> io::Result<(File, u64)>
     let (mut term, mut entry) = (MergedTerm::default(), Vec::new());
     let mut size = 0;
     while merge.next(&mut term)? {
-        let Some(head) = term.head else { continue };
+        let Some(head) = &term.head else { continue };
         entry.clear();
         write_entry(&mut entry, &term.key, head, &term.rest);
         to.write_all(&entry)?;
@@ -151,13 +169,18 @@ pub(super) struct MergedTerm {
 }
 
 impl MergedTerm {
-    /// Decodes the postings, in document order.
-    pub(super) fn postings(&self) -> io::Result<Vec<Posting>> {
-        let Some(head) = self.head else {
-            return Ok(Vec::new());
+    /// Decodes the postings, in document order, and the positions of all if the index has them.
+    pub(super) fn postings(&self, has_positions: bool) -> io::Result<(Vec<Posting>, Vec<u32>)> {
+        let Some(head) = &self.head else {
+            return Ok(Default::default());
         };
         let mut postings = Vec::with_capacity(self.rest.len().min(head.count as usize) + 1);
+        let mut positions = Vec::new();
         postings.push(head.first);
+        let mut of_first = ByteReader::new(&head.positions);
+        if has_positions {
+            read_gaps(&mut of_first, head.first.tf, &mut positions).ok_or_else(corrupt)?;
+        }
         let mut input = ByteReader::new(&self.rest);
         let mut doc = head.first.doc;
         while !input.is_empty() {
@@ -171,20 +194,25 @@ impl MergedTerm {
                 _ => input.varint32().ok_or_else(corrupt)?,
             };
             postings.push(Posting { doc, tf });
-        }
-        Ok(postings)
-    }
-
-    fn join(&mut self, head: ListHead, rest: &[u8]) {
-        match &mut self.head {
-            None => self.head = Some(head),
-            Some(merged) => {
-                push_posting(&mut self.rest, merged.last, head.first);
-                merged.last = head.last;
-                merged.count += head.count;
+            if has_positions {
+                read_gaps(&mut input, tf, &mut positions).ok_or_else(corrupt)?;
             }
         }
-        self.rest.extend(rest);
+        Ok((postings, positions))
+    }
+
+    /// Appends the list of a run.
+    fn join(&mut self, from: &mut RunReader) {
+        match &mut self.head {
+            None => self.head = Some(std::mem::take(&mut from.head)),
+            Some(merged) => {
+                push_posting(&mut self.rest, merged.last, from.head.first);
+                self.rest.append(&mut from.head.positions);
+                merged.last = from.head.last;
+                merged.count += from.head.count;
+            }
+        }
+        self.rest.extend(&from.rest);
     }
 }
 
@@ -255,8 +283,10 @@ fn read_entry(
     head.first = Posting { doc, tf };
     head.last = last;
     head.count = read_varint(from)?;
-    let n = read_varint(from)?;
-    read_bytes(from, n, rest)?;
+    for bytes in [&mut head.positions, rest] {
+        let n = read_varint(from)?;
+        read_bytes(from, n, bytes)?;
+    }
     Ok(true)
 }
 
@@ -344,8 +374,7 @@ impl RunMerge {
             let Some(HeapEntry { key, source }) = self.heap.pop() else {
                 break;
             };
-            let from = &self.sources[source];
-            term.join(from.head, &from.rest);
+            term.join(&mut self.sources[source]);
             self.advance(source, key)?;
         }
         Ok(term.head.is_some())
@@ -366,16 +395,23 @@ mod tests {
             chunks in prop::collection::vec(
                 prop::collection::btree_map("[a-c]{1,2}", prop::collection::vec(1u32..4, 1..6), 0..6), 1..70),
             spill_every in 1usize..8,
+            has_positions in any::<bool>(),
         ) {
-            let mut expected: BTreeMap<Vec<u8>, Vec<Posting>> = BTreeMap::new();
+            let mut expected: BTreeMap<Vec<u8>, (Vec<Posting>, Vec<u32>)> = BTreeMap::new();
             let mut runs = SortedRuns::default();
             for (n, chunk) in chunks.into_iter().enumerate() {
                 let mut run = RunWriter::default();
                 for (key, tfs) in chunk {
                     let docs = (n as u32 * 100..).step_by(3);
                     let postings: Vec<_> = docs.zip(tfs).map(|(doc, tf)| Posting { doc, tf }).collect();
-                    run.push(key.as_bytes(), &postings);
-                    expected.entry(key.into_bytes()).or_default().extend(postings);
+                    let positions = postings.iter().flat_map(|posting| {
+                        (0..posting.tf).map(move |n| posting.doc % 7 + n * (posting.doc % 300))
+                    });
+                    let positions: Vec<u32> = positions.filter(|_| has_positions).collect();
+                    run.push(key.as_bytes(), &postings, &positions);
+                    let list = expected.entry(key.into_bytes()).or_default();
+                    list.0.extend(postings);
+                    list.1.extend(positions);
                 }
                 runs.push(run.into_bytes());
                 if n % spill_every == 0 {
@@ -386,7 +422,7 @@ mod tests {
             let mut merge = runs.merge().unwrap();
             let (mut term, mut found) = (MergedTerm::default(), BTreeMap::new());
             while merge.next(&mut term).unwrap() {
-                prop_assert!(found.insert(term.key.clone(), term.postings().unwrap()).is_none());
+                prop_assert!(found.insert(term.key.clone(), term.postings(has_positions).unwrap()).is_none());
             }
             prop_assert_eq!(found, expected);
         }

@@ -42,8 +42,7 @@ pub(super) struct InversionConfig {
 
 impl InversionConfig {
     fn run(&self, chunk: &DocChunk) -> Result<InvertedChunk, BuildError> {
-        let (fields, store) = (self.config.fields, self.config.store);
-        let work = || invert(&chunk.docs, chunk.first, fields, store, &*self.analyzer);
+        let work = || invert(&chunk.docs, chunk.first, &self.config, &*self.analyzer);
         catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| {
             Err(BuildError::Panicked {
                 documents: chunk.docs.len(),

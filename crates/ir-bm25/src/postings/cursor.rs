@@ -10,7 +10,9 @@ use std::ops::Range;
 use bitpacking::{BitPacker, BitPacker4x};
 
 use super::impacts::Impact;
-use super::{BLOCK, BLOCK_IMPACTS, ENTRY, LIST_IMPACTS, Posting, VARINTS, kth_impacts};
+use super::{
+    BLOCK, BLOCK_IMPACTS, ENTRY, LIST_IMPACTS, Posting, VARINTS, kth_impacts, positions, read_gaps,
+};
 use ir_core::store::{ByteReader, OpenIndexError, PagedSection};
 
 /// Document number past the last posting.
@@ -19,7 +21,7 @@ pub(crate) const END: u32 = u32::MAX;
 /// Marks that no block is decoded.
 const NONE: usize = usize::MAX;
 /// Maximum size of the part of a list before its block entries.
-const MAX_HEADER: usize = 5 + 10 + 1 + 2 * LIST_IMPACTS + kth_impacts::MAX_SIZE;
+const MAX_HEADER: usize = 5 + 10 + 2 * 10 + 1 + 2 * LIST_IMPACTS + kth_impacts::MAX_SIZE;
 /// Maximum size of a block of varints: five bytes per gap and per frequency.
 const MAX_VARINTS: usize = (BLOCK - 1) * (5 + 5);
 
@@ -78,19 +80,35 @@ pub(crate) struct PostingsCursor<'a> {
     len: usize,
     at: usize,
     damage: Option<OpenIndexError>,
+    positions: PositionsCursor,
+}
+
+/// Location of the positions of a list, and of those that are read next.
+#[derive(Debug, Clone, Default)]
+struct PositionsCursor {
+    /// Range in the section; empty in an index without positions.
+    range: Range<usize>,
+    /// Block of the next positions.
+    block: Option<usize>,
+    /// Posting in the block, and offset of its positions from the start of those of the block.
+    at: usize,
+    offset: usize,
 }
 
 impl<'a> PostingsCursor<'a> {
-    /// Opens the list at `offset` of the section, in an index of `documents` documents.
+    /// Opens the list at `offset` of the section, in an index of `documents` documents with or
+    /// without positions.
     pub(crate) fn open(
         section: &'a PagedSection,
         offset: u64,
         documents: u32,
+        has_positions: bool,
     ) -> Result<Self, OpenIndexError> {
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let end = start.saturating_add(MAX_HEADER + MAX_VARINTS);
         let list = section.get(start..end.min(section.len()))?;
-        let mut cursor = Self::parse(section, list, documents).ok_or_else(|| malformed(section))?;
+        let parsed = Self::parse(section, list, (start, documents), has_positions);
+        let mut cursor = parsed.ok_or_else(|| malformed(section))?;
         if cursor.df as usize >= BLOCK {
             // `varints` is what follows the header.
             let entries = start + list.len() - cursor.varints.len();
@@ -103,10 +121,22 @@ impl<'a> PostingsCursor<'a> {
     }
 
     /// Parses the header of a list.
-    fn parse(section: &'a PagedSection, list: &'a [u8], documents: u32) -> Option<Self> {
+    fn parse(
+        section: &'a PagedSection,
+        list: &'a [u8],
+        (start, documents): (usize, u32),
+        has_positions: bool,
+    ) -> Option<Self> {
         let mut input = ByteReader::new(list);
         let df = input.varint32().filter(|&df| df > 0 && df <= documents)?;
         let occurrences = input.varint()?.checked_add(u64::from(df))?;
+        let mut positions = PositionsCursor::default();
+        if has_positions {
+            let size = usize::try_from(input.varint()?).ok()?;
+            let of_positions = usize::try_from(input.varint()?).ok()?;
+            let first = start.checked_add(input.position())?.checked_add(size)?;
+            positions.range = first..first.checked_add(of_positions)?;
+        }
         let list_impacts = if df > 1 {
             let n = usize::from(input.u8()?);
             (1..=LIST_IMPACTS).contains(&n).then_some(())?;
@@ -136,6 +166,7 @@ impl<'a> PostingsCursor<'a> {
             len: 0,
             at: 0,
             damage: None,
+            positions,
         })
     }
 
@@ -273,6 +304,34 @@ impl<'a> PostingsCursor<'a> {
             self.next_block();
         }
         self.take_damage().map_or(Ok(()), Err)
+    }
+
+    /// Appends the positions of the current posting, after [`PostingsCursor::seek`]: as many as its
+    /// frequency. Those of postings before it are skipped. Damage is an error.
+    pub(crate) fn positions(&mut self, to: &mut Vec<u32>) -> Result<(), OpenIndexError> {
+        self.load_tfs();
+        let all = self.section.get(self.positions.range.clone())?;
+        let mut read = || -> Option<PositionsCursor> {
+            let block = positions::block(all, self.loaded, self.blocks)?;
+            let next = &self.positions;
+            let is_ahead = next.block == Some(self.loaded) && next.at <= self.at;
+            let (at, offset) = match is_ahead {
+                true => (next.at, next.offset),
+                false => (0, 0),
+            };
+            let skipped = self.tfs.get(at..self.at)?.iter().map(|&tf| u64::from(tf));
+            let rest = positions::skip(block.get(offset..)?, skipped.sum())?;
+            let mut input = ByteReader::new(rest);
+            read_gaps(&mut input, *self.tfs.get(self.at)?, to)?;
+            Some(PositionsCursor {
+                range: next.range.clone(),
+                block: Some(self.loaded),
+                at: self.at + 1,
+                offset: block.len() - rest.len() + input.position(),
+            })
+        };
+        self.positions = read().ok_or_else(|| self.malformed())?;
+        Ok(())
     }
 
     /// Term frequency of the current posting.

@@ -3,7 +3,7 @@
 use bitpacking::{BitPacker, BitPacker4x};
 
 use super::impacts::{Impact, competitive_impacts};
-use super::{BLOCK, BLOCK_IMPACTS, LIST_IMPACTS, VARINTS, kth_impacts};
+use super::{BLOCK, BLOCK_IMPACTS, LIST_IMPACTS, VARINTS, kth_impacts, positions};
 use ir_core::store::write_varint;
 
 /// An entry of a posting list: document number and term frequency.
@@ -14,16 +14,37 @@ pub(crate) struct Posting {
 }
 
 /// Appends a posting list. `postings` must not be empty and must ascend by document; `length`
-/// returns the length of a document's field. [`None`] if the blocks take more than 4 GiB.
+/// returns the length of a document's field. `positions` are those of all postings, for an index
+/// with positions. [`None`] if the blocks take more than 4 GiB.
 pub(crate) fn encode(
+    postings: &[Posting],
+    positions: Option<&[u32]>,
+    length: impl Fn(u32) -> u32,
+    to: &mut Vec<u8>,
+) -> Option<()> {
+    let occurrences: u64 = postings.iter().map(|p| u64::from(p.tf)).sum();
+    write_varint(to, postings.len() as u64);
+    write_varint(to, occurrences - postings.len() as u64);
+    let Some(positions) = positions else {
+        return encode_blocks(postings, length, to);
+    };
+    let (mut blocks, mut encoded) = (Vec::new(), Vec::new());
+    encode_blocks(postings, length, &mut blocks)?;
+    positions::encode(postings, positions, &mut encoded)?;
+    write_varint(to, blocks.len() as u64);
+    write_varint(to, encoded.len() as u64);
+    to.append(&mut blocks);
+    to.append(&mut encoded);
+    Some(())
+}
+
+/// Appends the impacts, the block entries and the blocks.
+fn encode_blocks(
     postings: &[Posting],
     length: impl Fn(u32) -> u32,
     to: &mut Vec<u8>,
 ) -> Option<()> {
     let impact = |posting: &Posting| Impact::new(posting.tf, length(posting.doc));
-    let occurrences: u64 = postings.iter().map(|p| u64::from(p.tf)).sum();
-    write_varint(to, postings.len() as u64);
-    write_varint(to, occurrences - postings.len() as u64);
     if postings.len() > 1 {
         let impacts = competitive_impacts(postings.iter().map(impact), LIST_IMPACTS);
         to.push(impacts.len() as u8);

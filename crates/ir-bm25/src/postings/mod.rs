@@ -2,6 +2,8 @@
 //!
 //! A posting list starts at an offset of the section `postings`. Varints have seven bits per byte.
 //! - document frequency `df`, and the total term frequency minus `df` (varints);
+//! - if the index has positions: the sizes in bytes of the rest of the list and of the positions
+//!   ([`positions`]), which follow the blocks (varints);
 //! - if `df` > 1: the impacts of the whole list (see below): their number (1), then two bytes each;
 //! - for each of the depths 10, 100 and 1000 that is at most `df`, and each of the minimum
 //!   frequencies 1, 2 and 4: the length (1) that as many postings with this frequency do not
@@ -22,10 +24,12 @@ mod cursor;
 mod encode;
 mod impacts;
 mod kth_impacts;
+mod positions;
 
 pub(crate) use cursor::{END, PostingsCursor, PostingsSlice};
 pub(crate) use encode::{Posting, encode, write_gap};
 pub(crate) use impacts::Impact;
+pub(crate) use positions::{read_gaps, write_gaps};
 
 /// Number of postings in a full block.
 pub(crate) const BLOCK: usize = 128;

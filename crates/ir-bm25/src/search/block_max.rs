@@ -13,11 +13,10 @@
 //! list costs one addition in a loop.
 //!
 //! The result equals exhaustive scoring bit for bit: bounds are computed by the same monotone float
-//! operations as scores ([`super::scorer`]), sums of scores and bounds are exact
-//! ([`QueryPlan::is_order_free`](super::query::QueryPlan::is_order_free); otherwise the caller
-//! scores exhaustively), and rounding to single precision is monotone. So a skipped document never
-//! scores above the worst hit of the top k, and since documents come in ascending order, an equal
-//! score does not enter either.
+//! operations as scores ([`super::bm25_scorer`], [`super::model_scorer`]), sums of scores and
+//! bounds are exact ([`ListScorer::is_order_free`]; otherwise the caller scores exhaustively), and
+//! rounding to single precision is monotone. So a skipped document never scores above the worst hit
+//! of the top k, and since documents come in ascending order, an equal score does not enter either.
 //!
 //! # Source
 //! Turtle and Flood, "Query Evaluation: Strategies and Optimizations", IPM 1995 (MaxScore); Ding
@@ -27,9 +26,9 @@
 
 use ir_core::{DocNum, Search, TopK};
 
+use super::list_scorer::ListScorer;
 use super::query::QueryTerm;
 use super::score_window::{ScoreWindow, threshold_of};
-use super::scorer::TermScorer;
 use crate::postings::{END, PostingsCursor};
 
 /// Minimum number of documents per range, plus [`PER_LIST`] for every list: sorting the lists does
@@ -44,9 +43,9 @@ const SEEK_COST: f64 = 4.0;
 /// A list with more blocks in a range is bounded there by the bound of the whole list.
 const MANY_BLOCKS: usize = 32;
 
-pub(super) fn search<const WORDS: usize>(
+pub(super) fn search<const WORDS: usize, S: ListScorer>(
     window: &mut ScoreWindow<WORDS>,
-    terms: &mut [QueryTerm<'_>],
+    terms: &mut [QueryTerm<'_, S>],
     documents: u32,
     how: &Search<'_>,
     floor: f64,
@@ -69,8 +68,8 @@ pub(super) fn search<const WORDS: usize>(
 }
 
 /// A posting list and its bounds in the current range.
-struct BoundedList<'s, 'a> {
-    term: &'s mut QueryTerm<'a>,
+struct BoundedList<'s, 'a, S> {
+    term: &'s mut QueryTerm<'a, S>,
     /// Maximum term score in the range.
     bound: f32,
     /// The bound divided by the number of postings: among lists with low bounds, long ones should
@@ -87,9 +86,9 @@ struct PartialScore {
     sum: f64,
 }
 
-struct BlockMaxSearch<'s, 'a> {
+struct BlockMaxSearch<'s, 'a, S> {
     /// First the non-essential lists by ascending bound per posting, then the essential ones.
-    lists: Vec<BoundedList<'s, 'a>>,
+    lists: Vec<BoundedList<'s, 'a, S>>,
     /// Number of non-essential lists: these alone cannot lift a document into the top k.
     non_essential: usize,
     /// `prefix_bounds[i]` is the sum of the bounds of the first `i` non-essential lists.
@@ -107,7 +106,7 @@ struct BlockMaxSearch<'s, 'a> {
     threshold: f64,
 }
 
-impl<'s, 'a> BlockMaxSearch<'s, 'a> {
+impl<S: ListScorer> BlockMaxSearch<'_, '_, S> {
     fn run<const WORDS: usize>(&mut self, window: &mut ScoreWindow<WORDS>, documents: u32) {
         let mut start = 0;
         while start < documents {
@@ -199,19 +198,14 @@ impl<'s, 'a> BlockMaxSearch<'s, 'a> {
             if list.term.cursor.seek(from) >= end {
                 return;
             }
-            let QueryTerm {
-                cursor,
-                scorer,
-                table,
-                ..
-            } = &mut *list.term;
+            let QueryTerm { cursor, scorer, .. } = &mut *list.term;
             let postings = cursor.postings();
             let inside = match postings.docs.last() {
                 Some(&last) if last < end => postings,
                 _ => postings.first(postings.docs.partition_point(|&doc| doc < end)),
             };
             let (threshold, candidates) = (self.threshold, &mut self.candidates);
-            scorer.for_each_score(table.as_ref(), inside, |doc, score| {
+            scorer.for_each_score(inside, |doc, score| {
                 let sum = f64::from(score);
                 if !is_pruned(sum + others, threshold) {
                     candidates.push(PartialScore { doc, sum });
@@ -242,12 +236,11 @@ impl<'s, 'a> BlockMaxSearch<'s, 'a> {
                 let QueryTerm {
                     cursor,
                     scorer,
-                    table,
                     bound,
                     ..
                 } = &mut *list.term;
                 let block_bound_cache = &mut list.block;
-                let after = window.add(cursor, scorer, table.as_ref(), |cursor| {
+                let after = window.add(cursor, scorer, |cursor| {
                     threshold != f64::NEG_INFINITY
                         && cursor.block() < cursor.blocks()
                         && is_pruned(
@@ -294,8 +287,8 @@ impl<'s, 'a> BlockMaxSearch<'s, 'a> {
     }
 }
 
-impl<'s, 'a> BoundedList<'s, 'a> {
-    fn new(term: &'s mut QueryTerm<'a>) -> Self {
+impl<'s, 'a, S: ListScorer> BoundedList<'s, 'a, S> {
+    fn new(term: &'s mut QueryTerm<'a, S>) -> Self {
         Self {
             term,
             bound: 0.0,
@@ -367,9 +360,9 @@ impl<'s, 'a> BoundedList<'s, 'a> {
 /// Maximum term score of the current block; `cached` holds the last block and its bound. The cursor
 /// must not be at the end.
 #[inline]
-fn block_bound(
+fn block_bound<S: ListScorer>(
     cursor: &PostingsCursor<'_>,
-    scorer: &TermScorer<'_>,
+    scorer: &S,
     list: f32,
     cached: &mut (usize, f32),
 ) -> f32 {

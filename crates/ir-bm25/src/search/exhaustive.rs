@@ -2,14 +2,15 @@
 
 use ir_core::{DocNum, Search, TopK};
 
+use super::list_scorer::ListScorer;
 use super::query::QueryTerm;
 use super::score_window::{ScoreWindow, threshold_of};
 use crate::postings::END;
 
 /// Scores every document that contains a query term, and keeps those with a score above `floor`.
-pub(super) fn score_all<const WORDS: usize>(
+pub(super) fn score_all<const WORDS: usize, S: ListScorer>(
     window: &mut ScoreWindow<WORDS>,
-    terms: &mut [QueryTerm<'_>],
+    terms: &mut [QueryTerm<'_, S>],
     documents: u32,
     how: &Search<'_>,
     floor: f64,
@@ -20,9 +21,7 @@ pub(super) fn score_all<const WORDS: usize>(
         window.reset(start, documents, 0.0, threshold_of(best).max(floor));
         let mut next = END;
         for term in &mut *terms {
-            let after = window.add(&mut term.cursor, &term.scorer, term.table.as_ref(), |_| {
-                false
-            });
+            let after = window.add(&mut term.cursor, &term.scorer, |_| false);
             next = next.min(after);
         }
         window.drain(0.0, threshold_of(best).max(floor), |doc, sum| {
@@ -37,8 +36,8 @@ pub(super) fn score_all<const WORDS: usize>(
 }
 
 /// Scores every document that the filter allows. Fast if these are few.
-pub(super) fn score_allowed(
-    terms: &mut [QueryTerm<'_>],
+pub(super) fn score_allowed<S: ListScorer>(
+    terms: &mut [QueryTerm<'_, S>],
     documents: u32,
     how: &Search<'_>,
     best: &mut TopK,
@@ -55,7 +54,7 @@ pub(super) fn score_allowed(
 
 /// The score of one document; [`None`] if it contains no query term. Successive calls must pass
 /// ascending documents.
-pub(super) fn score_doc(terms: &mut [QueryTerm<'_>], doc: DocNum) -> Option<f32> {
+pub(super) fn score_doc<S: ListScorer>(terms: &mut [QueryTerm<'_, S>], doc: DocNum) -> Option<f32> {
     let mut sum = None;
     for term in terms {
         let found = term.cursor.seek(doc.get());

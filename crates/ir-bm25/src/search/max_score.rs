@@ -15,6 +15,7 @@
 
 use ir_core::{DocNum, Search, TopK};
 
+use super::list_scorer::ListScorer;
 use super::query::QueryTerm;
 use super::score_window::{ScoreWindow, threshold_of};
 use crate::postings::END;
@@ -30,16 +31,16 @@ const MIN_STEP: u32 = 1024;
 /// Maximum number of seeks per skipped posting at which the fraction grows.
 const MAX_SEEKS: f64 = 0.0125;
 
-pub(super) fn search<const WORDS: usize>(
+pub(super) fn search<const WORDS: usize, S: ListScorer>(
     window: &mut ScoreWindow<WORDS>,
-    terms: &mut [QueryTerm<'_>],
+    terms: &mut [QueryTerm<'_, S>],
     documents: u32,
     how: &Search<'_>,
     floor: f64,
     best: &mut TopK,
 ) {
     let mut lists: Vec<_> = terms.iter_mut().collect();
-    let bound_per_posting = |list: &QueryTerm<'_>| list.bound / list.cursor.df as f32;
+    let bound_per_posting = |list: &QueryTerm<'_, S>| list.bound / list.cursor.df as f32;
     lists.sort_by(|a, b| bound_per_posting(a).total_cmp(&bound_per_posting(b)));
     // The sum of the bounds of the first `n` lists.
     let mut prefix_bounds = vec![0.0];
@@ -68,9 +69,7 @@ pub(super) fn search<const WORDS: usize>(
         window.reset(start, end, others, threshold);
         let mut next = END;
         for list in essential {
-            let after = window.add(&mut list.cursor, &list.scorer, list.table.as_ref(), |_| {
-                false
-            });
+            let after = window.add(&mut list.cursor, &list.scorer, |_| false);
             next = next.min(after);
         }
         candidates.clear();
@@ -98,9 +97,9 @@ pub(super) fn search<const WORDS: usize>(
 
 /// Adds the scores of the non-essential lists to the candidates, and drops those that cannot exceed
 /// the threshold. Returns the number of seeks.
-fn complete(
+fn complete<S: ListScorer>(
     candidates: &mut Vec<(u32, f64)>,
-    optional: &mut [&mut QueryTerm<'_>],
+    optional: &mut [&mut QueryTerm<'_, S>],
     prefix_bounds: &[f64],
     threshold: f64,
 ) -> usize {

@@ -1,22 +1,27 @@
-//! Query processing: BM25 scoring with dynamic pruning.
+//! Query processing: scoring with dynamic pruning.
 
 mod block_max;
+mod bm25_scorer;
 mod exhaustive;
 mod explain;
+mod list_scorer;
 mod max_score;
+mod model_scorer;
 mod query;
 mod score_table;
 mod score_window;
-mod scorer;
 mod scoring;
+mod weighted_term;
 
 use ir_core::store::OpenIndexError;
 use ir_core::{Ranking, Search, SearchError, TopK};
 
 pub(crate) use explain::explain;
+pub(crate) use list_scorer::{BoundModel, ListScorer, ListStatistics, ScoredList};
 pub(crate) use query::{QueryPlan, TermList, count_terms, open_lists};
 use score_window::{NARROW_WINDOW, WIDE_WINDOW, with_window};
-pub(crate) use scoring::Scoring;
+pub(crate) use scoring::{Bound, Scoring};
+pub use weighted_term::WeightedTerm;
 
 /// Maximum number of posting lists for bounds of blocks. In a long query no list contributes much,
 /// so few blocks are skipped.
@@ -35,8 +40,8 @@ pub enum Pruning {
 
 /// Ranks the documents of an index for a query, given a positive number of hits. Those with a
 /// score of at most `floor` may be missing.
-pub(crate) fn rank(
-    plan: &mut QueryPlan<'_>,
+pub(crate) fn rank<S: ListScorer>(
+    plan: &mut QueryPlan<'_, S>,
     documents: u32,
     how: &Search<'_>,
     pruning: Pruning,
@@ -49,7 +54,7 @@ pub(crate) fn rank(
     let mut best = TopK::new(how.k());
     if allowed.is_some_and(|allowed| prefers_seeking(allowed, documents, plan)) {
         exhaustive::score_allowed(&mut plan.terms, documents, how, &mut best);
-    } else if pruning == Pruning::Exhaustive || !plan.is_order_free() {
+    } else if pruning == Pruning::Exhaustive || !S::is_order_free(&plan.terms) {
         with_window(&WIDE_WINDOW, |window| {
             exhaustive::score_all(window, &mut plan.terms, documents, how, floor, &mut best);
         });
@@ -68,7 +73,7 @@ pub(crate) fn rank(
 
 /// Returns whether seeking the allowed documents one by one is cheaper than scanning the lists. A
 /// filter check costs about half a posting, a seek about thirty.
-fn prefers_seeking(allowed: usize, documents: u32, plan: &QueryPlan<'_>) -> bool {
+fn prefers_seeking<S: ListScorer>(allowed: usize, documents: u32, plan: &QueryPlan<'_, S>) -> bool {
     let seeks = (allowed as u64).saturating_mul(30 * plan.terms.len() as u64);
     seeks.saturating_add(u64::from(documents) / 2) < plan.postings()
 }

@@ -5,8 +5,7 @@ use std::thread::LocalKey;
 
 use ir_core::TopK;
 
-use super::score_table::ScoreTable;
-use super::scorer::{TermScorer, score_of};
+use super::list_scorer::ListScorer;
 use crate::postings::{END, PostingsCursor, PostingsSlice};
 
 /// Documents per word of the set of candidates.
@@ -78,7 +77,7 @@ fn bits(mut word: u64) -> impl Iterator<Item = usize> {
 }
 
 /// Score accumulators of `64 * WORDS` documents. `WORDS` is a power of two.
-pub(super) struct ScoreWindow<const WORDS: usize> {
+pub(crate) struct ScoreWindow<const WORDS: usize> {
     start: u32,
     end: u32,
     sums: Box<[[f64; WORD]; WORDS]>,
@@ -129,14 +128,13 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
 
     /// Adds the scores of one term. Skips the blocks for which `skip` returns true when the cursor
     /// is at them. Returns a lower bound, at least `end`, of the next document to score.
-    pub(super) fn add(
+    pub(super) fn add<S: ListScorer>(
         &mut self,
         cursor: &mut PostingsCursor<'_>,
-        scorer: &TermScorer<'_>,
-        table: Option<&ScoreTable>,
+        scorer: &S,
         mut skip: impl FnMut(&PostingsCursor<'_>) -> bool,
     ) -> u32 {
-        let (mut from, start, end) = (self.start, self.start, self.end);
+        let (mut from, end) = (self.start, self.end);
         loop {
             cursor.shallow(from);
             if skip(cursor) {
@@ -161,18 +159,7 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
             if self.added.len() < Self::MANY {
                 self.added.extend_from_slice(inside.docs);
             }
-            let codes = scorer.codes.get(start as usize..).unwrap_or_default();
-            match table {
-                Some(table) if inside.tf_bits <= ScoreTable::TF_BITS => {
-                    self.add_scores(codes, inside, |_, code, tf| table.score(code, tf));
-                }
-                Some(table) => self.add_scores(codes, inside, |_, code, tf| {
-                    table.get(code, tf).unwrap_or_else(|| {
-                        score_of(scorer.weight, tf, scorer.model.inverse_of_code(code))
-                    })
-                }),
-                None => self.add_scores(codes, inside, |doc, _, tf| scorer.score(doc, tf)),
-            }
+            scorer.add_to(self, inside);
             match (next, inside.docs.last()) {
                 (Some(next), _) => return next,
                 (None, Some(&last)) if last + 1 < end => from = last + 1,
@@ -181,17 +168,18 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
         }
     }
 
-    /// Adds the scores of postings. `codes` are the length codes from the start of the window on;
-    /// `score` gets the document, its length code and the frequency.
+    /// Adds the scores of postings. `codes` are the length codes of all documents; `score` gets the
+    /// document, its length code and the frequency.
     // Not inlined: the loop needs all registers.
     #[inline(never)]
-    fn add_scores(
+    pub(super) fn add_scores(
         &mut self,
         codes: &[u8],
         postings: PostingsSlice<'_>,
         score: impl Fn(u32, u8, u32) -> f32,
     ) {
         let (start, cutoff) = (self.start, self.cutoff);
+        let codes = codes.get(start as usize..).unwrap_or_default();
         let sums = self.sums.as_flattened_mut();
         let size = sums.len().min(codes.len());
         let (sums, codes) = (&mut sums[..size], &codes[..size]);

@@ -3,29 +3,43 @@
 use std::sync::Arc;
 
 use super::Pruning;
-use super::scorer::FieldModel;
-use crate::{Bm25, FieldStats, SearcherError};
+use super::bm25_scorer::Bm25Fields;
+use super::model_scorer::ModelFields;
+use crate::models::{Model, ModelKind};
+use crate::{FieldStats, SearcherError};
 
 /// The range of nonzero field weights.
 const WEIGHTS: std::ops::RangeInclusive<f32> = 1e-9..=1e9;
 
-/// BM25 bound to the statistics of a collection, field weights and top-k algorithm.
+/// A model bound to the statistics of a collection.
+#[derive(Debug, Clone)]
+pub(crate) enum Bound {
+    Bm25(Arc<Bm25Fields>),
+    Other(Arc<ModelFields>),
+}
+
+/// A model bound to the statistics of a collection, field weights and top-k algorithm.
 #[derive(Debug, Clone)]
 pub(crate) struct Scoring {
-    pub(crate) bm25: Bm25,
-    pub(crate) models: Arc<[FieldModel]>,
+    pub(crate) model: Model,
+    pub(crate) bound: Bound,
     pub(crate) weights: Box<[f32]>,
     pub(crate) pruning: Pruning,
 }
 
 impl Scoring {
     /// Weights of 1 for the fields with these statistics.
-    pub(crate) fn new(bm25: Bm25, fields: &[FieldStats]) -> Result<Self, SearcherError> {
-        bm25.validate()?;
-        let models = fields.iter().map(|stats| FieldModel::new(bm25, stats));
+    pub(crate) fn new(model: Model, fields: &[FieldStats]) -> Result<Self, SearcherError> {
+        model.validate()?;
+        let bound = match model.kind() {
+            ModelKind::Bm25(bm25) => Bound::Bm25(Arc::new(Bm25Fields::new(*bm25, fields))),
+            ModelKind::Other(other) => {
+                Bound::Other(Arc::new(ModelFields::new(Arc::clone(other), fields)))
+            }
+        };
         Ok(Self {
-            bm25,
-            models: models.collect(),
+            model,
+            bound,
             weights: vec![1.0; fields.len()].into(),
             pruning: Pruning::default(),
         })

@@ -13,6 +13,7 @@ mod writer;
 
 pub use error::IndexWriterError;
 pub use searcher::Searcher;
+pub(crate) use snapshot::NumberedSegment;
 pub use snapshot::SegmentedIndex;
 pub use writer::IndexWriter;
 

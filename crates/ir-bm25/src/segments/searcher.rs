@@ -1,4 +1,4 @@
-//! BM25 over an index and over the segments of one.
+//! Search of an index and of the segments of one.
 
 use std::cmp::Reverse;
 use std::sync::Arc;
@@ -10,11 +10,13 @@ use ir_core::{
 
 use super::snapshot::{NumberedSegment, SegmentedIndex};
 use crate::search::{
-    QueryPlan, Scoring, TermList, count_terms, explain, open_lists, rank, search_error,
+    Bound, BoundModel, ListScorer, ListStatistics, QueryPlan, Scoring, TermList, WeightedTerm,
+    count_terms, explain, open_lists, rank, search_error,
 };
-use crate::{Bm25, Index, Pruning, SearcherError};
+use crate::{Index, Model, Pruning, SearcherError};
 
-/// BM25 searcher over an [`Index`] or a [`SegmentedIndex`]; implements [`Retriever`].
+/// Searcher over an [`Index`] or a [`SegmentedIndex`] by [`Bm25`](crate::Bm25) or another
+/// [`Model`]; implements [`Retriever`].
 ///
 /// Cheap to create and to clone. It shares the index.
 ///
@@ -41,12 +43,13 @@ pub struct Searcher {
 }
 
 impl Index {
-    /// Creates a searcher. Cheap: a parameter sweep can create one for each `k1` and `b`.
+    /// Creates a searcher with [`Bm25`](crate::Bm25) or any other model. Cheap: a parameter sweep
+    /// can create one for each setting.
     ///
     /// # Errors
     /// When a parameter is out of range, or the index needs a custom analyzer.
-    pub fn searcher(&self, bm25: Bm25) -> Result<Searcher, SearcherError> {
-        SegmentedIndex::from(self.clone()).searcher(bm25)
+    pub fn searcher(&self, model: impl Into<Model>) -> Result<Searcher, SearcherError> {
+        SegmentedIndex::from(self.clone()).searcher(model)
     }
 }
 
@@ -62,12 +65,18 @@ impl DocFilter for SegmentFilter<'_> {
     }
 }
 
-/// The posting lists of a query in a segment, and their document frequencies there, without deleted
-/// documents.
-type SegmentLists<'a> = (Vec<TermList<'a>>, Vec<u32>);
+/// The posting lists of a query in a segment, and the statistics of their terms there, without
+/// deleted documents.
+type SegmentLists<'a> = (Vec<TermList<'a>>, Vec<ListStatistics>);
+
+/// The query bound to a segment.
+type SegmentPlan<'a, M> = (
+    &'a NumberedSegment,
+    QueryPlan<'a, <M as BoundModel>::Scorer<'a>>,
+);
 
 impl Searcher {
-    pub(super) fn new(index: SegmentedIndex, bm25: Bm25) -> Result<Self, SearcherError> {
+    pub(super) fn new(index: SegmentedIndex, model: Model) -> Result<Self, SearcherError> {
         let Some(analyzer) = index.shared_analyzer() else {
             // Only a single index can need a custom analyzer.
             let segment = index.numbered_segments().first();
@@ -77,7 +86,7 @@ impl Searcher {
             });
             return Err(SearcherError::NeedsAnalyzer { name });
         };
-        let scoring = Scoring::new(bm25, index.field_stats())?;
+        let scoring = Scoring::new(model, index.field_stats())?;
         Ok(Self {
             index,
             analyzer,
@@ -109,33 +118,73 @@ impl Searcher {
         &self.index
     }
 
-    /// Returns the parameters of the searcher.
+    pub(crate) fn analyzer(&self) -> &dyn Analyzer {
+        &*self.analyzer
+    }
+
+    pub(crate) fn bound_model(&self) -> &Bound {
+        &self.scoring.bound
+    }
+
+    pub(crate) fn field_weights(&self) -> &[f32] {
+        &self.scoring.weights
+    }
+
+    /// Statistics of a term in a field, without deleted documents.
+    pub(crate) fn term_statistics(
+        &self,
+        field: usize,
+        term: &str,
+    ) -> Result<ListStatistics, OpenIndexError> {
+        let mut total = ListStatistics::default();
+        for numbered in self.index.numbered_segments() {
+            let Some(cursor) = numbered.segment.index.cursor(field, term)? else {
+                continue;
+            };
+            let list = TermList {
+                cursor,
+                field,
+                number: 0,
+                count: 1.0,
+                weight: 1.0,
+            };
+            let statistics = numbered.live_statistics(&list, term)?;
+            total.df = total.df.saturating_add(statistics.df);
+            total.cf = total.cf.saturating_add(statistics.cf);
+        }
+        Ok(total)
+    }
+
+    /// Returns the scoring model.
     #[must_use]
-    pub const fn bm25(&self) -> Bm25 {
-        self.scoring.bm25
+    pub const fn model(&self) -> &Model {
+        &self.scoring.model
     }
 
     /// The query bound to every segment, with the statistics of all.
-    fn plans(
-        &self,
-        terms: &[(String, u32)],
-    ) -> Result<Vec<(&NumberedSegment, QueryPlan<'_>)>, OpenIndexError> {
+    fn plans<'a, M: BoundModel>(
+        &'a self,
+        model: &'a M,
+        terms: &[WeightedTerm],
+    ) -> Result<Vec<SegmentPlan<'a, M>>, OpenIndexError> {
         let segments = self.index.numbered_segments();
-        let fields = self.scoring.models.len();
+        let fields = self.scoring.weights.len();
         let cell = |list: &TermList<'_>| list.number * fields + list.field;
-        let mut total_dfs = vec![0_u32; terms.len() * fields];
+        let mut totals = vec![ListStatistics::default(); terms.len() * fields];
         let mut lists = Vec::with_capacity(segments.len());
         for numbered in segments {
             let opened: SegmentLists<'_> = self.segment_lists(numbered, terms)?;
-            for (list, df) in opened.0.iter().zip(opened.1) {
-                total_dfs[cell(list)] = total_dfs[cell(list)].saturating_add(df);
+            for (list, statistics) in opened.0.iter().zip(opened.1) {
+                let total = &mut totals[cell(list)];
+                total.df = total.df.saturating_add(statistics.df);
+                total.cf = total.cf.saturating_add(statistics.cf);
             }
             lists.push(opened.0);
         }
         let plans = segments.iter().zip(lists).map(|(numbered, lists)| {
             let index = &numbered.segment.index;
-            let df = |list: &TermList<'_>| total_dfs[cell(list)];
-            let plan = QueryPlan::new(index, &self.scoring.models, lists, df)?;
+            let statistics = |list: &TermList<'_>| totals[cell(list)];
+            let plan = QueryPlan::new(index, model, lists, statistics)?;
             Ok((numbered, plan))
         });
         plans.collect()
@@ -143,7 +192,12 @@ impl Searcher {
 
     /// A score that the documents of the top k in a segment exceed; negative infinity if none is
     /// known.
-    fn floor(&self, plan: &QueryPlan<'_>, how: &Search<'_>, deleted: usize) -> f64 {
+    fn floor<S: ListScorer>(
+        &self,
+        plan: &QueryPlan<'_, S>,
+        how: &Search<'_>,
+        deleted: usize,
+    ) -> f64 {
         if how.filter().is_some() || self.scoring.pruning == Pruning::Exhaustive {
             return f64::NEG_INFINITY;
         }
@@ -153,31 +207,89 @@ impl Searcher {
     fn segment_lists<'a>(
         &self,
         numbered: &'a NumberedSegment,
-        terms: &[(String, u32)],
+        terms: &[WeightedTerm],
     ) -> Result<SegmentLists<'a>, OpenIndexError> {
         let lists = open_lists(&numbered.segment.index, &self.scoring.weights, terms)?;
-        let live_df = |list: &TermList<'_>| {
-            let term = terms.get(list.number).map_or("", |(term, _)| term);
-            numbered.live_df(list, term)
+        let statistics = |list: &TermList<'_>| {
+            let term = terms
+                .get(list.number)
+                .map_or("", |of_query| &*of_query.term);
+            numbered.live_statistics(list, term)
         };
-        let dfs = lists.iter().map(live_df).collect::<Result<_, _>>()?;
-        Ok((lists, dfs))
-    }
-}
-
-impl Retriever for Searcher {
-    type Query = str;
-
-    fn ids(&self) -> &DocIds {
-        self.index.ids()
+        let statistics = lists.iter().map(statistics).collect::<Result<_, _>>()?;
+        Ok((lists, statistics))
     }
 
-    fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
+    /// Returns the best documents for weighted terms, such as those of an expanded query. A term
+    /// that occurs twice has the sum of its weights.
+    ///
+    /// # Errors
+    /// [`SearchError::Engine`] with a [`SearcherError::TermWeight`] if a weight is negative or not
+    /// finite; or the index file is damaged.
+    pub fn search_terms(
+        &self,
+        terms: &[WeightedTerm],
+        how: &Search<'_>,
+    ) -> Result<Ranking, SearchError> {
+        self.rank_terms(&positive_weights(terms)?, how)
+    }
+
+    /// Explains a score of [`Searcher::search_terms`], as [`Retriever::explain`] does that of a
+    /// text query.
+    ///
+    /// # Errors
+    /// As [`Searcher::search_terms`].
+    pub fn explain_terms(
+        &self,
+        terms: &[WeightedTerm],
+        doc: DocNum,
+        how: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        self.explain_ranked(&positive_weights(terms)?, doc, how)
+    }
+
+    /// The terms of a text query, weighted by their counts, in order of first occurrence.
+    #[must_use]
+    pub fn query_terms(&self, query: &str) -> Vec<WeightedTerm> {
+        count_terms(&*self.analyzer, query)
+    }
+
+    /// The document frequencies of terms, without deleted documents: the maximum over the fields
+    /// that are searched.
+    pub(crate) fn document_frequencies(
+        &self,
+        terms: &[WeightedTerm],
+    ) -> Result<Vec<u32>, OpenIndexError> {
+        let fields = self.scoring.weights.len();
+        let mut dfs = vec![0_u32; terms.len() * fields];
+        for numbered in self.index.numbered_segments() {
+            let (lists, live) = self.segment_lists(numbered, terms)?;
+            for (list, statistics) in lists.iter().zip(live) {
+                let cell = &mut dfs[list.number * fields + list.field];
+                *cell = cell.saturating_add(statistics.df);
+            }
+        }
+        let most = |dfs: &[u32]| dfs.iter().copied().max().unwrap_or(0);
+        Ok(dfs.chunks(fields.max(1)).map(most).collect())
+    }
+
+    fn rank_terms(&self, terms: &[WeightedTerm], how: &Search<'_>) -> Result<Ranking, SearchError> {
         if how.k() == 0 || how.filter().and_then(|filter| filter.count()) == Some(0) {
             return Ok(Ranking::default());
         }
-        let terms = count_terms(&*self.analyzer, query);
-        let mut plans = self.plans(&terms).map_err(search_error)?;
+        match &self.scoring.bound {
+            Bound::Bm25(bm25) => self.search_with(&**bm25, terms, how),
+            Bound::Other(model) => self.search_with(&**model, terms, how),
+        }
+    }
+
+    fn search_with<M: BoundModel>(
+        &self,
+        model: &M,
+        terms: &[WeightedTerm],
+        how: &Search<'_>,
+    ) -> Result<Ranking, SearchError> {
+        let mut plans = self.plans(model, terms).map_err(search_error)?;
         if let [(only, plan)] = &mut *plans
             && only.is_whole_index()
         {
@@ -211,6 +323,53 @@ impl Retriever for Searcher {
             }
         }
         best.finish()
+    }
+
+    fn explain_ranked(
+        &self,
+        terms: &[WeightedTerm],
+        doc: DocNum,
+        how: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        if doc.index() >= self.index.len() || !how.allows(doc) {
+            return Ok(None);
+        }
+        match &self.scoring.bound {
+            Bound::Bm25(bm25) => self.explain_with(&**bm25, terms, doc),
+            Bound::Other(model) => self.explain_with(&**model, terms, doc),
+        }
+    }
+
+    fn explain_with<M: BoundModel>(
+        &self,
+        model: &M,
+        terms: &[WeightedTerm],
+        doc: DocNum,
+    ) -> Result<Option<Explanation>, SearchError> {
+        let Ok((holder, local)) = self.index.locate(doc) else {
+            return Ok(None);
+        };
+        let names = self.index.config().fields.names();
+        let plans = self.plans(model, terms).map_err(search_error)?.into_iter();
+        let mut located = plans.filter(|(numbered, _)| std::ptr::eq(*numbered, holder));
+        let Some((_, mut plan)) = located.next() else {
+            return Ok(None);
+        };
+        let tree = explain(&mut plan, names, terms, local.get());
+        plan.check().map_err(search_error)?;
+        Ok(tree)
+    }
+}
+
+impl Retriever for Searcher {
+    type Query = str;
+
+    fn ids(&self) -> &DocIds {
+        self.index.ids()
+    }
+
+    fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
+        self.rank_terms(&count_terms(&*self.analyzer, query), how)
     }
 
     #[cfg(feature = "rayon")]
@@ -249,21 +408,22 @@ impl Retriever for Searcher {
         doc: DocNum,
         how: &Search<'_>,
     ) -> Result<Option<Explanation>, SearchError> {
-        if doc.index() >= self.index.len() || !how.allows(doc) {
-            return Ok(None);
-        }
-        let terms = count_terms(&*self.analyzer, query);
-        let names = self.index.config().fields.names();
-        let Ok((holder, local)) = self.index.locate(doc) else {
-            return Ok(None);
-        };
-        let plans = self.plans(&terms).map_err(search_error)?.into_iter();
-        let mut located = plans.filter(|(numbered, _)| std::ptr::eq(*numbered, holder));
-        let Some((_, mut plan)) = located.next() else {
-            return Ok(None);
-        };
-        let tree = explain(&mut plan, names, &terms, local.get());
-        plan.check().map_err(search_error)?;
-        Ok(tree)
+        self.explain_ranked(&count_terms(&*self.analyzer, query), doc, how)
     }
+}
+
+/// The terms with weights above 0.
+fn positive_weights(terms: &[WeightedTerm]) -> Result<Vec<WeightedTerm>, SearchError> {
+    let invalid = |term: &&WeightedTerm| !(term.weight >= 0.0 && term.weight.is_finite());
+    if let Some(WeightedTerm { term, weight }) = terms.iter().find(invalid) {
+        return Err(SearchError::Engine {
+            engine: "the BM25 index",
+            source: Box::new(SearcherError::TermWeight {
+                term: term.clone(),
+                found: *weight,
+            }),
+        });
+    }
+    let positive = terms.iter().filter(|term| term.weight > 0.0);
+    Ok(positive.cloned().collect())
 }

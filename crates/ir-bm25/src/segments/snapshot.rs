@@ -14,10 +14,10 @@ use ir_core::{
 
 use super::Segment;
 use super::searcher::Searcher;
-use crate::search::TermList;
-use crate::{Bm25, DocOrder, FieldStats, Index, IndexConfig, SearcherError, StoredFieldsError};
+use crate::search::{ListStatistics, TermList};
+use crate::{DocOrder, FieldStats, Index, IndexConfig, Model, SearcherError, StoredFieldsError};
 
-/// Maximum number of cached document frequencies of a segment.
+/// Maximum number of terms of a segment whose statistics are cached.
 const MAX_CACHED: usize = 1 << 16;
 
 /// A commit of a segmented index, as [`IndexWriter`](super::IndexWriter) wrote it. Immutable; cheap
@@ -79,13 +79,13 @@ struct Snapshot {
 }
 
 /// A segment whose documents have numbers in the whole index.
-pub(super) struct NumberedSegment {
-    pub(super) segment: Segment,
+pub(crate) struct NumberedSegment {
+    pub(crate) segment: Segment,
     /// The numbers of all segments, and which this one is. [`None`] if it is the whole index,
     /// without deleted documents.
     numbering: Option<(SegmentedIds, usize)>,
-    /// Document frequencies without deleted documents, by field and term.
-    live_dfs: Mutex<HashMap<(usize, String), u32>>,
+    /// Statistics without deleted documents, by field and term.
+    live: Mutex<HashMap<(usize, String), ListStatistics>>,
 }
 
 impl SegmentedIndex {
@@ -126,7 +126,7 @@ impl SegmentedIndex {
         let number = |(at, segment)| NumberedSegment {
             segment,
             numbering: numbering.clone().map(|all| (all, at)),
-            live_dfs: Mutex::default(),
+            live: Mutex::default(),
         };
         let segments = commit
             .segments
@@ -148,12 +148,13 @@ impl SegmentedIndex {
         })
     }
 
-    /// Creates a searcher. Cheap: a parameter sweep can create one for each `k1` and `b`.
+    /// Creates a searcher with [`Bm25`](crate::Bm25) or any other model. Cheap: a parameter sweep
+    /// can create one for each setting.
     ///
     /// # Errors
     /// When a parameter is out of range, or an [`Index`] needs a custom analyzer.
-    pub fn searcher(&self, bm25: Bm25) -> Result<Searcher, SearcherError> {
-        Searcher::new(self.clone(), bm25)
+    pub fn searcher(&self, model: impl Into<Model>) -> Result<Searcher, SearcherError> {
+        Searcher::new(self.clone(), model.into())
     }
 
     /// The ids of the documents.
@@ -287,7 +288,7 @@ impl SegmentedIndex {
     }
 
     /// The segment of a document and its number there.
-    pub(super) fn locate(
+    pub(crate) fn locate(
         &self,
         doc: DocNum,
     ) -> Result<(&NumberedSegment, DocNum), StoredFieldsError> {
@@ -304,7 +305,7 @@ impl SegmentedIndex {
         Ok((&self.inner.segments[segment], local))
     }
 
-    pub(super) fn numbered_segments(&self) -> &[NumberedSegment] {
+    pub(crate) fn numbered_segments(&self) -> &[NumberedSegment] {
         &self.inner.segments
     }
 
@@ -328,7 +329,7 @@ impl From<Index> for SegmentedIndex {
             segments: vec![NumberedSegment {
                 segment: Segment::new(0, index),
                 numbering: None,
-                live_dfs: Mutex::default(),
+                live: Mutex::default(),
             }],
         };
         Self {
@@ -355,29 +356,37 @@ impl NumberedSegment {
 
     /// The number in the whole index of a document that is not deleted.
     #[inline]
-    pub(super) fn number(&self, local: DocNum) -> DocNum {
+    pub(crate) fn number(&self, local: DocNum) -> DocNum {
         match &self.numbering {
             Some((all, segment)) => all.numbers(*segment).number(local),
             None => local,
         }
     }
 
-    /// The number of documents in a posting list that are not deleted.
-    pub(super) fn live_df(&self, list: &TermList<'_>, term: &str) -> Result<u32, OpenIndexError> {
+    /// Statistics of a posting list without deleted documents.
+    pub(super) fn live_statistics(
+        &self,
+        list: &TermList<'_>,
+        term: &str,
+    ) -> Result<ListStatistics, OpenIndexError> {
         let deleted = &self.segment.deleted;
+        let mut statistics = ListStatistics {
+            df: list.cursor.df,
+            cf: list.cursor.occurrences,
+        };
         if deleted.count() == Some(0) {
-            return Ok(list.cursor.df);
+            return Ok(statistics);
         }
         let key = (list.field, term.to_owned());
-        let lock = || self.live_dfs.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(&df) = lock().get(&key) {
-            return Ok(df);
+        let lock = || self.live.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(&known) = lock().get(&key) {
+            return Ok(known);
         }
-        let mut df = list.cursor.df;
         if let Some(mut cursor) = self.segment.index.cursor(list.field, term)? {
             for doc in deleted.iter() {
                 if cursor.seek(doc.get()) == doc.get() {
-                    df -= 1;
+                    statistics.df -= 1;
+                    statistics.cf = statistics.cf.saturating_sub(u64::from(cursor.tf()));
                 }
             }
             cursor.take_damage().map_or(Ok(()), Err)?;
@@ -386,8 +395,8 @@ impl NumberedSegment {
         if cached.len() >= MAX_CACHED {
             cached.clear();
         }
-        cached.insert(key, df);
-        Ok(df)
+        cached.insert(key, statistics);
+        Ok(statistics)
     }
 }
 

@@ -9,6 +9,7 @@ pub(crate) mod diff;
 pub(crate) mod encode;
 pub(crate) mod eval;
 pub(crate) mod fuse;
+pub(crate) mod import_results;
 pub(crate) mod index;
 pub(crate) mod interleave;
 pub(crate) mod knn_accuracy;

@@ -29,7 +29,7 @@ collection or model does not exist are skipped with a warning.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Names of experiments: files of the folder without .toml [default: all quick ones]
+    /// Names of experiments: files of the folder, with or without .toml [default: all quick ones]
     #[arg(value_name = "NAME", value_hint = ValueHint::Other, conflicts_with = "all")]
     names: Vec<String>,
 
@@ -63,12 +63,14 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let experiments = select(args)?;
     stop_on_interrupt();
     let mut failures = Vec::new();
+    let mut skipped = 0;
     for experiment in &experiments {
         let started = Instant::now();
         let reproduction = match reproduce(args, experiment, console) {
             Ok(reproduction) => reproduction,
             Err(error) if error.is_missing_data() && args.names.is_empty() => {
                 console.warn(format_args!("skipped: {error}"));
+                skipped += 1;
                 continue;
             }
             Err(error) => return Err(failure(error)),
@@ -106,6 +108,12 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             total - outside
         ));
     }
+    if skipped > 0 {
+        let reproduced = experiments.len() - skipped;
+        console.log(format_args!(
+            "{reproduced} experiments run, {skipped} skipped because their data do not exist"
+        ));
+    }
     if !failures.is_empty() {
         bail!("{}", failures.join("; "));
     }
@@ -116,14 +124,16 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 fn select(args: &Args) -> Result<Vec<Experiment>> {
     let mut known = names(&args.experiments)?;
     if !args.names.is_empty() {
-        for name in &args.names {
-            if !known.contains(name) {
+        let names = args.names.iter();
+        let selected: Vec<&str> = names.map(|name| stem(&args.experiments, name)).collect();
+        for name in &selected {
+            if !known.iter().any(|known| known == name) {
                 let hint = did_you_mean(name, known.iter().map(String::as_str));
                 let known = known.join(", ");
                 bail_usage!("expected the name of an experiment ({known}), found {name:?}{hint}");
             }
         }
-        known.retain(|name| args.names.contains(name));
+        known.retain(|name| selected.contains(&name.as_str()));
     }
     let mut experiments = Vec::new();
     for name in known {
@@ -142,6 +152,14 @@ fn select(args: &Args) -> Result<Vec<Experiment>> {
         bail!("{folder}: expected an experiment file with a table [reproduction], found none");
     }
     Ok(experiments)
+}
+
+/// Name of an experiment, given as `NAME`, `NAME.toml` or the path of its file.
+fn stem<'n>(folder: &Path, name: &'n str) -> &'n str {
+    let path = Path::new(name);
+    let in_folder = path.file_name().filter(|_| path.parent() == Some(folder));
+    let file = in_folder.and_then(|file| file.to_str()).unwrap_or(name);
+    file.strip_suffix(".toml").unwrap_or(file)
 }
 
 /// Names of the experiment files of a folder, sorted.

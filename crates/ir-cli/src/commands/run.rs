@@ -140,15 +140,12 @@ fn plan_text(plan: &Plan) -> String {
     for system in &plan.undecided {
         text.push_str(&format!("to do     after a selection: {system}\n"));
     }
-    for name in &plan.classifications {
-        text.push_str(&format!("to do     classification: {name}\n"));
-    }
     let to_do = plan.stages.iter();
     let to_do = to_do
         .filter(|stage| stage.status != StageStatus::Cached)
         .count();
     let cached = plan.stages.len() - to_do;
-    let to_do = to_do + plan.undecided.len() + plan.classifications.len();
+    let to_do = to_do + plan.undecided.len();
     text.push_str(&format!("{to_do} stages to do, {cached} cached\n"));
     text
 }

@@ -106,6 +106,10 @@ impl Observer for ConsoleObserver<'_> {
     fn note(&mut self, note: &str) {
         self.interrupt_bar(|console| console.note(note));
     }
+
+    fn warning(&mut self, warning: &str) {
+        self.interrupt_bar(|console| console.warn(warning));
+    }
 }
 
 /// Stage in one line: status, kind, start of the key, task, description.

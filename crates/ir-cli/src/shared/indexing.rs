@@ -2,20 +2,20 @@
 
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result, anyhow};
 use ir_bm25::analysis::AnalysisError;
 use ir_bm25::{
-    Analysis, BlankDocs, DocOrder, DuplicateIds, Index, IndexBuilder, IndexConfig, IndexedFields,
-    StoredFields,
+    Analysis, BlankDocs, DocOrder, DuplicateIds, FieldNames, Index, IndexBuilder, IndexConfig,
+    IndexedFields, StoredFields,
 };
 use ir_core::Corpus;
 use ir_data::datafinder::lexicographic_row_order;
-use ir_data::{DocTemplate, TemplatedCorpus};
+use ir_data::{DataError, DocTemplate, TemplatedCorpus};
 use serde_json::{Map, Value, json};
 
 use crate::shared::console::Console;
 use crate::shared::input::{DocumentOrder, DocumentSource};
-use crate::shared::options::{bytes, choice, first_set};
+use crate::shared::options::{bytes, first_set};
 use crate::shared::suggest::did_you_mean;
 
 pub(crate) const DEFAULT_MEMORY: usize = 512_000_000;
@@ -27,9 +27,17 @@ pub(crate) struct IndexOptions {
     #[arg(long, value_parser = analysis, value_name = "NAME", help_heading = "Index")]
     pub(crate) analysis: Option<Analysis>,
 
-    /// Indexed fields [default: one; text for datafinder]
-    #[arg(long, value_parser = choice(FIELDS), value_name = "FIELDS", help_heading = "Index")]
+    /// Indexed fields: one (title and text in one field, as in Anserini's "flat" BEIR indexes),
+    /// separate (title and text, each with its own statistics), text (without titles), or names
+    /// such as title,text,keywords: id, title, text and attributes, each with its own statistics
+    /// [default: one; text for datafinder]
+    #[arg(long, value_parser = fields, value_name = "FIELDS", help_heading = "Index")]
     pub(crate) fields: Option<IndexedFields>,
+
+    /// Store the positions of terms, which phrases and windows need (`ir search --syntax`). The index
+    /// is about twice as large
+    #[arg(long, help_heading = "Index")]
+    pub(crate) positions: bool,
 
     /// Order of documents with equal scores [default: id, as in Anserini; row-text for datafinder]
     #[arg(long, value_enum, value_name = "ORDER", help_heading = "Index")]
@@ -41,29 +49,55 @@ pub(crate) struct IndexOptions {
     pub(crate) memory: Option<usize>,
 }
 
-const FIELDS: [(&str, &str, IndexedFields); 3] = [
-    (
-        "one",
-        "Title and text in one field, separated by a line break: Anserini's \"flat\" BEIR index",
-        IndexedFields::One,
-    ),
-    (
-        "separate",
-        "Title and text in two fields, each with its own lengths and statistics",
-        IndexedFields::Separate,
-    ),
-    (
-        "text",
-        "Text only: the DataFinder index",
-        IndexedFields::TextOnly,
-    ),
+const FIELDS: [(&str, IndexedFields); 3] = [
+    ("one", IndexedFields::One),
+    ("separate", IndexedFields::Separate),
+    ("text", IndexedFields::TextOnly),
 ];
+
+/// Parses `--fields`.
+fn fields(text: &str) -> Result<IndexedFields, String> {
+    let choices = FIELDS.iter();
+    if let Some((_, fields)) = choices.clone().find(|(name, _)| *name == text) {
+        return Ok(*fields);
+    }
+    let names = choices.map(|(name, _)| *name);
+    let hint = did_you_mean(text, names);
+    if !hint.is_empty() {
+        return Err(format!(
+            "expected one, separate, text or names of fields, found {text:?}{hint}"
+        ));
+    }
+    let names = FieldNames::new(text.split(',').map(str::trim));
+    Ok(IndexedFields::Named(
+        names.map_err(|error| error.to_string())?,
+    ))
+}
+
+/// Checks that every named field exists.
+pub(crate) fn check_fields(fields: IndexedFields, corpus: &dyn Corpus) -> Result<()> {
+    let IndexedFields::Named(names) = fields else {
+        return Ok(());
+    };
+    let names = names.names().iter();
+    let template = names.map(|name| format!("{{{name}}}")).collect::<String>();
+    let template: DocTemplate = template.parse().context("--fields")?;
+    template.check(corpus).map_err(|error| match error {
+        DataError::TemplateField { field, known, .. } => {
+            let hint = did_you_mean(&field, known.iter().map(String::as_str));
+            let known = known.join(", ");
+            anyhow!("--fields: expected fields of the documents ({known}), found {field:?}{hint}")
+        }
+        other => other.into(),
+    })
+}
 
 impl IndexOptions {
     pub(crate) fn first_set(&self) -> Option<&'static str> {
         first_set([
             ("--analysis", self.analysis.is_some()),
             ("--fields", self.fields.is_some()),
+            ("--positions", self.positions),
             ("--order", self.order.is_some()),
             ("--memory", self.memory.is_some()),
         ])
@@ -109,6 +143,7 @@ impl IndexOptions {
             // As in Anserini, documents without indexed text are skipped.
             .with_blank(BlankDocs::Drop)
             .with_store(store)
+            .with_positions(self.positions)
     }
 
     /// Builds an index in memory or, with `path`, in a file, with a progress bar. A template
@@ -128,6 +163,7 @@ impl IndexOptions {
         if let Some(template) = template {
             template.check(corpus)?;
         }
+        check_fields(config.fields, corpus)?;
         let corpus: &dyn Corpus = match &templated {
             Some(templated) => templated,
             None => corpus,

@@ -10,6 +10,7 @@ pub(crate) mod indexing;
 pub(crate) mod input;
 pub(crate) mod options;
 pub(crate) mod output;
+pub(crate) mod papers;
 pub(crate) mod plots;
 pub(crate) mod qrels;
 pub(crate) mod rules;

@@ -119,16 +119,33 @@ pub(crate) struct Bm25Options {
     #[arg(long, value_parser = choice(BM25_PRESETS), value_name = "NAME")]
     preset: Option<Bm25>,
 
-    /// Term-frequency saturation of BM25. Range: ≥ 0 [default: from the preset]
+    /// Term-frequency saturation of BM25 and its variants. Range: ≥ 0 [default: from the preset or
+    /// the model]
     #[arg(long, alias = "bm25.k1", value_parser = non_negative::<f32>, value_name = "K1")]
     k1: Option<f32>,
 
-    /// Length normalization of BM25. Range: 0 to 1 [default: from the preset]
+    /// Length normalization of BM25 and its variants. Range: 0 to 1 [default: from the preset or
+    /// the model]
     #[arg(long, alias = "bm25.b", value_parser = b, value_name = "B")]
     b: Option<f32>,
 }
 
 impl Bm25Options {
+    /// Whether the parameters of a preset are chosen.
+    pub(crate) const fn has_preset(&self) -> bool {
+        self.preset.is_some()
+    }
+
+    /// Term-frequency saturation, if given.
+    pub(crate) const fn k1(&self) -> Option<f32> {
+        self.k1
+    }
+
+    /// Length normalization, if given.
+    pub(crate) const fn b(&self) -> Option<f32> {
+        self.b
+    }
+
     #[cfg(feature = "dense")]
     pub(crate) fn first_set(&self) -> Option<&'static str> {
         first_set([

@@ -16,6 +16,7 @@ fn help_lists_examples() {
         "compare",
         "diff",
         "fuse",
+        "import-results",
         "interleave",
         "overlap",
         "pool",

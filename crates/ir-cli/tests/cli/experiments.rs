@@ -165,6 +165,32 @@ fn errors_name_file_line_and_key() {
     );
 }
 
+/// A condition without effect is a warning, and stages that tasks share are planned once.
+#[test]
+fn warnings_and_shared_stages() {
+    let here = folder();
+    let search = "[search]\nwhere = { at_most = { name = \"yaer\", limit = 2015 } }\n";
+    here.write("e.toml", format!("{EXPERIMENT}{search}"));
+    let warning = concat!(
+        "warning: search.where: tiny: no document has an attribute \"yaer\"; ",
+        "all documents pass (did you mean year?)\n"
+    );
+    assert_eq!(here.ir(&["run", "e.toml"]).ok().err, warning);
+    let second = "[[tasks]]\nname = \"again\"\ncollection = \"tiny\"\n[[systems]]";
+    here.write("e.toml", EXPERIMENT.replacen("[[systems]]", second, 1));
+    let plan = here
+        .ir(&["run", "e.toml", "--dry-run", "--cache", "c"])
+        .ok()
+        .out;
+    assert!(plan.ends_with("3 stages to do, 0 cached\n"), "{plan}");
+    here.ir(&["run", "e.toml", "--cache", "c"]).ok();
+    let plan = here
+        .ir(&["run", "e.toml", "--dry-run", "--cache", "c"])
+        .ok()
+        .out;
+    assert!(plan.ends_with("0 stages to do, 2 cached\n"), "{plan}");
+}
+
 #[test]
 fn outputs() {
     let here = folder();
@@ -272,7 +298,16 @@ fn reproduce() {
         "{page}"
     );
     here.ir(&["reproduce", "--check"]).ok();
-    here.ir(&["reproduce", "tea", "--check"]).ok();
+    for name in ["tea", "tea.toml", "experiments/tea.toml"] {
+        let ran = here.ir(&["reproduce", name, "--check"]).ok();
+        assert!(
+            ran.err.contains("tea: 1 of 1 values"),
+            "{name}: {}",
+            ran.err
+        );
+    }
+    here.ir(&["reproduce", "elsewhere/tea.toml"])
+        .fails(2, &["elsewhere/tea"]);
     here.ir(&["reproduce", "tae"])
         .fails(2, &["(none, tea)", "did you mean tea?"]);
     here.ir(&["reproduce", "none"])
@@ -294,6 +329,8 @@ fn reproduce() {
         "{}",
         ran.err
     );
+    let summary = "0 experiments run, 1 skipped because their data do not exist\n";
+    assert!(ran.err.ends_with(summary), "{}", ran.err);
     here.ir(&["reproduce", "tea"])
         .fails(1, &["tasks[0].collection", "IR_DATA"]);
     // A slow experiment runs by name and with --all.

@@ -189,12 +189,10 @@ fn files_of_collections() {
     let found = here.at(file).display().to_string();
     let ran = here.ir_inside(&knn).fails(1, &[expected, &found]);
     assert!(!ran.err.contains(".zst"), "{}", ran.err);
-    if crate::common::data("files_of_collections").is_some() {
-        here.ir_data(&["search", "biocaddie", "tea"]).fails(
-            1,
-            &["expected a collection of documents, found \"biocaddie\", which has none"],
-        );
-    }
+    here.ir(&["search", "biocaddie", "tea"]).fails(
+        1,
+        &["expected a collection of documents, found \"biocaddie\", which has none"],
+    );
 
     // A file that is stored compressed or not.
     let search = ["search", "beir/nfcorpus", "tea"];

@@ -43,6 +43,45 @@ fn nfcorpus() {
     assert_eq!(here.ir_data(&args).ok().out, scores);
 }
 
+/// RM3 and Rocchio of Anserini 1.7.1 (testdata/anserini-feedback).
+#[test]
+fn feedback_on_nfcorpus() {
+    if data("feedback_on_nfcorpus").is_none() {
+        return;
+    }
+    let here = Folder::new();
+    let base = here.ir_data(&["search", "beir/nfcorpus"]).ok().out;
+    for (model, ndcg, recall, map) in [
+        ("rm3", 0.3460, 0.3229, 0.1840),
+        ("rocchio", 0.3371, 0.3176, 0.1815),
+    ] {
+        let search = [
+            "search",
+            "beir/nfcorpus",
+            "--feedback",
+            model,
+            "-o",
+            "run.trec",
+        ];
+        let ran = here.ir_data(&search).ok();
+        assert!(
+            ran.err
+                .contains("fewer hits than the 10 feedback documents"),
+            "{}",
+            ran.err
+        );
+        let args = "eval -c -m ndcg_cut.10 -m recall.100 -m map beir/nfcorpus run.trec";
+        let scores = here.ir_data(&args.split(' ').collect::<Vec<_>>()).ok().out;
+        near(value(&scores, "ndcg_cut_10"), ndcg, 0.0005);
+        near(value(&scores, "recall_100"), recall, 0.0005);
+        near(value(&scores, "map"), map, 0.0005);
+    }
+    for disabled in ["rm3(weight=1)", "rocchio(beta=0)"] {
+        let search = ["search", "beir/nfcorpus", "--feedback", disabled];
+        assert_eq!(here.ir_data(&search).ok().out, base);
+    }
+}
+
 /// trec_eval's own test: a leading comment is neither data nor a BEIR header.
 #[test]
 fn qrels_starting_with_comment() {

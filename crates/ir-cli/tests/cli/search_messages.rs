@@ -137,3 +137,51 @@ fn judged_documents_that_a_saved_index_lacks() {
         "warning: 1 of 2 judgments are of documents that the index lacks, such as \"d3\"";
     assert!(err.starts_with(expected), "{err}");
 }
+
+/// Feedback that cannot be computed, and its explanations.
+#[test]
+fn feedback() {
+    let here = Folder::new();
+    for (model, expected) in [
+        (
+            "rm4",
+            "expected a feedback model (rm3, rocchio), found \"rm4\"",
+        ),
+        ("rm3(docs=0)", "docs: expected an integer >= 1, found 0"),
+        (
+            "rm3(mu=5)",
+            "expected a parameter of rm3 (docs, terms, weight, estimate), found \"mu\"",
+        ),
+    ] {
+        here.ir(&["search", "bundled", "tea", "--feedback", model])
+            .fails(2, &["--feedback", expected]);
+    }
+    here.ir(&["index", "bundled", "-o", "small.ir", "--store", "nothing"])
+        .ok();
+    here.ir(&["search", "small.ir", "night", "--feedback", "rm3"])
+        .fails(
+            1,
+            &[
+                "--feedback: expected an index with stored texts",
+                "--store all",
+            ],
+        );
+    let published = [
+        "search",
+        "bundled",
+        "--not-later-than-query=published",
+        "--feedback",
+        "rm3",
+    ];
+    here.ir(&published)
+        .fails(2, &["--feedback: expected --not-later-than-query=exact"]);
+    let list = here.ir(&[
+        "search",
+        "bundled",
+        "boats at night",
+        "--feedback",
+        "rm3",
+        "--explain",
+    ]);
+    assert!(list.ok().out.contains("weight in the query"));
+}

@@ -37,6 +37,23 @@ fn statistics_of_a_small_collection() {
     here.ir(&["stats", "none"]).fails(1, &["none"]);
 }
 
+/// Many counts are intervals in the text, and complete in JSON.
+#[test]
+fn long_histograms_are_shortened() {
+    let here = Folder::new();
+    let lines = (0..40).map(|n| {
+        let year = 1980 + n;
+        format!("{{\"_id\": \"{n}\", \"text\": \"tea\", \"year\": {year}}}\n")
+    });
+    here.write("many.jsonl", lines.collect::<String>());
+    let out = here.ir(&["stats", "many.jsonl"]).ok().out;
+    let expected = "1980..1984:5 1985..1989:5 1990..1994:5 1995..1999:5 2000..2004:5 2005..2009:5 \
+                    2010..2014:5 2015..2019:5";
+    assert_eq!(row(&out, "documents by year "), expected);
+    let object = json(&here.ir(&["stats", "many.jsonl", "--json"]).ok().out);
+    assert_eq!(object["corpus"]["years"].as_object().unwrap().len(), 40);
+}
+
 #[test]
 fn plots_with_their_data() {
     let here = Folder::new();
@@ -69,6 +86,39 @@ fn plots_with_their_data() {
         relevant.starts_with("relevant documents,queries\n"),
         "{relevant}"
     );
+}
+
+/// Reviews, scores and decisions of the ICLR dataset; the file was written by pyarrow.
+#[test]
+fn papers() {
+    let here = Folder::new();
+    let file = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../ir-data/testdata/iclr/papers.parquet"
+    );
+    if !cfg!(feature = "parquet") {
+        here.ir(&["stats", file]).fails(1, &["--features parquet"]);
+        return;
+    }
+    let out = here.ir(&["stats", file]).ok().out;
+    // Row n has n mod 5 scores, except for row 5, which has none.
+    for (name, value) in [
+        ("documents ", "24"),
+        ("papers without class", "9"),
+        ("papers by reviews", "0:5 1:5 2:5 3:5 4:4"),
+        ("ordered pairs of scores", "88"),
+        ("accepted", "50.0 %"),
+    ] {
+        assert_eq!(row(&out, name), value, "{out}");
+    }
+    let object = json(&here.ir(&["stats", file, "--json"]).ok().out);
+    assert_eq!(object["papers"]["acceptance"], 0.5);
+    assert_eq!(object["papers"]["papers_by_reviews"]["4"], 4);
+    assert_eq!(object["corpus"]["documents"], 24);
+    here.ir(&["stats", file, "--plots", "figures"]).ok();
+    assert!(here.at("figures/document-length.svg").is_file());
+    here.ir(&["stats", file, "--split", "test"])
+        .fails(2, &["--split: expected a collection with judgments"]);
 }
 
 /// Figures 2, 4 and 5 of the DataFinder paper, on the published collection.

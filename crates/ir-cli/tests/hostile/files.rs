@@ -15,7 +15,7 @@ pub(crate) struct Fixtures {
     pub(crate) names: Vec<String>,
 }
 
-const TEXTS: [(&str, &str); 19] = [
+const TEXTS: [(&str, &str); 22] = [
     (
         "collection.tsv",
         "d1\tgreen tea leaves\tTea\nd2\tblack coffee and tea\td3\nd3\ta river in winter\n",
@@ -43,6 +43,12 @@ const TEXTS: [(&str, &str); 19] = [
     ("zscores.txt", "q1 map 0.5 0.1\nq2 map 0.4 0.2\n"),
     ("counts.tsv", "d1\t3\nd2\t17\nd3\t120\n"),
     ("clicks.txt", "q1 d1\nq2 d3\n"),
+    ("results.tsv", "q1\tTea\nq1\td2\nrivers\td3\n"),
+    (
+        "results.json",
+        "{\"query\": \"q1\", \"search\": \"s\", \"results\": [\"Tea\", {\"url\": \"http://d2\", \"name\": \"d2\"}]}\n",
+    ),
+    ("map.tsv", "leaves\td1\nhttp://d2\td2\n"),
     ("table.csv", "item,first,second\n1,a,a\n2,a,b\n3,b,b\n"),
     ("labels.txt", "a\na\nb\nb\n"),
     (

@@ -33,6 +33,26 @@ pub enum FusionError {
     /// A score of [`DocumentPrior`](super::DocumentPrior) is not finite.
     #[error("prior of document {doc:?}: expected a finite number, found {score}")]
     Prior { doc: String, score: f32 },
+    /// A probability of [`RepositoryPriors`](super::RepositoryPriors) is out of range.
+    #[error(
+        "prior of repository {repository:?}: expected a number above 0, at most 1, found {prior}"
+    )]
+    RepositoryPrior { repository: String, prior: f64 },
+    /// The priors do not cover a repository; an empty name stands for documents without one.
+    #[error("expected a prior for every repository, found none for {repository:?}")]
+    Uncovered { repository: String },
+    /// The number of documents with a repository is not that of the retriever.
+    #[error("expected the repository of each of {expected} documents, found {found}")]
+    RepositoryCount { expected: usize, found: usize },
+    /// The smoothing of a prior is out of range.
+    #[error("smoothing of a prior: expected a finite number above 0, found {epsilon}")]
+    Smoothing { epsilon: f64 },
+    /// The number of documents of [`PriorEstimate::Feedback`](super::PriorEstimate) is 0.
+    #[error("documents of a prior by feedback: expected at least 1, found 0")]
+    PriorDocs,
+    /// The weight of a prior is negative or not finite.
+    #[error("weight of the prior: expected a finite number >= 0, found {weight}")]
+    PriorWeight { weight: f64 },
     /// The progress receiver requested a stop.
     #[error("canceled")]
     Canceled,

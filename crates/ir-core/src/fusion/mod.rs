@@ -7,6 +7,7 @@
 //! | fuse retrievers | [`Fused`] | the same, over the first hits of each retriever |
 //! | hybrid search, cos + α·BM25 | [`WeightedSum`] | exact weighted sum of the retrievers' scores |
 //! | re-rank candidates | [`Reranked`] | that of a second retriever, over candidates |
+//! | repository prior | [`RepositoryPrior`] | score and prior of its repository |
 //! | document prior | [`DocumentPrior`] | query-independent constant |
 //! | compare systems by clicks | [`interleave`] | none: documents keep their rank |
 //!
@@ -15,9 +16,10 @@
 //! its own document numbers: the documents of the first retriever in order, then those that only
 //! later ones contain. Filters refer to these numbers.
 //!
-//! The filter contract of [`Retriever`](crate::Retriever) holds for [`WeightedSum`] and
-//! [`DocumentPrior`]. [`Fused`] and [`Reranked`] are exempt by design: they apply the filter before
-//! ranks and candidates are determined, so a filtered search is not a filtered unfiltered search.
+//! The filter contract of [`Retriever`](crate::Retriever) holds for [`WeightedSum`],
+//! [`RepositoryPrior`] and [`DocumentPrior`]. [`Fused`] and [`Reranked`] are exempt by design: they
+//! apply the filter before ranks and candidates are determined, so a filtered search is not a
+//! filtered unfiltered search.
 //!
 //! ```
 //! use ir_core::fusion::WeightedSum;
@@ -39,6 +41,8 @@ mod fused;
 pub mod interleave;
 mod numbering;
 mod prior;
+mod repository;
+mod repository_prior;
 mod reranked;
 #[cfg(test)]
 mod tests;
@@ -51,5 +55,7 @@ pub use fuse::{
 };
 pub use fused::Fused;
 pub use prior::DocumentPrior;
+pub use repository::{DocumentRepositories, RepositoryPriors};
+pub use repository_prior::{PriorCombination, PriorEstimate, RepositoryPrior};
 pub use reranked::Reranked;
 pub use weighted_sum::WeightedSum;

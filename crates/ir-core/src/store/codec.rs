@@ -49,6 +49,13 @@ impl<'a> ByteReader<'a> {
         Some(taken)
     }
 
+    /// Number of bytes read.
+    #[inline]
+    #[must_use]
+    pub const fn position(&self) -> usize {
+        self.at
+    }
+
     /// Reads all remaining bytes.
     #[inline]
     pub fn rest(&mut self) -> &'a [u8] {

@@ -49,6 +49,9 @@ pub(crate) enum CatalogFormat {
     Iclr,
     /// Files without documents and queries.
     Files,
+    /// Topics and judgments of bioCADDIE. A collection only if its documents, which are not listed,
+    /// are beside them.
+    BioCaddie,
 }
 
 /// File of a collection.

@@ -24,7 +24,10 @@ pub use entry::{CatalogEntry, CatalogFile, FileContent, PublicArchive, SplitCoun
 pub use fetch::FetchError;
 pub use verify::VerifiedCollection;
 
+use entry::CatalogFormat;
+
 use crate::beir::BeirFolder;
+use crate::biocaddie::{BioCaddieCorpus, BioCaddieTopics};
 use crate::collection::Collection;
 use crate::error::{DataError, name_of, read_error};
 
@@ -103,6 +106,38 @@ impl Catalog {
     }
 
     fn open_entry(&self, entry: &'static CatalogEntry) -> Result<Collection, DataError> {
+        match entry.format {
+            CatalogFormat::BioCaddie => {
+                if let Some(collection) = self.open_biocaddie(entry) {
+                    return Ok(collection);
+                }
+            }
+            CatalogFormat::Files => {}
+            _ => return self.open_listed(entry),
+        }
+        // Whether or not its files exist, which would not help.
+        Err(DataError::NotACollection {
+            name: entry.name.clone(),
+        })
+    }
+
+    /// Topics, judgments and the documents beside them, if there are any.
+    fn open_biocaddie(&self, entry: &CatalogEntry) -> Option<Collection> {
+        let folder = self.root.as_ref()?.join(&entry.name);
+        let names = [
+            "records.jsonl",
+            "records.jsonl.gz",
+            "records.jsonl.zst",
+            "update_json_folder",
+            "update_xml_folder",
+        ];
+        let mut paths = names.into_iter().map(|name| folder.join(name));
+        let corpus = BioCaddieCorpus::new(paths.find(|path| path.exists())?);
+        let collection = Collection::new(entry.name.as_str(), corpus, BioCaddieTopics::new(folder));
+        Some(collection.with_notes(entry.notes.iter().cloned()))
+    }
+
+    fn open_listed(&self, entry: &'static CatalogEntry) -> Result<Collection, DataError> {
         let paths = entry.files.iter().map(|file| self.locate(entry, file));
         open::open_entry(entry, paths.collect::<Result<_, _>>()?)
     }

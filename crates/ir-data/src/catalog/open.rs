@@ -82,7 +82,7 @@ pub(super) fn open_entry(
             let corpus = JsonlCorpus::new(file(0)).with_fields(fields);
             counted(entry, corpus, InMemoryJudgedQueries::default())
         }
-        CatalogFormat::Files => {
+        CatalogFormat::Files | CatalogFormat::BioCaddie => {
             return Err(DataError::NotACollection {
                 name: entry.name.clone(),
             });

@@ -70,7 +70,10 @@ impl Catalog {
             bytes,
             ..VerifiedCollection::default()
         };
-        if entry.format == CatalogFormat::Files {
+        if matches!(
+            entry.format,
+            CatalogFormat::Files | CatalogFormat::BioCaddie
+        ) {
             return Ok(verified);
         }
         let collection = self.open(name)?;

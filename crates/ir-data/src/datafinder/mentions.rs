@@ -165,7 +165,7 @@ fn means_dataset(word: &str) -> bool {
 }
 
 /// Tokens: letters and digits, joined by `-`, `+`, `'`, `.` and `/`; any other character alone.
-fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
+pub(crate) fn words(text: &str) -> impl Iterator<Item = Range<usize>> {
     let mut rest = text.char_indices().peekable();
     std::iter::from_fn(move || {
         let (start, first) = rest.find(|(_, c)| !c.is_whitespace())?;

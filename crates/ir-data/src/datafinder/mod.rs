@@ -46,7 +46,11 @@ mod usage;
 pub use citances::{CITANCES, Citance, CitanceRule, MAX_CITANCES, select_citances};
 pub use corpus::{DatasetCorpus, NAME, underscored};
 pub use files::{HeaderLine, Quoting, read_qrels, read_run};
-pub use keyphrase::{keyphrase_query, keyphrase_query_from_attributes};
+pub use keyphrase::{
+    keyphrase_product, keyphrase_product_from_attributes, keyphrase_query,
+    keyphrase_query_from_attributes,
+};
+pub(crate) use mentions::words;
 pub use mentions::{DatasetMention, DatasetNames};
 pub use metadata::{DatasetMetadata, PopularityBand, STRUCTURED_INFO};
 pub use published::{lexicographic_row_order, published_depth, published_filter};

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod beir;
+mod biocaddie;
 mod catalog;
 mod datafinder;
 mod indri;

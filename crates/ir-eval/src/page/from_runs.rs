@@ -9,6 +9,7 @@ use crate::compare::{Comparison, PairwiseTest};
 use crate::evaluate::{EvalError, Evaluator};
 use crate::measure::{Measure, Summary};
 use crate::plots::{CurvePlot, QueryDifferencePlot, ScoresByRankPlot, SystemScorePlot};
+use crate::rules::Rules;
 use crate::runs::{
     RankChanges, ScoresByRank, at_cutoffs, eleven_point_precision, log_spaced_cutoffs,
 };
@@ -19,7 +20,7 @@ const MAX_CUTOFF_CURVES: usize = 4;
 const MAX_PAIRS: usize = 8;
 const MAX_SCORE_PLOTS: usize = 4;
 const MAX_DOCUMENTS: usize = 5;
-const MAX_DEPTH: usize = 1000;
+pub(super) const MAX_DEPTH: usize = 1000;
 
 /// Error creating a page from runs.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -128,38 +129,23 @@ impl<'a> PageBuilder<'a, '_> {
 
     /// Adds precision-recall curves and measures over their cutoff.
     fn add_curves(&self, page: &mut ComparisonPage<'a>) -> Result<(), EvalError> {
-        let rules = &self.comparison.rules;
-        let lists = self.runs.iter().flat_map(|run| run.iter());
-        let longest = lists.map(|(_, list)| list.len()).max().unwrap_or(0);
-        let depth = longest.min(MAX_DEPTH).min(rules.depth.unwrap_or(MAX_DEPTH));
-        let cutoffs = log_spaced_cutoffs(depth as u32);
-        let curve_measures = self.cutoff_measures();
-        let mut measures = eleven_point_precision();
-        for &measure in curve_measures.iter().take(MAX_CUTOFF_CURVES) {
-            measures.extend(at_cutoffs(measure, &cutoffs));
-        }
-        let evaluator = Evaluator::with_rules(self.qrels, &measures, *rules)?;
-        let reports = self.runs.iter().map(|run| evaluator.evaluate(run));
-        let reports = reports.collect::<Result<Vec<_>, _>>()?;
+        let comparison = self.comparison;
+        let curves = curves(
+            self.qrels,
+            comparison.rules,
+            self.runs,
+            &comparison.measures,
+        )?;
         let highlighted = self.highlighted();
-        let mut add = |mut curves: CurvePlot| {
+        for mut plot in curves.plots {
             // The names of the comparison are unique.
-            for (curve, system) in curves.curves.iter_mut().zip(&self.comparison.systems) {
+            for (curve, system) in plot.curves.iter_mut().zip(&comparison.systems) {
                 curve.system.clone_from(&system.name);
             }
-            curves.highlighted = Some(highlighted.clone());
-            page.plots.push(Box::new(curves));
-        };
-        add(CurvePlot::precision_recall(&reports));
-        for &measure in curve_measures.iter().take(MAX_CUTOFF_CURVES) {
-            add(CurvePlot::over_cutoffs(&reports, measure));
+            plot.highlighted = Some(highlighted.clone());
+            page.plots.push(Box::new(plot));
         }
-        if curve_measures.len() > MAX_CUTOFF_CURVES {
-            page.remarks.push(format!(
-                "curves by cut-off: the first {MAX_CUTOFF_CURVES} of {} measures that have one",
-                curve_measures.len()
-            ));
-        }
+        page.remarks.extend(curves.remark);
         Ok(())
     }
 
@@ -173,22 +159,6 @@ impl<'a> PageBuilder<'a, '_> {
             others.sort_by(|&a, &b| score(b).total_cmp(&score(a)));
         }
         order
-    }
-
-    /// Measures with a cutoff, without duplicates.
-    fn cutoff_measures(&self) -> Vec<Measure> {
-        let measures = self.comparison.measures.iter();
-        let mut distinct: Vec<Measure> = Vec::new();
-        for measure in measures.filter(|m| m.cutoff().is_some() && m.summary() == Summary::Mean) {
-            let base = measure.at(1);
-            if !distinct.contains(&base) {
-                distinct.push(base);
-            }
-        }
-        if distinct.is_empty() {
-            distinct.extend([Measure::NDCG, Measure::P, Measure::R]);
-        }
-        distinct
     }
 
     fn add_query_differences(&self, page: &mut ComparisonPage<'a>, queries: usize) {
@@ -264,4 +234,61 @@ impl<'a> PageBuilder<'a, '_> {
             page.plots.push(Box::new(ScoresByRankPlot(scores)));
         }
     }
+}
+
+/// Precision-recall curves, and measures over their cutoff.
+pub(super) struct Curves {
+    pub(super) plots: Vec<CurvePlot>,
+    /// Remark on omitted measures.
+    pub(super) remark: Option<String>,
+}
+
+/// Curves of runs, for up to [`MAX_CUTOFF_CURVES`] measures.
+pub(super) fn curves(
+    qrels: &dyn Judgments,
+    rules: Rules,
+    runs: &[&Run],
+    measures: &[Measure],
+) -> Result<Curves, EvalError> {
+    let lists = runs.iter().flat_map(|run| run.iter());
+    let longest = lists.map(|(_, list)| list.len()).max().unwrap_or(0);
+    let depth = longest.min(MAX_DEPTH).min(rules.depth.unwrap_or(MAX_DEPTH));
+    let cutoffs = log_spaced_cutoffs(depth as u32);
+    let curve_measures = cutoff_measures(measures);
+    let shown = &curve_measures[..curve_measures.len().min(MAX_CUTOFF_CURVES)];
+    let mut evaluated = eleven_point_precision();
+    for &measure in shown {
+        evaluated.extend(at_cutoffs(measure, &cutoffs));
+    }
+    let evaluator = Evaluator::with_rules(qrels, &evaluated, rules)?;
+    let reports = runs.iter().map(|run| evaluator.evaluate(run));
+    let reports = reports.collect::<Result<Vec<_>, _>>()?;
+    let mut plots = vec![CurvePlot::precision_recall(&reports)];
+    let over_cutoffs = shown
+        .iter()
+        .map(|it| CurvePlot::over_cutoffs(&reports, *it));
+    plots.extend(over_cutoffs);
+    let remark = (curve_measures.len() > MAX_CUTOFF_CURVES).then(|| {
+        format!(
+            "curves by cut-off: the first {MAX_CUTOFF_CURVES} of {} measures that have one",
+            curve_measures.len()
+        )
+    });
+    Ok(Curves { plots, remark })
+}
+
+/// Measures with a cutoff, without duplicates.
+fn cutoff_measures(measures: &[Measure]) -> Vec<Measure> {
+    let mut distinct: Vec<Measure> = Vec::new();
+    let with_cutoff = |m: &&Measure| m.cutoff().is_some() && m.summary() == Summary::Mean;
+    for measure in measures.iter().filter(with_cutoff) {
+        let base = measure.at(1);
+        if !distinct.contains(&base) {
+            distinct.push(base);
+        }
+    }
+    if distinct.is_empty() {
+        distinct.extend([Measure::NDCG, Measure::P, Measure::R]);
+    }
+    distinct
 }

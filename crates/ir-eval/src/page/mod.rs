@@ -1,9 +1,11 @@
 //! HTML page of a comparison.
 
 mod from_runs;
+mod system;
 mod tables;
 
 pub use from_runs::PageError;
+pub use system::SystemPage;
 
 use ir_core::Judgments;
 use maud::{DOCTYPE, Markup, PreEscaped, html};
@@ -164,32 +166,19 @@ impl<'a> ComparisonPage<'a> {
     /// Renders the page as one HTML document.
     #[must_use]
     pub fn to_html(&self) -> String {
-        let page = html! {
-            (DOCTYPE)
-            html lang="en" {
-                head {
-                    meta charset="utf-8";
-                    meta name="viewport" content="width=device-width, initial-scale=1";
-                    meta name="color-scheme" content="light dark";
-                    title { (printable_lines(&self.title)) }
-                    style { (PreEscaped(STYLE)) }
+        document(
+            &self.title,
+            &html! {
+                (self.contents())
+                section id="tables" {
+                    h2 { "Tables" }
+                    (tables::tables(self.comparison))
                 }
-                body {
-                    main {
-                        h1 { (printable_lines(&self.title)) }
-                        (self.contents())
-                        section id="tables" {
-                            h2 { "Tables" }
-                            (tables::tables(self.comparison))
-                        }
-                        (self.rules())
-                        (self.gallery())
-                        (self.queries())
-                    }
-                }
-            }
-        };
-        page.into_string()
+                (self.rules())
+                (gallery(&self.plots))
+                (self.queries())
+            },
+        )
     }
 
     fn contents(&self) -> Markup {
@@ -225,29 +214,6 @@ impl<'a> ComparisonPage<'a> {
         }
     }
 
-    fn gallery(&self) -> Markup {
-        html! {
-            @if !self.plots.is_empty() {
-                section id="plots" {
-                    h2 { "Plots" }
-                    div.gallery {
-                        @for plot in &self.plots {
-                            @let csv = plot.to_csv();
-                            figure {
-                                figcaption { (printable_lines(&plot.title())) }
-                                (PreEscaped(plot.to_svg()))
-                                details {
-                                    summary { "Numbers (CSV, " (csv.lines().count().saturating_sub(1)) " rows)" }
-                                    pre { (printable_lines(&csv)) }
-                                }
-                            }
-                        }
-                    }
-                }
-            }
-        }
-    }
-
     fn queries(&self) -> Markup {
         html! {
             @if !self.wins_and_losses.is_empty() {
@@ -259,6 +225,53 @@ impl<'a> ComparisonPage<'a> {
                         "Relevant documents come first."
                     }
                     @for pair in &self.wins_and_losses { (wins_and_losses(pair)) }
+                }
+            }
+        }
+    }
+}
+
+/// Self-contained HTML document with a title and the style of all pages.
+fn document(title: &str, body: &Markup) -> String {
+    let page = html! {
+        (DOCTYPE)
+        html lang="en" {
+            head {
+                meta charset="utf-8";
+                meta name="viewport" content="width=device-width, initial-scale=1";
+                meta name="color-scheme" content="light dark";
+                title { (printable_lines(title)) }
+                style { (PreEscaped(STYLE)) }
+            }
+            body {
+                main {
+                    h1 { (printable_lines(title)) }
+                    (body)
+                }
+            }
+        }
+    };
+    page.into_string()
+}
+
+/// Plots with their data.
+fn gallery(plots: &[Box<dyn Plot + '_>]) -> Markup {
+    html! {
+        @if !plots.is_empty() {
+            section id="plots" {
+                h2 { "Plots" }
+                div.gallery {
+                    @for plot in plots {
+                        @let csv = plot.to_csv();
+                        figure {
+                            figcaption { (printable_lines(&plot.title())) }
+                            (PreEscaped(plot.to_svg()))
+                            details {
+                                summary { "Numbers (CSV, " (csv.lines().count().saturating_sub(1)) " rows)" }
+                                pre { (printable_lines(&csv)) }
+                            }
+                        }
+                    }
                 }
             }
         }

@@ -12,7 +12,7 @@ use plotters::prelude::{
 };
 use plotters::style::text_anchor::{HPos, Pos, VPos};
 
-use super::labels::{TickedRange, format_number, printable};
+use super::labels::{TickedRange, format_number, printable, text_width};
 
 /// plotters has integer coordinates; one pixel of a plot is ten of its units.
 pub(super) const UNIT: i32 = 10;
@@ -135,6 +135,15 @@ impl<'a> AxisScale<'a> {
             title,
             label: &format_number,
         }
+    }
+
+    /// Left margin of a vertical axis, in pixels: at least `least`, and enough for the title beside
+    /// the widest tick label.
+    pub(super) fn left_margin(&self, least: i32) -> i32 {
+        let ticks = self.range.ticks.iter();
+        let widths = ticks.map(|tick| text_width(&(self.label)(*tick), TEXT_HEIGHT));
+        let title = if self.title.is_empty() { 0 } else { 19 };
+        least.max(title + widths.max().unwrap_or(0) + 7)
     }
 
     /// Axis without ticks and labels.

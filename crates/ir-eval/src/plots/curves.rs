@@ -208,7 +208,7 @@ impl CurvePlot {
         let heights = all().map(|point| point.1).chain(zero);
         let y = AxisScale::new(linear_ticks(heights, 6.0), &self.y);
         let margins = PlotMargins {
-            left: 52,
+            left: y.left_margin(52),
             below: 40,
             right: 22,
             above: 8,

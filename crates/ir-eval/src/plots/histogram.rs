@@ -75,7 +75,7 @@ impl Plot for HistogramPlot {
         };
         let y = AxisScale::new(y, &self.count);
         let margins = PlotMargins {
-            left: 84,
+            left: y.left_margin(52),
             below: 40,
             right: 36,
             above: 10,

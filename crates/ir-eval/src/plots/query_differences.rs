@@ -153,7 +153,17 @@ impl QueryDifferencePlot {
 
     /// Vertical position of the axis title, in pixels.
     fn below(&self) -> i32 {
-        PLOT_HEIGHT + if self.labeled() { LABEL_HEIGHT } else { 0 }
+        PLOT_HEIGHT + self.label_height()
+    }
+
+    /// Height of the query ids below the bars, in pixels.
+    fn label_height(&self) -> i32 {
+        if !self.labeled() {
+            return 0;
+        }
+        let ids = self.queries.iter().map(|query| query.query.as_str());
+        let longest = ids.map(|id| text_width(id, SMALL_TEXT_HEIGHT)).max();
+        (longest.unwrap_or(0) + 8).min(LABEL_HEIGHT)
     }
 
     fn plot(&self, area: &Area<'_>) -> Result<(), DrawError> {
@@ -161,16 +171,16 @@ impl QueryDifferencePlot {
         let gains: Vec<f64> = sorted.iter().map(|query| query.difference).collect();
         let title = format!("difference in {}", self.measure);
         let title = elide(&title, PLOT_HEIGHT - 20, TEXT_HEIGHT);
-        let margins = PlotMargins {
-            left: LEFT,
-            below: 8,
-            right: RIGHT,
-            above: 8,
-        };
         let count = gains.len().max(1) as f64;
         let x = AxisScale::without_ticks(0.0, count);
         let y = linear_ticks(gains.iter().copied().chain([0.0]), 8.0);
         let y = AxisScale::new(y, &title);
+        let margins = PlotMargins {
+            left: y.left_margin(LEFT),
+            below: 8,
+            right: RIGHT,
+            above: 8,
+        };
         let plot = area.split_vertically(PLOT_HEIGHT * UNIT).0;
         let chart = axes(&plot, &margins, &x, &y)?;
         let at = |x: f64, y: f64| chart.backend_coord(&(x, y));
@@ -179,7 +189,7 @@ impl QueryDifferencePlot {
             let style = label_style(SMALL_TEXT_HEIGHT, HPos::Right);
             let style = style.transform(FontTransform::Rotate270);
             let names: Vec<&str> = sorted.iter().map(|query| query.query.as_str()).collect();
-            let names = elided_labels(&names, LABEL_HEIGHT - 8, SMALL_TEXT_HEIGHT);
+            let names = elided_labels(&names, self.label_height() - 8, SMALL_TEXT_HEIGHT);
             for (i, name) in names.iter().enumerate() {
                 let x = at(i as f64 + 0.5, 0.0).0;
                 area.draw_text(name, &style, (x, (PLOT_HEIGHT - 4) * UNIT))?;

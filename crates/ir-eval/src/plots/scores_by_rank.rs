@@ -27,8 +27,10 @@ pub struct ScoresByRankPlot(
 /// Heights of score plot, relevance plot and header, in pixels.
 const SCORE_HEIGHT: i32 = 210;
 const RELEVANCE_HEIGHT: i32 = 110;
-const HEADER_HEIGHT: i32 = 18;
+const HEADER_HEIGHT: i32 = 24;
 const LEFT: i32 = 52;
+const SCORE_TITLE: &str = "score";
+const RELEVANCE_TITLE: &str = "relevant (%)";
 
 impl Plot for ScoresByRankPlot {
     fn title(&self) -> String {
@@ -164,8 +166,14 @@ impl ScoresByRankPlot {
             title,
             label,
         };
+        // Both plots have the same axis of ranks.
+        let axes_of_both = [
+            AxisScale::new(self.scores(), SCORE_TITLE),
+            AxisScale::new(self.relevance().1, RELEVANCE_TITLE),
+        ];
+        let left = axes_of_both.iter().map(|axis| axis.left_margin(LEFT)).max();
         let margins = PlotMargins {
-            left: LEFT,
+            left: left.unwrap_or(LEFT),
             below: if title.is_empty() { 8 } else { 38 },
             right: 22,
             above: 4,
@@ -176,8 +184,7 @@ impl ScoresByRankPlot {
     /// Draws the scores with their percentile band or markers.
     fn draw_scores(&self, area: &Area<'_>, plot: &Area<'_>, title: &str) -> Result<(), DrawError> {
         let drawn = self.drawn();
-        let ends = drawn.iter().flat_map(|(_, at)| [at.low, at.mean, at.high]);
-        let y = AxisScale::new(linear_ticks(ends, 7.0), "score");
+        let y = AxisScale::new(self.scores(), SCORE_TITLE);
         let (chart, logarithmic) = self.chart(plot, title, &y)?;
         let at = |rank: usize, score: f64| {
             let rank = rank as f64;
@@ -212,8 +219,16 @@ impl ScoresByRankPlot {
         Ok(())
     }
 
-    /// Draws bars of the proportion of relevant documents, of about equal width on the axis.
-    fn draw_relevance(&self, area: &Area<'_>, plot: &Area<'_>) -> Result<(), DrawError> {
+    /// Range of the scores.
+    fn scores(&self) -> TickedRange {
+        let drawn = self.drawn();
+        let ends = drawn.iter().flat_map(|(_, at)| [at.low, at.mean, at.high]);
+        linear_ticks(ends, 7.0)
+    }
+
+    /// Bars of the percentage of relevant documents, each after a rank and up to another, and the
+    /// range of their axis.
+    fn relevance(&self) -> (Vec<(usize, usize, f64)>, TickedRange) {
         let mut bars = Vec::new();
         let mut from = 0;
         for to in self.smooth() {
@@ -226,7 +241,13 @@ impl ScoresByRankPlot {
         }
         let mut y = linear_ticks(bars.iter().map(|bar| bar.2).chain([0.0]), 3.0);
         y.low = 0.0;
-        let y = AxisScale::new(y, "relevant (%)");
+        (bars, y)
+    }
+
+    /// Draws bars of the proportion of relevant documents, of about equal width on the axis.
+    fn draw_relevance(&self, area: &Area<'_>, plot: &Area<'_>) -> Result<(), DrawError> {
+        let (bars, y) = self.relevance();
+        let y = AxisScale::new(y, RELEVANCE_TITLE);
         let (chart, logarithmic) = self.chart(plot, "rank", &y)?;
         let TickedRange { low, high, .. } = self.x().0;
         for (from, to, percent) in bars {

@@ -264,7 +264,7 @@ pub enum OutputFormat {
     Latex,
     /// Everything in full precision, with per-query values: `results.json`.
     Json,
-    /// A self-contained page with plots per task that has several systems: `TASK.html`.
+    /// A self-contained page with plots per task: `TASK.html`.
     Html,
     /// TREC runs: `runs/TASK/SYSTEM.trec`.
     Runs,
@@ -455,6 +455,11 @@ impl Experiment {
             }
         }
         Ok(inputs)
+    }
+
+    /// Time filter of a system in a task.
+    pub(crate) fn filter(&self, task: &TaskEntry, system: &SystemEntry) -> FilterName {
+        (system.filter.or(task.filter)).unwrap_or(self.search.filter)
     }
 
     /// Returns the title, or the name of the file.

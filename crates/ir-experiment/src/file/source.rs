@@ -82,6 +82,11 @@ impl SourceMap {
         folder.unwrap_or(Path::new(".")).to_owned()
     }
 
+    /// Returns whether the file has a key.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.lines.contains_key(key)
+    }
+
     /// Returns the position of a key, or of the closest key that contains it.
     #[must_use]
     pub fn location(&self, key: &str) -> Location {

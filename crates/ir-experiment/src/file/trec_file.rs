@@ -115,9 +115,18 @@ impl JsonSchema for TrecFile {
                 {
                     "type": "object",
                     "properties": {
-                        "file": { "type": "string" },
-                        "header": { "type": "boolean" },
-                        "unique_lines": { "type": "boolean" },
+                        "file": {
+                            "type": "string",
+                            "description": "Path, relative to the experiment file; it may start with an environment variable.",
+                        },
+                        "header": {
+                            "type": "boolean",
+                            "description": "Skips the first line if it has text in a numeric column. Default: false.",
+                        },
+                        "unique_lines": {
+                            "type": "boolean",
+                            "description": "Ignores lines that equal an earlier line. Default: false.",
+                        },
                     },
                     "required": ["file"],
                     "additionalProperties": false,

@@ -1,15 +1,16 @@
 //! Validation of experiments: everything that needs no data.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 
 use super::{
-    ClassificationEntry, ExpectedValues, Experiment, FilterName, OutputFormat, SelectionMethod,
-    TaskEntry,
+    ClassificationEntry, DocumentOrder, ExpectedValues, Experiment, FilterName, OutputFormat,
+    SelectionMethod, TaskEntry,
 };
 use crate::error::{ExperimentError, SystemError};
 use crate::registry::{ParsedSystem, Registry};
+use crate::selection::grid_points;
 use crate::suggest::did_you_mean;
-use crate::systems::unknown_encoder;
+use crate::systems::{EncoderEntry, RUN, unknown_encoder};
 
 impl Experiment {
     /// Checks everything that needs no data: names, types and parameters of the systems, references
@@ -21,13 +22,7 @@ impl Experiment {
         self.check_not_empty()?;
         self.check_tasks()?;
         self.check_classifications()?;
-        if self.search.hits == 0 {
-            return Err(self.error("search.hits", "expected at least 1, found 0"));
-        }
-        if self.search.filter == FilterName::PublishedYear {
-            let message = "expected none or year; published-year is a filter of single systems";
-            return Err(self.error("search.filter", message));
-        }
+        self.check_search()?;
         for (name, encoder) in &self.encoders {
             let at = format!("encoders.{name}");
             encoder
@@ -137,6 +132,13 @@ impl Experiment {
                     format!("expected a name other than that of systems[{first}], found {name:?}");
                 return Err(self.error(&format!("{key}.name"), message));
             }
+            if entry.kind == RUN {
+                let ignored = [
+                    ("hits", entry.hits.is_some()),
+                    ("filter", entry.filter.is_some()),
+                ];
+                self.reject_ignored(&key, &ignored)?;
+            }
             if entry.hits == Some(0) {
                 return Err(self.error(&format!("{key}.hits"), "expected at least 1, found 0"));
             }
@@ -227,10 +229,21 @@ impl Experiment {
                 }
             };
             if task.qrels.is_some() {
-                expect("run", "qrels")?;
+                expect(RUN, "qrels")?;
             }
             if task.filter == Some(FilterName::PublishedYear) {
                 expect("bm25", "filter")?;
+            }
+            if shown.iter().all(|system| system.kind == RUN) {
+                let order = task.document_order != DocumentOrder::default();
+                let ignored = [
+                    ("query", task.query.is_some()),
+                    ("query_fields", task.query_fields.is_some()),
+                    ("training", task.training.is_some()),
+                    ("filter", task.filter.is_some()),
+                    ("document_order", order),
+                ];
+                self.reject_ignored(&format!("tasks[{n}]"), &ignored)?;
             }
             let baseline = self.comparison.baseline.as_ref();
             if let Some(baseline) = baseline.filter(|_| task.systems.is_some() && shown.len() > 1)
@@ -241,6 +254,51 @@ impl Experiment {
             }
         }
         Ok(())
+    }
+
+    /// Rejects search parameters if no system searches.
+    fn check_search(&self) -> Result<(), ExperimentError> {
+        if self.search.hits == 0 {
+            return Err(self.error("search.hits", "expected at least 1, found 0"));
+        }
+        if self.search.filter == FilterName::PublishedYear {
+            let message = "expected none or year; published-year is a filter of single systems";
+            return Err(self.error("search.filter", message));
+        }
+        if self.systems.is_empty() || self.systems.iter().any(|system| system.kind != RUN) {
+            return Ok(());
+        }
+        let ignored = [
+            ("hits", self.source.has("search.hits")),
+            ("filter", self.search.filter != FilterName::None),
+            ("where", self.search.condition.is_some()),
+        ];
+        self.reject_ignored("search", &ignored)
+    }
+
+    /// Rejects the first key that is set, of a table all of whose systems are of the type `run`.
+    fn reject_ignored(&self, table: &str, keys: &[(&str, bool)]) -> Result<(), ExperimentError> {
+        match keys.iter().find(|(_, is_set)| *is_set) {
+            None => Ok(()),
+            Some((key, _)) => {
+                let message = "expected a system that searches; it has no effect on the type run";
+                Err(self.error(&format!("{table}.{key}"), message))
+            }
+        }
+    }
+
+    /// Entries of `[encoders]` that no system uses, by name.
+    pub(crate) fn unused_encoders(&self, registry: &Registry) -> Vec<(&String, &EncoderEntry)> {
+        let points = self.systems.iter().flat_map(|entry| {
+            let points = grid_points(entry).into_iter();
+            points.filter_map(|point| registry.parse(&entry.kind, &point).ok())
+        });
+        let used: HashSet<String> = points
+            .flat_map(|parsed| parsed.system.encoders())
+            .map(|(_, name)| name)
+            .collect();
+        let encoders = self.encoders.iter();
+        encoders.filter(|(name, _)| !used.contains(*name)).collect()
     }
 
     /// Checks that the encoders of a system exist.

@@ -1,23 +1,34 @@
 //! The type `bm25`.
 
+use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use ir_bm25::feedback::{Feedback, FeedbackDocuments, FeedbackModel};
+use ir_bm25::models::NamedModel;
 use ir_bm25::{
-    Analysis, BlankDocs, Bm25, DocLengths, DocOrder, DuplicateIds, IndexConfig, IndexedFields,
+    Analysis, BlankDocs, Bm25, DocLengths, DocOrder, DuplicateIds, FieldNames, FieldNamesError,
+    IndexConfig, IndexedFields, Model, QuerySyntax, SearcherError, StoredFields,
+    StructuredSearcher,
 };
-use ir_core::Distinct;
+use ir_core::{Distinct, Retriever};
 use ir_data::DocTemplate;
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::cleaning::CleaningEntry;
 use super::template;
 use crate::cache::Stage;
 use crate::error::SystemError;
 use crate::observer::StageReport;
+use crate::suggest::did_you_mean;
 use crate::system::{OpenSystem, System, SystemContext};
 
-/// BM25 over title and text.
+/// Fields that every document has, though they may be empty.
+const STANDARD: [&str; 3] = ["id", "title", "text"];
+
+/// BM25, or another scoring model, over title and text.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct Bm25System {
@@ -29,17 +40,51 @@ pub struct Bm25System {
     /// Length normalization. 0 disables it, 1 normalizes fully. Range: 0 to 1. Default: that of the
     /// preset (`anserini`: 0.4).
     pub b: Option<f32>,
-    /// Exact document lengths instead of Lucene's one byte. Default: false.
-    pub exact_lengths: bool,
+    /// Scoring model in place of BM25: `atire`, `robertson`, `bm25+`, `bm25l`, `qld`, `qljm`,
+    /// `two-stage`, `pl2`, `inl2`, `in_expb2`, `bb2`, `dph`, `dlh13`, `dfree`, `tfidf` or
+    /// `pivoted`. Default: `bm25`.
+    pub model: Option<String>,
+    /// Pseudo-count of the collection model, for `qld` and `two-stage`. Range: > 0. Default: 1000.
+    pub mu: Option<f32>,
+    /// Weight of the collection model, for `qljm` and `two-stage`. Range: 0 to 1. Default: 0.1
+    /// (`qljm`), 0.4.
+    pub lambda: Option<f32>,
+    /// Length normalization of `pl2`, `inl2`, `in_expb2` and `bb2`. Range: > 0. Default: 1.
+    pub c: Option<f32>,
+    /// Lower bound of an occurrence in `bm25+`, shift of the frequency in `bm25l`. Range: ≥ 0.
+    /// Default: 1 (`bm25+`), 0.5.
+    pub delta: Option<f32>,
+    /// Saturation of the count of a term in the query, for `robertson`, `atire`, `bm25+` and
+    /// `bm25l`. Range: ≥ 0. Default: 8 (`robertson`), none.
+    pub k3: Option<f32>,
+    /// Slope of the length normalization of `pivoted`. Range: 0 to 1. Default: 0.2.
+    pub s: Option<f32>,
+    /// Exact document lengths instead of Lucene's one byte. Default: false; true for divergence
+    /// from randomness.
+    pub exact_lengths: Option<bool>,
     /// Text analysis. Default: `anserini`.
     pub analyzer: AnalyzerName,
-    /// Indexed fields. Default: that of the preset (`one`; `datafinder`: `text`).
-    pub fields: Option<IndexedFieldsName>,
+    /// Indexed fields by name, or a list of fields with separate statistics: `id`, `title`, `text`
+    /// and attributes, such as `["title", "text", "keywords"]`. Default: that of the preset (`one`;
+    /// `datafinder`: `text`).
+    pub fields: Option<IndexedFieldsEntry>,
+    /// Weights of fields with separate statistics, such as `{ title = 2.0 }`. 0 excludes a field.
+    /// Range: 0, or 1e-9 to 1e9. Default: 1 each.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub weights: BTreeMap<String, f32>,
+    /// Syntax of the queries: `lucene` (`+must -not "a phrase" field:word word^2`) or `indri`
+    /// (`#combine`, `#weight`, `#1`, `#uwN`, `#syn`, `#band`, `#or`). The index then has positions.
+    /// Default: words.
+    pub syntax: Option<QuerySyntaxName>,
     /// Template of the indexed text, such as `{name} {text} {title}`, instead of `fields`. Names
     /// other than `id`, `title` and `text` are attributes. Default: the fields.
     pub template: Option<String>,
     /// Cleaning of the queries before analysis. Default: none.
     pub cleaning: Option<CleaningEntry>,
+    /// Pseudo-relevance feedback: `rm3`, `rocchio`, or with parameters, such as
+    /// `rm3(docs=5,terms=20,weight=0.7)`. Missing parameters have Anserini's defaults. Default:
+    /// none.
+    pub feedback: Option<String>,
     /// Weight of the title, for `fields = "separate"`. Range: ≥ 0. Default: 1.
     pub title_weight: Option<f32>,
     /// Order of documents with equal scores. Default: that of the preset (`id`; `datafinder`:
@@ -90,6 +135,49 @@ pub enum IndexedFieldsName {
     Separate,
 }
 
+/// Indexed fields of a document, by name or as a list.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[serde(untagged)]
+pub enum IndexedFieldsEntry {
+    /// Name of usual fields.
+    Name(IndexedFieldsName),
+    /// Fields with separate statistics: `id`, `title`, `text` and attributes.
+    List(Vec<String>),
+}
+
+impl<'de> Deserialize<'de> for IndexedFieldsEntry {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        match toml::Value::deserialize(input)? {
+            toml::Value::Array(names) => {
+                let names = names.into_iter().map(String::deserialize);
+                let names = names.collect::<Result<_, _>>();
+                names.map(Self::List).map_err(D::Error::custom)
+            }
+            other => {
+                let name = IndexedFieldsName::deserialize(other);
+                let message = |error: toml::de::Error| D::Error::custom(error.message());
+                name.map(Self::Name).map_err(message)
+            }
+        }
+    }
+}
+
+impl JsonSchema for IndexedFieldsEntry {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "IndexedFieldsEntry".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        let name = generator.subschema_for::<IndexedFieldsName>();
+        let names = json_schema!({ "type": "array", "items": { "type": "string" }, "minItems": 1 });
+        json_schema!({ "anyOf": [name, names] })
+    }
+}
+
 /// Order of documents with equal scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -101,14 +189,30 @@ pub enum DocOrderName {
 }
 
 impl Bm25System {
-    /// Configuration of the index.
-    pub(super) fn index_config(&self) -> IndexConfig {
-        let datafinder = self.preset == Bm25Preset::Datafinder;
-        let fields = match (&self.template, datafinder) {
-            (Some(_), _) => IndexedFieldsName::Text,
-            (None, true) => self.fields.unwrap_or(IndexedFieldsName::Text),
-            (None, false) => self.fields.unwrap_or(IndexedFieldsName::One),
+    fn indexed_fields(&self) -> Result<IndexedFields, SystemError> {
+        let usual = match (&self.template, self.preset) {
+            (Some(_), _) | (None, Bm25Preset::Datafinder) => IndexedFields::TextOnly,
+            _ => IndexedFields::One,
         };
+        Ok(match &self.fields {
+            None => usual,
+            Some(IndexedFieldsEntry::Name(name)) => match name {
+                IndexedFieldsName::One => IndexedFields::One,
+                IndexedFieldsName::Text => IndexedFields::TextOnly,
+                IndexedFieldsName::Separate => IndexedFields::Separate,
+            },
+            Some(IndexedFieldsEntry::List(names)) => {
+                let names = FieldNames::new(names.iter().cloned());
+                let invalid =
+                    |error: FieldNamesError| SystemError::parameter("fields", error.to_string());
+                IndexedFields::Named(names.map_err(invalid)?)
+            }
+        })
+    }
+
+    /// Configuration of the index.
+    pub(super) fn index_config(&self) -> Result<IndexConfig, SystemError> {
+        let datafinder = self.preset == Bm25Preset::Datafinder;
         let order = self.order.unwrap_or(match datafinder {
             true => DocOrderName::Insertion,
             false => DocOrderName::Id,
@@ -118,7 +222,7 @@ impl Bm25System {
         } else {
             BlankDocs::Keep
         };
-        IndexConfig::default()
+        Ok(IndexConfig::default()
             .with_analysis(match self.analyzer {
                 AnalyzerName::Anserini => Analysis::anserini(),
                 AnalyzerName::AnseriniUnstemmed => Analysis::anserini_unstemmed(),
@@ -126,30 +230,107 @@ impl Bm25System {
                 AnalyzerName::LuceneStandard => Analysis::lucene_standard(),
                 AnalyzerName::Whitespace => Analysis::whitespace(),
             })
-            .with_fields(match fields {
-                IndexedFieldsName::One => IndexedFields::One,
-                IndexedFieldsName::Text => IndexedFields::TextOnly,
-                IndexedFieldsName::Separate => IndexedFields::Separate,
-            })
+            .with_fields(self.indexed_fields()?)
             .with_order(match order {
                 DocOrderName::Id => DocOrder::Id,
                 DocOrderName::Insertion => DocOrder::Insertion,
             })
             .with_blank(blank)
-            .with_duplicates(DuplicateIds::Keep)
+            .with_positions(self.syntax.is_some())
+            .with_store(match self.feedback {
+                Some(_) => StoredFields::Everything,
+                None => StoredFields::Nothing,
+            })
+            .with_duplicates(DuplicateIds::Keep))
     }
 
     pub(super) fn template(&self) -> Result<Option<DocTemplate>, SystemError> {
         self.template.as_deref().map(template).transpose()
     }
 
-    pub(super) fn parameters(&self) -> Bm25 {
+    fn feedback(&self) -> Result<Option<FeedbackModel>, SystemError> {
+        let model = self.feedback.as_deref().map(str::parse::<FeedbackModel>);
+        let model = model.transpose();
+        model.map_err(|error| SystemError::parameter("feedback", error.to_string()))
+    }
+
+    fn check_weights(&self, fields: IndexedFields) -> Result<(), SystemError> {
+        let Some(name) = self.weights.keys().next() else {
+            return Ok(());
+        };
+        let invalid = |name: &str, message: String| {
+            Err(SystemError::parameter(format!("weights.{name}"), message))
+        };
+        if !matches!(fields, IndexedFields::Separate | IndexedFields::Named(_)) {
+            let message = "expected fields = \"separate\" or a list of fields".to_owned();
+            return invalid(name, message);
+        }
+        if self.title_weight.is_some() && self.weights.contains_key("title") {
+            let message = "expected either this key or title_weight, found both".to_owned();
+            return invalid("title", message);
+        }
+        for (name, weight) in &self.weights {
+            if !fields.names().contains(&name.as_str()) {
+                let hint = did_you_mean(name, fields.names().iter().copied());
+                let known = fields.names().join(", ");
+                return invalid(name, format!("expected an indexed field ({known}){hint}"));
+            }
+            if *weight != 0.0 && !(1e-9..=1e9).contains(weight) {
+                let message = format!("expected 0 or a number from 1e-9 to 1e9, found {weight}");
+                return invalid(name, message);
+            }
+        }
+        Ok(())
+    }
+
+    /// The scoring model with its parameters.
+    pub(super) fn scoring_model(&self) -> Result<Model, SystemError> {
+        let name = self.model.as_deref().unwrap_or(BM25);
+        let named = NamedModel::find(name).map_err(invalid("model"))?;
+        if named.name != BM25 && self.preset != Bm25Preset::Anserini {
+            let message = format!("expected model = \"bm25\", found {name:?}");
+            return Err(SystemError::parameter("preset", message));
+        }
+        let all = [
+            ("k1", self.k1),
+            ("b", self.b),
+            ("mu", self.mu),
+            ("lambda", self.lambda),
+            ("c", self.c),
+            ("delta", self.delta),
+            ("k3", self.k3),
+            ("s", self.s),
+        ];
+        let given = all.into_iter();
+        let given: Vec<_> = given
+            .filter_map(|(name, value)| Some((name, value?)))
+            .collect();
+        for &(name, _) in &given {
+            if !named.parameters.iter().any(|known| known.name == name) {
+                let message = format!("expected a model with {name}, found {:?}", named.name);
+                return Err(SystemError::parameter(name, message));
+            }
+        }
+        if named.name == BM25 {
+            let bm25 = self.bm25();
+            bm25.validate().map_err(invalid(""))?;
+            return Ok(bm25.into());
+        }
+        let lengths = self.exact_lengths.map(|exact| match exact {
+            true => DocLengths::Exact,
+            false => DocLengths::OneByte,
+        });
+        let model = named.with_parameters(&given, lengths);
+        model.map_err(invalid(""))
+    }
+
+    fn bm25(&self) -> Bm25 {
         let preset = match self.preset {
             Bm25Preset::Anserini => Bm25::ANSERINI,
             Bm25Preset::Lucene => Bm25::LUCENE,
             Bm25Preset::Datafinder => Bm25::DATAFINDER,
         };
-        let lengths = if self.exact_lengths {
+        let lengths = if self.exact_lengths == Some(true) {
             DocLengths::Exact
         } else {
             DocLengths::OneByte
@@ -158,23 +339,54 @@ impl Bm25System {
     }
 }
 
+/// Syntax of structured queries.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum QuerySyntaxName {
+    /// Lucene's classic syntax.
+    Lucene,
+    /// Indri's operators.
+    Indri,
+}
+
+impl From<QuerySyntaxName> for QuerySyntax {
+    fn from(name: QuerySyntaxName) -> Self {
+        match name {
+            QuerySyntaxName::Lucene => Self::Lucene,
+            QuerySyntaxName::Indri => Self::Indri,
+        }
+    }
+}
+
+const BM25: &str = "bm25";
+
+/// Converts the error of a key, which that of a parameter names itself.
+fn invalid(key: &'static str) -> impl Fn(SearcherError) -> SystemError {
+    move |error| match error {
+        SearcherError::Parameter {
+            name,
+            expected,
+            found,
+        } => SystemError::parameter(name, format!("expected {expected}, found {found}")),
+        other => SystemError::parameter(key, other.to_string()),
+    }
+}
+
 impl System for Bm25System {
     fn check(&self) -> Result<(), SystemError> {
-        let invalid = |error: ir_bm25::SearcherError| match error {
-            ir_bm25::SearcherError::Parameter {
-                name,
-                expected,
-                found,
-            } => SystemError::parameter(name, format!("expected {expected}, found {found}")),
-            other => SystemError::parameter("", other.to_string()),
-        };
-        self.parameters().validate().map_err(invalid)?;
+        self.scoring_model()?;
+        if self.feedback()?.is_some() && self.syntax.is_some() {
+            let message = "expected either feedback or a syntax, found both";
+            return Err(SystemError::parameter("syntax", message));
+        }
         if self.template()?.is_some() && self.fields.is_some() {
             let message = "expected either fields or a template, found both";
             return Err(SystemError::parameter("template", message));
         }
+        let fields = self.indexed_fields()?;
+        self.check_weights(fields)?;
         if let Some(weight) = self.title_weight {
-            if self.fields != Some(IndexedFieldsName::Separate) {
+            if fields != IndexedFields::Separate {
                 let message = "expected fields = \"separate\"";
                 return Err(SystemError::parameter("title_weight", message));
             }
@@ -188,19 +400,47 @@ impl System for Bm25System {
 
     fn stages(&self, context: &SystemContext<'_>) -> Result<Vec<StageReport>, SystemError> {
         let (key, description) =
-            context.index_stage(&self.index_config(), self.template()?.as_ref())?;
+            context.index_stage(&self.index_config()?, self.template()?.as_ref())?;
         Ok(vec![context.planned(Stage::Index, &key, &description)])
     }
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
-        let index = context.index(&self.index_config(), self.template()?.as_ref())?;
-        let searcher = index.searcher(self.parameters());
+        let config = self.index_config()?;
+        if let IndexedFields::Named(names) = config.fields {
+            let known = context.task().attributes();
+            let is_known = |name: &&&str| STANDARD.contains(*name) || known.contains(**name);
+            if let Some(name) = names.names().iter().find(|name| !is_known(name)) {
+                let known = STANDARD.into_iter().chain(known.iter().map(String::as_str));
+                let hint = did_you_mean(name, known.clone());
+                let known = known.collect::<Vec<_>>().join(", ");
+                let message =
+                    format!("expected fields of the documents ({known}), found {name:?}{hint}");
+                return Err(SystemError::parameter("fields", message));
+            }
+        }
+        let index = context.index(&config, self.template()?.as_ref())?;
+        let searcher = index.searcher(self.scoring_model()?);
         let mut searcher = searcher.map_err(SystemError::stage("opening the index"))?;
         if let Some(weight) = self.title_weight {
             let weighted = searcher.with_weights(&[("title", weight), ("text", 1.0)]);
             searcher = weighted.map_err(SystemError::stage("opening the index"))?;
         }
-        let searcher = Arc::new(searcher);
+        let weights = self.weights.iter();
+        let weights: Vec<(&str, f32)> = weights.map(|(name, w)| (name.as_str(), *w)).collect();
+        let weighted = searcher.with_weights(&weights);
+        searcher = weighted.map_err(SystemError::stage("opening the index"))?;
+        let searcher: Arc<dyn Retriever<Query = str>> = match self.feedback()? {
+            None => match self.syntax {
+                None => Arc::new(searcher),
+                Some(syntax) => Arc::new(StructuredSearcher::new(searcher, syntax.into())),
+            },
+            Some(model) => {
+                let failed = SystemError::stage("feedback");
+                let own = FeedbackDocuments::stored(searcher.clone());
+                let feedback = own.and_then(|own| Feedback::new(searcher, own, model));
+                Arc::new(feedback.map_err(failed)?)
+            }
+        };
         Ok(CleaningEntry::applied(
             self.cleaning.as_ref(),
             OpenSystem {

@@ -9,7 +9,9 @@ mod rerank;
 mod run;
 mod vectors;
 
-pub use bm25::{AnalyzerName, Bm25Preset, Bm25System, DocOrderName, IndexedFieldsName};
+pub use bm25::{
+    AnalyzerName, Bm25Preset, Bm25System, DocOrderName, IndexedFieldsEntry, IndexedFieldsName,
+};
 pub use cleaning::CleaningEntry;
 #[cfg(feature = "dense")]
 pub(crate) use encoder::SharedEncoder;
@@ -21,6 +23,7 @@ pub use encoder::{
 pub use hybrid::{FusionName, HybridSystem};
 pub use knn::{AggregationName, KnnSystem, MetricName, StopWordList};
 pub use rerank::RerankSystem;
+pub(crate) use run::RUN;
 pub use run::RunSystem;
 pub use vectors::DenseSystem;
 use vectors::existing_file;
@@ -42,7 +45,7 @@ pub(crate) fn register(registry: &mut Registry) {
         "Dense retrieval with a bi-encoder, or with saved vectors of documents and queries.",
     );
     registry.register::<HybridSystem>("hybrid", "Fusion of several systems.");
-    registry.register::<RunSystem>("run", "Run in a TREC file, such as a published one.");
+    registry.register::<RunSystem>(RUN, "Run in a TREC file, such as a published one.");
     registry.register::<RerankSystem>(
         "rerank",
         "First hits of one system, ranked by the scores of another.",

@@ -10,6 +10,9 @@ use crate::error::SystemError;
 use crate::file::TrecFile;
 use crate::system::{OpenSystem, System, SystemContext};
 
+/// Name of the type.
+pub(crate) const RUN: &str = "run";
+
 /// Run in a file, such as a published one.
 ///
 /// Number of hits, filters and conditions of the search do not apply; `remove_self` of the task

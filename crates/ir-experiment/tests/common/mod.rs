@@ -13,6 +13,7 @@ use ir_experiment::{
 pub(crate) struct Recorder {
     pub stages: Vec<(Stage, StageStatus)>,
     pub notes: Vec<String>,
+    pub warnings: Vec<String>,
     limit: Option<usize>,
 }
 
@@ -45,6 +46,10 @@ impl Observer for Recorder {
 
     fn note(&mut self, note: &str) {
         self.notes.push(note.to_owned());
+    }
+
+    fn warning(&mut self, warning: &str) {
+        self.warnings.push(warning.to_owned());
     }
 }
 

@@ -12,7 +12,7 @@ use ir_data::TextEncoding;
 use super::Args;
 use crate::shared::console::{Console, Interrupted, bail_usage};
 use crate::shared::format::grouped;
-use crate::shared::indexing::DEFAULT_MEMORY;
+use crate::shared::indexing::{DEFAULT_MEMORY, check_fields};
 use crate::shared::input::{DocumentOrder, open_documents};
 use crate::shared::updates::{delete_ids, has_other_files, read_ids};
 
@@ -120,6 +120,7 @@ fn open(args: &Args, folder: &Path, console: &Console) -> Result<IndexWriter> {
             bail_usage!("--order: expected id or insertion with --add, found row-text");
         }
         let config = args.setup.config(&documents, None, args.stored());
+        check_fields(config.fields, documents.collection.corpus())?;
         IndexWriter::create(folder, config.with_duplicates(DuplicateIds::Reject))?
     };
     let writer = writer.with_memory(args.setup.memory.unwrap_or(DEFAULT_MEMORY));

@@ -1,7 +1,5 @@
 //! Readers of vectors, class labels and texts.
 
-use std::fs::File;
-use std::io::Read as _;
 use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
@@ -16,6 +14,7 @@ use crate::shared::console::Console;
 #[cfg(feature = "parquet")]
 use crate::shared::console::bail_usage;
 use crate::shared::input;
+use crate::shared::papers::{is_parquet, read};
 use crate::shared::suggest::did_you_mean;
 
 pub(super) fn vectors(argument: &str, console: &Console) -> Result<Array2<f64>> {
@@ -178,13 +177,6 @@ fn reject_collection(argument: &str) -> Result<()> {
     )
 }
 
-fn is_parquet(argument: &str) -> bool {
-    let mut mark = [0; 4];
-    let file = (argument != "-").then(|| File::open(argument));
-    let read = file.map(|file| file.and_then(|mut file| file.read_exact(&mut mark)));
-    matches!(read, Some(Ok(()))) && mark == *b"PAR1"
-}
-
 #[cfg(feature = "parquet")]
 fn papers(argument: &str, args: &Args, console: &Console) -> Result<LabeledTexts> {
     let title = match args.text_field.as_str() {
@@ -198,7 +190,7 @@ fn papers(argument: &str, args: &Args, console: &Console) -> Result<LabeledTexts
         let found = &args.label_field;
         bail_usage!("--label-field: expected labels for {argument}, found {found}");
     }
-    let papers = ir_data::iclr::read(argument)?;
+    let papers = read(argument)?;
     let papers = papers.into_iter().map(|paper| {
         let text = if title { paper.title } else { paper.text };
         (text, paper.class)
@@ -217,7 +209,6 @@ fn papers(argument: &str, args: &Args, console: &Console) -> Result<LabeledTexts
 
 #[cfg(not(feature = "parquet"))]
 fn papers(argument: &str, _: &Args, _: &Console) -> Result<LabeledTexts> {
-    bail!(
-        "{argument}: Parquet files need the feature `parquet` (cargo install --path crates/ir-cli --features parquet)"
-    )
+    read(argument)?;
+    bail!("{argument}: expected texts, found a Parquet file")
 }

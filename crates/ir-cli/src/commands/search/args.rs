@@ -5,17 +5,20 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{ValueEnum, ValueHint};
 use ir_bm25::analysis::{QueryCleaning, StopWords};
-use ir_bm25::{Bm25, DocLengths};
+use ir_bm25::feedback::FeedbackModel;
+use ir_bm25::{IndexConfig, QuerySyntax, StoredFields};
 use ir_core::store::Verify;
 use ir_core::trec::ScoreFormat;
 use ir_core::{Predicate, Query};
 use ir_data::DocTemplate;
 
+use super::model::ModelOptions;
 use crate::shared::console::bail_usage;
 use crate::shared::filter::condition;
 use crate::shared::indexing::IndexOptions;
+use crate::shared::input::DocumentSource;
 use crate::shared::options::{
-    Bm25Options, EncodingOption, QueryForm, choice, first_set, non_negative, positive, tag,
+    EncodingOption, QueryForm, choice, first_set, non_negative, positive, tag,
 };
 use crate::shared::output::OutputPath;
 
@@ -26,10 +29,12 @@ Examples:
   ir search ~/notes --query 'tax return' --json     one JSON object per hit
 
   ir search beir/arguana --remove-self --scores strict --output run.trec
+  ir search beir/nfcorpus --model qld --mu 1000 --output qld.trec
   ir search corpus.ir --queries queries.tsv --output run.trec.gz
   ir search nfcorpus.ir --queries beir/nfcorpus --split dev --output dev.trec
   ir search datafinder --preset datafinder --hits 5 \\
       --not-later-than-query --query-form keyphrases
+  ir search beir/nfcorpus --query '+\"vitamin d\" -children' --syntax lucene
   ir search datafinder --preset datafinder --clean punctuation,stop-words \\
       --template '{name} {text} {title}'
 
@@ -90,25 +95,29 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = QueryForm::Text, value_name = "FORM", help_heading = QUERIES)]
     pub(crate) query_form: QueryForm,
 
+    /// Syntax of the queries: `lucene` has `+must -not "a phrase" "near words"~8 field:word word^2`,
+    /// AND, OR, NOT and parentheses; `indri` has #combine, #weight, #1, #odN, #uwN, #syn, #band, #or
+    /// and #not. Phrases and windows need an index with --positions, which a search builds itself
+    /// [default: words]
+    #[arg(long, value_parser = choice(SYNTAXES), value_name = "SYNTAX", help_heading = QUERIES, conflicts_with_all = ["clean", "feedback"])]
+    pub(crate) syntax: Option<QuerySyntax>,
+
     /// Cleaning of the queries before the search, in this order: punctuation, lower-case,
     /// stop-words (NLTK's), or several, separated by commas [default: none]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "STEP", help_heading = QUERIES)]
     pub(crate) clean: Vec<CleaningStep>,
 
-    /// Retrieval model: Robertson's BM25, as Lucene computes it [default: bm25]
-    #[arg(long, value_parser = ["bm25"], value_name = "MODEL", help_heading = "Model")]
-    model: Option<String>,
-
     #[command(flatten)]
-    bm25: Bm25Options,
-
-    /// Precision of the document lengths in BM25 [default: one-byte]
-    #[arg(long, value_parser = choice(LENGTHS), value_name = "FORM", help_heading = "Model")]
-    lengths: Option<DocLengths>,
+    pub(crate) model: ModelOptions,
 
     /// Field weights of an index with separate fields, such as title=2,text=1 [default: 1]
     #[arg(long, value_delimiter = ',', value_parser = weight, value_name = "FIELD=WEIGHT", help_heading = "Model")]
     pub(crate) weights: Vec<(String, f32)>,
+
+    /// Pseudo-relevance feedback: rm3 or rocchio, with parameters such as 'rm3(docs=5,weight=0.7)';
+    /// Anserini's defaults. A saved index must store the texts [default: none]
+    #[arg(long, value_name = "MODEL", value_hint = ValueHint::Other, help_heading = "Model")]
+    pub(crate) feedback: Option<FeedbackModel>,
 
     #[cfg(feature = "dense")]
     #[command(flatten)]
@@ -165,12 +174,12 @@ pub(crate) struct Args {
     #[arg(long, short = 'o', value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<OutputPath>,
 
-    /// Tag of the run (last column) [default: ir-bm25, ir-vectors or ir-hybrid]
+    /// Tag of the run (last column) [default: ir- and the model, ir-vectors or ir-hybrid]
     #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, value_parser = tag, help_heading = "Output")]
     tag: Option<String>,
 
-    /// Score format of the run [default: anserini for BM25 as in Lucene; exact with --vectors,
-    /// --lengths exact or --weights]
+    /// Score format of the run [default: anserini for bm25, qld and qljm as in Lucene; exact
+    /// for other models, with --vectors, --lengths exact or --weights]
     #[arg(long, value_parser = choice(SCORES), value_name = "FORMAT", help_heading = "Output")]
     scores: Option<ScoreFormat>,
 
@@ -188,6 +197,19 @@ pub(crate) struct Args {
 }
 
 impl Args {
+    /// Configuration of an index that the search builds: with positions if the queries may have
+    /// phrases.
+    pub(crate) fn index_config(
+        &self,
+        documents: &DocumentSource,
+        template: Option<&DocTemplate>,
+        store: StoredFields,
+    ) -> IndexConfig {
+        let config = self.setup.config(documents, template, store);
+        let positions = config.positions || self.syntax.is_some();
+        config.with_positions(positions)
+    }
+
     pub(crate) fn verification(&self) -> Verify {
         if self.verify {
             Verify::AllSections
@@ -198,9 +220,8 @@ impl Args {
 
     /// Score format of the run. The rounding of Anserini is for comparisons with it alone.
     pub(crate) fn scores(&self) -> ScoreFormat {
-        let is_lucene = self.system() == BM25
-            && self.lengths.unwrap_or(DocLengths::OneByte) == DocLengths::OneByte
-            && self.weights.is_empty();
+        let is_lucene =
+            self.system() == BM25 && self.model.is_anserinis() && self.weights.is_empty();
         self.scores.unwrap_or(match is_lucene {
             true => ScoreFormat::Anserini,
             false => ScoreFormat::Exact,
@@ -209,7 +230,11 @@ impl Args {
 
     /// Tag and output of each run: one, or one for every weight of BM25.
     pub(crate) fn runs(&self) -> Vec<(String, Option<OutputPath>)> {
-        let tag = self.tag.as_deref().unwrap_or(self.system());
+        let default = match self.system() {
+            BM25 => self.model.tag(),
+            system => system.to_owned(),
+        };
+        let tag = self.tag.as_deref().unwrap_or(&default);
         let run = |tag: String, alpha: Option<&f32>| {
             let output = self
                 .output
@@ -250,12 +275,6 @@ impl Args {
         BM25
     }
 
-    /// BM25 with the parameters of the options.
-    pub(crate) fn bm25(&self) -> Bm25 {
-        let lengths = self.lengths.unwrap_or(DocLengths::OneByte);
-        self.bm25.parameters().with_lengths(lengths)
-    }
-
     /// Applies --clean to the queries.
     pub(crate) fn cleaned(&self, mut queries: Vec<Query>) -> Vec<Query> {
         if self.clean.is_empty() {
@@ -283,6 +302,7 @@ impl Args {
     /// Rejects options that cannot have an effect beside the others. Options that depend on the
     /// collection are checked when it is opened.
     pub(crate) fn check(&self) -> Result<()> {
+        self.model.model()?;
         let typed = self.typed().is_some();
         if typed && self.not_later_than_query.is_some() {
             bail_usage!(
@@ -322,6 +342,23 @@ impl Args {
             }
             self.vectors.check(self.first_lexical_option())?;
         }
+        if self.syntax.is_some() {
+            #[cfg(feature = "dense")]
+            if self.vectors.system().is_some() {
+                bail_usage!("--syntax: expected BM25, found --vectors");
+            }
+            if self.not_later_than_query == Some(TimeFilter::Published) {
+                bail_usage!("--syntax: expected --not-later-than-query=exact, found =published");
+            }
+        }
+        if self.feedback.is_some() {
+            if self.system() != BM25 {
+                bail_usage!("--feedback: expected BM25, found --vectors");
+            }
+            if self.not_later_than_query == Some(TimeFilter::Published) {
+                bail_usage!("--feedback: expected --not-later-than-query=exact, found =published");
+            }
+        }
         let weights = self.alphas().len();
         if weights > 1 && !is_run {
             bail_usage!("--alpha: expected one weight for a list or --json, found {weights}");
@@ -336,17 +373,15 @@ impl Args {
         Ok(())
     }
 
-    /// First option that affects only scores of BM25.
+    /// First option that affects only lexical scores.
     #[cfg(feature = "dense")]
     fn first_lexical_option(&self) -> Option<&'static str> {
-        let of_the_search = first_set([
-            ("--model", self.model.is_some()),
-            ("--lengths", self.lengths.is_some()),
-            ("--weights", !self.weights.is_empty()),
-        ]);
-        let bm25 = self.bm25.first_set().or(of_the_search);
+        let weights = first_set([("--weights", !self.weights.is_empty())]);
+        let of_the_search = self.model.first_set().or(weights);
         let of_the_index = first_set([("--template", self.template.is_some())]);
-        bm25.or(of_the_index).or(self.setup.first_analysis_option())
+        of_the_search
+            .or(of_the_index)
+            .or(self.setup.first_analysis_option())
     }
 
     pub(crate) fn typed(&self) -> Option<String> {
@@ -361,19 +396,10 @@ impl Args {
 /// Part of the name of an output that the weight of BM25 replaces.
 const ALPHA: &str = "{alpha}";
 
-/// Default run tag of BM25.
+/// Default run tag of a search without vectors by BM25.
 const BM25: &str = "ir-bm25";
 
 const QUERIES: &str = "Queries";
-
-const LENGTHS: [(&str, &str, DocLengths); 2] = [
-    (
-        "one-byte",
-        "Rounded to one byte, as in Lucene",
-        DocLengths::OneByte,
-    ),
-    ("exact", "Exact", DocLengths::Exact),
-];
 
 /// Step of query cleaning.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -394,6 +420,15 @@ pub(crate) enum TimeFilter {
     /// only after writing the hit at rank K
     Published,
 }
+
+const SYNTAXES: [(&str, &str, QuerySyntax); 2] = [
+    (
+        "lucene",
+        "Lucene's classic query syntax",
+        QuerySyntax::Lucene,
+    ),
+    ("indri", "Indri's operators", QuerySyntax::Indri),
+];
 
 const SCORES: [(&str, &str, ScoreFormat); 3] = [
     (

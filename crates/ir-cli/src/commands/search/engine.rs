@@ -50,7 +50,7 @@ impl SearchIndex {
                 let index = match &args.cache {
                     None => {
                         let template = args.template.as_ref();
-                        let config = args.setup.config(&documents, template, store);
+                        let config = args.index_config(&documents, template, store);
                         (args.setup).build(
                             &documents,
                             template,
@@ -81,7 +81,7 @@ fn cached(
     console: &Console,
 ) -> Result<Index> {
     let template = args.template.as_ref();
-    let config = (args.setup).config(documents, template, StoredFields::Everything);
+    let config = args.index_config(documents, template, StoredFields::Everything);
     let path = cache_path(folder, args, documents, &config)?;
     if path.exists() {
         match Index::open_with(&path, args.verification()) {

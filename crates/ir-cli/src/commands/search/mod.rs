@@ -3,6 +3,7 @@
 mod args;
 mod engine;
 mod list;
+mod model;
 mod notes;
 #[cfg(feature = "dense")]
 mod query_vectors;
@@ -66,7 +67,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         notes::warn_of_query_syntax(query, args, console);
     }
 
-    let store = if to_read || args.json {
+    let store = if to_read || args.json || args.feedback.is_some() {
         StoredFields::Everything
     } else if args.filter.is_empty() {
         StoredFields::Nothing
@@ -119,6 +120,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         }
         if run == 0 {
             notes::warn_of_empty_rankings(&engine, args, &queries, &rankings, console)?;
+            runner.note_short_queries(console);
         }
         let seconds = took.as_secs_f64();
         if to_read {

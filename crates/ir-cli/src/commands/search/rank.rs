@@ -1,7 +1,8 @@
 //! Batch search with per-query filters.
 
-use anyhow::{Result, anyhow};
-use ir_bm25::{DuplicateIds, IndexedFields, Searcher, SearcherError};
+use anyhow::{Context, Result, anyhow};
+use ir_bm25::feedback::{Feedback, FeedbackDocuments, FeedbackError, FeedbackModel};
+use ir_bm25::{DuplicateIds, IndexedFields, Searcher, SearcherError, StructuredSearcher};
 use ir_core::{Distinct, DocNum, Explanation, Progress, Query, Ranking, Retriever, Search};
 use ir_data::datafinder;
 
@@ -14,9 +15,22 @@ use crate::shared::suggest::did_you_mean;
 /// Number of queries between progress updates and interrupt checks.
 const CHUNK: usize = 128;
 
+/// Feedback from the hits of a searcher.
+fn feedback(searcher: &Searcher, model: FeedbackModel) -> Result<Feedback> {
+    let documents = FeedbackDocuments::stored(searcher.clone());
+    let documents = documents.map_err(|error| match error {
+        FeedbackError::NotStored { .. } => {
+            anyhow!("expected an index with stored texts, found none (`ir index --store all`)")
+        }
+        other => other.into(),
+    })?;
+    Ok(Feedback::new(searcher.clone(), documents, model)?)
+}
+
 pub(crate) struct QueryRunner {
     system: &'static str,
     pub(crate) searcher: Searcher,
+    feedback: Option<Feedback>,
     /// The retriever of each run.
     retrievers: Vec<Box<dyn Retriever<Query = str>>>,
     time: Option<TimeFilter>,
@@ -37,24 +51,33 @@ impl QueryRunner {
             .weights
             .iter()
             .map(|(field, weight)| (field.as_str(), *weight));
-        let searcher = index.searcher(args.bm25())?;
+        let searcher = index.searcher(args.model.model()?)?;
         let searcher = searcher.with_weights(&weights.collect::<Vec<_>>());
         let searcher = searcher.map_err(|error| match &error {
             SearcherError::UnknownField { expected, found } => {
                 let hint = match index.config().fields {
-                    IndexedFields::Separate => did_you_mean(found, expected.iter().copied()),
+                    IndexedFields::Separate | IndexedFields::Named(_) => {
+                        did_you_mean(found, expected.iter().copied())
+                    }
                     _ => " (weights per field need an index with --fields separate)".to_owned(),
                 };
                 anyhow!("--weights: {error}{hint}")
             }
             _ => error.into(),
         })?;
+        let feedback = args.feedback.map(|model| feedback(&searcher, model));
+        let feedback = feedback.transpose().context("--feedback")?;
+        let lexical: Box<dyn Retriever<Query = str>> = match (&feedback, args.syntax) {
+            (Some(feedback), _) => Box::new(feedback.clone()),
+            (None, Some(syntax)) => Box::new(StructuredSearcher::new(searcher.clone(), syntax)),
+            (None, None) => Box::new(searcher.clone()),
+        };
         // Return each id once if the collection has duplicates.
         let retriever: Box<dyn Retriever<Query = str>> =
             if index.config().duplicates == DuplicateIds::Keep {
-                Box::new(Distinct(searcher.clone()))
+                Box::new(Distinct(lexical))
             } else {
-                Box::new(searcher.clone())
+                lexical
             };
         #[cfg(feature = "dense")]
         let mut retrievers = args.vectors.retrievers(
@@ -75,6 +98,7 @@ impl QueryRunner {
         Ok(Self {
             system: args.system(),
             searcher,
+            feedback,
             retrievers,
             time,
             filters,
@@ -82,11 +106,27 @@ impl QueryRunner {
     }
 
     pub(crate) fn what(&self) -> String {
-        let bm25 = self.searcher.bm25();
+        let model = self.searcher.model();
         match self.system {
             "ir-vectors" => "vectors".to_owned(),
-            "ir-hybrid" => format!("vectors and {bm25}"),
-            _ => bm25.to_string(),
+            "ir-hybrid" => format!("vectors and {model}"),
+            _ => match &self.feedback {
+                Some(feedback) => format!("{model} with {}", feedback.model()),
+                None => model.to_string(),
+            },
+        }
+    }
+
+    /// Prints the number of queries with fewer hits than feedback documents, if there are any.
+    pub(crate) fn note_short_queries(&self, console: &Console) {
+        let Some(feedback) = &self.feedback else {
+            return;
+        };
+        let (short, docs) = (feedback.short_queries(), feedback.model().docs());
+        if short > 0 {
+            console.warn(format_args!(
+                "--feedback: {short} of the queries have fewer hits than the {docs} feedback documents; all hits are used"
+            ));
         }
     }
 

@@ -19,6 +19,18 @@ impl Comparison {
     /// `tab:comparison`. The [`notes`](Comparison::notes) precede the table as comments.
     #[must_use]
     pub fn to_latex(&self) -> String {
+        self.latex("", "comparison")
+    }
+
+    /// Returns the table of [`Comparison::to_latex`] with another label and with a title at the
+    /// start of the caption, for documents with several tables. `title` is escaped; `label` follows
+    /// `tab:` and should be letters, digits, dots and dashes.
+    #[must_use]
+    pub fn to_latex_labeled(&self, title: &str, label: &str) -> String {
+        self.latex(&format!("{title}: "), label)
+    }
+
+    fn latex(&self, title: &str, label: &str) -> String {
         let [scores, ..] = self.tables();
         let wide = estimated_width(&scores) > LINE_WIDTH;
         let graphicx = if wide { ",graphicx" } else { "" };
@@ -28,13 +40,13 @@ impl Comparison {
             text += &format!("% {note}\n");
         }
         let caption = format!(
-            "{} of {} systems over {}. Bold: the highest score of a measure. {}",
+            "{title}{} of {} systems over {}. Bold: the highest score of a measure. {}",
             enumerate(&self.measures),
             self.systems.len(),
             self.query_count(),
             self.score_legend()
         );
-        text + &float(&caption, "", wide, &scores, &scores.rows)
+        text + &float(&caption, label, wide, &scores, &scores.rows)
     }
 
     /// Returns the tables of confidence intervals and of differences in LaTeX, for the booktabs and
@@ -49,7 +61,11 @@ impl Comparison {
         let queries = self.query_count();
         let mut text = "% needs \\usepackage{booktabs,graphicx}\n".to_owned();
         let title = format!("{} of scores over {queries}", intervals.title);
-        text += &paginate(&title, "-intervals", &unpivot(&scores, &intervals));
+        text += &paginate(
+            &title,
+            "comparison-intervals",
+            &unpivot(&scores, &intervals),
+        );
         let (differences_of, other) = match self.baseline() {
             Some(baseline) => (format!("Differences to {baseline}"), baseline),
             None => (
@@ -71,7 +87,7 @@ impl Comparison {
         text += "\n";
         text + &paginate(
             &title,
-            "-differences",
+            "comparison-differences",
             &select_columns(&differences, columns),
         )
     }
@@ -171,8 +187,8 @@ fn paginate(caption: &str, label: &str, table: &ComparisonTable) -> String {
     parts.collect::<Vec<_>>().join("\n")
 }
 
-/// Table environment of some rows with a caption; `label` is the suffix of `tab:comparison`. With
-/// `fit`, a table wider than the line is shrunk to it.
+/// Table environment of some rows with a caption; `label` follows `tab:`. With `fit`, a table wider
+/// than the line is shrunk to it.
 fn float(
     caption: &str,
     label: &str,
@@ -181,9 +197,8 @@ fn float(
     rows: &[Vec<TableCell>],
 ) -> String {
     let caption = escape(caption);
-    let mut text = format!(
-        "\\begin{{table}}\n\\centering\n\\caption{{{caption}.}}\n\\label{{tab:comparison{label}}}\n"
-    );
+    let mut text =
+        format!("\\begin{{table}}\n\\centering\n\\caption{{{caption}.}}\n\\label{{tab:{label}}}\n");
     if fit {
         text +=
             "\\small\n\\resizebox{\\ifdim\\width>\\linewidth\\linewidth\\else\\width\\fi}{!}{%\n";

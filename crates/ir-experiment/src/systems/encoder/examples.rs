@@ -10,6 +10,7 @@ use ir_data::training::{DocumentTexts, JudgedTrainingSet, OnInvalidExample};
 use ir_data::{DataError, DocTemplate};
 
 use super::{MiningEntry, TrainingEntry};
+use crate::attributes::unknown_query_attribute;
 use crate::error::{ExperimentError, SystemError};
 use crate::hash::ContentHash;
 use crate::suggest::did_you_mean;
@@ -59,12 +60,11 @@ impl SplitQueries {
         let queries = task.collection().queries(split).map_err(failed)?;
         let qrels = task.collection().qrels(split).map_err(failed)?;
         for (n, name) in forms.into_iter().flatten().enumerate() {
-            let has_form = |query: &Query| query.attributes.text(name).is_some();
-            if name != TEXT && !queries.iter().any(has_form) {
-                let message = format!(
-                    "expected {TEXT:?} or an attribute of the queries of split {split:?}, found \
-                     {name:?}"
-                );
+            if name == TEXT {
+                continue;
+            }
+            if let Some(message) = unknown_query_attribute(&queries, name) {
+                let message = message.replacen("expected", &format!("expected {TEXT:?} or"), 1);
                 return Err(SystemError::parameter(
                     format!("{table}.queries[{n}]"),
                     message,

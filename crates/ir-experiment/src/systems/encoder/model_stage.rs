@@ -16,6 +16,7 @@ use super::examples::{SplitQueries, examples};
 use super::{EncoderEntry, RandomEntry, TrainingEntry};
 use crate::cache::Stage;
 use crate::error::{ExperimentError, SystemError};
+use crate::file::SourceMap;
 use crate::hash::ContentHash;
 use crate::observer::{StageReport, StageStatus};
 use crate::system::{SystemContext, file_hash};
@@ -70,8 +71,20 @@ impl EncoderEntry {
 
     /// Model folder of the key `model`.
     fn find(&self, context: &SystemContext<'_>) -> Result<ModelFolder, SystemError> {
+        self.find_model(context.source)
+    }
+
+    /// Checks that the model exists.
+    pub(crate) fn check_model(&self, source: &SourceMap) -> Result<(), SystemError> {
+        match self.random {
+            Some(_) => Ok(()),
+            None => self.find_model(source).map(|_| ()),
+        }
+    }
+
+    fn find_model(&self, source: &SourceMap) -> Result<ModelFolder, SystemError> {
         let model = self.model.as_deref().unwrap_or_default();
-        let path = context.resolve(MODEL_KEY, model)?;
+        let path = source.resolve(MODEL_KEY, model)?;
         let found = match path.exists() {
             true => ModelFolder::find(&path),
             false => ModelFolder::find(model.as_ref()),
@@ -115,7 +128,7 @@ impl EncoderEntry {
             let bm25 = &training.mining.bm25;
             let template = bm25.template()?;
             let (key, description) =
-                context.index_stage(&bm25.index_config(), template.as_ref())?;
+                context.index_stage(&bm25.index_config()?, template.as_ref())?;
             stages.push(context.planned(Stage::Index, &key, &description));
         }
         stages.extend(trained);

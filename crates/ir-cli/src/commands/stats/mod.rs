@@ -1,4 +1,7 @@
-//! `ir stats`: statistics of a collection.
+//! `ir stats`: statistics of a collection, and of the papers of the ICLR dataset.
+
+#[cfg(feature = "parquet")]
+mod papers;
 
 use std::io::Write;
 
@@ -15,6 +18,7 @@ use crate::shared::indexing::analysis;
 use crate::shared::input::open_documents;
 use crate::shared::options::EncodingOption;
 use crate::shared::output::{OutputPath, OutputSink, create_folder};
+use crate::shared::papers::is_parquet;
 use crate::shared::plots::write_plots;
 
 const EXAMPLES: &str = "\
@@ -24,10 +28,11 @@ Examples:
   ir stats corpus.jsonl --analysis whitespace
   ir stats datafinder --json | jq '.splits.test.relevant_per_query'
   ir stats datafinder --plots figures        SVG plots and their data (CSV)
+  ir stats iclr24v2.parquet                  reviews, scores and decisions, too
 
 The length of a document is the number of tokens of title and text, after
-stop-word removal. Histograms are `value:count`. A document is relevant from
-grade --level. Age is the year of the query minus the year of the document, of
+stop-word removal. Histograms are `value:count`, or `first..last:count` with
+more than 16 values; --json has all. A document is relevant from grade --level. Age is the year of the query minus the year of the document, of
 relevant documents. Years are the attribute `year`.";
 
 #[derive(Debug, clap::Args)]
@@ -66,6 +71,9 @@ type Splits = Vec<(String, JudgmentStatistics)>;
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
+    if is_parquet(&args.collection) {
+        return run_papers(args);
+    }
     let folder = args.plots.as_ref().map(OutputPath::folder);
     let documents = open_documents(&args.collection, args.text.encoding, console)?;
     documents.check_encoding(args.text.encoding)?;
@@ -75,8 +83,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         Some(split) => vec![split.clone()],
         None => collection.splits(),
     };
-    let analyzer = args.analysis.clone().unwrap_or_else(Analysis::anserini);
-    let analyzer = analyzer.build()?;
+    let analyzer = args.analyzer()?;
     // Judgments are read first, so that an unknown split is found at once.
     let mut judged = Vec::new();
     for split in splits {
@@ -95,8 +102,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             (split, judgments)
         })
         .collect();
-    let out = OutputSink::open(None)?;
-    if args.json {
+    let text = if args.json {
         let by_split: serde_json::Map<_, _> = (splits.iter())
             .map(|(split, judgments)| (split.clone(), json!(judgments)))
             .collect();
@@ -105,18 +111,39 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             "corpus": corpus,
             "splits": by_split,
         });
-        out.write_with(|out| writeln!(out, "{object}"))?;
+        object.to_string()
     } else {
-        let text = text(collection.name(), &corpus, &splits);
-        out.write_with(|out| writeln!(out, "{text}"))?;
-    }
+        let mut rows = corpus_rows(collection.name(), &corpus);
+        rows.extend(judgment_rows(&splits));
+        table_with_text(rows, 1)
+    };
+    OutputSink::open(None)?.write_with(|out| writeln!(out, "{text}"))?;
     match folder {
         Some(folder) => write_plots(&plots(&corpus, &splits), &folder),
         None => Ok(()),
     }
 }
 
-fn text(name: &str, corpus: &CorpusStatistics, splits: &Splits) -> String {
+impl Args {
+    fn analyzer(&self) -> Result<impl Analyzer> {
+        let analysis = self.analysis.clone();
+        Ok(analysis.unwrap_or_else(Analysis::anserini).build()?)
+    }
+}
+
+#[cfg(feature = "parquet")]
+use papers::run_papers;
+
+#[cfg(not(feature = "parquet"))]
+fn run_papers(args: &Args) -> Result<()> {
+    crate::shared::papers::read(&args.collection)?;
+    Ok(())
+}
+
+/// Row of the text: name and value.
+type Row = [String; 2];
+
+fn corpus_rows(name: &str, corpus: &CorpusStatistics) -> Vec<Row> {
     let mut rows = vec![
         ["collection".to_owned(), name.to_owned()],
         ["documents".to_owned(), grouped(corpus.documents)],
@@ -131,6 +158,11 @@ fn text(name: &str, corpus: &CorpusStatistics, splits: &Splits) -> String {
         let without = corpus.documents - corpus.years.total();
         rows.push(["without year".to_owned(), grouped(without)]);
     }
+    rows
+}
+
+fn judgment_rows(splits: &Splits) -> Vec<Row> {
+    let mut rows = Vec::new();
     for (split, judged) in splits {
         let mut add = |what: &str, value: String| rows.push([format!("{split}: {what}"), value]);
         add("queries", grouped(judged.queries));
@@ -158,7 +190,7 @@ fn text(name: &str, corpus: &CorpusStatistics, splits: &Splits) -> String {
         let most: Vec<String> = most.map(|(doc, count)| format!("{doc}:{count}")).collect();
         add("relevant to most queries", most.join(" "));
     }
-    table_with_text(rows, 1)
+    rows
 }
 
 fn summary(histogram: &Histogram) -> String {
@@ -173,12 +205,20 @@ fn summary(histogram: &Histogram) -> String {
     )
 }
 
+/// Maximum number of counts in a row of the text.
+const MAX_COUNTS: usize = 16;
+
+/// Count of each value, or of intervals if there are many.
 fn by_value(histogram: &Histogram) -> String {
-    let counts = histogram.0.iter();
-    let counts: Vec<String> = counts
-        .map(|(value, count)| format!("{value}:{count}"))
-        .collect();
-    counts.join(" ")
+    let bins = match histogram.0.len() > MAX_COUNTS {
+        true => histogram.by_interval(MAX_COUNTS),
+        false => (histogram.0.iter())
+            .map(|(value, count)| (value.to_string(), *count))
+            .collect(),
+    };
+    let counts = bins.into_iter().filter(|(_, count)| *count > 0);
+    let counts = counts.map(|(label, count)| format!("{label}:{count}"));
+    counts.collect::<Vec<_>>().join(" ")
 }
 
 /// Maximum number of bars of a plot with a bar per value.

@@ -1,0 +1,190 @@
+//! Pseudo-relevance feedback: queries expanded with terms of the first hits.
+//!
+//! [`Feedback`] is a retriever around a [`Searcher`]: it takes the first hits of a query as
+//! relevant, weights their terms by a [`FeedbackModel`] ([`Rm3`], [`Rocchio`]), and searches the
+//! weighted terms. The scores of any scoring function serve.
+//!
+//! ```
+//! use ir_bm25::feedback::{Feedback, FeedbackDocuments, FeedbackModel, Rm3};
+//! use ir_bm25::{Bm25, Index, IndexConfig, StoredFields};
+//! use ir_core::{Document, NoProgress, Retriever, Search};
+//!
+//! let mut documents = vec![
+//!     Document::new("a").with_text("myasthenia gravis and its weakness of muscles"),
+//!     Document::new("b").with_text("weakness of muscles in the morning"),
+//! ];
+//! for n in 0..20 {
+//!     documents.push(Document::new(format!("other {n}")).with_text("something else"));
+//! }
+//! let config = IndexConfig::default().with_store(StoredFields::Everything);
+//! let index = Index::build(&documents, &config, &mut NoProgress)?;
+//! let searcher = index.searcher(Bm25::ANSERINI)?;
+//! let own = FeedbackDocuments::stored(searcher.clone())?;
+//! let feedback = Feedback::new(searcher, own, FeedbackModel::Rm3(Rm3::ANSERINI))?;
+//! let ranking = feedback.search("myasthenia", &Search::top(10))?;
+//! let ids: Vec<&str> = ranking.iter().map(|hit| index.ids().id(hit.doc)).collect();
+//! assert_eq!(ids, ["a", "b"]);
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod documents;
+mod error;
+mod model;
+mod rm3;
+mod rocchio;
+mod term_vector;
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use ir_core::{DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError};
+
+pub use documents::FeedbackDocuments;
+pub use error::FeedbackError;
+pub use model::FeedbackModel;
+pub use rm3::{Rm3, Rm3Estimate};
+pub use rocchio::Rocchio;
+use term_vector::TermVector;
+
+use crate::{Searcher, WeightedTerm};
+
+/// Retriever that expands queries by pseudo-relevance feedback.
+///
+/// Feedback documents are the first hits in the whole collection of [`FeedbackDocuments`]: like
+/// document frequencies, they do not depend on the filter of a search. Terms of feedback documents
+/// that no document of the searched index contains are ignored.
+///
+/// A query without feedback documents or feedback terms is searched as it is, and so is every query
+/// if the parameters of the model disable feedback ([`FeedbackModel::is_disabled`]): rankings and
+/// scores are those of the searcher.
+#[derive(Debug, Clone)]
+pub struct Feedback {
+    searcher: Searcher,
+    documents: FeedbackDocuments,
+    model: FeedbackModel,
+    short_queries: Arc<AtomicU64>,
+}
+
+impl Feedback {
+    /// Creates a retriever that searches with `searcher`, with feedback from `documents`.
+    ///
+    /// # Errors
+    /// [`FeedbackError::Parameter`] if a parameter of the model is out of range.
+    pub fn new(
+        searcher: Searcher,
+        documents: FeedbackDocuments,
+        model: FeedbackModel,
+    ) -> Result<Self, FeedbackError> {
+        model.validate()?;
+        Ok(Self {
+            searcher,
+            documents,
+            model,
+            short_queries: Arc::default(),
+        })
+    }
+
+    /// Returns the feedback model.
+    #[must_use]
+    pub const fn model(&self) -> &FeedbackModel {
+        &self.model
+    }
+
+    /// Returns the searcher of the expanded queries.
+    #[must_use]
+    pub const fn searcher(&self) -> &Searcher {
+        &self.searcher
+    }
+
+    /// Number of searched queries with fewer hits than feedback documents; their feedback documents
+    /// are all hits.
+    #[must_use]
+    pub fn short_queries(&self) -> u64 {
+        self.short_queries.load(Ordering::Relaxed)
+    }
+
+    /// Returns the weighted terms of the expanded query: the terms of the query in their order,
+    /// then feedback terms by descending weight.
+    ///
+    /// # Errors
+    /// If the feedback documents cannot be searched or read, or a score is no weight
+    /// ([`FeedbackError::NegativeScore`]).
+    pub fn expand(&self, query: &str) -> Result<Vec<WeightedTerm>, SearchError> {
+        self.expand_with(query, |_| ())
+    }
+
+    /// Expands a query. `visit` receives the number of feedback documents.
+    fn expand_with(
+        &self,
+        query: &str,
+        visit: impl FnOnce(usize),
+    ) -> Result<Vec<WeightedTerm>, SearchError> {
+        let original = self.searcher.query_terms(query);
+        if self.model.is_disabled() || original.is_empty() {
+            return Ok(original);
+        }
+        let (positive, negative) = (self.documents).retrieve(query, &self.model, &self.searcher)?;
+        visit(positive.len());
+        if positive.is_empty() {
+            return Ok(original);
+        }
+        let terms = original.iter();
+        let vector: TermVector = terms
+            .map(|WeightedTerm { term, weight }| (term.clone(), *weight))
+            .collect();
+        let expanded = self.model.expand(vector.clone(), &positive, &negative);
+        let expanded = expanded.map_err(|error| SearchError::Engine {
+            engine: "feedback",
+            source: Box::new(error),
+        })?;
+        let Some(expanded) = expanded else {
+            return Ok(original);
+        };
+        let added = expanded.descending().into_iter();
+        let added = added.filter(|(term, _)| vector.get(term) == 0.0);
+        let added = added.map(|(term, weight)| WeightedTerm::new(term, weight));
+        let weighted = |WeightedTerm { term, .. }: &WeightedTerm| {
+            WeightedTerm::new(term.as_str(), expanded.get(term))
+        };
+        Ok(original.iter().map(weighted).chain(added).collect())
+    }
+}
+
+impl Retriever for Feedback {
+    type Query = str;
+
+    fn ids(&self) -> &DocIds {
+        self.searcher.ids()
+    }
+
+    fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
+        if how.k() == 0 {
+            return Ok(Ranking::default());
+        }
+        let terms = self.expand_with(query, |documents| {
+            let is_short = documents < self.model.docs();
+            (self.short_queries).fetch_add(u64::from(is_short), Ordering::Relaxed);
+        })?;
+        self.searcher.search_terms(&terms, how)
+    }
+
+    #[cfg(feature = "rayon")]
+    fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
+        use rayon::prelude::*;
+        let results: Vec<_> = queries
+            .par_iter()
+            .map(|(query, how)| self.search(query, how))
+            .collect();
+        results.into_iter().collect()
+    }
+
+    /// Explains a score as the sum of the scores of the weighted terms of the expanded query.
+    fn explain(
+        &self,
+        query: &str,
+        doc: DocNum,
+        how: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        self.searcher.explain_terms(&self.expand(query)?, doc, how)
+    }
+}

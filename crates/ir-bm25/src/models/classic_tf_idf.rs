@@ -1,0 +1,89 @@
+//! TF-IDF of Lucene's `ClassicSimilarity`.
+
+use ir_core::Explanation;
+
+use super::named::NamedModel;
+use super::scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
+use crate::DocLengths;
+
+/// TF-IDF of the vector space model, as Lucene's `ClassicSimilarity`.
+///
+/// The contribution of a term is `√tf · (boost · idf) · 1/√length` with
+/// `idf = 1 + ln((N + 1) / (df + 1))`, in single precision. As in Lucene since version 8, there is
+/// neither a coordination factor nor a query norm, and the idf counts once.
+///
+/// ```
+/// use ir_bm25::models::{ClassicTfIdf, ScoringModel, TermStatistics};
+/// // 10 documents of 120 tokens, the term is in 3 of them 5 times.
+/// let scorer = ClassicTfIdf::default().term_scorer(&TermStatistics::new(10, 120, 3, 5));
+/// // √2 · (1 + ln(11 / 4)) / √8
+/// assert!((scorer.score(2, 8) - 1.005_800).abs() < 1e-6);
+/// ```
+/// # Source
+/// Salton, Wong and Yang, "A Vector Space Model for Automatic Indexing", CACM 1975; Lucene's
+/// `TFIDFSimilarity`.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct ClassicTfIdf {
+    /// Precision of document lengths. Default: [`DocLengths::OneByte`].
+    pub lengths: DocLengths,
+}
+
+pub(super) const NAMED: NamedModel = NamedModel {
+    name: "tfidf",
+    aliases: &["classic"],
+    description: "TF-IDF of Lucene's ClassicSimilarity",
+    parameters: &[],
+    lengths: DocLengths::OneByte,
+    build: |_, lengths| ClassicTfIdf { lengths }.into(),
+};
+
+impl ScoringModel for ClassicTfIdf {
+    fn name(&self) -> String {
+        NAMED.display(&[], self.lengths)
+    }
+
+    fn lengths(&self) -> DocLengths {
+        self.lengths
+    }
+
+    fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
+        let (n, df) = (term.documents as f64, term.df as f64);
+        let idf = (((n + 1.0) / (df + 1.0)).ln() + 1.0) as f32;
+        Box::new(ClassicTerm {
+            boost: term.boost(),
+            idf,
+        })
+    }
+}
+
+#[derive(Debug)]
+struct ClassicTerm {
+    boost: f32,
+    idf: f32,
+}
+
+impl TermScorer for ClassicTerm {
+    fn score(&self, tf: u32, length: u32) -> f32 {
+        let norm = (1.0 / f64::from(length).sqrt()) as f32;
+        f64::from(tf).sqrt() as f32 * (self.boost * self.idf) * norm
+    }
+
+    fn bound(&self) -> TermBound {
+        TermBound::Monotone
+    }
+
+    fn formula(&self) -> String {
+        "√tf × w / √length".to_owned()
+    }
+
+    fn details(&self, _: u32, _: u32) -> Vec<Explanation> {
+        let weight = Explanation::new(self.boost * self.idf, "w = boost × idf");
+        let boost = Explanation::new(
+            self.boost,
+            "boost: count in the query × weight of the field",
+        );
+        let idf = Explanation::new(self.idf, "idf = 1 + ln((N + 1) / (df + 1))");
+        vec![weight.with_detail(boost).with_detail(idf)]
+    }
+}

@@ -1,0 +1,67 @@
+//! DPH: hypergeometric, Popper's normalization.
+
+use super::{DfrTerm, Statistics, relative};
+use crate::DocLengths;
+use crate::models::named::NamedModel;
+use crate::models::scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
+
+/// DPH: hypergeometric model of randomness, Popper's normalization. Has no parameters.
+///
+/// The contribution of a term is `boost · (1 - f)² / (tf + 1) · (tf · log2(tf · average / length ·
+/// N / F) + log2(2π · tf · (1 - f)) / 2)`, where F is the number of occurrences in the collection
+/// and `f = tf / length`, 0.99999 for a document of the term alone. It can be negative; queries are
+/// scored exhaustively.
+///
+/// ```
+/// use ir_bm25::models::{Dph, ScoringModel, TermStatistics};
+/// // 10 documents of 120 tokens, the term is in 3 of them 5 times.
+/// let scorer = Dph::default().term_scorer(&TermStatistics::new(10, 120, 3, 5));
+/// assert!((scorer.score(2, 8) - 1.272_779).abs() < 1e-6);
+/// ```
+/// # Source
+/// Amati, Ambrosi, Bianchi, Gaibisso and Gambosi, "FUB, IASI-CNR and University of Tor Vergata at
+/// TREC 2007 Blog Track", TREC 2007; Amati, "Frequentist and Bayesian Approach to Information
+/// Retrieval", ECIR 2006.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Dph {
+    /// Precision of document lengths. Default: [`DocLengths::Exact`], as in Terrier.
+    pub lengths: DocLengths,
+}
+
+pub(in crate::models) const NAMED: NamedModel = NamedModel {
+    name: "dph",
+    aliases: &[],
+    description: "DPH: hypergeometric, without parameters",
+    parameters: &[],
+    lengths: DocLengths::Exact,
+    build: |_, lengths| Dph { lengths }.into(),
+};
+
+impl Default for Dph {
+    fn default() -> Self {
+        let lengths = NAMED.lengths;
+        Self { lengths }
+    }
+}
+
+impl ScoringModel for Dph {
+    fn name(&self) -> String {
+        NAMED.display(&[], self.lengths)
+    }
+
+    fn lengths(&self) -> DocLengths {
+        self.lengths
+    }
+
+    fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
+        DfrTerm::boxed(term, None, contribution, FORMULA, TermBound::Unknown)
+    }
+}
+
+const FORMULA: &str = "(1 - f)² / (tf + 1) × (tf × log2(tf × average / length × N / F) + log2(2π × tf × (1 - f)) / 2), f = tf / length";
+
+fn contribution(statistics: &Statistics, tf: f64, length: f64) -> f64 {
+    let rest = 1.0 - relative(tf, length);
+    rest * rest / (tf + 1.0) * statistics.hypergeometric(tf, length)
+}

@@ -1,0 +1,89 @@
+//! InL2: inverse document frequency, Laplace, normalization 2.
+
+use super::{C, DfrTerm, Statistics, laplace};
+use crate::models::named::NamedModel;
+use crate::models::scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
+use crate::{DocLengths, SearcherError};
+
+/// InL2: inverse document frequency model of randomness, Laplace's law of succession,
+/// normalization 2.
+///
+/// The contribution of a term is `boost · tfn / (tfn + 1) · log2((N + 1) / (df + 0.5))`, where
+/// `tfn = tf · log2(1 + c · average / length)`.
+///
+/// ```
+/// use ir_bm25::models::{InL2, ScoringModel, TermStatistics};
+/// // 10 documents of 120 tokens, the term is in 3 of them 5 times.
+/// let scorer = InL2::default().term_scorer(&TermStatistics::new(10, 120, 3, 5));
+/// // tfn = 2 · log2(1 + 12 / 8) = 2.643856
+/// assert!((scorer.score(2, 8) - 1.198_690).abs() < 1e-6);
+/// ```
+/// # Source
+/// Amati and van Rijsbergen, "Probabilistic Models of Information Retrieval Based on Measuring the
+/// Divergence from Randomness", TOIS 2002.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct InL2 {
+    /// Length normalization; large values weaken it. Range: > 0, finite. Default: 1.
+    pub c: f32,
+    /// Precision of document lengths. Default: [`DocLengths::Exact`], as in Terrier.
+    pub lengths: DocLengths,
+}
+
+pub(in crate::models) const NAMED: NamedModel = NamedModel {
+    name: "inl2",
+    aliases: &[],
+    description: "InL2: inverse document frequency, Laplace, normalization 2",
+    parameters: &[C],
+    lengths: DocLengths::Exact,
+    build: |values, lengths| {
+        let c = values[0];
+        InL2 { c, lengths }.into()
+    },
+};
+
+impl InL2 {
+    /// Parameters with exact lengths.
+    #[must_use]
+    pub const fn new(c: f32) -> Self {
+        let lengths = NAMED.lengths;
+        Self { c, lengths }
+    }
+}
+
+impl Default for InL2 {
+    fn default() -> Self {
+        Self::new(NAMED.default(0))
+    }
+}
+
+impl ScoringModel for InL2 {
+    fn name(&self) -> String {
+        NAMED.display(&[self.c], self.lengths)
+    }
+
+    fn lengths(&self) -> DocLengths {
+        self.lengths
+    }
+
+    fn validate(&self) -> Result<(), SearcherError> {
+        NAMED.check(&[self.c])
+    }
+
+    fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
+        DfrTerm::boxed(
+            term,
+            Some(self.c),
+            contribution,
+            FORMULA,
+            TermBound::Monotone,
+        )
+    }
+}
+
+const FORMULA: &str = "tfn / (tfn + 1) × log2((N + 1) / (df + 0.5))";
+
+fn contribution(statistics: &Statistics, tf: f64, length: f64) -> f64 {
+    let tfn = statistics.tfn(tf, length);
+    laplace(tfn) * ((statistics.documents + 1.0) / (statistics.df + 0.5)).log2()
+}

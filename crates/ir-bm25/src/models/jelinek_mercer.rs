@@ -1,0 +1,128 @@
+//! Query likelihood with Jelinek-Mercer smoothing.
+
+use ir_core::Explanation;
+
+use super::named::{NamedModel, Parameter, ParameterRange};
+use super::scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
+use crate::{DocLengths, SearcherError};
+
+/// Query likelihood with Jelinek-Mercer smoothing, as Lucene's `LMJelinekMercerSimilarity` and
+/// Anserini's `-qljm`.
+///
+/// The contribution of a term is `boost · ln(1 + (1 - λ) · tf / length / (λ · p))`, where
+/// `p = (cf + 1) / (tokens + 1)` is the probability of the term in the collection. The sum over the
+/// terms of a document ranks as `Σ ln((1 - λ) · tf / length + λ · p)` over all query terms does.
+///
+/// ```
+/// use ir_bm25::models::{JelinekMercer, ScoringModel, TermStatistics};
+/// // 10 documents of 120 tokens, the term is in 3 of them 5 times; p = 6 / 121.
+/// let term = TermStatistics::new(10, 120, 3, 5);
+/// let scorer = JelinekMercer::new(0.1).term_scorer(&term);
+/// // ln(1 + 0.9 · 2 / 8 / (0.1 · 6 / 121))
+/// assert!((scorer.score(2, 8) - 3.836_761).abs() < 1e-6);
+/// ```
+/// # Source
+/// Zhai and Lafferty, "A Study of Smoothing Methods for Language Models Applied to Ad Hoc
+/// Information Retrieval", SIGIR 2001.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct JelinekMercer {
+    /// λ: weight of the collection model. Small values suit short queries, 0.7 long ones. Range:
+    /// above 0, at most 1. Default: 0.1, that of Anserini.
+    pub lambda: f32,
+    /// Precision of document lengths. Default: [`DocLengths::OneByte`].
+    pub lengths: DocLengths,
+}
+
+const LAMBDA: Parameter = Parameter {
+    name: "lambda",
+    description: "Weight of the collection model",
+    range: ParameterRange::PositiveFraction,
+    default: 0.1,
+};
+
+pub(super) const NAMED: NamedModel = NamedModel {
+    name: "qljm",
+    aliases: &["jm", "jelinekmercer", "lmjelinekmercer", "linear"],
+    description: "Query likelihood, Jelinek-Mercer smoothing",
+    parameters: &[LAMBDA],
+    lengths: DocLengths::OneByte,
+    build: |values, lengths| {
+        let lambda = values[0];
+        JelinekMercer { lambda, lengths }.into()
+    },
+};
+
+impl JelinekMercer {
+    /// Parameters with one-byte lengths.
+    #[must_use]
+    pub const fn new(lambda: f32) -> Self {
+        let lengths = NAMED.lengths;
+        Self { lambda, lengths }
+    }
+}
+
+impl Default for JelinekMercer {
+    fn default() -> Self {
+        Self::new(NAMED.default(0))
+    }
+}
+
+impl ScoringModel for JelinekMercer {
+    fn name(&self) -> String {
+        NAMED.display(&[self.lambda], self.lengths)
+    }
+
+    fn lengths(&self) -> DocLengths {
+        self.lengths
+    }
+
+    fn validate(&self) -> Result<(), SearcherError> {
+        NAMED.check(&[self.lambda])
+    }
+
+    fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
+        Box::new(JelinekMercerTerm {
+            boost: term.boost(),
+            lambda: self.lambda,
+            p: term.collection_probability(),
+        })
+    }
+}
+
+#[derive(Debug)]
+struct JelinekMercerTerm {
+    boost: f32,
+    lambda: f32,
+    p: f64,
+}
+
+impl TermScorer for JelinekMercerTerm {
+    fn score(&self, tf: u32, length: u32) -> f32 {
+        let (rest, lambda) = (f64::from(1.0 - self.lambda), f64::from(self.lambda));
+        let frequency = rest * f64::from(tf) / f64::from(length);
+        (f64::from(self.boost) * (1.0 + frequency / (lambda * self.p)).ln()) as f32
+    }
+
+    fn bound(&self) -> TermBound {
+        TermBound::Monotone
+    }
+
+    fn formula(&self) -> String {
+        "boost × ln(1 + (1 - lambda) × tf / length / (lambda × p))".to_owned()
+    }
+
+    fn details(&self, _: u32, _: u32) -> Vec<Explanation> {
+        vec![
+            Explanation::new(
+                self.boost,
+                "boost: count in the query × weight of the field",
+            ),
+            Explanation::new(self.lambda, "lambda"),
+            Explanation::new(
+                self.p,
+                "p = (cf + 1) / (tokens + 1): probability in the collection",
+            ),
+        ]
+    }
+}

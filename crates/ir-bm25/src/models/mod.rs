@@ -1,0 +1,66 @@
+//! Scoring models: BM25 and its variants, query likelihood, divergence from randomness, TF-IDF.
+//!
+//! A [`ScoringModel`] holds parameters. For each query term it makes a [`TermScorer`] from the
+//! statistics of the term, and the score of a document is the sum of its term scores, in double
+//! precision, rounded to single once. Each model is one file: parameters, formula, source and a
+//! worked example. A model of your own has the same rights: pass it to
+//! [`Index::searcher`](crate::Index::searcher).
+//!
+//! | models | names and types |
+//! |---|---|
+//! | BM25 of Lucene and Anserini | `bm25` [`Bm25`](crate::Bm25) |
+//! | variants of BM25 | `atire` [`Atire`], `robertson` [`Robertson`] |
+//! | | `bm25+` [`Bm25Plus`], `bm25l` [`Bm25L`] |
+//! | query likelihood | `qld` [`Dirichlet`], `qljm` [`JelinekMercer`] |
+//! | | `two-stage` [`TwoStage`] |
+//! | divergence from randomness | `pl2` [`Pl2`], `inl2` [`InL2`] |
+//! | | `in_expb2` [`InExpB2`], `bb2` [`Bb2`] |
+//! | the same without parameters | `dph` [`Dph`], `dlh13` [`Dlh13`], `dfree` [`DfRee`] |
+//! | vector space | `tfidf` [`ClassicTfIdf`], `pivoted` [`PivotedLength`] |
+//!
+//! [`Model`] is any of them as a value, also by name:
+//!
+//! ```
+//! use ir_bm25::{Index, IndexConfig, Model};
+//! use ir_core::{Document, NoProgress, Retriever, Search};
+//!
+//! let documents = vec![
+//!     Document::new("a").with_text("green tea, black tea"),
+//!     Document::new("b").with_text("black coffee"),
+//! ];
+//! let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress)?;
+//! let model: Model = "qld(mu=100)".parse()?;
+//! let ranking = index.searcher(model)?.search("black tea", &Search::top(10))?;
+//! assert_eq!(index.ids().id(ranking.hits()[0].doc), "a");
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+
+mod atire;
+mod bm25_l;
+mod bm25_plus;
+mod classic_tf_idf;
+mod dfr;
+mod dirichlet;
+mod jelinek_mercer;
+mod model;
+mod named;
+mod okapi;
+mod pivoted_length;
+mod robertson;
+mod scoring_model;
+mod two_stage;
+
+pub use atire::Atire;
+pub use bm25_l::Bm25L;
+pub use bm25_plus::Bm25Plus;
+pub use classic_tf_idf::ClassicTfIdf;
+pub use dfr::{Bb2, DfRee, Dlh13, Dph, InExpB2, InL2, Pl2};
+pub use dirichlet::Dirichlet;
+pub use jelinek_mercer::JelinekMercer;
+pub use model::Model;
+pub(crate) use model::ModelKind;
+pub use named::{NAMED_MODELS, NamedModel, Parameter, ParameterRange};
+pub use pivoted_length::PivotedLength;
+pub use robertson::Robertson;
+pub use scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
+pub use two_stage::TwoStage;

@@ -1,0 +1,151 @@
+//! Any scoring model as a value.
+
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use super::named::{self, NamedModel};
+use super::scoring_model::ScoringModel;
+use crate::{Bm25, DocLengths, SearcherError};
+
+/// Any scoring model. Cheap to clone. Made from [`Bm25`], from a [`ScoringModel`], or from text.
+///
+/// The text is a name of [`NAMED_MODELS`](super::NAMED_MODELS), ignoring case, hyphens and
+/// underscores, and the parameters that differ from the defaults. [`fmt::Display`] prints all.
+///
+/// ```
+/// use ir_bm25::Model;
+/// use ir_bm25::models::Dirichlet;
+///
+/// let model: Model = "QLD(mu=2500)".parse()?;
+/// assert_eq!(model.to_string(), "qld(mu=2500,lengths=one-byte)");
+/// assert_eq!(model.to_string(), Model::from(Dirichlet::new(2500.0)).to_string());
+/// assert_eq!("bm25".parse::<Model>()?.to_string(), "bm25(k1=0.9,b=0.4,lengths=one-byte)");
+///
+/// let unknown = "qlb".parse::<Model>().unwrap_err();
+/// assert!(unknown.to_string().contains("did you mean qld?"));
+/// let out_of_range = "qld(mu=-1)".parse::<Model>().unwrap_err();
+/// assert_eq!(out_of_range.to_string(), "mu: expected a finite number > 0, found -1");
+/// # Ok::<(), ir_bm25::SearcherError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Model(ModelKind);
+
+#[derive(Debug, Clone)]
+pub(crate) enum ModelKind {
+    Bm25(Bm25),
+    Other(Arc<dyn ScoringModel>),
+}
+
+impl Model {
+    /// Creates a model by name, with parameters by name in place of the defaults. `lengths`:
+    /// precision of the document lengths; [`None`] is the default of the model.
+    ///
+    /// ```
+    /// use ir_bm25::Model;
+    /// let model = Model::named("qljm", &[("lambda", 0.5)], None)?;
+    /// assert_eq!(model.to_string(), "qljm(lambda=0.5,lengths=one-byte)");
+    /// let wrong = Model::named("qljm", &[("mu", 1000.0)], None).unwrap_err();
+    /// assert_eq!(wrong.to_string(), "expected a parameter of qljm (lambda), found \"mu\"");
+    /// # Ok::<(), ir_bm25::SearcherError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// When the model or a parameter is unknown, or a parameter is out of range.
+    pub fn named(
+        name: &str,
+        parameters: &[(&str, f32)],
+        lengths: Option<DocLengths>,
+    ) -> Result<Self, SearcherError> {
+        NamedModel::find(name)?.with_parameters(parameters, lengths)
+    }
+
+    /// The parameters, if the model is [`Bm25`].
+    #[must_use]
+    pub const fn bm25(&self) -> Option<Bm25> {
+        match self.0 {
+            ModelKind::Bm25(bm25) => Some(bm25),
+            ModelKind::Other(_) => None,
+        }
+    }
+
+    /// Precision of the document lengths.
+    #[must_use]
+    pub fn lengths(&self) -> DocLengths {
+        match &self.0 {
+            ModelKind::Bm25(bm25) => bm25.lengths,
+            ModelKind::Other(model) => model.lengths(),
+        }
+    }
+
+    /// Checks the ranges of the parameters.
+    ///
+    /// # Errors
+    /// [`SearcherError::Parameter`].
+    pub fn validate(&self) -> Result<(), SearcherError> {
+        match &self.0 {
+            ModelKind::Bm25(bm25) => bm25.validate(),
+            ModelKind::Other(model) => model.validate(),
+        }
+    }
+
+    pub(crate) const fn kind(&self) -> &ModelKind {
+        &self.0
+    }
+}
+
+impl Default for Model {
+    /// [`Bm25::ANSERINI`].
+    fn default() -> Self {
+        Bm25::default().into()
+    }
+}
+
+impl From<Bm25> for Model {
+    fn from(bm25: Bm25) -> Self {
+        Self(ModelKind::Bm25(bm25))
+    }
+}
+
+impl<M: ScoringModel> From<M> for Model {
+    fn from(model: M) -> Self {
+        Self(ModelKind::Other(Arc::new(model)))
+    }
+}
+
+impl fmt::Display for Model {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            ModelKind::Bm25(bm25) => write!(f, "{bm25}"),
+            ModelKind::Other(model) => f.write_str(&model.name()),
+        }
+    }
+}
+
+impl FromStr for Model {
+    type Err = SearcherError;
+
+    fn from_str(text: &str) -> Result<Self, SearcherError> {
+        let malformed = || SearcherError::ModelSyntax {
+            found: text.to_owned(),
+        };
+        let Some((name, rest)) = text.split_once('(') else {
+            return Self::named(text.trim(), &[], None);
+        };
+        let list = rest.trim_end().strip_suffix(')').ok_or_else(malformed)?;
+        let mut parameters = Vec::new();
+        let mut lengths = None;
+        for item in list.split(',').filter(|item| !item.trim().is_empty()) {
+            let (name, value) = item.split_once('=').ok_or_else(malformed)?;
+            match (name.trim(), value.trim()) {
+                ("lengths", value) => {
+                    lengths = Some(named::parse_lengths(value).ok_or_else(malformed)?);
+                }
+                (name, value) => {
+                    parameters.push((name, value.parse().map_err(|_| malformed())?));
+                }
+            }
+        }
+        Self::named(name.trim(), &parameters, lengths)
+    }
+}

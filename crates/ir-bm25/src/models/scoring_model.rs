@@ -1,0 +1,184 @@
+//! The seam for scoring models.
+
+use std::fmt;
+
+use ir_core::Explanation;
+
+use crate::{DocLengths, SearcherError};
+
+/// Scoring model whose score of a document is a sum over the query terms that the document
+/// contains. [`Index::searcher`](crate::Index::searcher) accepts any.
+///
+/// Known elsewhere as similarity (Lucene) or weighting model (Terrier).
+///
+/// ```
+/// use ir_bm25::models::{ScoringModel, TermBound, TermScorer, TermStatistics};
+/// use ir_bm25::{Index, IndexConfig};
+/// use ir_core::{Document, NoProgress, Retriever, Search};
+///
+/// /// The number of query terms in a document.
+/// #[derive(Debug)]
+/// struct CoordinationLevel;
+///
+/// impl ScoringModel for CoordinationLevel {
+///     fn name(&self) -> String {
+///         "coordination-level".to_owned()
+///     }
+///
+///     fn term_scorer(&self, _: &TermStatistics) -> Box<dyn TermScorer> {
+///         Box::new(One)
+///     }
+/// }
+///
+/// #[derive(Debug)]
+/// struct One;
+///
+/// impl TermScorer for One {
+///     fn score(&self, _tf: u32, _length: u32) -> f32 {
+///         1.0
+///     }
+///
+///     fn bound(&self) -> TermBound {
+///         TermBound::AtMost(1.0)
+///     }
+/// }
+///
+/// let documents = vec![
+///     Document::new("a").with_text("tea, tea, tea"),
+///     Document::new("b").with_text("green tea"),
+/// ];
+/// let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress)?;
+/// let searcher = index.searcher(CoordinationLevel)?;
+/// let best = searcher.search("green tea", &Search::top(1))?.hits()[0];
+/// assert_eq!((index.ids().id(best.doc), best.score), ("b", 2.0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait ScoringModel: fmt::Debug + Send + Sync + 'static {
+    /// Name and parameters, such as `qld(mu=1000)`, for messages and run tags.
+    fn name(&self) -> String;
+
+    /// Precision of the document lengths. Default: [`DocLengths::OneByte`].
+    fn lengths(&self) -> DocLengths {
+        DocLengths::OneByte
+    }
+
+    /// Checks the parameters, when a searcher is created. Default: all are valid.
+    ///
+    /// # Errors
+    /// [`SearcherError::Parameter`] for a parameter that is out of range.
+    fn validate(&self) -> Result<(), SearcherError> {
+        Ok(())
+    }
+
+    /// Creates the scorer of a query term in a field.
+    fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer>;
+}
+
+/// Scorer of a query term in one field of a document.
+pub trait TermScorer: fmt::Debug {
+    /// The contribution of `tf` > 0 occurrences in a field of `length` tokens. Must be a number. It
+    /// depends on the arguments alone: each pair is computed once per query. Contributions are
+    /// rounded to multiples of 2^-36.
+    ///
+    /// With [`DocLengths::OneByte`], `length` may be less than `tf`.
+    fn score(&self, tf: u32, length: u32) -> f32;
+
+    /// What is known of all contributions, by which documents are skipped that cannot enter the top
+    /// k. Default: [`TermBound::Unknown`].
+    fn bound(&self) -> TermBound {
+        TermBound::Unknown
+    }
+
+    /// The formula of the contribution, for explanations. Default: `contribution of the term`.
+    fn formula(&self) -> String {
+        "contribution of the term".to_owned()
+    }
+
+    /// The values in the formula other than frequency and length, for explanations. Default: none.
+    fn details(&self, tf: u32, length: u32) -> Vec<Explanation> {
+        let _ = (tf, length);
+        Vec::new()
+    }
+}
+
+/// What is known of the contributions of a query term, for pruning.
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub enum TermBound {
+    /// The computed contributions are at least 0, do not fall as the frequency grows at the same
+    /// length, and do not rise as the length grows at the same frequency. Block-max MaxScore
+    /// bounds them by the impacts of the postings.
+    Monotone,
+    /// Contributions are from 0 to this. MaxScore prunes by it.
+    AtMost(f32),
+    /// Nothing is known. Queries with the term are scored exhaustively.
+    Unknown,
+}
+
+/// Statistics of a query term in a field of the collection, without deleted documents.
+///
+/// ```
+/// use ir_bm25::models::TermStatistics;
+/// let term = TermStatistics::new(10, 120, 3, 5);
+/// assert_eq!(term.average_length(), 12.0);
+/// assert_eq!(term.with_count(2.0).boost(), 2.0);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq)]
+#[non_exhaustive]
+pub struct TermStatistics {
+    /// N: number of documents with at least one token in the field.
+    pub documents: u64,
+    /// Number of tokens in the field of all documents.
+    pub tokens: u64,
+    /// Document frequency: number of documents with the term in the field.
+    pub df: u64,
+    /// Collection frequency: number of occurrences of the term in the field.
+    pub cf: u64,
+    /// Count of the term in the query.
+    pub count: f32,
+    /// Weight of the field.
+    pub weight: f32,
+}
+
+impl TermStatistics {
+    /// Statistics with a count in the query and a field weight of 1.
+    #[must_use]
+    pub const fn new(documents: u64, tokens: u64, df: u64, cf: u64) -> Self {
+        Self {
+            documents,
+            tokens,
+            df,
+            cf,
+            count: 1.0,
+            weight: 1.0,
+        }
+    }
+
+    /// Sets the count in the query.
+    #[must_use]
+    pub const fn with_count(self, count: f32) -> Self {
+        Self { count, ..self }
+    }
+
+    /// Count in the query × weight of the field.
+    #[must_use]
+    pub fn boost(&self) -> f32 {
+        self.count * self.weight
+    }
+
+    /// Average number of tokens in the field, over the documents with at least one; 1 if there are
+    /// none.
+    #[must_use]
+    pub fn average_length(&self) -> f64 {
+        match self.documents {
+            0 => 1.0,
+            n => self.tokens as f64 / n as f64,
+        }
+    }
+
+    /// Probability of the term in the collection as Lucene estimates it: `(cf + 1) / (tokens + 1)`.
+    #[must_use]
+    pub fn collection_probability(&self) -> f64 {
+        (self.cf as f64 + 1.0) / (self.tokens as f64 + 1.0)
+    }
+}

@@ -1,0 +1,348 @@
+//! BM25 term scores and their upper bounds.
+//!
+//! Every step is one correctly rounded float operation that is monotone in the frequency and in
+//! the length. So the same steps applied to an [`Impact`] give an upper bound of the *computed*
+//! scores, not only of the exact ones.
+
+use ir_core::Explanation;
+use ir_core::store::OpenIndexError;
+
+use super::list_scorer::{BoundModel, ListScorer, ListStatistics, ScoredList};
+use super::query::QueryTerm;
+use super::score_table::{Denominators, ScoreTable};
+use super::score_window::ScoreWindow;
+use crate::Index;
+use crate::bm25::{Bm25, DocLengths};
+use crate::format::FieldStats;
+use crate::postings::{Impact, PostingsSlice};
+use crate::small_float;
+
+/// Exact lengths up to this have their factor in a table.
+const TABLE: u32 = 1 << 14;
+/// Minimum number of postings for a table of scores.
+const MIN_TABLE: u32 = 256;
+
+/// BM25 bound to the statistics of one field.
+#[derive(Debug, Clone)]
+struct FieldModel {
+    bm25: Bm25,
+    /// Number of documents with the field.
+    documents: u64,
+    /// Average length of these documents.
+    average: f32,
+    by_code: Box<[f32; 256]>,
+    by_length: Box<[f32]>,
+    denominators: Denominators,
+}
+
+impl FieldModel {
+    fn new(bm25: Bm25, stats: &FieldStats) -> Self {
+        let average = match stats.docs {
+            0 => 1.0,
+            _ => stats.average_length() as f32,
+        };
+        let mut by_code = Box::new([0.0; 256]);
+        for code in 0..=u8::MAX {
+            by_code[usize::from(code)] = inverse_of(bm25, average, small_float::decode(code));
+        }
+        let mut model = Self {
+            bm25,
+            documents: stats.docs,
+            average,
+            denominators: Denominators::new(&by_code, stats.longest),
+            by_code,
+            by_length: Box::default(),
+        };
+        if bm25.lengths == DocLengths::Exact {
+            let lengths = 0..=stats.longest.min(TABLE);
+            model.by_length = lengths.map(|length| model.inverse_of(length)).collect();
+        }
+        model
+    }
+
+    fn inverse_of(&self, length: u32) -> f32 {
+        inverse_of(self.bm25, self.average, length)
+    }
+
+    #[inline]
+    fn inverse_of_code(&self, code: u8) -> f32 {
+        self.by_code[usize::from(code)]
+    }
+
+    #[inline]
+    fn inverse_of_exact(&self, length: u32) -> f32 {
+        match self.by_length.get(length as usize) {
+            Some(&inverse) => inverse,
+            None => self.inverse_of(length),
+        }
+    }
+
+    /// `ln(1 + (N - df + 0.5) / (df + 0.5))`, in double precision, rounded to single.
+    fn idf(&self, df: u32) -> f32 {
+        let (n, df) = (self.documents as f64, f64::from(df));
+        (1.0 + (n - df + 0.5) / (df + 0.5)).ln() as f32
+    }
+}
+
+/// `1 / K = 1 / (k1 · (1 - b + b · length / average))`, with the rounding steps of Lucene.
+fn inverse_of(bm25: Bm25, average: f32, length: u32) -> f32 {
+    let Bm25 { k1, b, .. } = bm25;
+    1.0 / (k1 * ((1.0 - b) + b * length as f32 / average))
+}
+
+/// The score of `tf` occurrences, given `1 / K`.
+#[inline]
+fn score_of(weight: f32, tf: u32, inverse: f32) -> f32 {
+    weight - weight / (1.0 + tf as f32 * inverse)
+}
+
+/// BM25 bound to the statistics of every field.
+#[derive(Debug, Clone)]
+pub(crate) struct Bm25Fields(Box<[FieldModel]>);
+
+impl Bm25Fields {
+    pub(crate) fn new(bm25: Bm25, fields: &[FieldStats]) -> Self {
+        let models = fields.iter().map(|stats| FieldModel::new(bm25, stats));
+        Self(models.collect())
+    }
+}
+
+impl BoundModel for Bm25Fields {
+    type Scorer<'a> = Bm25Scorer<'a>;
+
+    fn documents(&self, field: usize) -> Option<u64> {
+        self.0.get(field).map(|model| model.documents)
+    }
+
+    fn scorer<'a>(
+        &'a self,
+        index: &'a Index,
+        list: ScoredList,
+        statistics: ListStatistics,
+    ) -> Result<Bm25Scorer<'a>, OpenIndexError> {
+        let idf = self.0[list.field].idf(statistics.df);
+        self.scorer_with(index, list, idf, Some(statistics.df))
+    }
+
+    /// One scorer with the sum of the idf, as in Lucene.
+    fn window_scorers<'a>(
+        &'a self,
+        index: &'a Index,
+        list: ScoredList,
+        terms: &[ListStatistics],
+    ) -> Result<Vec<Bm25Scorer<'a>>, OpenIndexError> {
+        let model = &self.0[list.field];
+        let idf = terms.iter().map(|term| f64::from(model.idf(term.df)));
+        let idf = idf.sum::<f64>() as f32;
+        Ok(vec![self.scorer_with(index, list, idf, None)?])
+    }
+}
+
+impl Bm25Fields {
+    /// `df` is the document frequency of a term; [`None`] if the idf is a sum.
+    fn scorer_with<'a>(
+        &'a self,
+        index: &'a Index,
+        list: ScoredList,
+        idf: f32,
+        df: Option<u32>,
+    ) -> Result<Bm25Scorer<'a>, OpenIndexError> {
+        let model = &self.0[list.field];
+        let lengths = match model.bm25.lengths {
+            DocLengths::OneByte => &[],
+            DocLengths::Exact => index.lengths(list.field)?,
+        };
+        let boost = list.boost();
+        let weight = boost * idf;
+        let one_byte = model.bm25.lengths == DocLengths::OneByte;
+        let table = (one_byte && list.postings >= MIN_TABLE)
+            .then(|| ScoreTable::new(weight, &model.denominators));
+        Ok(Bm25Scorer {
+            model,
+            codes: index.codes(list.field),
+            lengths,
+            weight,
+            table,
+            df,
+            idf,
+            boost,
+        })
+    }
+}
+
+/// BM25 scorer of the postings of a query term in one field.
+#[derive(Debug)]
+pub(crate) struct Bm25Scorer<'a> {
+    model: &'a FieldModel,
+    /// One-byte encoded document lengths.
+    codes: &'a [u8],
+    /// Exact document lengths; empty for [`DocLengths::OneByte`].
+    lengths: &'a [u32],
+    /// The limit of the term score as the frequency grows: boost × idf.
+    weight: f32,
+    /// Scores of small frequencies; [`None`] if the list is too short to pay for them.
+    table: Option<ScoreTable>,
+    /// Document frequency of the term in the collection; [`None`] if the idf is that of the terms of
+    /// a window.
+    df: Option<u32>,
+    idf: f32,
+    boost: f32,
+}
+
+impl Bm25Scorer<'_> {
+    /// The document length that scoring uses.
+    fn length(&self, doc: u32) -> u32 {
+        match self.model.bm25.lengths {
+            DocLengths::OneByte => small_float::decode(self.code(doc)),
+            DocLengths::Exact => self.lengths.get(doc as usize).copied().unwrap_or(0),
+        }
+    }
+
+    #[inline]
+    fn inverse(&self, doc: u32) -> f32 {
+        match self.model.bm25.lengths {
+            DocLengths::OneByte => self.model.inverse_of_code(self.code(doc)),
+            DocLengths::Exact => {
+                let length = self.lengths.get(doc as usize).copied().unwrap_or(0);
+                self.model.inverse_of_exact(length)
+            }
+        }
+    }
+
+    /// The length code of a document.
+    #[inline]
+    fn code(&self, doc: u32) -> u8 {
+        self.codes.get(doc as usize).copied().unwrap_or(0)
+    }
+}
+
+impl ListScorer for Bm25Scorer<'_> {
+    #[inline]
+    fn score(&self, doc: u32, tf: u32) -> f32 {
+        score_of(self.weight, tf, self.inverse(doc))
+    }
+
+    #[inline]
+    fn bound(&self, impacts: impl Iterator<Item = Impact>) -> f32 {
+        impacts.fold(0.0, |most: f32, impact| {
+            let inverse = self.model.inverse_of_code(impact.length);
+            most.max(score_of(
+                self.weight,
+                small_float::decode(impact.tf),
+                inverse,
+            ))
+        })
+    }
+
+    fn bound_of_posting(&self, doc: u32, tf: u32) -> f32 {
+        self.score(doc, tf)
+    }
+
+    fn lower_bound(&self, tf: u32, code: u8) -> f32 {
+        let inverse = match self.model.bm25.lengths {
+            DocLengths::OneByte => self.model.inverse_of_code(code),
+            DocLengths::Exact => self.model.inverse_of_exact(small_float::largest(code)),
+        };
+        score_of(self.weight, tf, inverse)
+    }
+
+    #[inline]
+    fn for_each_score(&self, postings: PostingsSlice<'_>, mut visit: impl FnMut(u32, f32)) {
+        let PostingsSlice { docs, tfs, tf_bits } = postings;
+        let pairs = docs.iter().zip(tfs);
+        let table = self.table.as_ref();
+        match table.filter(|_| tf_bits <= ScoreTable::TF_BITS) {
+            Some(table) => {
+                for (&doc, &tf) in pairs {
+                    visit(doc, table.score(self.code(doc), tf));
+                }
+            }
+            None => {
+                for (&doc, &tf) in pairs {
+                    visit(doc, self.score(doc, tf));
+                }
+            }
+        }
+    }
+
+    #[inline]
+    fn add_to<const WORDS: usize>(
+        &self,
+        window: &mut ScoreWindow<WORDS>,
+        postings: PostingsSlice<'_>,
+    ) {
+        match &self.table {
+            Some(table) if postings.tf_bits <= ScoreTable::TF_BITS => {
+                window.add_scores(self.codes, postings, |_, code, tf| table.score(code, tf));
+            }
+            Some(table) => window.add_scores(self.codes, postings, |_, code, tf| {
+                table
+                    .get(code, tf)
+                    .unwrap_or_else(|| score_of(self.weight, tf, self.model.inverse_of_code(code)))
+            }),
+            None => window.add_scores(self.codes, postings, |doc, _, tf| self.score(doc, tf)),
+        }
+    }
+
+    /// Every term score is `w - y` with `y = w / (1 + x)` rounded to single precision, `0 <= y <=
+    /// w`. For `y >= w/2` the difference is exact and a multiple of the spacing of floats at `w/2`;
+    /// otherwise it is rounded to a float of at least `w/2`. So all scores of a term, and all
+    /// bounds of them, are multiples of half the spacing of floats at `w`; and sums below 2^53
+    /// multiples of the smallest such step are exact. That holds unless the weights of one query
+    /// are more than 2^28 apart.
+    fn is_order_free(terms: &[QueryTerm<'_, Self>]) -> bool {
+        let weights = terms.iter().map(|term| f64::from(term.scorer.weight));
+        let sum: f64 = weights.clone().sum();
+        let smallest = weights.fold(f64::INFINITY, f64::min);
+        if smallest < f64::from(f32::MIN_POSITIVE) {
+            return false;
+        }
+        // The largest power of two that is not above `smallest`.
+        let power = f64::from_bits(smallest.to_bits() & !((1 << 52) - 1));
+        let step = power * 2_f64.powi(-24);
+        sum < step * 2_f64.powi(53)
+    }
+
+    fn has_floor(_: &[QueryTerm<'_, Self>]) -> bool {
+        true
+    }
+
+    fn explain(&self, term: &str, doc: u32, tf: u32) -> Explanation {
+        let model = self.model;
+        let Bm25 { k1, b, lengths, .. } = model.bm25;
+        let encoding = match lengths {
+            DocLengths::Exact => "tokens in the field",
+            DocLengths::OneByte => "tokens in the field, in Lucene's one-byte encoding",
+        };
+        let boost = Explanation::new(
+            self.boost,
+            "boost: weight in the query, by default the count, × weight of the field",
+        );
+        let formula = "ln(1 + (N - df + 0.5) / (df + 0.5))";
+        let n = model.documents;
+        let idf = match self.df {
+            Some(df) => format!("idf = {formula}, N = {n}, df = {df}"),
+            None => format!("idf: sum of {formula} over the terms, N = {n}"),
+        };
+        let idf = Explanation::new(self.idf, idf);
+        let weight = Explanation::new(self.weight, "w = boost × idf")
+            .with_detail(boost)
+            .with_detail(idf);
+        Explanation::new(
+            self.score(doc, tf),
+            format!("{term}: w - w / (1 + tf / (k1 × (1 - b + b × length / average)))"),
+        )
+        .with_detail(weight)
+        .with_detail(Explanation::new(tf as f32, "tf: occurrences in the field"))
+        .with_detail(Explanation::new(k1, "k1"))
+        .with_detail(Explanation::new(b, "b"))
+        .with_detail(Explanation::new(
+            self.length(doc) as f32,
+            format!("length: {encoding}"),
+        ))
+        .with_detail(Explanation::new(
+            model.average,
+            "average length of the documents with the field",
+        ))
+    }
+}

@@ -1,0 +1,105 @@
+//! What the top-k algorithms need of a scorer. They are generic over it, so that the code of BM25
+//! ([`super::bm25_scorer`]) does not depend on the seam for other models ([`super::model_scorer`]).
+
+use ir_core::Explanation;
+use ir_core::store::OpenIndexError;
+
+use super::query::QueryTerm;
+use super::score_window::ScoreWindow;
+use crate::Index;
+use crate::postings::{Impact, PostingsSlice};
+
+/// Statistics in the collection of the term of a posting list.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct ListStatistics {
+    /// Document frequency in the collection.
+    pub(crate) df: u32,
+    /// Number of occurrences in the collection.
+    pub(crate) cf: u64,
+}
+
+/// What a scorer needs to know of a posting list besides its statistics.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct ScoredList {
+    pub(crate) field: usize,
+    /// Weight in the query, by default the count.
+    pub(crate) count: f32,
+    /// Weight of the field.
+    pub(crate) weight: f32,
+    /// Number of postings.
+    pub(crate) postings: u32,
+}
+
+impl ScoredList {
+    /// Weight in the query × weight of the field.
+    pub(crate) fn boost(&self) -> f32 {
+        self.count * self.weight
+    }
+}
+
+/// A scoring model bound to the statistics of a collection.
+pub(crate) trait BoundModel {
+    type Scorer<'a>: ListScorer
+    where
+        Self: 'a;
+
+    /// Number of documents with a field; [`None`] if there is no such field.
+    fn documents(&self, field: usize) -> Option<u64>;
+
+    /// The scorer of a posting list of the index, whose field exists.
+    fn scorer<'a>(
+        &'a self,
+        index: &'a Index,
+        list: ScoredList,
+        statistics: ListStatistics,
+    ) -> Result<Self::Scorer<'a>, OpenIndexError>;
+
+    /// The scorers of the matches of a phrase or window, of whose terms these are the statistics. The
+    /// score is the sum of theirs. Default: the scorer of each term, as in Lucene.
+    fn window_scorers<'a>(
+        &'a self,
+        index: &'a Index,
+        list: ScoredList,
+        terms: &[ListStatistics],
+    ) -> Result<Vec<Self::Scorer<'a>>, OpenIndexError> {
+        let scorers = terms.iter().map(|&term| self.scorer(index, list, term));
+        scorers.collect()
+    }
+}
+
+/// Scorer of the postings of a query term in one field.
+pub(crate) trait ListScorer: Sized {
+    /// The term score of `tf` occurrences in a document.
+    fn score(&self, doc: u32, tf: u32) -> f32;
+
+    /// Upper bound, at least 0, of the term scores of postings with these impacts.
+    fn bound(&self, impacts: impl Iterator<Item = Impact>) -> f32;
+
+    /// Upper bound, at least 0, of the term score of `tf` occurrences in a document.
+    fn bound_of_posting(&self, doc: u32, tf: u32) -> f32;
+
+    /// Lower bound of the term scores of postings with at least this frequency and at most this
+    /// length code.
+    fn lower_bound(&self, tf: u32, code: u8) -> f32;
+
+    /// Calls `visit` with every posting's document and term score.
+    fn for_each_score(&self, postings: PostingsSlice<'_>, visit: impl FnMut(u32, f32));
+
+    /// Adds the term scores of postings to a window.
+    fn add_to<const WORDS: usize>(
+        &self,
+        window: &mut ScoreWindow<WORDS>,
+        postings: PostingsSlice<'_>,
+    );
+
+    /// Returns whether the sum of term scores in double precision is independent of their order.
+    /// Pruning needs it, and finite bounds.
+    fn is_order_free(terms: &[QueryTerm<'_, Self>]) -> bool;
+
+    /// Returns whether no term score is negative, so that a lower bound of one is a lower bound of
+    /// the score of the document.
+    fn has_floor(terms: &[QueryTerm<'_, Self>]) -> bool;
+
+    /// Explains a term score; `term` names field and term.
+    fn explain(&self, term: &str, doc: u32, tf: u32) -> Explanation;
+}

@@ -1,0 +1,262 @@
+//! Scorer of the postings of any [`ScoringModel`].
+//!
+//! Term scores are computed once per frequency and length that occur in a query, and kept in a
+//! table, so that a virtual call per posting is rare.
+//!
+//! They are rounded to multiples of 2^-36. That changes none of 2^-12 or more, whose spacing as
+//! single-precision floats is as large, and others by less than 10^-11. So the sums of scores and
+//! of bounds are exact in double precision up to 2^17, and independent of their order. Rounding is
+//! monotone: bounds stay bounds.
+
+use std::cell::Cell;
+use std::sync::Arc;
+
+use ir_core::Explanation;
+use ir_core::store::OpenIndexError;
+
+use super::list_scorer::{BoundModel, ListScorer, ListStatistics, ScoredList};
+use super::query::QueryTerm;
+use super::score_window::ScoreWindow;
+use crate::models::{ScoringModel, TermBound, TermScorer, TermStatistics};
+use crate::postings::{Impact, PostingsSlice};
+use crate::{DocLengths, FieldStats, Index, small_float};
+
+/// Term scores are multiples of this.
+const STEP: f32 = 1.0 / (1_u64 << 36) as f32;
+/// Scores from this on are multiples of the step, unrounded.
+const EXACT: f32 = 1.0 / (1 << 12) as f32;
+/// Sums of multiples of the step are exact below this.
+const MAX_SUM: f64 = (1_u64 << 17) as f64;
+/// Frequencies from 1 to this have a cell in the table.
+const FREQUENCIES: usize = 8;
+/// Exact lengths below this have a row in the table.
+const LENGTHS: u32 = 2048;
+/// Minimum number of postings per row for a table.
+const POSTINGS_PER_ROW: f64 = 0.25;
+
+/// A model bound to the statistics of every field.
+#[derive(Debug)]
+pub(crate) struct ModelFields {
+    model: Arc<dyn ScoringModel>,
+    fields: Box<[FieldStats]>,
+}
+
+impl ModelFields {
+    pub(crate) fn new(model: Arc<dyn ScoringModel>, fields: &[FieldStats]) -> Self {
+        Self {
+            model,
+            fields: fields.into(),
+        }
+    }
+}
+
+impl BoundModel for ModelFields {
+    type Scorer<'a> = ModelScorer<'a>;
+
+    fn documents(&self, field: usize) -> Option<u64> {
+        self.fields.get(field).map(|stats| stats.docs)
+    }
+
+    fn scorer<'a>(
+        &'a self,
+        index: &'a Index,
+        list: ScoredList,
+        statistics: ListStatistics,
+    ) -> Result<ModelScorer<'a>, OpenIndexError> {
+        let stats = &self.fields[list.field];
+        let scorer = self.model.term_scorer(&TermStatistics {
+            documents: stats.docs,
+            tokens: stats.tokens,
+            df: u64::from(statistics.df),
+            cf: statistics.cf,
+            count: list.count,
+            weight: list.weight,
+        });
+        let precision = self.model.lengths();
+        let (rows, lengths): (_, &[u32]) = match precision {
+            DocLengths::OneByte => (u32::from(small_float::encode(stats.longest)) + 1, &[]),
+            DocLengths::Exact => (
+                stats.longest.saturating_add(1).min(LENGTHS),
+                index.lengths(list.field)?,
+            ),
+        };
+        let rows = match f64::from(list.postings) < f64::from(rows) * POSTINGS_PER_ROW {
+            true => 0,
+            false => rows as usize,
+        };
+        Ok(ModelScorer {
+            bound: scorer.bound(),
+            scorer,
+            precision,
+            codes: index.codes(list.field),
+            lengths,
+            table: vec![[const { Cell::new(f32::NAN) }; FREQUENCIES]; rows].into(),
+        })
+    }
+}
+
+/// Scorer of the postings of a query term in one field.
+#[derive(Debug)]
+pub(crate) struct ModelScorer<'a> {
+    scorer: Box<dyn TermScorer + 'a>,
+    bound: TermBound,
+    precision: DocLengths,
+    /// One-byte encoded document lengths.
+    codes: &'a [u8],
+    /// Exact document lengths; empty for [`DocLengths::OneByte`].
+    lengths: &'a [u32],
+    /// Scores by length code or exact length, and frequency minus one. NaN is not computed yet.
+    table: Box<[[Cell<f32>; FREQUENCIES]]>,
+}
+
+impl ModelScorer<'_> {
+    /// The length code of a document.
+    #[inline]
+    fn code(&self, doc: u32) -> u8 {
+        self.codes.get(doc as usize).copied().unwrap_or(0)
+    }
+
+    /// The exact length of a document.
+    #[inline]
+    fn exact_length(&self, doc: u32) -> u32 {
+        self.lengths.get(doc as usize).copied().unwrap_or(0)
+    }
+
+    /// The document length that scoring uses.
+    fn length(&self, doc: u32) -> u32 {
+        match self.precision {
+            DocLengths::OneByte => small_float::decode(self.code(doc)),
+            DocLengths::Exact => self.exact_length(doc),
+        }
+    }
+
+    /// The term score of a frequency and a length.
+    fn compute(&self, tf: u32, length: u32) -> f32 {
+        let score = self.scorer.score(tf, length);
+        match score.abs() < EXACT {
+            true => (score / STEP).round() * STEP,
+            false => score,
+        }
+    }
+
+    /// The term score, from row `row` of the table if it has one.
+    #[inline]
+    fn look_up(&self, row: usize, tf: u32, length: impl Fn() -> u32) -> f32 {
+        let row = self.table.get(row);
+        match row.and_then(|row| row.get(tf.wrapping_sub(1) as usize)) {
+            Some(cell) => {
+                if cell.get().is_nan() {
+                    cell.set(self.compute(tf, length()));
+                }
+                cell.get()
+            }
+            None => self.compute(tf, length()),
+        }
+    }
+
+    #[inline]
+    fn score_by_code(&self, code: u8, tf: u32) -> f32 {
+        self.look_up(usize::from(code), tf, || small_float::decode(code))
+    }
+
+    #[inline]
+    fn score_by_length(&self, length: u32, tf: u32) -> f32 {
+        self.look_up(length as usize, tf, || length)
+    }
+}
+
+impl ListScorer for ModelScorer<'_> {
+    #[inline]
+    fn score(&self, doc: u32, tf: u32) -> f32 {
+        match self.precision {
+            DocLengths::OneByte => self.score_by_code(self.code(doc), tf),
+            DocLengths::Exact => self.score_by_length(self.exact_length(doc), tf),
+        }
+    }
+
+    fn bound(&self, impacts: impl Iterator<Item = Impact>) -> f32 {
+        match self.bound {
+            TermBound::Unknown => f32::INFINITY,
+            TermBound::AtMost(most) => most.max(0.0),
+            TermBound::Monotone => impacts.fold(0.0, |most: f32, impact| {
+                let tf = small_float::decode(impact.tf);
+                most.max(match self.precision {
+                    DocLengths::OneByte => self.score_by_code(impact.length, tf),
+                    DocLengths::Exact => {
+                        self.score_by_length(small_float::decode(impact.length), tf)
+                    }
+                })
+            }),
+        }
+    }
+
+    fn bound_of_posting(&self, doc: u32, tf: u32) -> f32 {
+        match self.bound {
+            TermBound::Unknown => f32::INFINITY,
+            TermBound::Monotone | TermBound::AtMost(_) => self.score(doc, tf).max(0.0),
+        }
+    }
+
+    fn lower_bound(&self, tf: u32, code: u8) -> f32 {
+        match (self.bound, self.precision) {
+            (TermBound::Monotone, DocLengths::OneByte) => self.score_by_code(code, tf),
+            (TermBound::Monotone, DocLengths::Exact) => {
+                self.score_by_length(small_float::largest(code), tf)
+            }
+            _ => f32::NEG_INFINITY,
+        }
+    }
+
+    fn for_each_score(&self, postings: PostingsSlice<'_>, mut visit: impl FnMut(u32, f32)) {
+        let pairs = postings.docs.iter().zip(postings.tfs);
+        match self.precision {
+            DocLengths::OneByte => {
+                pairs.for_each(|(&doc, &tf)| visit(doc, self.score_by_code(self.code(doc), tf)));
+            }
+            DocLengths::Exact => pairs.for_each(|(&doc, &tf)| {
+                visit(doc, self.score_by_length(self.exact_length(doc), tf));
+            }),
+        }
+    }
+
+    fn add_to<const WORDS: usize>(
+        &self,
+        window: &mut ScoreWindow<WORDS>,
+        postings: PostingsSlice<'_>,
+    ) {
+        match self.precision {
+            DocLengths::OneByte => {
+                window.add_scores(self.codes, postings, |_, code, tf| {
+                    self.score_by_code(code, tf)
+                });
+            }
+            DocLengths::Exact => window.add_scores(self.codes, postings, |doc, _, tf| {
+                self.score_by_length(self.exact_length(doc), tf)
+            }),
+        }
+    }
+
+    fn is_order_free(terms: &[QueryTerm<'_, Self>]) -> bool {
+        let bounds = terms.iter().map(|term| f64::from(term.bound));
+        bounds.sum::<f64>() < MAX_SUM
+    }
+
+    fn has_floor(terms: &[QueryTerm<'_, Self>]) -> bool {
+        let mut bounds = terms.iter().map(|term| term.scorer.bound);
+        bounds.all(|bound| bound != TermBound::Unknown)
+    }
+
+    fn explain(&self, term: &str, doc: u32, tf: u32) -> Explanation {
+        let length = self.length(doc);
+        let formula = self.scorer.formula();
+        let mut node = Explanation::new(self.score(doc, tf), format!("{term}: {formula}"));
+        node.details = self.scorer.details(tf, length);
+        let encoding = match self.precision {
+            DocLengths::Exact => "tokens in the field",
+            DocLengths::OneByte => "tokens in the field, in Lucene's one-byte encoding",
+        };
+        let length = Explanation::new(length as f32, format!("length: {encoding}"));
+        node.with_detail(Explanation::new(tf as f32, "tf: occurrences in the field"))
+            .with_detail(length)
+    }
+}

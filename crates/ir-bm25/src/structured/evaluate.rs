@@ -1,0 +1,425 @@
+//! Evaluation of a query bound to the fields of an index.
+
+use ir_core::store::OpenIndexError;
+use ir_core::{Analyzer, Explanation};
+
+use super::error::StructuredQueryError;
+use super::matches::{Leaf, LeafMatches};
+use super::query::{BooleanClause, MAX_DEPTH, Occur, StructuredQuery};
+use crate::Index;
+use crate::search::{
+    BoundModel, ListScorer, ListStatistics, ScoredList, WeightedTerm, count_terms,
+};
+
+/// Query whose words are terms of fields.
+#[derive(Debug, Default)]
+pub(super) struct BoundQuery {
+    pub(super) leaves: Vec<BoundLeaf>,
+    /// [`None`] if no word is left after analysis.
+    pub(super) root: Option<Node>,
+}
+
+/// Leaf in one field.
+#[derive(Debug)]
+pub(super) struct BoundLeaf {
+    pub(super) leaf: Leaf,
+    /// Field; the count is multiplied by the weights above the leaf.
+    pub(super) list: ScoredList,
+    /// Whether the field was named in the query.
+    is_field_named: bool,
+}
+
+#[derive(Debug)]
+pub(super) enum Node {
+    Leaf(usize),
+    Boolean(Vec<(Occur, Node)>),
+}
+
+/// Fields of an index and their analysis.
+pub(super) struct FieldsOfIndex<'a> {
+    pub(super) names: &'a [&'static str],
+    /// Weights of the fields; fields of weight 0 are not searched.
+    pub(super) weights: &'a [f32],
+    pub(super) analyzer: &'a dyn Analyzer,
+}
+
+impl BoundQuery {
+    pub(super) fn new(
+        query: &StructuredQuery,
+        fields: &FieldsOfIndex<'_>,
+    ) -> Result<Self, StructuredQueryError> {
+        let mut bound = Self::default();
+        bound.root = bound.bind(query, fields, 1.0, 0)?;
+        Ok(bound)
+    }
+
+    /// Binds a part of the query; [`None`] if no word is left.
+    fn bind(
+        &mut self,
+        query: &StructuredQuery,
+        fields: &FieldsOfIndex<'_>,
+        count: f32,
+        depth: usize,
+    ) -> Result<Option<Node>, StructuredQueryError> {
+        if depth > 2 * MAX_DEPTH {
+            let limit = 2 * MAX_DEPTH;
+            return Err(StructuredQueryError::TooDeep { limit });
+        }
+        match query {
+            StructuredQuery::Weighted { weight, query } => {
+                if !(*weight > 0.0 && *weight <= 1e9) {
+                    let found = weight.to_string();
+                    return Err(StructuredQueryError::Weight { found });
+                }
+                self.bind(query, fields, count * weight, depth + 1)
+            }
+            StructuredQuery::Boolean(clauses) => {
+                let mut nodes = Vec::new();
+                for BooleanClause { occur, query } in clauses {
+                    // Clauses of stop words only are left out, as in Lucene.
+                    let node = self.bind(query, fields, count, depth + 1)?;
+                    nodes.extend(node.map(|node| (*occur, node)));
+                }
+                Ok((!nodes.is_empty()).then_some(Node::Boolean(nodes)))
+            }
+            StructuredQuery::Text { field, text } => {
+                let terms = count_terms(fields.analyzer, text).into_iter();
+                let leaves = terms.map(|of_query| (Leaf::Term(of_query.term), of_query.weight));
+                self.add_leaves(leaves.collect(), field.as_deref(), fields, count)
+            }
+            StructuredQuery::Window { field, .. } => {
+                let leaf = leaf_of(query, fields.analyzer)?;
+                let leaves = leaf.into_iter().map(|leaf| (leaf, 1.0));
+                self.add_leaves(leaves.collect(), field.as_deref(), fields, count)
+            }
+            StructuredQuery::Synonyms(parts) => {
+                let leaf = leaf_of(query, fields.analyzer)?;
+                let leaves = leaf.into_iter().map(|leaf| (leaf, 1.0));
+                let field = parts.iter().find_map(field_of);
+                self.add_leaves(leaves.collect(), field, fields, count)
+            }
+        }
+    }
+
+    /// Adds leaves with their counts in the fields that are searched, or in the named one.
+    fn add_leaves(
+        &mut self,
+        leaves: Vec<(Leaf, f32)>,
+        named: Option<&str>,
+        fields: &FieldsOfIndex<'_>,
+        weight: f32,
+    ) -> Result<Option<Node>, StructuredQueryError> {
+        if let Some(name) = named.filter(|name| !fields.names.contains(name)) {
+            return Err(StructuredQueryError::UnknownField {
+                expected: fields.names.join(", "),
+                found: name.to_owned(),
+            });
+        }
+        let mut nodes = Vec::new();
+        for (leaf, count) in leaves {
+            for (field, (name, &of_field)) in fields.names.iter().zip(fields.weights).enumerate() {
+                if of_field == 0.0 || named.is_some_and(|named| named != *name) {
+                    continue;
+                }
+                nodes.push((Occur::Should, Node::Leaf(self.leaves.len())));
+                self.leaves.push(BoundLeaf {
+                    leaf: leaf.clone(),
+                    list: ScoredList {
+                        field,
+                        count: count * weight,
+                        weight: of_field,
+                        postings: 0,
+                    },
+                    is_field_named: named.is_some(),
+                });
+            }
+        }
+        Ok(match nodes.len() {
+            0 => None,
+            1 => nodes.pop().map(|(_, node)| node),
+            _ => Some(Node::Boolean(nodes)),
+        })
+    }
+
+    /// The terms of the query, if it is no more than terms and weights.
+    pub(super) fn as_terms(&self) -> Option<Vec<WeightedTerm>> {
+        let mut terms: Vec<WeightedTerm> = Vec::new();
+        let mut before = None;
+        for BoundLeaf {
+            leaf,
+            list,
+            is_field_named,
+        } in &self.leaves
+        {
+            let Leaf::Term(term) = leaf else {
+                return None;
+            };
+            if *is_field_named {
+                return None;
+            }
+            // A term has a leaf for each field, in the order of the fields.
+            if before.is_none_or(|before| list.field <= before) {
+                match terms.iter_mut().find(|known| known.term == *term) {
+                    Some(known) => known.weight += list.count,
+                    None => terms.push(WeightedTerm::new(term.as_str(), list.count)),
+                }
+            }
+            before = Some(list.field);
+        }
+        let root = self.root.as_ref();
+        root.is_none_or(Node::is_disjunction).then_some(terms)
+    }
+}
+
+impl Node {
+    fn is_disjunction(&self) -> bool {
+        match self {
+            Self::Leaf(_) => true,
+            Self::Boolean(clauses) => clauses
+                .iter()
+                .all(|(occur, node)| *occur == Occur::Should && node.is_disjunction()),
+        }
+    }
+}
+
+/// The field that a word or window names.
+fn field_of(query: &StructuredQuery) -> Option<&str> {
+    match query {
+        StructuredQuery::Text { field, .. } | StructuredQuery::Window { field, .. } => {
+            field.as_deref()
+        }
+        StructuredQuery::Synonyms(parts) => parts.iter().find_map(field_of),
+        StructuredQuery::Boolean(_) | StructuredQuery::Weighted { .. } => None,
+    }
+}
+
+/// The leaf of a word, window or synonyms; [`None`] if no word is left after analysis.
+fn leaf_of(
+    query: &StructuredQuery,
+    analyzer: &dyn Analyzer,
+) -> Result<Option<Leaf>, StructuredQueryError> {
+    match query {
+        StructuredQuery::Text { text, .. } => {
+            let mut terms: Vec<Leaf> = Vec::new();
+            analyzer.analyze(text, &mut |token| {
+                terms.push(Leaf::Term(token.term.to_owned()))
+            });
+            Ok(synonyms(terms))
+        }
+        StructuredQuery::Window {
+            text,
+            ordered,
+            width,
+            ..
+        } => {
+            let mut terms: Vec<(String, u32)> = Vec::new();
+            analyzer.analyze(text, &mut |token| {
+                terms.push((token.term.to_owned(), token.position));
+            });
+            Ok(match terms.len() {
+                0 => None,
+                1 => terms.pop().map(|(term, _)| Leaf::Term(term)),
+                _ => Some(Leaf::Window {
+                    terms,
+                    ordered: *ordered,
+                    width: (*width).max(1),
+                }),
+            })
+        }
+        StructuredQuery::Synonyms(parts) => {
+            let mut leaves = Vec::new();
+            for part in parts {
+                leaves.extend(leaf_of(part, analyzer)?);
+            }
+            Ok(synonyms(leaves))
+        }
+        StructuredQuery::Boolean(_) | StructuredQuery::Weighted { .. } => {
+            let found = query.to_string();
+            Err(StructuredQueryError::Synonyms { found })
+        }
+    }
+}
+
+/// Distinct synonyms; one is itself.
+fn synonyms(leaves: Vec<Leaf>) -> Option<Leaf> {
+    let mut distinct: Vec<Leaf> = Vec::new();
+    for leaf in leaves {
+        let parts = match leaf {
+            Leaf::Synonyms(parts) => parts,
+            leaf => vec![leaf],
+        };
+        for part in parts {
+            if !distinct.contains(&part) {
+                distinct.push(part);
+            }
+        }
+    }
+    match distinct.len() {
+        0 | 1 => distinct.pop(),
+        _ => Some(Leaf::Synonyms(distinct)),
+    }
+}
+
+/// Statistics that the scorers of a leaf need.
+#[derive(Debug)]
+pub(super) enum LeafStatistics {
+    Term(ListStatistics),
+    /// Of the terms of a window.
+    Window(Vec<ListStatistics>),
+}
+
+/// The leaves of a query in a segment: matches and scorers.
+pub(super) struct SegmentLeaves<S> {
+    matches: Vec<LeafMatches>,
+    scorers: Vec<Vec<S>>,
+}
+
+impl<S: ListScorer> SegmentLeaves<S> {
+    pub(super) fn new<'a, M: BoundModel<Scorer<'a> = S>>(
+        model: &'a M,
+        index: &'a Index,
+        bound: &BoundQuery,
+        statistics: &[LeafStatistics],
+        matches: Vec<LeafMatches>,
+    ) -> Result<Self, OpenIndexError> {
+        let mut scorers = Vec::with_capacity(matches.len());
+        for ((leaf, statistics), matches) in bound.leaves.iter().zip(statistics).zip(&matches) {
+            let postings = matches.docs.len() as u32;
+            let list = ScoredList {
+                postings,
+                ..leaf.list
+            };
+            scorers.push(match statistics {
+                _ if postings == 0 => Vec::new(),
+                LeafStatistics::Term(term) => vec![model.scorer(index, list, *term)?],
+                LeafStatistics::Window(terms) => model.window_scorers(index, list, terms)?,
+            });
+        }
+        Ok(Self { matches, scorers })
+    }
+
+    /// Score of a leaf: the sum of its scorers, in double precision, rounded to single.
+    fn score(&self, leaf: usize, doc: u32, tf: u32) -> f64 {
+        match &*self.scorers[leaf] {
+            [only] => f64::from(only.score(doc, tf)),
+            scorers => {
+                let scores = scorers
+                    .iter()
+                    .map(|scorer| f64::from(scorer.score(doc, tf)));
+                f64::from(scores.sum::<f64>() as f32)
+            }
+        }
+    }
+
+    /// Matching documents, ascending, with their scores.
+    pub(super) fn evaluate(&self, node: &Node) -> Vec<(u32, f64)> {
+        match node {
+            Node::Leaf(leaf) => {
+                let LeafMatches { docs, tfs } = &self.matches[*leaf];
+                let pairs = docs.iter().zip(tfs);
+                pairs
+                    .map(|(&doc, &tf)| (doc, self.score(*leaf, doc, tf)))
+                    .collect()
+            }
+            Node::Boolean(clauses) => {
+                let results: Vec<(Occur, Vec<(u32, f64)>)> = clauses
+                    .iter()
+                    .map(|(occur, node)| (*occur, self.evaluate(node)))
+                    .collect();
+                combine(&results)
+            }
+        }
+    }
+
+    /// Explains the score of a document; [`None`] if it does not match. `names` are those of the
+    /// fields.
+    pub(super) fn explain(
+        &self,
+        bound: &BoundQuery,
+        node: &Node,
+        doc: u32,
+        names: &[&str],
+    ) -> Option<Explanation> {
+        let clauses = match node {
+            Node::Leaf(leaf) => {
+                let tf = self.matches[*leaf].tf(doc)?;
+                let BoundLeaf {
+                    leaf: words, list, ..
+                } = &bound.leaves[*leaf];
+                let name = names.get(list.field).copied().unwrap_or_default();
+                let name = format!("{name}:{}", words.describe());
+                let explain = |scorer: &S| scorer.explain(&name, doc, tf);
+                return match &*self.scorers[*leaf] {
+                    [only] => Some(explain(only)),
+                    scorers => {
+                        let details = scorers.iter().map(explain).collect();
+                        let what = format!("{name}: sum, in double precision, over the terms of");
+                        Some(Explanation::sum(what, details))
+                    }
+                };
+            }
+            Node::Boolean(clauses) => clauses,
+        };
+        let mut details = Vec::new();
+        let has_must = clauses.iter().any(|(occur, _)| *occur == Occur::Must);
+        for (occur, node) in clauses {
+            let found = self.explain(bound, node, doc, names);
+            match (occur, found) {
+                (Occur::MustNot, Some(_)) | (Occur::Must, None) => return None,
+                (Occur::MustNot, None) | (Occur::Should, None) => {}
+                (Occur::Must | Occur::Should, Some(found)) => details.push(found),
+            }
+        }
+        if details.is_empty() && !has_must {
+            return None;
+        }
+        let sum = details
+            .iter()
+            .fold(0.0, |sum, detail: &Explanation| sum + detail.value);
+        let mut tree = Explanation::new(sum, "sum, in double precision, of");
+        tree.details = details;
+        Some(tree)
+    }
+}
+
+/// Combines the results of clauses. Scores are added in the order of the clauses.
+fn combine(results: &[(Occur, Vec<(u32, f64)>)]) -> Vec<(u32, f64)> {
+    let of = |wanted: Occur| results.iter().filter(move |(occur, _)| *occur == wanted);
+    let mut must = of(Occur::Must).map(|(_, result)| result);
+    let mut docs: Vec<u32> = match must.next() {
+        Some(first) => first.iter().map(|&(doc, _)| doc).collect(),
+        None => {
+            let all = of(Occur::Should).flat_map(|(_, result)| result);
+            let mut docs: Vec<u32> = all.map(|&(doc, _)| doc).collect();
+            docs.sort_unstable();
+            docs.dedup();
+            docs
+        }
+    };
+    let mut retain = |result: &[(u32, f64)], is_wanted: bool| {
+        let mut next = 0;
+        docs.retain(|&doc| {
+            while result.get(next).is_some_and(|&(other, _)| other < doc) {
+                next += 1;
+            }
+            result.get(next).is_some_and(|&(other, _)| other == doc) == is_wanted
+        });
+    };
+    must.for_each(|result| retain(result, true));
+    of(Occur::MustNot).for_each(|(_, result)| retain(result, false));
+    let mut scored: Vec<(u32, f64)> = docs.into_iter().map(|doc| (doc, 0.0)).collect();
+    for (_, result) in results.iter().filter(|(occur, _)| *occur != Occur::MustNot) {
+        let mut next = 0;
+        for (doc, sum) in &mut scored {
+            while result.get(next).is_some_and(|&(other, _)| other < *doc) {
+                next += 1;
+            }
+            if let Some(&(other, score)) = result.get(next)
+                && other == *doc
+            {
+                *sum += score;
+            }
+        }
+    }
+    scored
+}

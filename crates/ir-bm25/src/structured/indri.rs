@@ -1,0 +1,211 @@
+//! Indri's query language, as far as [`StructuredQuery`] covers it.
+
+use super::error::QueryParseError;
+use super::query::{BooleanClause, MAX_DEPTH, Occur, StructuredQuery};
+use super::text::QueryText;
+
+const OPERATORS: &str =
+    "#combine, #weight, #1, #odN, #uwN, #syn, #band, #or or #not, with a parenthesis";
+
+/// Parses a query. Without an operator, the words are those of `#combine`.
+pub(super) fn parse(query: &str) -> Result<StructuredQuery, QueryParseError> {
+    let mut text = QueryText::new(query);
+    let mut parts = parts(&mut text, 0)?;
+    if text.peek().is_some() {
+        return Err(text.error("no closing parenthesis without an opening one"));
+    }
+    match parts.len() {
+        1 => Ok(parts.remove(0)),
+        _ => Ok(combine(parts)),
+    }
+}
+
+/// Queries up to a closing parenthesis or the end.
+fn parts(text: &mut QueryText<'_>, depth: usize) -> Result<Vec<StructuredQuery>, QueryParseError> {
+    let mut all = Vec::new();
+    while let Some(part) = part(text, depth)? {
+        all.push(part);
+    }
+    Ok(all)
+}
+
+/// A word or an operator; [`None`] before a closing parenthesis or the end.
+fn part(
+    text: &mut QueryText<'_>,
+    depth: usize,
+) -> Result<Option<StructuredQuery>, QueryParseError> {
+    text.skip_white_space();
+    match text.peek() {
+        None | Some(')') => Ok(None),
+        Some('#') => operator(text, depth).map(Some),
+        Some('(') => Err(text.error("a word or an operator before the parenthesis")),
+        Some(_) if text.rest().starts_with("weight(") => operator(text, depth).map(Some),
+        Some(_) => {
+            let word = text.take_while(|c| !c.is_whitespace() && !"()#".contains(c));
+            Ok(Some(StructuredQuery::text(word)))
+        }
+    }
+}
+
+fn operator(text: &mut QueryText<'_>, depth: usize) -> Result<StructuredQuery, QueryParseError> {
+    if depth > MAX_DEPTH {
+        return Err(text.error(format!("at most {MAX_DEPTH} nested operators")));
+    }
+    let start = text.error(OPERATORS);
+    text.skip('#');
+    let name = text.take_while(|c| c.is_ascii_alphanumeric());
+    text.skip_white_space();
+    if !text.skip('(') {
+        return Err(start);
+    }
+    let query = match name {
+        "weight" | "wsum" => weights(text, depth)?,
+        "combine" | "sum" => combine(parts(text, depth + 1)?),
+        "syn" => StructuredQuery::Synonyms(parts(text, depth + 1)?),
+        "or" => StructuredQuery::boolean(clauses(parts(text, depth + 1)?, Occur::Should)),
+        "band" => StructuredQuery::boolean(clauses(parts(text, depth + 1)?, Occur::Must)),
+        "not" => StructuredQuery::boolean(clauses(parts(text, depth + 1)?, Occur::MustNot)),
+        other => {
+            let (ordered, digits) = match other.strip_prefix("uw") {
+                Some(digits) => (false, digits),
+                None => (true, other.strip_prefix("od").unwrap_or(other)),
+            };
+            let width = digits.parse().ok().filter(|width| *width > 0);
+            let width: u32 = width.ok_or(start)?;
+            text.skip_white_space();
+            let words = text.take_while(|c| !"()#".contains(c)).trim();
+            if text.peek() == Some('#') {
+                return Err(text.error("words in a window"));
+            }
+            StructuredQuery::Window {
+                field: None,
+                text: words.to_owned(),
+                ordered,
+                width,
+            }
+        }
+    };
+    if !text.skip(')') {
+        return Err(text.error("a closing parenthesis"));
+    }
+    Ok(query)
+}
+
+/// Clauses of parts; those of `#not` are excluded.
+fn clauses(parts: Vec<StructuredQuery>, occur: Occur) -> Vec<BooleanClause> {
+    let mut all = Vec::new();
+    for query in parts {
+        match query {
+            StructuredQuery::Boolean(inner)
+                if inner.iter().all(|clause| clause.occur == Occur::MustNot) =>
+            {
+                all.extend(inner);
+            }
+            query => all.push(BooleanClause { occur, query }),
+        }
+    }
+    all
+}
+
+fn combine(parts: Vec<StructuredQuery>) -> StructuredQuery {
+    weighted(parts.into_iter().map(|part| (1.0, part)).collect())
+}
+
+/// Pairs of a weight and a query.
+fn weights(text: &mut QueryText<'_>, depth: usize) -> Result<StructuredQuery, QueryParseError> {
+    let mut all = Vec::new();
+    loop {
+        text.skip_white_space();
+        if matches!(text.peek(), None | Some(')')) {
+            return Ok(weighted(all));
+        }
+        let weight = text.number()?;
+        let Some(query) = part(text, depth + 1)? else {
+            return Err(text.error("a query after the weight"));
+        };
+        all.push((weight, query));
+    }
+}
+
+/// Parts with their weights divided by the sum of these.
+fn weighted(parts: Vec<(f32, StructuredQuery)>) -> StructuredQuery {
+    let total: f32 = parts.iter().map(|(weight, _)| weight).sum();
+    let parts = parts.into_iter().map(|(weight, query)| {
+        let weighted = match weight / total {
+            1.0 => query,
+            weight => query.with_weight(weight),
+        };
+        weighted.should()
+    });
+    StructuredQuery::boolean(parts)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::QuerySyntax;
+
+    #[test]
+    fn operators() {
+        for (query, expected) in [
+            ("", ""),
+            ("green tea", "green^0.5 tea^0.5"),
+            ("#combine(tea)", "tea"),
+            (
+                "#weight( 3 green 1.0 #1(hot tea) )",
+                "green^0.75 \"hot tea\"^0.25",
+            ),
+            ("weight( 1 a 1 b )", "a^0.5 b^0.5"),
+            ("#od3(a b) ", "#od3(a b)"),
+            ("#uw8( a b )", "\"a b\"~6"),
+            ("#syn(tea #1(hot drink))", "#syn(tea \"hot drink\")"),
+            (
+                "#or( #band( TGF-β signaling ) x )",
+                "(+(TGF\\-β) +signaling) x",
+            ),
+            ("#band(a b #not(c d))", "+a +b -c -d"),
+            (
+                "#weight(.8 #combine(a b) .2 #uw2(a b))",
+                "(a^0.5 b^0.5)^0.8 #uw2(a b)^0.2",
+            ),
+        ] {
+            let parsed = QuerySyntax::Indri.parse(query).unwrap();
+            assert_eq!(parsed.to_string(), expected, "{query}");
+        }
+    }
+
+    #[test]
+    fn errors_name_the_position() {
+        for (query, expected) in [
+            (
+                "a #near(b c)",
+                "character 3: expected #combine, #weight, #1,",
+            ),
+            ("#combine", "character 1: expected #combine, #weight, #1,"),
+            ("#od0(a b)", "character 1: expected #combine, #weight, #1,"),
+            (
+                "#1(a #2(b c))",
+                "character 6: expected words in a window, found \"#2(b\"",
+            ),
+            ("#weight(a b)", "character 9: expected a number above 0"),
+            (
+                "#weight(2 )",
+                "character 11: expected a query after the weight",
+            ),
+            (
+                "#combine(a",
+                "character 11: expected a closing parenthesis, found the end",
+            ),
+            (
+                "a (b)",
+                "character 3: expected a word or an operator before the parenthesis",
+            ),
+            ("a ) b", "character 3: expected no closing parenthesis"),
+        ] {
+            let error = QuerySyntax::Indri.parse(query).unwrap_err().to_string();
+            assert!(error.starts_with(expected), "{query}: {error}");
+        }
+        let deep = "#combine(".repeat(100_000);
+        let error = QuerySyntax::Indri.parse(&deep).unwrap_err();
+        assert!(error.expected.contains("64 nested"), "{error}");
+    }
+}

@@ -1,0 +1,340 @@
+//! Lucene's classic query syntax.
+
+use super::error::QueryParseError;
+use super::query::{BooleanClause, MAX_DEPTH, Occur, StructuredQuery};
+use super::text::QueryText;
+
+pub(super) fn parse(query: &str) -> Result<StructuredQuery, QueryParseError> {
+    let mut text = QueryText::new(query);
+    let parsed = clauses(&mut text, 0)?;
+    match text.peek() {
+        None => Ok(parsed),
+        Some(_) => Err(text.error("no closing parenthesis without an opening one")),
+    }
+}
+
+/// Whether a character may occur in a word without a backslash.
+pub(super) fn is_word_char(c: char) -> bool {
+    !c.is_whitespace() && !r#"+-!(){}[]^"~*?:\/&|"#.contains(c)
+}
+
+/// Whether a character may follow the first one of a word: as in Lucene, also `-` and `+`.
+fn is_inner_word_char(c: char) -> bool {
+    is_word_char(c) || "+-!*?/&|".contains(c)
+}
+
+pub(super) fn escaped(text: &str) -> String {
+    let mut escaped = String::with_capacity(text.len());
+    for c in text.chars() {
+        if !is_word_char(c) && !c.is_whitespace() {
+            escaped.push('\\');
+        }
+        escaped.push(c);
+    }
+    escaped
+}
+
+/// Operator between two clauses.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Operator {
+    None,
+    And,
+    Or,
+}
+
+/// Clauses up to a closing parenthesis or the end.
+fn clauses(text: &mut QueryText<'_>, depth: usize) -> Result<StructuredQuery, QueryParseError> {
+    if depth > MAX_DEPTH {
+        return Err(text.error(format!("at most {MAX_DEPTH} nested parentheses")));
+    }
+    let mut all: Vec<BooleanClause> = Vec::new();
+    loop {
+        text.skip_white_space();
+        let operator = match all.is_empty() {
+            true => Operator::None,
+            false => operator(text),
+        };
+        text.skip_white_space();
+        if matches!(text.peek(), None | Some(')')) {
+            if operator != Operator::None {
+                return Err(text.error("a query after AND or OR"));
+            }
+            break;
+        }
+        let negated = keyword(text, "NOT") || text.skip('!');
+        text.skip_white_space();
+        let occur = match (negated, text.peek()) {
+            (true, _) => Occur::MustNot,
+            (_, Some('+')) => Occur::Must,
+            (_, Some('-')) => Occur::MustNot,
+            _ if operator == Operator::And => Occur::Must,
+            _ => Occur::Should,
+        };
+        if !negated && matches!(text.peek(), Some('+' | '-')) {
+            text.next();
+        }
+        if operator == Operator::And
+            && let Some(before) = all.last_mut()
+            && before.occur == Occur::Should
+        {
+            before.occur = Occur::Must;
+        }
+        let query = weighted(text, depth)?;
+        all.push(BooleanClause { occur, query });
+    }
+    Ok(match &*all {
+        [only] if only.occur == Occur::Should => all.remove(0).query,
+        _ => StructuredQuery::Boolean(all),
+    })
+}
+
+/// `AND`, `OR`, `&&` or `||`.
+fn operator(text: &mut QueryText<'_>) -> Operator {
+    for (names, operator) in [(["AND", "&&"], Operator::And), (["OR", "||"], Operator::Or)] {
+        if names.into_iter().any(|name| keyword(text, name)) {
+            return operator;
+        }
+    }
+    Operator::None
+}
+
+/// Skips a keyword that white space, a sign or a parenthesis follows.
+fn keyword(text: &mut QueryText<'_>, name: &str) -> bool {
+    let Some(rest) = text.rest().strip_prefix(name) else {
+        return false;
+    };
+    let ends = rest
+        .chars()
+        .next()
+        .is_none_or(|c| c.is_whitespace() || "(\"+-!".contains(c));
+    if ends {
+        text.skip_bytes(name.len());
+    }
+    ends
+}
+
+/// A query with an optional weight.
+fn weighted(text: &mut QueryText<'_>, depth: usize) -> Result<StructuredQuery, QueryParseError> {
+    let query = primary(text, None, depth)?;
+    Ok(match text.skip('^') {
+        true => query.with_weight(text.number()?),
+        false => query,
+    })
+}
+
+/// A word, a phrase, or clauses in parentheses, with an optional field.
+fn primary(
+    text: &mut QueryText<'_>,
+    field: Option<&str>,
+    depth: usize,
+) -> Result<StructuredQuery, QueryParseError> {
+    let of_field = field.map(str::to_owned);
+    if text.skip('(') {
+        let query = clauses(text, depth + 1)?;
+        if !text.skip(')') {
+            return Err(text.error("a closing parenthesis"));
+        }
+        return Ok(match field {
+            Some(field) => with_field(query, field),
+            None => query,
+        });
+    }
+    if text.skip('"') {
+        let words = characters(text, |c| c != '"')?;
+        if !text.skip('"') {
+            return Err(text.error("a closing quotation mark"));
+        }
+        let (mut ordered, mut width) = (true, 1);
+        if text.skip('~') {
+            let digits = text.take_while(|c| c.is_ascii_digit());
+            let slop: Option<u32> = digits.parse().ok();
+            let slop = slop.ok_or_else(|| text.error("a number of positions after ~"))?;
+            if slop > 0 {
+                let count = words
+                    .split_whitespace()
+                    .count()
+                    .try_into()
+                    .unwrap_or(u32::MAX);
+                (ordered, width) = (false, slop.saturating_add(count));
+            }
+        }
+        return Ok(StructuredQuery::Window {
+            field: of_field,
+            text: words,
+            ordered,
+            width,
+        });
+    }
+    let start = text.peek().is_some_and(|c| is_word_char(c) || c == '\\');
+    if !start {
+        return Err(text.error("a word, a quotation mark or an opening parenthesis"));
+    }
+    let word = characters(text, is_inner_word_char)?;
+    if field.is_none() && text.skip(':') {
+        return primary(text, Some(&word), depth);
+    }
+    Ok(StructuredQuery::Text {
+        field: of_field,
+        text: word,
+    })
+}
+
+/// Characters that are accepted or escaped by a backslash.
+fn characters(
+    text: &mut QueryText<'_>,
+    accepts: impl Fn(char) -> bool,
+) -> Result<String, QueryParseError> {
+    let mut found = String::new();
+    loop {
+        found += text.take_while(|c| c != '\\' && accepts(c));
+        if !text.skip('\\') {
+            return Ok(found);
+        }
+        match text.next() {
+            Some(c) => found.push(c),
+            None => return Err(text.error("a character after the backslash")),
+        }
+    }
+}
+
+/// Sets the field of the parts that have none.
+fn with_field(query: StructuredQuery, name: &str) -> StructuredQuery {
+    let or_name = |field: Option<String>| Some(field.unwrap_or_else(|| name.to_owned()));
+    match query {
+        StructuredQuery::Text { field, text } => StructuredQuery::Text {
+            field: or_name(field),
+            text,
+        },
+        StructuredQuery::Window {
+            field,
+            text,
+            ordered,
+            width,
+        } => StructuredQuery::Window {
+            field: or_name(field),
+            text,
+            ordered,
+            width,
+        },
+        StructuredQuery::Synonyms(parts) => {
+            let parts = parts.into_iter().map(|part| with_field(part, name));
+            StructuredQuery::Synonyms(parts.collect())
+        }
+        StructuredQuery::Boolean(clauses) => {
+            let clauses = clauses.into_iter().map(|clause| BooleanClause {
+                query: with_field(clause.query, name),
+                ..clause
+            });
+            StructuredQuery::Boolean(clauses.collect())
+        }
+        StructuredQuery::Weighted { weight, query } => StructuredQuery::Weighted {
+            weight,
+            query: Box::new(with_field(*query, name)),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::QuerySyntax;
+    use proptest::prelude::*;
+
+    fn parsed(query: &str) -> String {
+        QuerySyntax::Lucene.parse(query).unwrap().to_string()
+    }
+
+    #[test]
+    fn queries_in_canonical_form() {
+        for (query, expected) in [
+            ("", ""),
+            ("  tea ", "tea"),
+            ("green tea", "green tea"),
+            ("green AND tea OR milk", "+green +tea milk"),
+            ("green && tea || NOT milk", "+green +tea -milk"),
+            ("green NOT milk !sugar", "green -milk -sugar"),
+            ("+green -milk", "+green -milk"),
+            (
+                "title:(green +tea) text:milk",
+                "(title:green +title:tea) text:milk",
+            ),
+            ("(a b)^2.5 c^0.5", "(a b)^2.5 c^0.5"),
+            (
+                r#""green tea"~0 "green tea"~6"#,
+                r#""green tea" "green tea"~6"#,
+            ),
+            (r#"title:"green tea"^3"#, r#"title:"green tea"^3"#),
+            (
+                "covid-19 c++ AT&T either/or",
+                r"(covid\-19) (c\+\+) (AT\&T) (either\/or)",
+            ),
+            (r"1\:2 \(x\)", r"(1\:2) (\(x\))"),
+            ("((a))", "a"),
+            ("ORANGE ANDROID NOTES", "ORANGE ANDROID NOTES"),
+        ] {
+            assert_eq!(parsed(query), expected, "{query}");
+        }
+    }
+
+    #[test]
+    fn errors_name_the_position() {
+        for (query, expected) in [
+            (
+                "tea AND",
+                "character 8: expected a query after AND or OR, found the end",
+            ),
+            (
+                "(tea milk",
+                "character 10: expected a closing parenthesis, found the end",
+            ),
+            (
+                "tea) milk",
+                r#"character 4: expected no closing parenthesis without an opening one, found ")""#,
+            ),
+            (
+                "\"tea",
+                "character 5: expected a closing quotation mark, found the end",
+            ),
+            (
+                "tea^x",
+                r#"character 5: expected a number above 0, at most 1e9, found "x""#,
+            ),
+            (
+                "tea^0",
+                r#"character 5: expected a number above 0, at most 1e9, found "0""#,
+            ),
+            (
+                "grün \"a b\"~ x",
+                r#"character 12: expected a number of positions after ~, found white space before "x""#,
+            ),
+            (
+                "tea : milk",
+                r#"character 5: expected a word, a quotation mark or an opening parenthesis, found ":""#,
+            ),
+            (
+                "tea \\",
+                "character 6: expected a character after the backslash, found the end",
+            ),
+        ] {
+            let error = QuerySyntax::Lucene.parse(query).unwrap_err();
+            assert_eq!(error.to_string(), expected, "{query}");
+        }
+        let deep = "(".repeat(100_000);
+        let error = QuerySyntax::Lucene.parse(&deep).unwrap_err();
+        assert!(error.expected.contains("64 nested"), "{error}");
+    }
+
+    proptest! {
+        #[test]
+        fn any_text_is_a_query_or_an_error(query in r#"[ab :+"()\\^~.1-]{0,30}|\PC{0,20}"#) {
+            if let Ok(parsed) = QuerySyntax::Lucene.parse(&query) {
+                let printed = parsed.to_string();
+                // What is printed is a query too, which prints the same.
+                if !printed.contains('#') && !printed.contains("()") {
+                    let again = QuerySyntax::Lucene.parse(&printed);
+                    prop_assert!(again.is_ok(), "{query}: {printed}: {again:?}");
+                }
+            }
+            let _ = QuerySyntax::Indri.parse(&query);
+        }
+    }
+}

@@ -1,0 +1,18 @@
+//! Structured queries: Boolean clauses, weights, phrases, windows, synonyms and fields.
+//!
+//! [`StructuredQuery`] is the query, which the syntaxes of Lucene and Indri are parsed into
+//! ([`QuerySyntax`]). [`StructuredSearcher`] evaluates it over the lists of matches of its leaves
+//! ([`matches`]).
+
+mod error;
+mod evaluate;
+mod indri;
+mod lucene;
+mod matches;
+mod query;
+mod searcher;
+mod text;
+
+pub use error::{QueryParseError, StructuredQueryError};
+pub use query::{BooleanClause, Occur, QuerySyntax, StructuredQuery};
+pub use searcher::StructuredSearcher;

@@ -1,0 +1,299 @@
+//! Searcher of structured queries.
+
+use ir_core::store::OpenIndexError;
+use ir_core::{DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError, TopK};
+
+use super::error::StructuredQueryError;
+use super::evaluate::{BoundLeaf, BoundQuery, FieldsOfIndex, LeafStatistics, Node, SegmentLeaves};
+use super::matches::{Leaf, LeafMatches};
+use super::query::{QuerySyntax, StructuredQuery};
+use crate::Searcher;
+use crate::search::{Bound, BoundModel, ListStatistics, search_error};
+use crate::segments::NumberedSegment;
+
+/// Searcher of structured queries, with the model and field weights of a [`Searcher`]; implements
+/// [`Retriever`] for queries in a [`QuerySyntax`].
+///
+/// The score of a phrase is that of Lucene: its frequency is the number of phrases in the document,
+/// and the model sees the statistics of its terms ([`Bm25`](crate::Bm25) with the sum of their idf,
+/// other models with the sum of the scores of the terms). A query of words and weights alone has the
+/// ranking and the speed of [`Searcher::search_terms`]; others are evaluated for all matching
+/// documents.
+///
+/// ```
+/// use ir_bm25::{Bm25, Index, IndexConfig, QuerySyntax, StructuredSearcher};
+/// use ir_core::{Document, NoProgress, Retriever, Search};
+///
+/// let documents = vec![
+///     Document::new("a").with_text("tea, green or black"),
+///     Document::new("b").with_text("green tea with milk"),
+///     Document::new("c").with_text("a cup of green tea"),
+/// ];
+/// let config = IndexConfig::default().with_positions(true);
+/// let index = Index::build(&documents, &config, &mut NoProgress)?;
+/// let searcher = index.searcher(Bm25::ANSERINI)?;
+/// let searcher = StructuredSearcher::new(searcher, QuerySyntax::Lucene);
+/// let ranking = searcher.search("+\"green tea\" -milk", &Search::top(10))?;
+/// let ids: Vec<&str> = ranking.iter().map(|hit| index.ids().id(hit.doc)).collect();
+/// assert_eq!(ids, ["c"]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct StructuredSearcher {
+    searcher: Searcher,
+    syntax: QuerySyntax,
+}
+
+/// Leaves of a query in the segments of an index, and their statistics in all.
+struct IndexLeaves<'a> {
+    segments: Vec<(&'a NumberedSegment, Vec<LeafMatches>)>,
+    statistics: Vec<LeafStatistics>,
+}
+
+impl StructuredSearcher {
+    /// Creates a searcher of queries in a syntax.
+    #[must_use]
+    pub const fn new(searcher: Searcher, syntax: QuerySyntax) -> Self {
+        Self { searcher, syntax }
+    }
+
+    /// Returns the searcher of terms.
+    #[must_use]
+    pub const fn searcher(&self) -> &Searcher {
+        &self.searcher
+    }
+
+    /// Returns the syntax of text queries.
+    #[must_use]
+    pub const fn syntax(&self) -> QuerySyntax {
+        self.syntax
+    }
+
+    /// Returns the best documents for a query.
+    ///
+    /// # Errors
+    /// [`SearchError::Engine`] with a [`StructuredQueryError`]: a phrase in an index without
+    /// positions, an unknown field, an invalid weight; or the index file is damaged.
+    pub fn search_query(
+        &self,
+        query: &StructuredQuery,
+        how: &Search<'_>,
+    ) -> Result<Ranking, SearchError> {
+        let bound = self.bind(query)?;
+        if let Some(terms) = bound.as_terms() {
+            return self.searcher.search_terms(&terms, how);
+        }
+        self.evaluate_query(&bound, how)
+    }
+
+    /// Evaluates a query for all matching documents.
+    fn evaluate_query(&self, bound: &BoundQuery, how: &Search<'_>) -> Result<Ranking, SearchError> {
+        let Some(root) = bound.root.as_ref().filter(|_| how.k() > 0) else {
+            return Ok(Ranking::default());
+        };
+        match self.searcher.bound_model() {
+            Bound::Bm25(bm25) => self.search_with(&**bm25, bound, root, how),
+            Bound::Other(model) => self.search_with(&**model, bound, root, how),
+        }
+    }
+
+    /// Explains a score of [`StructuredSearcher::search_query`].
+    ///
+    /// # Errors
+    /// As [`StructuredSearcher::search_query`].
+    pub fn explain_query(
+        &self,
+        query: &StructuredQuery,
+        doc: DocNum,
+        how: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        let bound = self.bind(query)?;
+        if let Some(terms) = bound.as_terms() {
+            return self.searcher.explain_terms(&terms, doc, how);
+        }
+        let Some(root) = &bound.root else {
+            return Ok(None);
+        };
+        let tree = match self.searcher.bound_model() {
+            Bound::Bm25(bm25) => self.explain_with(&**bm25, &bound, root, doc, how)?,
+            Bound::Other(model) => self.explain_with(&**model, &bound, root, doc, how)?,
+        };
+        Ok(tree.map(|mut tree| {
+            tree.value = f64::from(tree.score());
+            tree
+        }))
+    }
+
+    fn bind(&self, query: &StructuredQuery) -> Result<BoundQuery, SearchError> {
+        let index = self.searcher.index();
+        let fields = FieldsOfIndex {
+            names: index.config().fields.names(),
+            weights: self.searcher.field_weights(),
+            analyzer: self.searcher.analyzer(),
+        };
+        let bound = BoundQuery::new(query, &fields).map_err(query_error)?;
+        let needs_positions = bound.leaves.iter().any(|leaf| leaf.leaf.has_window());
+        if needs_positions && !index.config().positions {
+            return Err(query_error(StructuredQueryError::NoPositions {
+                query: query.to_string(),
+            }));
+        }
+        Ok(bound)
+    }
+
+    /// Finds the matches of all leaves.
+    fn leaves(&self, bound: &BoundQuery) -> Result<IndexLeaves<'_>, OpenIndexError> {
+        let segments = self.searcher.index().numbered_segments();
+        let mut all = Vec::with_capacity(segments.len());
+        for numbered in segments {
+            let is_live = |doc: u32| numbered.segment.is_live(DocNum::new(doc));
+            let matches = bound.leaves.iter().map(|BoundLeaf { leaf, list, .. }| {
+                leaf.matches(&numbered.segment.index, list.field, &is_live)
+            });
+            all.push((numbered, matches.collect::<Result<Vec<_>, _>>()?));
+        }
+        let statistics = bound
+            .leaves
+            .iter()
+            .map(|BoundLeaf { leaf, list, .. }| self.statistics_of(leaf, list.field));
+        let statistics = statistics.collect::<Result<Vec<_>, _>>()?;
+        Ok(IndexLeaves {
+            segments: all,
+            statistics,
+        })
+    }
+
+    fn statistics_of(&self, leaf: &Leaf, field: usize) -> Result<LeafStatistics, OpenIndexError> {
+        let of_term = |term: &str| self.searcher.term_statistics(field, term);
+        Ok(match leaf {
+            Leaf::Term(term) => LeafStatistics::Term(of_term(term)?),
+            Leaf::Window { terms, .. } => {
+                let terms = terms.iter().map(|(term, _)| of_term(term));
+                LeafStatistics::Window(terms.collect::<Result<_, _>>()?)
+            }
+            Leaf::Synonyms(parts) => {
+                let mut total = ListStatistics::default();
+                for part in parts {
+                    let of_part = match self.statistics_of(part, field)? {
+                        LeafStatistics::Term(term) => term,
+                        LeafStatistics::Window(_) => self.matches_of(part, field)?,
+                    };
+                    total.df = total.df.max(of_part.df);
+                    total.cf = total.cf.saturating_add(of_part.cf);
+                }
+                LeafStatistics::Term(total)
+            }
+        })
+    }
+
+    /// Number of documents and matches of a window.
+    fn matches_of(&self, leaf: &Leaf, field: usize) -> Result<ListStatistics, OpenIndexError> {
+        let mut total = ListStatistics::default();
+        for numbered in self.searcher.index().numbered_segments() {
+            let is_live = |doc: u32| numbered.segment.is_live(DocNum::new(doc));
+            let matches = leaf.matches(&numbered.segment.index, field, &is_live)?;
+            total.df = total.df.saturating_add(matches.docs.len() as u32);
+            total.cf += matches.tfs.iter().map(|&tf| u64::from(tf)).sum::<u64>();
+        }
+        Ok(total)
+    }
+
+    fn search_with<M: BoundModel>(
+        &self,
+        model: &M,
+        bound: &BoundQuery,
+        root: &Node,
+        how: &Search<'_>,
+    ) -> Result<Ranking, SearchError> {
+        let leaves = self.leaves(bound).map_err(search_error)?;
+        let mut best = TopK::new(how.k());
+        for (numbered, matches) in leaves.segments {
+            let index = &numbered.segment.index;
+            let leaves = SegmentLeaves::new(model, index, bound, &leaves.statistics, matches);
+            for (doc, score) in leaves.map_err(search_error)?.evaluate(root) {
+                let doc = numbered.number(DocNum::new(doc));
+                if how.allows(doc) {
+                    best.push(doc, score as f32);
+                }
+            }
+        }
+        best.finish()
+    }
+
+    fn explain_with<M: BoundModel>(
+        &self,
+        model: &M,
+        bound: &BoundQuery,
+        root: &Node,
+        doc: DocNum,
+        how: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        let index = self.searcher.index();
+        let Ok((holder, local)) = index.locate(doc) else {
+            return Ok(None);
+        };
+        if !how.allows(doc) {
+            return Ok(None);
+        }
+        let leaves = self.leaves(bound).map_err(search_error)?;
+        let mut located = leaves.segments.into_iter();
+        let Some((_, matches)) = located.find(|(numbered, _)| std::ptr::eq(*numbered, holder))
+        else {
+            return Ok(None);
+        };
+        let index_of_doc = &holder.segment.index;
+        let leaves = SegmentLeaves::new(model, index_of_doc, bound, &leaves.statistics, matches);
+        let names = index.config().fields.names();
+        let leaves = leaves.map_err(search_error)?;
+        Ok(leaves.explain(bound, root, local.get(), names))
+    }
+
+    fn parse(&self, query: &str) -> Result<StructuredQuery, SearchError> {
+        self.syntax.parse(query).map_err(|source| {
+            query_error(StructuredQueryError::Syntax {
+                query: query.to_owned(),
+                source,
+            })
+        })
+    }
+}
+
+fn query_error(error: StructuredQueryError) -> SearchError {
+    SearchError::Engine {
+        engine: "the structured query",
+        source: Box::new(error),
+    }
+}
+
+impl Retriever for StructuredSearcher {
+    type Query = str;
+
+    fn ids(&self) -> &DocIds {
+        self.searcher.ids()
+    }
+
+    fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
+        self.search_query(&self.parse(query)?, how)
+    }
+
+    #[cfg(feature = "rayon")]
+    fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
+        use rayon::prelude::*;
+        let results: Vec<_> = queries
+            .par_iter()
+            .map(|(query, how)| self.search(query, how))
+            .collect();
+        results.into_iter().collect()
+    }
+
+    /// Explains a score as the sum of the scores of the clauses: in double precision, rounded to
+    /// single once.
+    fn explain(
+        &self,
+        query: &str,
+        doc: DocNum,
+        how: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        self.explain_query(&self.parse(query)?, doc, how)
+    }
+}

@@ -1,0 +1,161 @@
+//! The scoring model as options.
+
+use anyhow::{Result, anyhow};
+use ir_bm25::models::{NAMED_MODELS, NamedModel, Parameter};
+use ir_bm25::{Bm25, DocLengths, Model, SearcherError};
+
+use crate::shared::console::bail_usage;
+use crate::shared::options::{Bm25Options, choice, first_set};
+
+/// Scoring model, its parameters and document lengths.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Model")]
+pub(crate) struct ModelOptions {
+    /// Scoring model: bm25, its variants atire, robertson, bm25+ and bm25l; query likelihood qld
+    /// (Dirichlet smoothing), qljm (Jelinek-Mercer) and two-stage; divergence from randomness pl2,
+    /// inl2, in_expb2, bb2, dph, dlh13 and dfree; tfidf (Lucene's ClassicSimilarity) and pivoted
+    /// (length normalization) [default: bm25]
+    #[arg(long, value_parser = named, value_name = "MODEL")]
+    model: Option<&'static NamedModel>,
+
+    #[command(flatten)]
+    bm25: Bm25Options,
+
+    /// Pseudo-count of the collection model in qld and two-stage. Range: > 0 [default: 1000]
+    #[arg(
+        long,
+        alias = "qld.mu",
+        value_name = "MU",
+        allow_negative_numbers = true
+    )]
+    mu: Option<f32>,
+
+    /// Weight of the collection model. Range: 0 to 1 [default: qljm 0.1, two-stage 0.4]
+    #[arg(
+        long,
+        alias = "qljm.lambda",
+        value_name = "LAMBDA",
+        allow_negative_numbers = true
+    )]
+    lambda: Option<f32>,
+
+    /// Length normalization of pl2, inl2, in_expb2 and bb2; large values weaken it. Range: > 0
+    /// [default: 1]
+    #[arg(long, value_name = "C", allow_negative_numbers = true)]
+    c: Option<f32>,
+
+    /// Lower bound of an occurrence in bm25+, shift of the frequency in bm25l. Range: ≥ 0 [default:
+    /// bm25+ 1, bm25l 0.5]
+    #[arg(long, value_name = "DELTA", allow_negative_numbers = true)]
+    delta: Option<f32>,
+
+    /// Saturation of the count of a term in the query, in robertson, atire, bm25+ and bm25l; inf:
+    /// none. Range: ≥ 0 [default: robertson 8, others inf]
+    #[arg(long, value_name = "K3", allow_negative_numbers = true)]
+    k3: Option<f32>,
+
+    /// Slope of the length normalization of pivoted. Range: 0 to 1 [default: 0.2]
+    #[arg(long, value_name = "S", allow_negative_numbers = true)]
+    slope: Option<f32>,
+
+    /// Precision of the document lengths [default: exact in divergence from randomness, else
+    /// one-byte]
+    #[arg(long, value_parser = choice(LENGTHS), value_name = "FORM")]
+    lengths: Option<DocLengths>,
+}
+
+impl ModelOptions {
+    /// Names of options and parameters, with the values given.
+    fn parameters(&self) -> [(&'static str, &'static str, Option<f32>); 8] {
+        [
+            ("--k1", "k1", self.bm25.k1()),
+            ("--b", "b", self.bm25.b()),
+            ("--mu", "mu", self.mu),
+            ("--lambda", "lambda", self.lambda),
+            ("--c", "c", self.c),
+            ("--delta", "delta", self.delta),
+            ("--k3", "k3", self.k3),
+            ("--slope", "s", self.slope),
+        ]
+    }
+
+    fn named(&self) -> Option<&'static NamedModel> {
+        self.model.filter(|model| model.name != BM25)
+    }
+
+    /// The model with its parameters.
+    pub(crate) fn model(&self) -> Result<Model> {
+        let named = self.model.map_or_else(|| NamedModel::find(BM25), Ok)?;
+        if self.named().is_some() && self.bm25.has_preset() {
+            bail_usage!("--preset: expected --model bm25, found {}", named.name);
+        }
+        let mut parameters = Vec::new();
+        for (option, name, value) in self.parameters() {
+            let Some(value) = value else { continue };
+            let Some(known) = parameter(named, name) else {
+                let having = NAMED_MODELS.iter();
+                let having = having.filter(|model| parameter(model, name).is_some());
+                let having: Vec<_> = having.map(|model| model.name).collect();
+                let found = named.name;
+                bail_usage!(
+                    "{option}: expected --model {}, found {found}",
+                    having.join(", ")
+                );
+            };
+            if !known.range.contains(value) {
+                let expected = known.range.expected();
+                bail_usage!("{option}: expected {expected}, found {value}");
+            }
+            parameters.push((name, value));
+        }
+        if self.named().is_none() {
+            let lengths = self.lengths.unwrap_or(DocLengths::OneByte);
+            let bm25: Bm25 = self.bm25.parameters().with_lengths(lengths);
+            return Ok(bm25.into());
+        }
+        Ok(named.with_parameters(&parameters, self.lengths)?)
+    }
+
+    /// Default tag of a run.
+    pub(crate) fn tag(&self) -> String {
+        format!("ir-{}", self.model.map_or(BM25, |model| model.name))
+    }
+
+    /// Whether Anserini has the model with these lengths.
+    pub(crate) fn is_anserinis(&self) -> bool {
+        let name = self.model.map_or(BM25, |model| model.name);
+        [BM25, "qld", "qljm"].contains(&name)
+            && self.lengths.unwrap_or(DocLengths::OneByte) == DocLengths::OneByte
+    }
+
+    /// Name of the first option that is set.
+    #[cfg(feature = "dense")]
+    pub(crate) fn first_set(&self) -> Option<&'static str> {
+        let mut given = self.parameters().into_iter();
+        let given = given.find_map(|(option, _, value)| value.map(|_| option));
+        let others = first_set([
+            ("--model", self.model.is_some()),
+            ("--lengths", self.lengths.is_some()),
+        ]);
+        self.bm25.first_set().or(given).or(others)
+    }
+}
+
+const BM25: &str = "bm25";
+
+const LENGTHS: [(&str, &str, DocLengths); 2] = [
+    (
+        "one-byte",
+        "Rounded to one byte, as in Lucene",
+        DocLengths::OneByte,
+    ),
+    ("exact", "Exact", DocLengths::Exact),
+];
+
+fn parameter(model: &NamedModel, name: &str) -> Option<&'static Parameter> {
+    model.parameters.iter().find(|known| known.name == name)
+}
+
+fn named(text: &str) -> Result<&'static NamedModel> {
+    NamedModel::find(text).map_err(|error: SearcherError| anyhow!(error))
+}

@@ -1,0 +1,85 @@
+//! `ir search --model`: scoring models and their parameters.
+
+use crate::common::{Folder, tiny};
+
+#[test]
+fn models_by_the_names_of_other_programs() {
+    let here = Folder::new();
+    tiny(&here);
+    let tag = |model: &str| {
+        let args = ["search", "tiny", "green tea", "--model", model, "-o", "-"];
+        let run = here.ir(&args).ok().out;
+        let first = run.lines().next().unwrap_or_default().to_owned();
+        first.split(' ').next_back().unwrap_or_default().to_owned()
+    };
+    for (model, expected) in [
+        ("bm25", "ir-bm25"),
+        ("BM25+", "ir-bm25+"),
+        ("qld", "ir-qld"),
+        ("Dirichlet", "ir-qld"),
+        ("qljm", "ir-qljm"),
+        ("DPH", "ir-dph"),
+        ("In_expB2", "ir-in_expb2"),
+        ("tf-idf", "ir-tfidf"),
+        ("okapi", "ir-robertson"),
+    ] {
+        assert_eq!(tag(model), expected);
+    }
+    let search = |options: &str| {
+        let options = options.split_whitespace();
+        let args: Vec<_> = ["search", "tiny", "green tea", "--explain"]
+            .into_iter()
+            .chain(options)
+            .collect();
+        here.ir(&args).ok().out
+    };
+    let smoothed = search("--model qld --mu 10");
+    assert!(
+        smoothed.contains("10  mu") && smoothed.contains("max(0, ln("),
+        "{smoothed}"
+    );
+    assert_ne!(smoothed, search("--model qld"));
+    assert_eq!(search("--model qld --qld.mu 10"), smoothed);
+    let variant = search("--model atire --k1 0.5 --b 0.1 --k3 8");
+    assert!(
+        variant.contains("0.5  k1") && variant.contains("0.1  b"),
+        "{variant}"
+    );
+    // BM25 by name is BM25 by default.
+    assert_eq!(search("--model bm25 --k1 1"), search("--k1 1"));
+}
+
+#[test]
+fn unknown_models_and_parameters_are_rejected() {
+    let here = Folder::new();
+    tiny(&here);
+    for (options, parts) in [
+        ("--model qdl", vec!["qdl", "did you mean qld?"]),
+        (
+            "--mu 10",
+            vec!["--mu: expected --model qld, two-stage, found bm25"],
+        ),
+        (
+            "--model dph --k1 1",
+            vec!["--k1: expected --model bm25, atire, robertson, bm25+, bm25l, found dph"],
+        ),
+        (
+            "--model qld --preset lucene",
+            vec!["--preset: expected --model bm25, found qld"],
+        ),
+        (
+            "--model qljm --lambda 0",
+            vec!["--lambda: expected a number > 0, at most 1, found 0"],
+        ),
+        (
+            "--model pl2 --c -1",
+            vec!["--c: expected a finite number > 0, found -1"],
+        ),
+    ] {
+        let args: Vec<_> = ["search", "tiny", "green tea"]
+            .into_iter()
+            .chain(options.split(' '))
+            .collect();
+        here.ir(&args).fails(2, &parts);
+    }
+}

@@ -1,0 +1,76 @@
+//! Texts at paths of METADATA.
+
+use std::collections::BTreeMap;
+
+use ir_core::AttributeValue;
+
+use super::repositories::Repository;
+
+pub(super) type Metadata = BTreeMap<String, AttributeValue>;
+
+/// The texts at a path, in the order of the record. Names are compared without case; lists along
+/// the path are searched member by member, and everything below its end counts.
+pub(super) fn texts_at(metadata: &Metadata, path: &str, texts: &mut Vec<String>) {
+    let (name, rest) = match path.split_once('.') {
+        Some((name, rest)) => (name, Some(rest)),
+        None => (path, None),
+    };
+    let members = metadata.iter();
+    for (_, value) in members.filter(|(member, _)| member.eq_ignore_ascii_case(name)) {
+        match rest {
+            Some(rest) => descend(value, rest, texts),
+            None => all_texts(value, texts),
+        }
+    }
+}
+
+fn descend(value: &AttributeValue, path: &str, texts: &mut Vec<String>) {
+    match value {
+        AttributeValue::Map(members) => texts_at(members, path, texts),
+        AttributeValue::List(members) => {
+            for member in members {
+                descend(member, path, texts);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// All strings and numbers of a value.
+pub(super) fn all_texts(value: &AttributeValue, texts: &mut Vec<String>) {
+    match value {
+        AttributeValue::Text(text) if text.trim().is_empty() => {}
+        AttributeValue::Text(text) => texts.push(text.trim().to_owned()),
+        AttributeValue::Int(number) => texts.push(number.to_string()),
+        AttributeValue::Float(number) => texts.push(number.to_string()),
+        AttributeValue::Bool(_) => {}
+        AttributeValue::List(members) => {
+            for member in members {
+                all_texts(member, texts);
+            }
+        }
+        AttributeValue::Map(members) => {
+            for member in members.values() {
+                all_texts(member, texts);
+            }
+        }
+    }
+}
+
+/// The texts of a record by the paths of its repository; all texts of an unknown repository.
+pub(super) fn texts_of(metadata: &Metadata, key: &str) -> Vec<String> {
+    let mut texts = Vec::new();
+    match Repository::find(key) {
+        Some(repository) => {
+            for path in repository.paths {
+                texts_at(metadata, path, &mut texts);
+            }
+        }
+        None => {
+            for value in metadata.values() {
+                all_texts(value, &mut texts);
+            }
+        }
+    }
+    texts
+}

@@ -1,0 +1,177 @@
+//! The elements of a record in the XML form.
+
+use crate::error::{DataError, Location};
+
+/// Reader of the child elements of a DOC.
+pub(super) struct XmlElements<'a> {
+    source: &'a str,
+    text: &'a str,
+    rest: &'a str,
+    at_end: bool,
+}
+
+/// An element without children or attributes.
+#[derive(Clone, Copy)]
+pub(super) struct XmlElement<'a> {
+    pub(super) name: &'a str,
+    /// Content with its entities, as in the file.
+    pub(super) raw: &'a str,
+    pub(super) at: Location<'a>,
+}
+
+impl XmlElement<'_> {
+    /// The content, un-escaped and without surrounding white space.
+    pub(super) fn text(&self) -> String {
+        let raw = self.raw.trim();
+        let cdata = raw
+            .strip_prefix("<![CDATA[")
+            .and_then(|raw| raw.strip_suffix("]]>"));
+        match cdata {
+            Some(plain) => plain.trim().to_owned(),
+            None => unescaped(raw).trim().to_owned(),
+        }
+    }
+}
+
+impl<'a> XmlElements<'a> {
+    /// Starts at the first child of the DOC.
+    pub(super) fn new(text: &'a str, source: &'a str) -> Result<Self, DataError> {
+        let mut elements = Self {
+            source,
+            text,
+            rest: text.trim_start(),
+            at_end: false,
+        };
+        if let Some(declaration) = elements.rest.strip_prefix("<?xml") {
+            let Some((declaration, rest)) = declaration.split_once("?>") else {
+                return Err(elements.location().syntax("?>", declaration));
+            };
+            let (_, encoding) = declaration.split_once("encoding").unwrap_or_default();
+            let encoding = encoding.trim_matches([' ', '=', '"', '\'', '\n', '\r', '\t']);
+            let encoding = encoding.split(['"', '\'']).next().unwrap_or_default();
+            if !matches!(
+                &*encoding.to_ascii_lowercase(),
+                "" | "utf-8" | "utf8" | "us-ascii"
+            ) {
+                return Err(elements.location().syntax("the encoding UTF-8", encoding));
+            }
+            elements.rest = rest.trim_start();
+        }
+        elements.rest = match elements.rest.strip_prefix("<DOC>") {
+            Some(rest) => rest,
+            None => return Err(elements.syntax_error("<DOC>")),
+        };
+        Ok(elements)
+    }
+
+    pub(super) fn location(&self) -> Location<'a> {
+        let passed = &self.text[..self.text.len() - self.rest.len()];
+        Location::new(self.source, 1 + passed.matches('\n').count() as u64)
+    }
+
+    /// The next child; [`None`] after the last.
+    pub(super) fn next(&mut self) -> Result<Option<XmlElement<'a>>, DataError> {
+        self.rest = self.rest.trim_start();
+        if self.at_end {
+            return Ok(None);
+        }
+        if let Some(rest) = self.rest.strip_prefix("</DOC>") {
+            self.rest = rest.trim_start();
+            self.at_end = true;
+            return match self.rest {
+                "" => Ok(None),
+                _ => Err(self.syntax_error("the end after </DOC>")),
+            };
+        }
+        let tag = self
+            .rest
+            .strip_prefix('<')
+            .and_then(|rest| rest.split_once('>'));
+        let tag = tag.filter(|(name, _)| !name.starts_with('/'));
+        let Some((name, content)) = tag else {
+            return Err(self.syntax_error("an element or </DOC>"));
+        };
+        let at = self.location();
+        if let Some(name) = name.strip_suffix('/') {
+            self.rest = content;
+            let (name, raw) = (name.trim_end(), "");
+            return Ok(Some(XmlElement { name, raw, at }));
+        }
+        // METADATA may contain markup, but not its own end.
+        let end = content.match_indices("</").find(|(end, _)| {
+            let after = content[end + 2..].strip_prefix(name);
+            after.is_some_and(|after| after.starts_with('>'))
+        });
+        let Some((end, _)) = end else {
+            return Err(at.syntax("the end of the element", &self.rest[..name.len() + 2]));
+        };
+        self.rest = &content[end + name.len() + 3..];
+        let raw = &content[..end];
+        Ok(Some(XmlElement { name, raw, at }))
+    }
+
+    fn syntax_error(&self, expected: &'static str) -> DataError {
+        let found = self.rest.lines().next().unwrap_or("the end of the file");
+        self.location().syntax(expected, found)
+    }
+}
+
+/// Decodes the five entities of XML and character references; any other `&` is literal.
+pub(super) fn unescaped(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find('&') {
+        plain.push_str(&rest[..at]);
+        rest = &rest[at..];
+        // The longest reference is `&#1114111;` or `&#x10FFFF;`.
+        let end = rest.bytes().take(10).position(|byte| byte == b';');
+        let decoded = end.and_then(|end| Some((end, decoded(&rest[1..end])?)));
+        let (length, char) = decoded.map_or((0, '&'), |(end, char)| (end, char));
+        plain.push(char);
+        rest = &rest[length + 1..];
+    }
+    plain.push_str(rest);
+    plain
+}
+
+fn decoded(name: &str) -> Option<char> {
+    Some(match name {
+        "lt" => '<',
+        "gt" => '>',
+        "amp" => '&',
+        "quot" => '"',
+        "apos" => '\'',
+        _ => {
+            let number = name.strip_prefix('#')?;
+            let code = match number.strip_prefix(['x', 'X']) {
+                Some(digits) => u32::from_str_radix(digits, 16),
+                None => number.parse(),
+            };
+            char::from_u32(code.ok()?)?
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn entities() {
+        for (text, expected) in [
+            (
+                "a &lt;b&gt; &amp;amp; &quot;c&quot; &apos;",
+                "a <b> &amp; \"c\" '",
+            ),
+            ("&#946; &#x3B2; &#x3b2;", "β β β"),
+            (
+                "AT&T &unknown; & &#xD800; &#;",
+                "AT&T &unknown; & &#xD800; &#;",
+            ),
+            ("&", "&"),
+            ("β&β;", "β&β;"),
+        ] {
+            assert_eq!(unescaped(text), expected);
+        }
+    }
+}

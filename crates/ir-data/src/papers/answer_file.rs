@@ -1,0 +1,339 @@
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::io::{self, BufReader, Seek, SeekFrom, Write};
+use std::path::Path;
+
+use ir_core::{Flow, Fnv1a, Progress};
+use serde::{Deserialize, Serialize};
+
+use super::answer::QueryAnswer;
+use super::paper::Paper;
+use super::writer::{QueryWriter, QueryWriterError};
+use crate::error::{DataError, Location, name_of, read_error, write_error};
+use crate::json::json_error;
+use crate::lines::LineReader;
+
+/// Number of consecutive papers without a usable answer after which
+/// [`AnswerFile::write_queries`] fails.
+pub const MAX_CONSECUTIVE_FAILURES: usize = 5;
+
+/// Answers of query writers, one JSON line per paper: `paper_id`, `key` (hash of writer, title and
+/// abstract) and `answer`.
+///
+/// Every answer is appended when it arrives, so that an interrupted job resumes: answers in the
+/// file are not written again. An incomplete last line, which a killed process leaves, is removed.
+/// The file is locked while it is open.
+#[derive(Debug)]
+pub struct AnswerFile {
+    path: String,
+    /// `None`: answers are kept in memory only.
+    file: Option<File>,
+    answers: HashMap<(String, String), QueryAnswer>,
+}
+
+/// Answers for papers, in their order.
+#[derive(Debug, Default)]
+#[must_use]
+pub struct WrittenQueries {
+    /// Answer for each paper; `None` if there is no usable one.
+    pub answers: Vec<Option<QueryAnswer>>,
+    /// Number of papers for which the writer was called; the others were in the file.
+    pub written: usize,
+    /// Errors of the papers without an answer, in order. The writer is called for these papers
+    /// again when the job is started again.
+    pub unusable: Vec<QueryWriterError>,
+}
+
+#[derive(Serialize, Deserialize)]
+struct AnswerLine {
+    paper_id: String,
+    key: String,
+    answer: QueryAnswer,
+}
+
+impl AnswerFile {
+    /// Creates a list of answers without a file.
+    #[must_use]
+    pub fn in_memory() -> Self {
+        Self {
+            path: String::new(),
+            file: None,
+            answers: HashMap::new(),
+        }
+    }
+
+    /// Opens a file, or creates it.
+    ///
+    /// # Errors
+    /// The file cannot be read or written, another process uses it, or a complete line is not an
+    /// answer.
+    pub fn open(path: impl AsRef<Path>) -> Result<Self, DataError> {
+        let path = path.as_ref();
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create(true).truncate(false);
+        let mut file = options.open(path).map_err(write_error(path))?;
+        match file.try_lock() {
+            Err(TryLockError::WouldBlock) => {
+                let used = io::Error::other("the file is in use by another process");
+                return Err(write_error(path)(used));
+            }
+            Err(TryLockError::Error(error)) => return Err(write_error(path)(error)),
+            Ok(()) => {}
+        }
+        let name = name_of(path);
+        let end = complete_length(&file).map_err(read_error(path))?;
+        file.set_len(end).map_err(write_error(path))?;
+        file.rewind().map_err(read_error(path))?;
+        let mut answers = HashMap::new();
+        let mut lines = LineReader::new(BufReader::new(&file), &name);
+        while let Some(line) = lines.read()? {
+            if line.text.trim_ascii().is_empty() {
+                continue;
+            }
+            let at = Location::new(&name, line.number);
+            let line: AnswerLine =
+                serde_json::from_str(line.text).map_err(|error| json_error(&error, at))?;
+            answers.insert((line.paper_id, line.key), line.answer);
+        }
+        file.seek(SeekFrom::End(0)).map_err(write_error(path))?;
+        Ok(Self {
+            path: name,
+            file: Some(file),
+            answers,
+        })
+    }
+
+    /// Returns the answers for papers and calls the writer for those that are missing. Reports the
+    /// stage "writing queries" in papers.
+    ///
+    /// # Errors
+    /// The writer fails, has no usable answer for [`MAX_CONSECUTIVE_FAILURES`] papers in a row, the
+    /// file cannot be written, or `progress` cancels. Answers so far are in the file.
+    pub fn write_queries(
+        &mut self,
+        papers: &[&Paper],
+        writer: &mut dyn QueryWriter,
+        progress: &mut dyn Progress,
+    ) -> Result<WrittenQueries, QueryWriterError> {
+        let name = writer.name();
+        let total = Some(papers.len() as u64);
+        let mut queries = WrittenQueries::default();
+        let mut consecutive = 0;
+        for (done, paper) in (0..).zip(papers) {
+            if progress.report("writing queries", done, total) == Flow::Stop {
+                return Err(DataError::Canceled.into());
+            }
+            let key = (paper.id.clone(), key(&name, paper));
+            if let Some(answer) = self.answers.get(&key) {
+                queries.answers.push(Some(answer.clone()));
+                continue;
+            }
+            queries.written += 1;
+            match writer.write(paper) {
+                Ok(answer) => {
+                    consecutive = 0;
+                    self.append(key, &answer)?;
+                    queries.answers.push(Some(answer));
+                }
+                Err(error) if error.is_of_paper() => {
+                    consecutive += 1;
+                    if consecutive >= MAX_CONSECUTIVE_FAILURES {
+                        return Err(error);
+                    }
+                    queries.answers.push(None);
+                    queries.unusable.push(error);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(queries)
+    }
+
+    fn append(&mut self, key: (String, String), answer: &QueryAnswer) -> Result<(), DataError> {
+        if let Some(file) = &mut self.file {
+            let failed = write_error(Path::new(&self.path));
+            let line = AnswerLine {
+                paper_id: key.0.clone(),
+                key: key.1.clone(),
+                answer: answer.clone(),
+            };
+            let mut line = serde_json::to_vec(&line).map_err(|error| failed(error.into()))?;
+            line.push(b'\n');
+            file.write_all(&line).map_err(failed)?;
+        }
+        self.answers.insert(key, answer.clone());
+        Ok(())
+    }
+}
+
+/// Length of a file up to its last line end.
+fn complete_length(file: &File) -> io::Result<u64> {
+    const BLOCK: u64 = 1 << 16;
+    let mut end = file.metadata()?.len();
+    let mut file = file;
+    while end > 0 {
+        let start = end.saturating_sub(BLOCK);
+        file.seek(SeekFrom::Start(start))?;
+        let mut block = vec![0; (end - start) as usize];
+        io::Read::read_exact(&mut file, &mut block)?;
+        if let Some(at) = block.iter().rposition(|&byte| byte == b'\n') {
+            return Ok(start + at as u64 + 1);
+        }
+        end = start;
+    }
+    Ok(0)
+}
+
+/// Hash of what an answer depends on.
+fn key(writer: &str, paper: &Paper) -> String {
+    let mut hash = Fnv1a::new();
+    for text in [writer, &paper.keys.title, &paper.abstract_text] {
+        hash.write(text.as_bytes());
+        // Separator: 0xFF does not occur in UTF-8.
+        hash.write(&[0xFF]);
+    }
+    format!("{:016x}", hash.finish())
+}
+
+#[cfg(test)]
+mod tests {
+    use ir_core::NoProgress;
+
+    use super::super::answer::AnswerError;
+    use super::*;
+
+    /// Writes the abstract as the summary, except of papers whose abstract is "bad", and fails for
+    /// "stop".
+    struct Echo {
+        name: &'static str,
+        asked: Vec<String>,
+    }
+
+    impl QueryWriter for Echo {
+        fn write(&mut self, paper: &Paper) -> Result<QueryAnswer, QueryWriterError> {
+            self.asked.push(paper.id.clone());
+            let paper_id = paper.id.clone();
+            match paper.abstract_text.as_str() {
+                "bad" => Err(QueryWriterError::Answer {
+                    paper: paper_id,
+                    source: AnswerError::Empty,
+                }),
+                "stop" => Err(QueryWriterError::Writer {
+                    paper: paper_id,
+                    source: "down".into(),
+                }),
+                text => Ok(QueryAnswer {
+                    summary: text.to_owned(),
+                    ..QueryAnswer::default()
+                }),
+            }
+        }
+
+        fn name(&self) -> String {
+            self.name.to_owned()
+        }
+    }
+
+    fn echo(name: &'static str) -> Echo {
+        let asked = Vec::new();
+        Echo { name, asked }
+    }
+
+    fn papers(texts: &[&str]) -> Vec<Paper> {
+        let paper = |(n, text): (usize, &&str)| Paper {
+            id: format!("p{n}"),
+            abstract_text: (*text).to_owned(),
+            ..Paper::default()
+        };
+        texts.iter().enumerate().map(paper).collect()
+    }
+
+    fn summaries(queries: &WrittenQueries) -> Vec<Option<&str>> {
+        let answers = queries.answers.iter().map(Option::as_ref);
+        answers.map(|it| it.map(|it| it.summary.as_str())).collect()
+    }
+
+    #[test]
+    fn resumes_and_asks_again_for_changed_papers() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("answers.jsonl");
+        let all = papers(&["a", "bad", "b", "stop", "c"]);
+        let all: Vec<&Paper> = all.iter().collect();
+        let mut writer = echo("one");
+        let mut file = AnswerFile::open(&path).unwrap();
+        // Another process cannot use the file.
+        let error = AnswerFile::open(&path).unwrap_err();
+        assert!(matches!(error, DataError::Write { .. }));
+        let error = file.write_queries(&all, &mut writer, &mut NoProgress);
+        assert!(matches!(error, Err(QueryWriterError::Writer { paper, .. }) if paper == "p3"));
+        drop(file);
+        assert_eq!(writer.asked, ["p0", "p1", "p2", "p3"]);
+
+        // A killed process: an incomplete last line.
+        let mut bytes = std::fs::read(&path).unwrap();
+        assert_eq!(bytes.iter().filter(|&&it| it == b'\n').count(), 2);
+        let complete = bytes.len();
+        bytes.extend_from_slice(b"{\"paper_id\": \"p4\", \"key");
+        std::fs::write(&path, &bytes).unwrap();
+        let changed = papers(&["a", "bad", "B", "d"]);
+        let changed: Vec<&Paper> = changed.iter().collect();
+        let mut writer = echo("one");
+        let mut file = AnswerFile::open(&path).unwrap();
+        let queries = file
+            .write_queries(&changed, &mut writer, &mut NoProgress)
+            .unwrap();
+        assert_eq!(writer.asked, ["p1", "p2", "p3"]);
+        assert_eq!(summaries(&queries), [Some("a"), None, Some("B"), Some("d")]);
+        assert_eq!((queries.written, queries.unusable.len()), (3, 1));
+        drop(file);
+        let after = std::fs::read(&path).unwrap();
+        assert_eq!(after[..complete], bytes[..complete]);
+        assert_eq!(after.iter().filter(|&&it| it == b'\n').count(), 4);
+
+        // Answers of another writer are not used.
+        let mut writer = echo("two");
+        let mut file = AnswerFile::open(&path).unwrap();
+        let queries = file
+            .write_queries(&changed[..1], &mut writer, &mut NoProgress)
+            .unwrap();
+        assert_eq!(queries.written, 1);
+    }
+
+    #[test]
+    fn many_unusable_answers_are_an_error() {
+        let all = papers(&[
+            "bad", "bad", "bad", "bad", "a", "bad", "bad", "bad", "bad", "bad", "b",
+        ]);
+        let all: Vec<&Paper> = all.iter().collect();
+        let mut writer = echo("one");
+        let mut file = AnswerFile::in_memory();
+        let error = file
+            .write_queries(&all, &mut writer, &mut NoProgress)
+            .unwrap_err();
+        assert!(error.to_string().contains("\"p9\""), "{error}");
+        assert_eq!(writer.asked.len(), 10);
+        let queries = file
+            .write_queries(&all[..5], &mut writer, &mut NoProgress)
+            .unwrap();
+        assert_eq!((queries.written, queries.unusable.len()), (4, 4));
+    }
+
+    #[test]
+    fn canceled_and_damaged() {
+        let mut stop = |_: &str, _: u64, _: Option<u64>| Flow::Stop;
+        let all = papers(&["a"]);
+        let error = AnswerFile::in_memory().write_queries(&[&all[0]], &mut echo("x"), &mut stop);
+        assert!(matches!(
+            error,
+            Err(QueryWriterError::File(DataError::Canceled))
+        ));
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("answers.jsonl");
+        std::fs::write(&path, "\n{\"paper_id\": 3}\n").unwrap();
+        let error = AnswerFile::open(&path).unwrap_err().to_string();
+        assert!(error.contains("answers.jsonl:2: expected JSON"), "{error}");
+        std::fs::write(&path, vec![b'x'; 200_000]).unwrap();
+        AnswerFile::open(&path).unwrap();
+        assert_eq!(std::fs::read(&path).unwrap(), b"");
+    }
+}

@@ -1,0 +1,450 @@
+//! Records of bioCADDIE: both forms, repositories, texts, broken records.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use ir_core::{AttributeValue, Attributes, Corpus, Document};
+use ir_data::DataError;
+use ir_data::biocaddie::{
+    BioCaddieCorpus, DATASETS, REPOSITORIES, Record, Repository, SyntheticRecords, TextRule,
+};
+use ir_data::catalog::Catalog;
+
+fn xml(text: &str) -> Result<Record, String> {
+    Record::read_xml(text.as_bytes(), "7.xml").map_err(|error| error.to_string())
+}
+
+fn json(text: &str) -> Result<Record, String> {
+    Record::from_json(text, "7.json", 1).map_err(|error| error.to_string())
+}
+
+fn text_of(attributes: &Attributes, name: &str) -> Option<String> {
+    match attributes.get(name) {
+        Some(AttributeValue::Text(text)) => Some(text.clone()),
+        _ => None,
+    }
+}
+
+#[test]
+fn both_forms_of_a_record_are_equal() {
+    let metadata = r#"{"dataItem": {"title": "T & <i>x</i>", "description": ["a \"b\"", "β"],
+        "releaseDate": "2015-04-26"}, "organism": {"experiment": {"species": "Homo sapiens"}}}"#;
+    let escape = |text: &str| {
+        let text = text.replace('&', "&amp;").replace('<', "&lt;");
+        text.replace('>', "&gt;").replace('"', "&quot;")
+    };
+    let record = |title: &str, metadata: &str| {
+        format!(
+            "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<DOC>\n<DOCNO> 6408 </DOCNO>\n\
+             <TITLE>{title}</TITLE>\n<REPOSITORY>arrayexpress_020916</REPOSITORY>\n\
+             <METADATA>{metadata}</METADATA></DOC>\n"
+        )
+    };
+    let title = "T &amp; &lt;i&gt;x&lt;/i&gt;";
+    let escaped = xml(&record(title, &escape(metadata))).unwrap();
+    let cdata = xml(&record(title, &format!("<![CDATA[{metadata}]]>"))).unwrap();
+    // JSON that is not escaped, with entities that are none.
+    let plain = xml(&record(title, metadata)).unwrap();
+    let line = format!(
+        r#"{{"DOCNO": 6408, "TITLE": "T & <i>x</i>", "REPOSITORY": "arrayexpress_020916",
+             "METADATA": {metadata}}}"#
+    );
+    let expected = json(&line).unwrap();
+    assert_eq!(escaped, expected);
+    assert_eq!(cdata, expected);
+    assert_eq!(plain, expected);
+    let quoted = serde_json::to_string(metadata).unwrap();
+    let line = format!(
+        r#"{{"DOCNO": "6408", "TITLE": "T & <i>x</i>", "REPOSITORY": "arrayexpress_020916",
+             "METADATA": {quoted}}}"#
+    );
+    assert_eq!(json(&line).unwrap(), expected);
+    assert_eq!(expected.texts("DATAITEM.description"), ["a \"b\"", "β"]);
+    let document = expected.clone().into_document(TextRule::Paths);
+    let expected_document = Document::new("6408")
+        .with_title("T & <i>x</i>")
+        .with_text("a \"b\"\nβ\nHomo sapiens")
+        .with("repository", "arrayexpress")
+        .with("harvest", "020916")
+        .with("year", 2015_i64);
+    assert_eq!(document, expected_document);
+    let text = |rule| expected.clone().into_document(rule).text;
+    assert_eq!(text(TextRule::Organizers), "a \"b\"\nβ\nArrayExpress");
+    let whole: serde_json::Value = serde_json::from_str(&text(TextRule::WholeRecord)).unwrap();
+    let original: serde_json::Value = serde_json::from_str(metadata).unwrap();
+    assert_eq!(whole, original);
+    let fields = expected.clone().into_document(TextRule::Fields);
+    assert_eq!(fields.text, document.text);
+    let meta = text_of(&fields.attributes, "meta").unwrap();
+    assert!(
+        meta.contains("2015-04-26") && meta.contains("Homo sapiens"),
+        "{meta}"
+    );
+}
+
+#[test]
+fn markup_inside_strings_of_unescaped_json() {
+    // Decoding the entity would end the string.
+    let record = xml(
+        "<DOC><DOCNO>1</DOCNO><TITLE/><REPOSITORY>ctn_02</REPOSITORY>\
+         <METADATA>{\"dataset\": {\"description\": \"a &quot;b&quot; <b>c</b>\"}}</METADATA></DOC>",
+    );
+    let record = record.unwrap();
+    assert_eq!(
+        record.texts("dataset.description"),
+        ["a &quot;b&quot; <b>c</b>"]
+    );
+    assert_eq!(record.title, "");
+}
+
+#[test]
+fn records_without_metadata() {
+    for text in [
+        r#"{"DOCNO": "1", "TITLE": "t", "REPOSITORY": "geo_022216", "METADATA": null}"#,
+        r#"{"DOCNO": "1", "TITLE": "t", "REPOSITORY": "geo_022216"}"#,
+        r#"{"DOCNO": "1", "TITLE": "t", "REPOSITORY": "geo_022216", "METADATA": "null"}"#,
+    ] {
+        let record = json(text).unwrap();
+        assert_eq!(record.metadata, None);
+        assert_eq!(record.repository_key(), "geo");
+        let document = record.clone().into_document(TextRule::Paths);
+        assert_eq!((document.title.as_str(), document.text.as_str()), ("t", ""));
+        let document = record.into_document(TextRule::Organizers);
+        assert_eq!(document.text, "Gene Expression Omnibus");
+    }
+    let empty = "<DOC><DOCNO>1</DOCNO><REPOSITORY>geo</REPOSITORY><METADATA></METADATA></DOC>";
+    let record = xml(empty).unwrap();
+    assert_eq!(
+        (record.repository_key(), record.metadata.is_none()),
+        ("geo", true)
+    );
+}
+
+#[test]
+fn every_path_of_every_repository() {
+    for repository in &REPOSITORIES {
+        for path in repository.paths {
+            // Strings, lists, and lists of objects along the path; names in any case.
+            let name = |n: usize, text: &str| match n % 2 {
+                0 => text.to_owned(),
+                _ => text.to_lowercase(),
+            };
+            for (n, (value, expected)) in [
+                ("\"x y\"", vec!["x y"]),
+                ("[\"x\", null, \"y\"]", vec!["x", "y"]),
+                ("{\"name\": \"x\", \"strain\": [\"y\"]}", vec!["x", "y"]),
+                ("\" \"", vec![]),
+                ("[]", vec![]),
+                ("null", vec![]),
+            ]
+            .into_iter()
+            .enumerate()
+            {
+                let names: Vec<&str> = path.split('.').collect();
+                let nested = names.iter().rev().enumerate().fold(
+                    value.to_owned(),
+                    |value, (depth, part)| match depth {
+                        1 => format!("[{{\"{}\": {value}}}]", name(n, part)),
+                        _ => format!("{{\"{}\": {value}}}", name(n, part)),
+                    },
+                );
+                // METADATA is an object.
+                let nested = nested.trim_start_matches('[').trim_end_matches(']');
+                let nested = if names.len() == 1 {
+                    format!("{{\"{}\": {value}}}", names[0])
+                } else {
+                    nested.to_owned()
+                };
+                let line = format!(
+                    r#"{{"DOCNO": 1, "REPOSITORY": "{}_x", "METADATA": {nested}}}"#,
+                    repository.key
+                );
+                let record = json(&line).unwrap();
+                assert_eq!(record.texts(path), expected, "{line}");
+                let document = record.into_document(TextRule::Paths);
+                assert_eq!(document.text, expected.join("\n"), "{line}");
+            }
+        }
+    }
+    // Without paths, every text counts.
+    let line =
+        r#"{"DOCNO": 1, "REPOSITORY": "new_x", "METADATA": {"a": {"b": "x"}, "c": ["y", 3]}}"#;
+    let document = json(line).unwrap().into_document(TextRule::Paths);
+    assert_eq!(document.text, "x\ny\n3");
+}
+
+#[test]
+fn invalid_records() {
+    let mut different = Vec::new();
+    let mut check = |read: Result<Record, String>, expected: &str| {
+        if read.as_ref().err().map(String::as_str) != Some(expected) {
+            different.push((read, expected.to_owned()));
+        }
+    };
+    let doc = |metadata: &str| {
+        format!(
+            "<DOC>\n<DOCNO>7</DOCNO>\n<REPOSITORY>geo_1</REPOSITORY>\n\
+             <METADATA>{metadata}</METADATA></DOC>"
+        )
+    };
+    for (text, expected) in [
+        (
+            doc("{\"dataItem\": {\"title\": \"x}}"),
+            "7.xml:4: record \"7\": expected JSON in METADATA, found an error at column 27 (EOF while parsing a string)",
+        ),
+        (
+            doc("{\n\"a\": \"\\ud800\"}"),
+            "7.xml:5: record \"7\": expected JSON in METADATA, found an error at column 13 (unexpected end of hex escape)",
+        ),
+        (
+            doc("[1]"),
+            "7.xml:4: record \"7\": expected JSON in METADATA, found an error at column 1 (an array instead of an object)",
+        ),
+        (
+            String::new(),
+            "7.xml:1: expected <DOC>, found \"the end of the file\"",
+        ),
+        (
+            "<DOC><DOCNO>7</DOCNO>".to_owned(),
+            "7.xml:1: expected an element or </DOC>, found \"the end of the file\"",
+        ),
+        (
+            "<DOC>\n<DOCNO>7".to_owned(),
+            "7.xml:2: expected the end of the element, found \"<DOCNO>\"",
+        ),
+        (
+            "<DOC>\n<REPOSITORY>geo</REPOSITORY></DOC>".to_owned(),
+            "7.xml:1: expected a field \"DOCNO\", found none",
+        ),
+        (
+            "<DOC><DOCNO>7</DOCNO></DOC>".to_owned(),
+            "7.xml:1: expected a field \"REPOSITORY\", found none",
+        ),
+        (
+            "<DOC><DOCNO>7</DOCNO>\n<DOCNO>8</DOCNO></DOC>".to_owned(),
+            "7.xml:2: expected one field \"DOCNO\", found two",
+        ),
+        (
+            "<DOC><AUTHOR>x</AUTHOR></DOC>".to_owned(),
+            "7.xml:1: expected DOCNO, TITLE, REPOSITORY or METADATA, found \"AUTHOR\"",
+        ),
+        (
+            "<?xml version='1.0' encoding='ISO-8859-1'?>\n<DOC></DOC>".to_owned(),
+            "7.xml:1: expected the encoding UTF-8, found \"ISO-8859-1\"",
+        ),
+        (
+            format!("{}x", doc("{}")),
+            "7.xml:4: expected the end after </DOC>, found \"x\"",
+        ),
+    ] {
+        check(xml(&text), expected);
+    }
+    for (text, expected) in [
+        (
+            "{\"DOCNO\": 1.5}",
+            "7.json:1: expected an id in DOCNO, found a number",
+        ),
+        (
+            "{\"DOCNO\": \" \"}",
+            "7.json:1: expected an id in DOCNO, found a string",
+        ),
+        (
+            "{\"TITLE\": \"x\"}",
+            "7.json:1: expected a field \"DOCNO\", found none",
+        ),
+        (
+            "{\"DOCNO\": 1, \"TITLE\": 5}",
+            "7.json:1: expected a string in TITLE, found a number",
+        ),
+        (
+            "{\"DOCNO\": 1}",
+            "7.json:1: expected a field \"REPOSITORY\", found none",
+        ),
+        (
+            "{\"DOCNO\": 1, \"REPOSITORY\": \"geo\", \"METADATA\": [1]}",
+            "7.json:1: expected an object in METADATA, found an array",
+        ),
+        (
+            "{\"DOCNO\": 1, \"REPOSITORY\": \"geo\", \"METADATA\": \"{\"}",
+            "7.json:1: record \"1\": expected JSON in METADATA, found an error at column 1 (EOF while parsing an object)",
+        ),
+    ] {
+        check(json(text), expected);
+    }
+    assert!(different.is_empty(), "{different:#?}");
+}
+
+#[test]
+fn folders_and_files() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let read = |corpus: &BioCaddieCorpus| -> Result<Vec<Document>, String> {
+        let docs = corpus.docs().map_err(|error| error.reason().to_string())?;
+        docs.collect::<Result<_, _>>()
+            .map_err(|error| error.reason().to_string())
+    };
+    let records: Vec<String> = (1..=3)
+        .map(|n| format!("{{\"DOCNO\": {n}, \"TITLE\": \"t{n}\", \"REPOSITORY\": \"pdb_1\"}}"))
+        .collect();
+    fs::write(at("records.jsonl"), records.join("\n\n")).unwrap();
+    let from_lines = read(&BioCaddieCorpus::new(at("records.jsonl"))).unwrap();
+    fs::create_dir(at("json")).unwrap();
+    fs::create_dir(at("xml")).unwrap();
+    for (n, record) in (1..).zip(&records) {
+        fs::write(at(&format!("json/{n}.json")), record).unwrap();
+        let record = format!(
+            "<DOC><DOCNO>{n}</DOCNO><TITLE>t{n}</TITLE><REPOSITORY>pdb_1</REPOSITORY></DOC>"
+        );
+        fs::write(at(&format!("xml/{n}.xml")), record).unwrap();
+    }
+    fs::write(at("json/notes.txt"), "ignored").unwrap();
+    for name in ["json", "xml"] {
+        let corpus = BioCaddieCorpus::new(at(name));
+        assert_eq!(read(&corpus).unwrap(), from_lines);
+    }
+    let error = |name: &str, expected: &str| {
+        let error = read(&BioCaddieCorpus::new(at(name))).unwrap_err();
+        let error = error.replace(&folder.path().display().to_string(), "");
+        assert_eq!(error, expected);
+    };
+    fs::write(at("json/4.json"), &records[1]).unwrap();
+    error(
+        "json",
+        "/json/4.json:1: expected a DOCNO that no other file has, found \"2\"",
+    );
+    fs::write(at("json/4.xml"), "").unwrap();
+    error(
+        "json",
+        "/json:1: expected JSON records only, found \"4.xml\"",
+    );
+    // Latin-1 among UTF-8.
+    fs::write(at("xml/2.xml"), b"<DOC>\n<TITLE>na\xefve</TITLE></DOC>").unwrap();
+    error(
+        "xml",
+        "/xml/2.xml:2: expected UTF-8 text, found invalid bytes at column 10",
+    );
+    fs::write(
+        at("records.jsonl"),
+        [&records[0], "\n", &records[0]].concat(),
+    )
+    .unwrap();
+    error(
+        "records.jsonl",
+        "/records.jsonl:2: expected a unique id, found \"1\", which is also on line 1",
+    );
+    fs::create_dir(at("none")).unwrap();
+    error(
+        "none",
+        "/none: expected records (.xml or .json files), found none",
+    );
+}
+
+#[test]
+fn catalog_opens_the_documents_beside_the_topics() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("biocaddie");
+    let catalog = Catalog::new(root.path());
+    // Without documents, whether there are files or not.
+    for found in [Catalog::new("/nowhere"), catalog.clone()] {
+        let error = found.open("biocaddie").unwrap_err();
+        assert!(matches!(error, DataError::NotACollection { .. }), "{error}");
+    }
+    fs::create_dir_all(folder.join("queries")).unwrap();
+    fs::create_dir_all(folder.join("qrels")).unwrap();
+    let topics = |text: &str| {
+        let topic = |id: &str| format!("<query><number>{id}</number><text>{text}</text></query>");
+        format!("<parameters>{}{}</parameters>", topic("EA1"), topic("T1"))
+    };
+    for (file, text) in [
+        ("queries.combined.orig", "Find tea"),
+        ("queries.combined.short", "tea"),
+        ("queries.combined.stopped", "find tea"),
+        ("queries.combined.idf", "#weight( 1.5 tea )"),
+        ("boolqueries.combined.short", "#or( tea )"),
+    ] {
+        fs::write(folder.join("queries").join(file), topics(text)).unwrap();
+    }
+    fs::write(folder.join("qrels/biocaddie.qrels.test"), "T1\t0\t7\t2\n").unwrap();
+    fs::write(folder.join("qrels/biocaddie.qrels.train"), "EA1\t0\t7\t1\n").unwrap();
+    let line = r#"{"DOCNO": 7, "TITLE": "Tea", "REPOSITORY": "ctn_02", "METADATA": null}"#;
+    fs::write(folder.join("records.jsonl"), line).unwrap();
+    let collection = catalog.open("biocaddie").unwrap();
+    assert_eq!(collection.splits(), ["test", "train"]);
+    let queries = collection.queries("test").unwrap();
+    assert_eq!((queries.len(), queries[0].text.as_str()), (1, "Find tea"));
+    let attribute = |name| text_of(&queries[0].attributes, name);
+    assert_eq!(attribute("short").as_deref(), Some("tea"));
+    assert_eq!(attribute("weighted").as_deref(), Some("#weight( 1.5 tea )"));
+    assert_eq!(attribute("structured").as_deref(), Some("#or( tea )"));
+    assert_eq!(
+        collection.qrels("train").unwrap().grade("EA1", "7"),
+        Some(1)
+    );
+    assert!(collection.qrels("dev").is_err());
+    let docs: Vec<Document> = collection
+        .corpus()
+        .docs()
+        .unwrap()
+        .map(Result::unwrap)
+        .collect();
+    assert_eq!((docs.len(), docs[0].title.as_str()), (1, "Tea"));
+}
+
+#[test]
+fn repository_table() {
+    assert_eq!(REPOSITORIES.len(), 20);
+    let sum: u64 = REPOSITORIES
+        .iter()
+        .map(|repository| repository.datasets)
+        .sum();
+    assert_eq!((sum, DATASETS), (794_992, 794_992));
+    for repository in &REPOSITORIES {
+        assert_eq!(Repository::find(repository.key), Some(repository));
+        assert!(!repository.key.contains('_') && !repository.paths.is_empty());
+    }
+}
+
+#[test]
+fn synthetic_records() {
+    let records = SyntheticRecords::new(3).with_fraction(0.001);
+    let mut sizes: BTreeMap<String, u64> = BTreeMap::new();
+    let (mut lists, mut without) = (0, 0);
+    for (number, record) in (1_u64..).zip(records.iter()) {
+        assert_eq!(record.id, number.to_string());
+        *sizes.entry(record.repository_key().to_owned()).or_default() += 1;
+        without += u64::from(record.metadata.is_none());
+        let repository = Repository::find(record.repository_key()).unwrap();
+        for path in repository.paths {
+            let texts = record.texts(path);
+            lists += u64::from(texts.len() > 1);
+            assert_eq!(texts.is_empty(), record.metadata.is_none(), "{path}");
+        }
+        // Both forms give the record back.
+        let metadata = serde_json::to_string(&record.metadata).unwrap();
+        let title = serde_json::to_string(&record.title).unwrap();
+        let line = format!(
+            r#"{{"DOCNO": "{}", "TITLE": {title}, "REPOSITORY": "{}", "METADATA": {metadata}}}"#,
+            record.id, record.repository
+        );
+        assert_eq!(json(&line).unwrap(), record);
+    }
+    assert_eq!(sizes.values().sum::<u64>(), records.len());
+    for repository in &REPOSITORIES {
+        let expected = ((repository.datasets as f64 / 1000.0).round() as u64).max(1);
+        assert_eq!(sizes[repository.key], expected);
+    }
+    assert!(lists > 100, "{lists} lists");
+    assert!(without <= 5, "{without} records without METADATA");
+    // The same seed, the same records; another seed, others.
+    assert!(
+        records
+            .iter()
+            .eq(SyntheticRecords::new(3).with_fraction(0.001).iter())
+    );
+    let first = |records: SyntheticRecords| records.iter().next().unwrap();
+    assert_ne!(first(records).title, first(SyntheticRecords::new(4)).title);
+    let whole = SyntheticRecords::new(3);
+    assert_eq!(whole.len(), DATASETS);
+    let docs: Vec<Document> = records.docs().unwrap().map(Result::unwrap).collect();
+    assert_eq!(docs.len() as u64, records.len_hint().unwrap());
+}

@@ -1,0 +1,122 @@
+//! Attributes that an experiment names and that its data do not have.
+
+use std::collections::BTreeSet;
+
+use ir_core::{Attributes, Predicate, Query};
+
+use crate::suggest::did_you_mean;
+
+/// Returns the error message about an attribute that no query has, or that has no text. It lists
+/// the attributes that exist. `None` for an attribute that exists, or without queries.
+pub(crate) fn unknown_query_attribute(queries: &[Query], name: &str) -> Option<String> {
+    let mut texts = queries
+        .iter()
+        .map(|query| query.attributes.text(name).is_some());
+    if queries.is_empty() || texts.any(|has_text| has_text) {
+        return None;
+    }
+    let attributes = queries.iter().flat_map(|query| {
+        let names = query.attributes.iter().map(|(name, _)| name);
+        names.filter(|name| query.attributes.text(name).is_some())
+    });
+    let known: BTreeSet<&str> = attributes.collect();
+    let hint = did_you_mean(name, known.iter().copied());
+    let known = match known.is_empty() {
+        true => "none".to_owned(),
+        false => known.into_iter().collect::<Vec<_>>().join(", "),
+    };
+    Some(format!(
+        "expected an attribute of the queries ({known}), found {name:?}{hint}"
+    ))
+}
+
+/// Returns a warning for every attribute of a condition that no document has. `known` are the
+/// attributes of the documents.
+pub(crate) fn unknown_condition_attributes(
+    condition: &Predicate,
+    known: &BTreeSet<String>,
+) -> Vec<String> {
+    let mut tests = Vec::new();
+    add_tests(condition, &mut tests);
+    let mut warnings = Vec::new();
+    for (test, name) in tests {
+        if known.contains(name) {
+            continue;
+        }
+        let passing = match test.matches(&Attributes::new()) {
+            true => "all documents pass",
+            false => "no document passes",
+        };
+        let hint = did_you_mean(name, known.iter().map(String::as_str));
+        let warning = format!("no document has an attribute {name:?}; {passing}{hint}");
+        if !warnings.contains(&warning) {
+            warnings.push(warning);
+        }
+    }
+    warnings
+}
+
+/// Adds the parts of a condition that test a single attribute, with its name.
+fn add_tests<'p>(condition: &'p Predicate, tests: &mut Vec<(&'p Predicate, &'p str)>) {
+    match condition {
+        Predicate::AtMost { name, .. }
+        | Predicate::AtLeast { name, .. }
+        | Predicate::OneOf { name, .. }
+        | Predicate::Known { name } => tests.push((condition, name)),
+        Predicate::All(parts) | Predicate::Any(parts) => {
+            parts.iter().for_each(|part| add_tests(part, tests));
+        }
+        Predicate::Not(part) => add_tests(part, tests),
+        _ => {}
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_attributes_are_named_with_the_known_ones() {
+        let queries = [
+            Query::new("1", "tea").with("task", "brewing"),
+            Query::new("2", "milk").with("year", 2010_i64),
+        ];
+        assert_eq!(unknown_query_attribute(&queries, "task"), None);
+        assert_eq!(unknown_query_attribute(&[], "tsak"), None);
+        let found = unknown_query_attribute(&queries, "tsak").unwrap();
+        assert_eq!(
+            found,
+            "expected an attribute of the queries (task), found \"tsak\" (did you mean task?)"
+        );
+        // A number is no text.
+        assert!(unknown_query_attribute(&queries, "year").is_some());
+        let found = unknown_query_attribute(&queries[1..], "task").unwrap();
+        assert!(found.contains("(none)"), "{found}");
+    }
+
+    #[test]
+    fn conditions_on_unknown_attributes() {
+        let year = |name: &str| Predicate::AtMost {
+            name: name.to_owned(),
+            limit: 2015.0,
+        };
+        let known = BTreeSet::from(["year".to_owned()]);
+        let found = |condition: &Predicate| unknown_condition_attributes(condition, &known);
+        assert!(found(&year("year")).is_empty());
+        let absent = Predicate::Known {
+            name: "x".to_owned(),
+        };
+        let nested = Predicate::All(vec![
+            year("year"),
+            Predicate::Any(vec![year("yaer"), year("yaer")]),
+            Predicate::Not(Box::new(absent)),
+        ]);
+        assert_eq!(
+            found(&nested),
+            [
+                "no document has an attribute \"yaer\"; all documents pass (did you mean year?)",
+                "no document has an attribute \"x\"; no document passes",
+            ]
+        );
+    }
+}
