@@ -120,7 +120,7 @@ fn main() -> Result<()> {
             test.print(name, &encoder::system(model, &files, &template)?)?;
         }
     }
-    if arguments.first().is_some() {
+    if !arguments.is_empty() {
         let folder = folder.display();
         println!("\nwritten: answers.jsonl, train.jsonl, trained-* in {folder}");
     }
