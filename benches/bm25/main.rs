@@ -15,11 +15,13 @@
 //! IR_DATA=... cargo bench -p bench-bm25 -- --workload updates [--documents N]
 //! IR_DATA=... cargo bench -p bench-bm25 -- --workload instructions [--documents N]
 //! IR_DATA=... cargo bench -p bench-bm25 -- --workload growth [--documents N]
+//! IR_DATA=... cargo bench -p bench-bm25 -- --workload phrases [--documents N]
 //! ```
 //! Lucene, PISA and bm25s run only with `IR_BM25_PEERS`. They read analyzed text, so that their
 //! index time is without analysis. The workload `updates` measures commits, replacements and
 //! merging, `instructions` counts the instructions of ir-bm25 per query, with valgrind, and
-//! `growth` builds, opens and searches 10 thousand to 10 million documents.
+//! `growth` builds, opens and searches 10 thousand to 10 million documents; `phrases` compares
+//! phrases with tantivy.
 //! Without the real collection, synthetic documents of the same shape are generated from a seed.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
@@ -30,6 +32,7 @@ mod growth;
 mod instructions;
 mod ours;
 mod peer_tantivy;
+mod phrases;
 mod updates;
 mod workload;
 
@@ -89,13 +92,16 @@ fn main() -> Result<()> {
     match options.value("--workload") {
         None | Some("queries") => {}
         Some("growth") => return growth::run(collection, limit, threads),
+        Some("phrases") => return phrases::run(&Workload::open(collection, limit)?, threads),
         Some("updates") => return updates::run(&Workload::open(collection, limit)?, threads),
         Some("instructions") => {
             let work = Workload::open(collection, limit)?;
             return instructions::run(&work, collection, limit, threads);
         }
         Some(other) => {
-            bail!("--workload: expected queries, updates, instructions or growth, found {other:?}")
+            bail!(
+                "--workload: expected queries, updates, instructions, growth or phrases, found {other:?}"
+            )
         }
     }
     let work = Workload::open(collection, limit)?;
