@@ -33,7 +33,7 @@ fn extreme_models() -> Vec<Model> {
             let values: &[f32] = match parameter.range {
                 ParameterRange::Fraction => &[0.0, 1.0],
                 ParameterRange::PositiveFraction => &[1e-6, 1.0],
-                ParameterRange::Positive => &[1e-3, 1e6],
+                ParameterRange::Positive => &[1e-30, 1e-3, 1e6],
                 _ => &[0.0, 1e6],
             };
             for &value in values {

@@ -51,9 +51,11 @@ struct Statistics {
 }
 
 impl Statistics {
-    /// The frequency by normalization 2: `tf · log2(1 + c · average / length)`.
+    /// The frequency by normalization 2: `tf · log2(1 + c · average / length)`; above 0 for a `c`
+    /// that rounds to none, so that its logarithm is finite.
     fn tfn(&self, tf: f64, length: f64) -> f64 {
-        tf * (1.0 + self.c.unwrap_or(1.0) * self.average / length).log2()
+        let tfn = tf * (1.0 + self.c.unwrap_or(1.0) * self.average / length).log2();
+        tfn.max(f64::MIN_POSITIVE)
     }
 
     /// Information of `tf` occurrences in the hypergeometric models DPH and DLH13.
