@@ -34,11 +34,6 @@ pub(crate) struct IndexOptions {
     #[arg(long, value_parser = fields, value_name = "FIELDS", help_heading = "Index")]
     pub(crate) fields: Option<IndexedFields>,
 
-    /// Store the positions of terms, which phrases and windows need (`ir search --syntax`). The index
-    /// is about twice as large
-    #[arg(long, help_heading = "Index")]
-    pub(crate) positions: bool,
-
     /// Order of documents with equal scores [default: id, as in Anserini; row-text for datafinder]
     #[arg(long, value_enum, value_name = "ORDER", help_heading = "Index")]
     pub(crate) order: Option<DocumentOrder>,
@@ -97,7 +92,6 @@ impl IndexOptions {
         first_set([
             ("--analysis", self.analysis.is_some()),
             ("--fields", self.fields.is_some()),
-            ("--positions", self.positions),
             ("--order", self.order.is_some()),
             ("--memory", self.memory.is_some()),
         ])
@@ -143,7 +137,6 @@ impl IndexOptions {
             // As in Anserini, documents without indexed text are skipped.
             .with_blank(BlankDocs::Drop)
             .with_store(store)
-            .with_positions(self.positions)
     }
 
     /// Builds an index in memory or, with `path`, in a file, with a progress bar. A template

@@ -89,6 +89,11 @@ pub(crate) struct Args {
     #[command(flatten)]
     setup: IndexOptions,
 
+    /// Store the positions of terms, which phrases and windows need (`ir search --syntax`). An
+    /// index without stored texts is about twice as large
+    #[arg(long, help_heading = "Index")]
+    positions: bool,
+
     /// Template of the indexed text, such as '{name} {text} {title}', in place of --fields. Names
     /// other than id, title and text are attributes; lists are joined by `, `
     #[arg(long, value_name = "TEMPLATE", help_heading = "Index", conflicts_with_all = ["fields", "add", "delete", "compact"])]
@@ -178,6 +183,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     drop(create(output)?);
     let template = args.template.as_ref();
     let config = args.setup.config(&documents, template, args.stored());
+    let config = config.with_positions(args.positions);
     let began = Instant::now();
     let index = (args.setup).build(
         &documents,

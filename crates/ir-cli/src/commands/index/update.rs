@@ -120,6 +120,7 @@ fn open(args: &Args, folder: &Path, console: &Console) -> Result<IndexWriter> {
             bail_usage!("--order: expected id or insertion with --add, found row-text");
         }
         let config = args.setup.config(&documents, None, args.stored());
+        let config = config.with_positions(args.positions);
         check_fields(config.fields, documents.collection.corpus())?;
         IndexWriter::create(folder, config.with_duplicates(DuplicateIds::Reject))?
     };
@@ -149,6 +150,7 @@ fn check_settings(args: &Args, config: &IndexConfig) -> Result<()> {
             "--fields",
             setup.fields.is_some_and(|it| it != config.fields),
         ),
+        ("--positions", args.positions && !config.positions),
         ("--order", setup.order.is_some_and(|it| it != order)),
         ("--store", args.store.is_some_and(|it| it != config.store)),
     ];

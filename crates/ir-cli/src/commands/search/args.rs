@@ -95,9 +95,9 @@ pub(crate) struct Args {
     #[arg(long, value_enum, default_value_t = QueryForm::Text, value_name = "FORM", help_heading = QUERIES)]
     pub(crate) query_form: QueryForm,
 
-    /// Syntax of the queries: `lucene` has `+must -not "a phrase" "near words"~8 field:word word^2`,
-    /// AND, OR, NOT and parentheses; `indri` has #combine, #weight, #1, #odN, #uwN, #syn, #band, #or
-    /// and #not. Phrases and windows need an index with --positions, which a search builds itself
+    /// Syntax of the queries: `lucene` has `+must -not "a phrase" "near words"~8 field:word
+    /// word^2`, AND, OR, NOT and parentheses; `indri` has #combine, #weight, #1, #odN, #uwN, #syn,
+    /// #band, #or and #not. Phrases and windows in a saved index need `ir index --positions`
     /// [default: words]
     #[arg(long, value_parser = choice(SYNTAXES), value_name = "SYNTAX", help_heading = QUERIES, conflicts_with_all = ["clean", "feedback"])]
     pub(crate) syntax: Option<QuerySyntax>,
@@ -206,8 +206,7 @@ impl Args {
         store: StoredFields,
     ) -> IndexConfig {
         let config = self.setup.config(documents, template, store);
-        let positions = config.positions || self.syntax.is_some();
-        config.with_positions(positions)
+        config.with_positions(self.syntax.is_some())
     }
 
     pub(crate) fn verification(&self) -> Verify {

@@ -52,9 +52,11 @@ pub(super) fn warn_of_empty_rankings(
         } else {
             " that passes --filter"
         };
-        console.warn(format_args!(
-            "no hits: no document{filtered} has a term of the query"
-        ));
+        let wanted = match args.syntax {
+            Some(_) => "matches the query",
+            None => "has a term of the query",
+        };
+        console.warn(format_args!("no hits: no document{filtered} {wanted}"));
     } else {
         console.warn("no hits");
     }
@@ -70,8 +72,11 @@ pub(super) fn warn_of_query_file(query: &str, console: &Console) {
     }
 }
 
-/// Warns about query syntax of other search engines, which is searched as text.
+/// Warns about query syntax of other search engines, which is searched as text without --syntax.
 pub(super) fn warn_of_query_syntax(query: &str, args: &Args, console: &Console) {
+    if args.syntax.is_some() {
+        return;
+    }
     if let Some(found) = unsupported_syntax(query) {
         // Vectors depend on the order of the words.
         let matched = match args.system() {
