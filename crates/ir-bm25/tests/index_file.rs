@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
 use ir_bm25::{
-    Bm25, DocLengths, Index, IndexConfig, IndexedFields, Pruning, StoredFields, StoredFieldsError,
-    TermStats,
+    Bm25, DocLengths, Index, IndexConfig, IndexedFields, Pruning, QuerySyntax, StoredFields,
+    StoredFieldsError, StructuredSearcher, TermStats,
 };
 use ir_core::store::{HEADER_LEN, IndexFileWriter, IndexFormat, OpenIndexError, Verify};
 use ir_core::{
@@ -36,15 +36,22 @@ const QUERIES: [&str; 6] = [
     "nowhere",
 ];
 
-fn build(documents: &[Document]) -> Vec<u8> {
+const STRUCTURED: [&str; 3] = [
+    "+\"tea milk\" -nowhere",
+    "\"water tea\"~3 salt",
+    "\"green tea\" \"tea tea milk\"~2",
+];
+
+fn build(documents: &[Document], positions: bool) -> Vec<u8> {
     let config = IndexConfig::default()
         .with_fields(IndexedFields::Separate)
+        .with_positions(positions)
         .with_store(StoredFields::Everything);
     let index = Index::build(documents, &config, &mut NoProgress).unwrap();
     index.as_bytes().to_vec()
 }
 
-/// All sections, posting lists with and without full blocks.
+/// All sections, posting lists with and without full blocks, with positions.
 fn large() -> &'static [u8] {
     static INDEX: OnceLock<Vec<u8>> = OnceLock::new();
     INDEX.get_or_init(|| {
@@ -62,12 +69,12 @@ fn large() -> &'static [u8] {
                 }
             })
             .collect();
-        build(&documents)
+        build(&documents, true)
     })
 }
 
 fn small() -> Vec<u8> {
-    build(&[
+    let documents = [
         Document::new("b")
             .with_title("Green")
             .with_text("tea leaf tea")
@@ -76,7 +83,8 @@ fn small() -> Vec<u8> {
         Document::new("c")
             .with_text("milk")
             .with("tags", vec!["x", "y"]),
-    ])
+    ];
+    build(&documents, false)
 }
 
 fn open(bytes: &[u8], verify: Verify) -> Result<Index, OpenIndexError> {
@@ -118,6 +126,20 @@ impl Results {
                             assert!(hit.doc.index() < index.len() && !hit.score.is_nan());
                         }
                         results.rankings.push(ranking);
+                    }
+                }
+            }
+            if index.config().positions {
+                let structured = StructuredSearcher::new(searcher.clone(), QuerySyntax::Lucene);
+                for query in STRUCTURED {
+                    let ranking = structured.search(query, &Search::top(1000)).ok();
+                    for hit in ranking.iter().flatten() {
+                        assert!(hit.doc.index() < index.len() && !hit.score.is_nan());
+                    }
+                    results.rankings.push(ranking);
+                    for doc in [0, 3, 130].map(DocNum::new) {
+                        let explanation = structured.explain(query, doc, &Search::top(3));
+                        results.explanations.push(explanation.ok());
                     }
                 }
             }

@@ -6,6 +6,7 @@
 mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use common::built;
 use ir_bm25::models::Dirichlet;
@@ -13,7 +14,7 @@ use ir_bm25::{
     Bm25, BooleanClause, Index, IndexConfig, IndexWriter, IndexedFields, Occur, QuerySyntax,
     Searcher, SegmentedIndex, StructuredQuery, StructuredSearcher,
 };
-use ir_core::{Analyzer, DocNum, DocSet, Document, Retriever, Search, SearchError};
+use ir_core::{Analyzer, DocNum, DocSet, Document, Retriever, Search, SearchError, Token};
 use proptest::prelude::*;
 
 const WORDS: [&str; 5] = ["tea", "milk", "leaf", "water", "the"];
@@ -37,8 +38,8 @@ fn positions(analyzer: &dyn Analyzer, text: &str) -> Vec<(String, u32)> {
     terms
 }
 
-/// Number of windows in a document, by trying every choice of positions for ordered windows and every
-/// start for unordered ones.
+/// Number of windows in a document, by trying every choice of positions for ordered windows and
+/// every start for unordered ones.
 fn windows(
     document: &[(String, u32)],
     words: &[(String, u32)],
@@ -134,6 +135,9 @@ fn query() -> impl Strategy<Value = StructuredQuery> {
     })
 }
 
+/// Terms with their positions, whether they are ordered, and the width of their window.
+type Member = (Vec<(String, u32)>, bool, u32);
+
 /// Slow evaluation: whether each text matches, and its score by BM25 with exact statistics.
 struct Oracle<'a> {
     analyzer: &'a dyn Analyzer,
@@ -161,7 +165,7 @@ impl Oracle<'_> {
     }
 
     /// Frequency in a text and document frequency of a synonym, after analysis.
-    fn members(&self, query: &StructuredQuery) -> Vec<(Vec<(String, u32)>, bool, u32)> {
+    fn members(&self, query: &StructuredQuery) -> Vec<Member> {
         match query {
             StructuredQuery::Text { text, .. } => {
                 let terms = positions(self.analyzer, text).into_iter();
@@ -204,7 +208,7 @@ impl Oracle<'_> {
 
     /// [`None`] if no word is left after analysis; else the score of the text if it matches.
     fn score(&self, query: &StructuredQuery, doc: usize) -> Option<Option<f64>> {
-        let tf_of = |(terms, ordered, width): &(Vec<(String, u32)>, bool, u32), doc: usize| {
+        let tf_of = |(terms, ordered, width): &Member, doc: usize| {
             windows(&self.texts[doc], terms, *ordered, *width)
         };
         match query {
@@ -249,7 +253,7 @@ impl Oracle<'_> {
                     let idf: f64 = only.0.iter().map(|(term, _)| self.idf(self.df(term))).sum();
                     return Some((tf > 0).then(|| idf * self.saturated(doc, tf)));
                 }
-                let df_of = |member: &(Vec<(String, u32)>, bool, u32)| {
+                let df_of = |member: &Member| {
                     (0..self.texts.len())
                         .filter(|&doc| tf_of(member, doc) > 0)
                         .count()
@@ -510,11 +514,94 @@ fn errors() {
         .search_query(&synonyms, &Search::top(1))
         .unwrap_err();
     assert!(source(error).starts_with("expected words, phrases or windows as synonyms, found"));
+    // Nested weights are multiplied.
+    for weight in [1e5, 1e-30] {
+        let nested = StructuredQuery::text("tea")
+            .with_weight(weight)
+            .with_weight(weight);
+        let error = searcher.search_query(&nested, &Search::top(1)).unwrap_err();
+        assert!(source(error).starts_with("expected a weight above 0, at most 1e9, found "));
+    }
+    let StructuredQuery::Boolean(clauses) = QuerySyntax::Lucene.parse("contents:tea milk").unwrap()
+    else {
+        panic!("expected clauses");
+    };
+    let synonyms = clauses.into_iter().map(|clause| clause.query).collect();
+    let synonyms = StructuredQuery::Synonyms(synonyms);
+    let error = searcher
+        .search_query(&synonyms, &Search::top(1))
+        .unwrap_err();
+    assert_eq!(
+        source(error),
+        "expected synonyms of one field, found #syn(contents:tea milk)"
+    );
     // Stop words are left out, as in Lucene.
     assert_eq!(search("+the +tea").unwrap().len(), 1);
     assert_eq!(search("the").unwrap().len(), 0);
     assert_eq!(search("").unwrap().len(), 0);
     assert_eq!(search("-tea").unwrap().len(), 0);
+}
+
+/// Long queries take a time that is not quadratic in their length.
+#[test]
+fn long_queries() {
+    let documents: Vec<Document> = (0..3000)
+        .map(|n| Document::new(format!("d{n:04}")).with_text("green tea"))
+        .collect();
+    let index = built(&documents, config());
+    let searcher = index.searcher(Bm25::ANSERINI).unwrap();
+    let searcher = StructuredSearcher::new(searcher, QuerySyntax::Indri);
+    let hits = |query: &str| searcher.search(query, &Search::top(9)).unwrap().len();
+    let wide: Vec<String> = (1..2000)
+        .map(|n| format!("#uw{}(green tea)", n + 1))
+        .collect();
+    assert_eq!(hits(&format!("#syn({})", wide[..300].join(" "))), 9);
+    assert_eq!(
+        hits(&format!("#uw{}({})", u32::MAX, "tea ".repeat(20_000))),
+        0
+    );
+    assert_eq!(hits(&format!("#od{}(green tea)", u32::MAX)), 9);
+    let many = "#syn(a) ".repeat(100_000);
+    assert!(QuerySyntax::Indri.parse(&many).is_ok());
+}
+
+/// An analyzer whose positions go back.
+#[test]
+fn positions_that_descend() {
+    #[derive(Debug)]
+    struct Backwards;
+    impl Analyzer for Backwards {
+        fn analyze(&self, text: &str, emit: &mut dyn FnMut(Token<'_>)) {
+            for (n, term) in text.split_whitespace().enumerate() {
+                let position = 1000 - n as u32;
+                let (start, end) = (0, 0);
+                emit(Token {
+                    term,
+                    start,
+                    end,
+                    position,
+                });
+            }
+        }
+    }
+    let mut builder = ir_bm25::IndexBuilder::new(config())
+        .unwrap()
+        .with_analyzer("backwards", Arc::new(Backwards));
+    builder
+        .push(&Document::new("a").with_text("green tea tea milk"))
+        .unwrap();
+    let index = builder.finish().unwrap().with_analyzer(Arc::new(Backwards));
+    let searcher = structured(index.searcher(Bm25::ANSERINI).unwrap());
+    for query in [
+        StructuredQuery::phrase("tea milk"),
+        StructuredQuery::ordered("green tea milk", 3),
+        StructuredQuery::unordered("milk tea tea", 4),
+    ] {
+        assert!(
+            searcher.search_query(&query, &Search::top(1)).is_ok(),
+            "{query}"
+        );
+    }
 }
 
 #[test]

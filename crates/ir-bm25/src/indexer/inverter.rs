@@ -105,7 +105,9 @@ impl Inverter {
         *count = count.saturating_add(1);
         self.length += 1;
         if self.has_positions {
-            self.doc_positions.push((number, position));
+            // Positions of an analyzer that goes back are those of the token before.
+            let before = self.doc_positions.last().map_or(0, |&(_, before)| before);
+            self.doc_positions.push((number, position.max(before)));
         }
     }
 

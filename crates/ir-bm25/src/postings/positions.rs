@@ -8,8 +8,8 @@ use ir_core::store::{ByteReader, write_varint};
 
 use super::{BLOCK, Posting};
 
-/// Appends the positions of postings: as many for each as its frequency, in their order. [`None`] if
-/// they take more than 4 GiB.
+/// Appends the positions of postings: as many for each as its frequency, in their order. [`None`]
+/// if they take more than 4 GiB.
 pub(super) fn encode(postings: &[Posting], positions: &[u32], to: &mut Vec<u8>) -> Option<()> {
     let mut ends = Vec::new();
     let mut bytes = Vec::new();
@@ -29,20 +29,21 @@ pub(super) fn encode(postings: &[Posting], positions: &[u32], to: &mut Vec<u8>) 
     Some(())
 }
 
-/// Appends the first position and the differences of the others from their predecessors.
+/// Appends the first position and the differences of the others from their predecessors. Positions
+/// must not descend.
 pub(crate) fn write_gaps(positions: &[u32], to: &mut Vec<u8>) {
     let mut before = 0;
     for &position in positions {
-        write_varint(to, u64::from(position.wrapping_sub(before)));
+        write_varint(to, u64::from(position.saturating_sub(before)));
         before = position;
     }
 }
 
-/// Reads `tf` positions; [`None`] if damaged.
+/// Reads `tf` positions, which do not descend; [`None`] if damaged.
 pub(crate) fn read_gaps(input: &mut ByteReader<'_>, tf: u32, to: &mut Vec<u32>) -> Option<()> {
     let mut position = 0_u32;
     for _ in 0..tf {
-        position = position.wrapping_add(input.varint32()?);
+        position = position.checked_add(input.varint32()?)?;
         to.push(position);
     }
     Some(())
@@ -62,7 +63,7 @@ pub(super) fn block(positions: &[u8], block: usize, blocks: usize) -> Option<&[u
     bytes.get(start..end(block)?)
 }
 
-/// Skips varints.
+/// Bytes after this number of varints; [`None`] if there are fewer.
 pub(super) fn skip(bytes: &[u8], varints: u64) -> Option<&[u8]> {
     let mut rest = varints;
     let mut at = 0;
@@ -71,4 +72,31 @@ pub(super) fn skip(bytes: &[u8], varints: u64) -> Option<&[u8]> {
         at += 1;
     }
     bytes.get(at..)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    proptest! {
+        /// Forged positions are an error, or positions that do not descend.
+        #[test]
+        fn forged_positions(
+            bytes in prop::collection::vec(prop_oneof![Just(0xff), 0_u8..16, any::<u8>()], 0..80),
+            (at, blocks) in (0..4_usize, 1..5_usize),
+            varints in prop_oneof![0..20_u64, Just(u64::MAX)],
+            tf in prop_oneof![0..20_u32, Just(u32::MAX)],
+        ) {
+            let found = block(&bytes, at.min(blocks - 1), blocks);
+            let Some(rest) = found.and_then(|block| skip(block, varints)) else {
+                return Ok(());
+            };
+            let mut positions = Vec::new();
+            if read_gaps(&mut ByteReader::new(rest), tf, &mut positions).is_some() {
+                prop_assert_eq!(positions.len(), tf as usize);
+                prop_assert!(positions.is_sorted());
+            }
+        }
+    }
 }

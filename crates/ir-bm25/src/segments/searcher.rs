@@ -151,6 +151,10 @@ impl Searcher {
             let statistics = numbered.live_statistics(&list, term)?;
             total.df = total.df.saturating_add(statistics.df);
             total.cf = total.cf.saturating_add(statistics.cf);
+            let stats = self.index.field_stats().get(field);
+            if stats.is_none_or(|stats| u64::from(total.df) > stats.docs) {
+                return Err(list.cursor.malformed());
+            }
         }
         Ok(total)
     }

@@ -33,12 +33,15 @@ pub enum StructuredQueryError {
     /// The index has no such field.
     #[error("expected one of the fields {expected}, found {found:?}")]
     UnknownField { expected: String, found: String },
-    /// A weight is not a positive number.
+    /// A weight, or the product of nested weights, is out of range.
     #[error("expected a weight above 0, at most 1e9, found {found}")]
     Weight { found: String },
     /// Synonyms of something other than words, phrases and windows.
     #[error("expected words, phrases or windows as synonyms, found {found}")]
     Synonyms { found: String },
+    /// Synonyms of different fields.
+    #[error("expected synonyms of one field, found {found}")]
+    SynonymFields { found: String },
     /// The query is nested too deeply.
     #[error("expected at most {limit} nested queries, found more")]
     TooDeep { limit: usize },

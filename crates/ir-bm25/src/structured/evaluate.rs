@@ -1,5 +1,7 @@
 //! Evaluation of a query bound to the fields of an index.
 
+use std::collections::HashMap;
+
 use ir_core::store::OpenIndexError;
 use ir_core::{Analyzer, Explanation};
 
@@ -67,11 +69,13 @@ impl BoundQuery {
         }
         match query {
             StructuredQuery::Weighted { weight, query } => {
-                if !(*weight > 0.0 && *weight <= 1e9) {
-                    let found = weight.to_string();
+                let product = count * weight;
+                let mut factors = [*weight, product].into_iter();
+                if let Some(found) = factors.find(|found| !(*found > 0.0 && *found <= 1e9)) {
+                    let found = found.to_string();
                     return Err(StructuredQueryError::Weight { found });
                 }
-                self.bind(query, fields, count * weight, depth + 1)
+                self.bind(query, fields, product, depth + 1)
             }
             StructuredQuery::Boolean(clauses) => {
                 let mut nodes = Vec::new();
@@ -92,11 +96,10 @@ impl BoundQuery {
                 let leaves = leaf.into_iter().map(|leaf| (leaf, 1.0));
                 self.add_leaves(leaves.collect(), field.as_deref(), fields, count)
             }
-            StructuredQuery::Synonyms(parts) => {
+            StructuredQuery::Synonyms(_) => {
                 let leaf = leaf_of(query, fields.analyzer)?;
                 let leaves = leaf.into_iter().map(|leaf| (leaf, 1.0));
-                let field = parts.iter().find_map(field_of);
-                self.add_leaves(leaves.collect(), field, fields, count)
+                self.add_leaves(leaves.collect(), field_of(query)?, fields, count)
             }
         }
     }
@@ -144,6 +147,7 @@ impl BoundQuery {
     /// The terms of the query, if it is no more than terms and weights.
     pub(super) fn as_terms(&self) -> Option<Vec<WeightedTerm>> {
         let mut terms: Vec<WeightedTerm> = Vec::new();
+        let mut known: HashMap<&str, usize> = HashMap::new();
         let mut before = None;
         for BoundLeaf {
             leaf,
@@ -159,7 +163,8 @@ impl BoundQuery {
             }
             // A term has a leaf for each field, in the order of the fields.
             if before.is_none_or(|before| list.field <= before) {
-                match terms.iter_mut().find(|known| known.term == *term) {
+                let at = *known.entry(term).or_insert(terms.len());
+                match terms.get_mut(at) {
                     Some(known) => known.weight += list.count,
                     None => terms.push(WeightedTerm::new(term.as_str(), list.count)),
                 }
@@ -182,14 +187,23 @@ impl Node {
     }
 }
 
-/// The field that a word or window names.
-fn field_of(query: &StructuredQuery) -> Option<&str> {
+/// The field that a word, window or synonyms name.
+fn field_of(query: &StructuredQuery) -> Result<Option<&str>, StructuredQueryError> {
     match query {
         StructuredQuery::Text { field, .. } | StructuredQuery::Window { field, .. } => {
-            field.as_deref()
+            Ok(field.as_deref())
         }
-        StructuredQuery::Synonyms(parts) => parts.iter().find_map(field_of),
-        StructuredQuery::Boolean(_) | StructuredQuery::Weighted { .. } => None,
+        StructuredQuery::Synonyms(parts) => {
+            let fields = parts.iter().map(field_of);
+            let fields = fields.collect::<Result<Vec<_>, _>>()?;
+            match fields.windows(2).all(|pair| pair[0] == pair[1]) {
+                true => Ok(fields.first().copied().flatten()),
+                false => Err(StructuredQueryError::SynonymFields {
+                    found: query.to_string(),
+                }),
+            }
+        }
+        StructuredQuery::Boolean(_) | StructuredQuery::Weighted { .. } => Ok(None),
     }
 }
 
@@ -214,7 +228,9 @@ fn leaf_of(
         } => {
             let mut terms: Vec<(String, u32)> = Vec::new();
             analyzer.analyze(text, &mut |token| {
-                terms.push((token.term.to_owned(), token.position));
+                // As in the index, positions do not descend.
+                let before = terms.last().map_or(0, |&(_, before)| before);
+                terms.push((token.term.to_owned(), token.position.max(before)));
             });
             Ok(match terms.len() {
                 0 => None,

@@ -10,7 +10,7 @@ const OPERATORS: &str =
 /// Parses a query. Without an operator, the words are those of `#combine`.
 pub(super) fn parse(query: &str) -> Result<StructuredQuery, QueryParseError> {
     let mut text = QueryText::new(query);
-    let mut parts = parts(&mut text, 0)?;
+    let mut parts = parts(&mut text, 0, None)?;
     if text.peek().is_some() {
         return Err(text.error("no closing parenthesis without an opening one"));
     }
@@ -20,10 +20,14 @@ pub(super) fn parse(query: &str) -> Result<StructuredQuery, QueryParseError> {
     }
 }
 
-/// Queries up to a closing parenthesis or the end.
-fn parts(text: &mut QueryText<'_>, depth: usize) -> Result<Vec<StructuredQuery>, QueryParseError> {
+/// Queries up to a closing parenthesis or the end, of the operator `parent`.
+fn parts(
+    text: &mut QueryText<'_>,
+    depth: usize,
+    parent: Option<&str>,
+) -> Result<Vec<StructuredQuery>, QueryParseError> {
     let mut all = Vec::new();
-    while let Some(part) = part(text, depth)? {
+    while let Some(part) = part(text, depth, parent)? {
         all.push(part);
     }
     Ok(all)
@@ -33,13 +37,14 @@ fn parts(text: &mut QueryText<'_>, depth: usize) -> Result<Vec<StructuredQuery>,
 fn part(
     text: &mut QueryText<'_>,
     depth: usize,
+    parent: Option<&str>,
 ) -> Result<Option<StructuredQuery>, QueryParseError> {
     text.skip_white_space();
     match text.peek() {
         None | Some(')') => Ok(None),
-        Some('#') => operator(text, depth).map(Some),
+        Some('#') => operator(text, depth, parent).map(Some),
         Some('(') => Err(text.error("a word or an operator before the parenthesis")),
-        Some(_) if text.rest().starts_with("weight(") => operator(text, depth).map(Some),
+        Some(_) if text.rest().starts_with("weight(") => operator(text, depth, parent).map(Some),
         Some(_) => {
             let word = text.take_while(|c| !c.is_whitespace() && !"()#".contains(c));
             Ok(Some(StructuredQuery::text(word)))
@@ -47,31 +52,40 @@ fn part(
     }
 }
 
-fn operator(text: &mut QueryText<'_>, depth: usize) -> Result<StructuredQuery, QueryParseError> {
+fn operator(
+    text: &mut QueryText<'_>,
+    depth: usize,
+    parent: Option<&str>,
+) -> Result<StructuredQuery, QueryParseError> {
     if depth > MAX_DEPTH {
         return Err(text.error(format!("at most {MAX_DEPTH} nested operators")));
     }
-    let start = text.error(OPERATORS);
+    let start = text.offset();
+    let unknown = |text: &QueryText<'_>| text.error_at(start, OPERATORS);
     text.skip('#');
     let name = text.take_while(|c| c.is_ascii_alphanumeric());
     text.skip_white_space();
     if !text.skip('(') {
-        return Err(start);
+        return Err(unknown(text));
     }
+    let parts = |text: &mut QueryText<'_>| parts(text, depth + 1, Some(name));
     let query = match name {
         "weight" | "wsum" => weights(text, depth)?,
-        "combine" | "sum" => combine(parts(text, depth + 1)?),
-        "syn" => StructuredQuery::Synonyms(parts(text, depth + 1)?),
-        "or" => StructuredQuery::boolean(clauses(parts(text, depth + 1)?, Occur::Should)),
-        "band" => StructuredQuery::boolean(clauses(parts(text, depth + 1)?, Occur::Must)),
-        "not" => StructuredQuery::boolean(clauses(parts(text, depth + 1)?, Occur::MustNot)),
+        "combine" | "sum" => combine(parts(text)?),
+        "syn" => StructuredQuery::Synonyms(parts(text)?),
+        "or" => StructuredQuery::boolean(clauses(parts(text)?, Occur::Should)),
+        "band" => StructuredQuery::boolean(clauses(parts(text)?, Occur::Must)),
+        "not" if parent != Some("band") => {
+            return Err(text.error_at(start, "#not within #band"));
+        }
+        "not" => StructuredQuery::boolean(clauses(parts(text)?, Occur::MustNot)),
         other => {
             let (ordered, digits) = match other.strip_prefix("uw") {
                 Some(digits) => (false, digits),
                 None => (true, other.strip_prefix("od").unwrap_or(other)),
             };
             let width = digits.parse().ok().filter(|width| *width > 0);
-            let width: u32 = width.ok_or(start)?;
+            let width: u32 = width.ok_or_else(|| unknown(text))?;
             text.skip_white_space();
             let words = text.take_while(|c| !"()#".contains(c)).trim();
             if text.peek() == Some('#') {
@@ -120,7 +134,7 @@ fn weights(text: &mut QueryText<'_>, depth: usize) -> Result<StructuredQuery, Qu
             return Ok(weighted(all));
         }
         let weight = text.number()?;
-        let Some(query) = part(text, depth + 1)? else {
+        let Some(query) = part(text, depth + 1, None)? else {
             return Err(text.error("a query after the weight"));
         };
         all.push((weight, query));
@@ -199,6 +213,15 @@ mod tests {
                 "a (b)",
                 "character 3: expected a word or an operator before the parenthesis",
             ),
+            (
+                "#combine(a #not(b))",
+                "character 12: expected #not within #band, found \"#not(b))\"",
+            ),
+            (
+                "#band(a #not(#not(b)))",
+                "character 14: expected #not within",
+            ),
+            ("#or(a #not(b))", "character 7: expected #not within #band"),
             ("a ) b", "character 3: expected no closing parenthesis"),
         ] {
             let error = QuerySyntax::Indri.parse(query).unwrap_err().to_string();

@@ -1,6 +1,8 @@
 //! Matches of the leaves of a query in the documents of an index: words, phrases, windows and
 //! synonyms.
 
+use std::collections::HashMap;
+
 use ir_core::store::OpenIndexError;
 
 use crate::Index;
@@ -37,28 +39,23 @@ impl LeafMatches {
         self.docs.binary_search(&doc).ok().map(|at| self.tfs[at])
     }
 
-    /// The matches of both; frequencies are added.
-    fn union(&self, other: &Self) -> Self {
-        let mut all = Self::default();
-        let (mut a, mut b) = (0, 0);
-        loop {
-            let next = |matches: &Self, at: usize| matches.docs.get(at).copied().unwrap_or(END);
-            let (of_a, of_b) = (next(self, a), next(other, b));
-            let doc = of_a.min(of_b);
-            if doc == END {
-                return all;
+    /// The documents of any of them, with the sums of the frequencies.
+    fn union(all: &[Self]) -> Self {
+        let pairs = all.iter().flat_map(|matches| {
+            let docs = matches.docs.iter().copied();
+            docs.zip(matches.tfs.iter().copied())
+        });
+        let mut pairs: Vec<(u32, u32)> = pairs.collect();
+        // Merges the ascending runs.
+        pairs.sort_by_key(|&(doc, _)| doc);
+        let mut union = Self::default();
+        for (doc, tf) in pairs {
+            match union.tfs.last_mut() {
+                Some(sum) if union.docs.last() == Some(&doc) => *sum = sum.saturating_add(tf),
+                _ => union.push(doc, tf),
             }
-            let mut tf = 0_u32;
-            if of_a == doc {
-                tf = tf.saturating_add(self.tfs[a]);
-                a += 1;
-            }
-            if of_b == doc {
-                tf = tf.saturating_add(other.tfs[b]);
-                b += 1;
-            }
-            all.push(doc, tf);
         }
+        union
     }
 }
 
@@ -128,11 +125,8 @@ impl Leaf {
                 of_window(cursors, is_live, &count)
             }
             Self::Synonyms(parts) => {
-                let mut all = LeafMatches::default();
-                for part in parts {
-                    all = all.union(&part.matches(index, field, is_live)?);
-                }
-                Ok(all)
+                let parts = parts.iter().map(|part| part.matches(index, field, is_live));
+                Ok(LeafMatches::union(&parts.collect::<Result<Vec<_>, _>>()?))
             }
         }
     }
@@ -201,13 +195,12 @@ fn of_window(
 
 /// How often the term of each place occurs in the window; 0 where it occurred before.
 fn repeats(terms: &[(String, u32)]) -> Vec<usize> {
-    let places = terms.iter().enumerate();
-    let repeats = places.map(|(at, (term, _))| {
-        let is_first = !terms[..at].iter().any(|(before, _)| before == term);
-        let count = terms.iter().filter(|(other, _)| other == term).count();
-        if is_first { count } else { 0 }
-    });
-    repeats.collect()
+    let mut repeats = vec![0; terms.len()];
+    let mut first: HashMap<&str, usize> = HashMap::new();
+    for (at, (term, _)) in terms.iter().enumerate() {
+        repeats[*first.entry(term.as_str()).or_insert(at)] += 1;
+    }
+    repeats
 }
 
 /// Number of phrases: the terms at the distances that they have in the query.

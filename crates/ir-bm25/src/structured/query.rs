@@ -1,4 +1,4 @@
-//! The structured query.
+//! Structured queries as values, and their syntaxes.
 
 use std::fmt;
 
@@ -27,8 +27,8 @@ use super::{indri, lucene};
 #[serde(rename_all = "kebab-case")]
 #[non_exhaustive]
 pub enum StructuredQuery {
-    /// Words. The analyzer of the index turns them into terms, of which a document contains at least
-    /// one. The score is the sum of the scores of these terms.
+    /// Words. The analyzer of the index turns them into terms, of which a document contains at
+    /// least one. The score is the sum of the scores of these terms.
     Text {
         /// Field; [`None`] for all fields.
         field: Option<String>,
@@ -52,16 +52,18 @@ pub enum StructuredQuery {
     },
     /// Words, phrases and windows that count as one term: its frequency is the sum of their
     /// frequencies. Its document frequency is the largest of theirs, as in Lucene's `SynonymQuery`.
+    /// All name the same field, or none.
     Synonyms(Vec<StructuredQuery>),
     /// Clauses. A document matches if it matches all [`Occur::Must`], no [`Occur::MustNot`] and,
     /// without any [`Occur::Must`], at least one [`Occur::Should`]. The score is the sum of the
     /// scores of the clauses that it matches, without [`Occur::MustNot`].
     Boolean(Vec<BooleanClause>),
-    /// Query whose score is multiplied by a weight. Range: above 0, at most 1e9.
+    /// Query whose score is multiplied by a weight. Range: above 0, at most 1e9; also of the
+    /// product of nested weights.
     Weighted {
-        /// The factor.
+        /// Factor of the score.
         weight: f32,
-        /// The query.
+        /// Query whose score is weighted.
         query: Box<StructuredQuery>,
     },
 }
@@ -79,7 +81,7 @@ pub struct BooleanClause {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Occur {
-    /// Documents must match.
+    /// Other documents are no hits (`+`).
     Must,
     /// Documents may match, and score higher then.
     Should,
@@ -94,12 +96,14 @@ pub enum Occur {
 pub enum QuerySyntax {
     /// Lucene's classic syntax: `+must -not "a phrase" "near words"~8 field:word word^2 (a b)`, and
     /// `AND`, `OR`, `NOT`. A backslash escapes a character. `"..."~N` is an unordered window whose
-    /// width is the number of words plus N, which equals Lucene's slop for two words in order.
+    /// width is N plus the number of words between white space, which equals Lucene's slop for two
+    /// words in order. There are no wildcards, fuzzy words and ranges: `te*` is the word `te`.
     Lucene,
-    /// Indri's operators: `#combine(...)`, `#weight(w query ...)`, `#1(...)` and `#odN(...)` (ordered
-    /// windows), `#uwN(...)` (unordered), `#syn(...)`, `#band(...)` (all words), `#or(...)` (any),
-    /// `#not(...)` within `#band`. As in Indri, the weights of `#weight` and `#combine` are divided
-    /// by their sum. `weight(` without `#`, as in bioCADDIE's topics, is accepted.
+    /// Indri's operators: `#combine(...)`, `#weight(w query ...)`, `#1(...)` and `#odN(...)`
+    /// (ordered windows), `#uwN(...)` (unordered), `#syn(...)`, `#band(...)` (all words),
+    /// `#or(...)` (any), `#not(...)` within `#band`. As in Indri, the weights of `#weight` and
+    /// `#combine` are divided by their sum. `weight(` without `#`, as in bioCADDIE's topics, is
+    /// accepted.
     Indri,
 }
 
@@ -216,8 +220,8 @@ impl StructuredQuery {
     }
 }
 
-/// Prints the query in Lucene's syntax, with `"..."~N` for windows that are not phrases: ordered ones
-/// as `#odN(...)`, synonyms as `#syn(...)`, which Lucene does not have.
+/// Prints the query in Lucene's syntax, with `"..."~N` for windows that are not phrases: ordered
+/// ones as `#odN(...)`, synonyms as `#syn(...)`, which Lucene does not have.
 impl fmt::Display for StructuredQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fn prefix(f: &mut fmt::Formatter<'_>, field: Option<&String>) -> fmt::Result {

@@ -16,8 +16,8 @@ use crate::segments::NumberedSegment;
 ///
 /// The score of a phrase is that of Lucene: its frequency is the number of phrases in the document,
 /// and the model sees the statistics of its terms ([`Bm25`](crate::Bm25) with the sum of their idf,
-/// other models with the sum of the scores of the terms). A query of words and weights alone has the
-/// ranking and the speed of [`Searcher::search_terms`]; others are evaluated for all matching
+/// other models with the sum of the scores of the terms). A query of words and weights alone has
+/// the ranking and the speed of [`Searcher::search_terms`]; others are evaluated for all matching
 /// documents.
 ///
 /// ```

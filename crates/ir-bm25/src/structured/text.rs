@@ -28,6 +28,11 @@ impl<'a> QueryText<'a> {
         Some(next)
     }
 
+    /// Offset in bytes of the next character, for [`QueryText::error_at`].
+    pub(super) fn offset(&self) -> usize {
+        self.at
+    }
+
     /// Skips the next character if it is this one.
     pub(super) fn skip(&mut self, expected: char) -> bool {
         let found = self.peek() == Some(expected);
@@ -64,10 +69,13 @@ impl<'a> QueryText<'a> {
         }
         let number = digits.parse().ok();
         let number = number.filter(|number: &f32| *number > 0.0 && *number <= 1e9);
-        number.ok_or_else(|| {
-            self.at = start;
-            self.error("a number above 0, at most 1e9")
-        })
+        number.ok_or_else(|| self.error_at(start, "a number above 0, at most 1e9"))
+    }
+
+    /// Error at an earlier offset.
+    pub(super) fn error_at(&self, offset: usize, expected: impl Into<String>) -> QueryParseError {
+        let text = self.text;
+        Self { text, at: offset }.error(expected)
     }
 
     /// Error at the next character.
