@@ -38,9 +38,9 @@ pub struct IndexConfig {
     pub blank: BlankDocs,
     /// Stored fields. Default: [`StoredFields::Nothing`].
     pub store: StoredFields,
-    /// Whether postings have the positions of their terms, which phrases and proximity need. Rankings
-    /// of other queries and their speed do not depend on it; the index is about twice as large.
-    /// Default: false.
+    /// Whether postings have the positions of their terms, which phrases and proximity need.
+    /// Rankings of other queries and their speed do not depend on it; an index without stored texts
+    /// is about twice as large. Default: false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub positions: bool,
 }

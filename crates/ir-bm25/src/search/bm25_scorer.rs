@@ -182,8 +182,8 @@ pub(crate) struct Bm25Scorer<'a> {
     weight: f32,
     /// Scores of small frequencies; [`None`] if the list is too short to pay for them.
     table: Option<ScoreTable>,
-    /// Document frequency of the term in the collection; [`None`] if the idf is that of the terms of
-    /// a window.
+    /// Document frequency of the term in the collection; [`None`] if the idf is that of the terms
+    /// of a window.
     df: Option<u32>,
     idf: f32,
     boost: f32,

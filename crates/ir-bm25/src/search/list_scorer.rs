@@ -26,7 +26,7 @@ pub(crate) struct ScoredList {
     pub(crate) count: f32,
     /// Weight of the field.
     pub(crate) weight: f32,
-    /// Number of postings.
+    /// Number of postings in the list of this index.
     pub(crate) postings: u32,
 }
 
@@ -54,8 +54,8 @@ pub(crate) trait BoundModel {
         statistics: ListStatistics,
     ) -> Result<Self::Scorer<'a>, OpenIndexError>;
 
-    /// The scorers of the matches of a phrase or window, of whose terms these are the statistics. The
-    /// score is the sum of theirs. Default: the scorer of each term, as in Lucene.
+    /// The scorers of the matches of a phrase or window, of whose terms these are the statistics.
+    /// The score is the sum of theirs. Default: the scorer of each term, as in Lucene.
     fn window_scorers<'a>(
         &'a self,
         index: &'a Index,
