@@ -25,7 +25,7 @@ impl HttpClient {
     /// stages "requesting" and "waiting"; the latter can be canceled.
     ///
     /// # Errors
-    /// See [`RequestError`].
+    /// See [`RequestError`]. The token does not occur in them, even if the server repeats it.
     pub fn post_json(
         &self,
         url: &str,
@@ -49,7 +49,7 @@ impl HttpClient {
                 },
                 Ok(response) => {
                     let wait = retry_after(&response, SystemTime::now());
-                    let error = status(url, attempts, response);
+                    let error = self.status(url, attempts, response);
                     if !error.is_transient() {
                         return Err(error);
                     }
@@ -88,6 +88,30 @@ impl HttpClient {
             .timeout_per_read(timeout);
         request.build().send(body)
     }
+
+    fn status(&self, url: &str, attempts: u32, response: Response<Body>) -> RequestError {
+        let status = response.status().as_u16();
+        let body = read(response).unwrap_or_default();
+        let body = String::from_utf8_lossy(&body);
+        // Servers repeat invalid keys.
+        let body = match self.token.as_deref().filter(|token| !token.is_empty()) {
+            Some(token) => body.replace(token, "…").into(),
+            None => body,
+        };
+        let body: Vec<&str> = body.split_whitespace().collect();
+        let body = body.join(" ");
+        let end = body
+            .char_indices()
+            .map(|(at, _)| at)
+            .find(|&at| at >= MAX_EXCERPT);
+        let body = end.map_or(body.clone(), |end| format!("{}…", &body[..end]));
+        RequestError::Status {
+            url: url.to_owned(),
+            status,
+            attempts,
+            body,
+        }
+    }
 }
 
 fn read(response: Response<Body>) -> Result<Vec<u8>, Error> {
@@ -99,7 +123,11 @@ fn read(response: Response<Body>) -> Result<Vec<u8>, Error> {
 fn no_response(url: &str, attempts: u32, error: Error) -> Result<RequestError, RequestError> {
     let is_final = matches!(
         error,
-        Error::BadUri(_) | Error::Http(_) | Error::BodyExceedsLimit(_)
+        Error::BadUri(_)
+            | Error::Http(_)
+            | Error::BodyExceedsLimit(_)
+            | Error::RedirectFailed
+            | Error::TooManyRedirects
     );
     let error = RequestError::NoResponse {
         url: url.to_owned(),
@@ -107,25 +135,6 @@ fn no_response(url: &str, attempts: u32, error: Error) -> Result<RequestError, R
         source: error.into(),
     };
     if is_final { Err(error) } else { Ok(error) }
-}
-
-fn status(url: &str, attempts: u32, response: Response<Body>) -> RequestError {
-    let status = response.status().as_u16();
-    let body = read(response).unwrap_or_default();
-    let body = String::from_utf8_lossy(&body);
-    let body: Vec<&str> = body.split_whitespace().collect();
-    let body = body.join(" ");
-    let end = body
-        .char_indices()
-        .map(|(at, _)| at)
-        .find(|&at| at >= MAX_EXCERPT);
-    let body = end.map_or(body.clone(), |end| format!("{}…", &body[..end]));
-    RequestError::Status {
-        url: url.to_owned(),
-        status,
-        attempts,
-        body,
-    }
 }
 
 /// Waits in short steps, so that the caller can cancel.
