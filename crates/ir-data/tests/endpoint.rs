@@ -197,7 +197,7 @@ fn transient_statuses_are_retried() {
     assert!(text.contains("busy"), "{text}");
     assert!(!error.is_of_paper());
     // Other statuses are final.
-    for first in [400, 401, 404] {
+    for first in [400, 401, 404, 413, 422] {
         let server = Server::new([status(first), says(ANSWER)]);
         let error = server
             .writer()
@@ -205,7 +205,32 @@ fn transient_statuses_are_retried() {
             .unwrap_err();
         assert!(message(&error).contains("after 1 attempt:"), "{error}");
         assert_eq!(server.requests().len(), 1);
+        // The request was read, and others may be accepted.
+        assert_eq!(error.is_of_paper(), matches!(first, 400 | 413 | 422));
     }
+}
+
+/// Servers repeat invalid keys in their messages.
+#[test]
+fn the_key_is_not_in_errors() {
+    let reply = Reply::Http(401, "", "invalid key sk-secret-1".to_owned());
+    let server = Server::new([reply]);
+    let mut writer = EndpointWriter::new(server.config(), Some("sk-secret-1")).unwrap();
+    let error = writer.write(&paper("p1", "We parse.")).unwrap_err();
+    let text = message(&error);
+    assert!(text.contains("\"invalid key …\""), "{text}");
+    assert!(!format!("{error:?}").contains("secret"), "{error:?}");
+}
+
+/// A redirect that would drop the body is final.
+#[test]
+fn redirects() {
+    let reply = Reply::Http(307, "Location: /elsewhere\r\n", String::new());
+    let server = Server::new([reply, says(ANSWER)]);
+    let error = server.writer().write(&paper("p1", "We parse."));
+    let text = message(&error.unwrap_err());
+    assert!(text.contains("after 1 attempt"), "{text}");
+    assert_eq!(server.requests().len(), 1);
 }
 
 #[test]

@@ -1,6 +1,6 @@
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, BufReader, Seek, SeekFrom, Write};
+use std::io::{self, BufReader, Read as _, Seek, SeekFrom, Write};
 use std::path::Path;
 
 use ir_core::{Flow, Fnv1a, Progress};
@@ -21,7 +21,8 @@ pub const MAX_CONSECUTIVE_FAILURES: usize = 5;
 /// abstract) and `answer`.
 ///
 /// Every answer is appended when it arrives, so that an interrupted job resumes: answers in the
-/// file are not written again. An incomplete last line, which a killed process leaves, is removed.
+/// file are not written again. An incomplete last line, which a killed process leaves, is removed; a
+/// file of another format is left as it is.
 /// The file is locked while it is open.
 #[derive(Debug)]
 pub struct AnswerFile {
@@ -43,6 +44,9 @@ pub struct WrittenQueries {
     /// again when the job is started again.
     pub unusable: Vec<QueryWriterError>,
 }
+
+/// Start of every line that is written.
+const LINE_START: &[u8] = b"{\"paper_id\":\"";
 
 #[derive(Serialize, Deserialize)]
 struct AnswerLine {
@@ -66,7 +70,7 @@ impl AnswerFile {
     ///
     /// # Errors
     /// The file cannot be read or written, another process uses it, or a complete line is not an
-    /// answer.
+    /// answer, or an incomplete one is not the start of an answer.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, DataError> {
         let path = path.as_ref();
         let mut options = OpenOptions::new();
@@ -82,20 +86,35 @@ impl AnswerFile {
         }
         let name = name_of(path);
         let end = complete_length(&file).map_err(read_error(path))?;
-        file.set_len(end).map_err(write_error(path))?;
         file.rewind().map_err(read_error(path))?;
         let mut answers = HashMap::new();
-        let mut lines = LineReader::new(BufReader::new(&file), &name);
+        let mut lines = LineReader::new(BufReader::new((&file).take(end)), &name);
+        let mut last = 0;
         while let Some(line) = lines.read()? {
             if line.text.trim_ascii().is_empty() {
                 continue;
             }
             let at = Location::new(&name, line.number);
+            last = line.number;
             let line: AnswerLine =
                 serde_json::from_str(line.text).map_err(|error| json_error(&error, at))?;
             answers.insert((line.paper_id, line.key), line.answer);
         }
-        file.seek(SeekFrom::End(0)).map_err(write_error(path))?;
+        let mut incomplete = Vec::new();
+        file.seek(SeekFrom::Start(end))
+            .and_then(|_| {
+                (&file)
+                    .take(LINE_START.len() as u64)
+                    .read_to_end(&mut incomplete)
+            })
+            .map_err(read_error(path))?;
+        if !LINE_START.starts_with(&incomplete) {
+            let found = String::from_utf8_lossy(&incomplete);
+            return Err(Location::new(&name, last + 1).syntax("an answer", &found));
+        }
+        file.set_len(end)
+            .and_then(|()| file.seek(SeekFrom::End(0)))
+            .map_err(write_error(path))?;
         Ok(Self {
             path: name,
             file: Some(file),
@@ -175,7 +194,7 @@ fn complete_length(file: &File) -> io::Result<u64> {
         let start = end.saturating_sub(BLOCK);
         file.seek(SeekFrom::Start(start))?;
         let mut block = vec![0; (end - start) as usize];
-        io::Read::read_exact(&mut file, &mut block)?;
+        file.read_exact(&mut block)?;
         if let Some(at) = block.iter().rposition(|&byte| byte == b'\n') {
             return Ok(start + at as u64 + 1);
         }
@@ -273,7 +292,7 @@ mod tests {
         let mut bytes = std::fs::read(&path).unwrap();
         assert_eq!(bytes.iter().filter(|&&it| it == b'\n').count(), 2);
         let complete = bytes.len();
-        bytes.extend_from_slice(b"{\"paper_id\": \"p4\", \"key");
+        bytes.extend_from_slice(b"{\"paper_id\":\"p4\",\"key");
         std::fs::write(&path, &bytes).unwrap();
         let changed = papers(&["a", "bad", "B", "d"]);
         let changed: Vec<&Paper> = changed.iter().collect();
@@ -332,8 +351,23 @@ mod tests {
         std::fs::write(&path, "\n{\"paper_id\": 3}\n").unwrap();
         let error = AnswerFile::open(&path).unwrap_err().to_string();
         assert!(error.contains("answers.jsonl:2: expected JSON"), "{error}");
-        std::fs::write(&path, vec![b'x'; 200_000]).unwrap();
-        AnswerFile::open(&path).unwrap();
-        assert_eq!(std::fs::read(&path).unwrap(), b"");
+        // An incomplete line longer than a block, and starts of one.
+        let long = [LINE_START, &vec![b'x'; 200_000]].concat();
+        for incomplete in [&long[..], b"", b"{", LINE_START] {
+            std::fs::write(&path, incomplete).unwrap();
+            AnswerFile::open(&path).unwrap();
+            assert_eq!(std::fs::read(&path).unwrap(), b"");
+        }
+        // Another file is not truncated.
+        for other in [vec![b'x'; 200_000], b"{\"a\": 1}".to_vec(), b"\n3".to_vec()] {
+            std::fs::write(&path, &other).unwrap();
+            let error = AnswerFile::open(&path).unwrap_err().to_string();
+            assert!(error.contains("expected an answer, found"), "{error}");
+            assert_eq!(std::fs::read(&path).unwrap(), other);
+        }
+        let mixed = b"{\"a\": 1}\n{\"paper_id\":\"x";
+        std::fs::write(&path, mixed).unwrap();
+        AnswerFile::open(&path).unwrap_err();
+        assert_eq!(std::fs::read(&path).unwrap(), mixed);
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 use std::time::Duration;
 
 use ir_core::{Fnv1a, NoProgress};
-use ir_fetch::HttpClient;
+use ir_fetch::{HttpClient, RequestError};
 use serde::Deserialize;
 use serde_json::json;
 
@@ -62,9 +62,13 @@ impl EndpointConfig {
 
 /// Query writer that asks a language model, one request at a time.
 ///
-/// Answers without the labeled lines are [`QueryWriterError::Answer`]; statuses, missing responses
-/// and responses that are no chat completions are [`QueryWriterError::Writer`]. Use an
-/// [`AnswerFile`](super::AnswerFile) to ask only once.
+/// | result | error |
+/// |---|---|
+/// | no labeled lines | [`QueryWriterError::Answer`] |
+/// | statuses 400, 413 and 422 | [`QueryWriterError::Rejected`] |
+/// | other statuses, no response, no chat completion | [`QueryWriterError::Writer`] |
+///
+/// Use an [`AnswerFile`](super::AnswerFile) to ask only once.
 #[derive(Debug)]
 pub struct EndpointWriter {
     config: EndpointConfig,
@@ -218,7 +222,16 @@ impl QueryWriter for EndpointWriter {
         }
         let body = self.body(&paper.abstract_text);
         let response = self.client.post_json(&self.url, &body, &mut NoProgress);
-        let response = response.map_err(|error| failed(error.into()))?;
+        let response = response.map_err(|error| match error {
+            RequestError::Status {
+                status: 400 | 413 | 422,
+                ..
+            } => QueryWriterError::Rejected {
+                paper: paper.id.clone(),
+                source: error.into(),
+            },
+            _ => failed(error.into()),
+        })?;
         let completion: ChatCompletion = serde_json::from_slice(&response).map_err(|_| {
             let found = excerpt(String::from_utf8_lossy(&response).trim());
             let url = self.url.clone();

@@ -177,6 +177,7 @@ fn paper(mut fields: Fields<'_>) -> Result<Paper, DataError> {
     };
     let year = fields.integer("year")?;
     let mut abstract_text = abstract_of(&mut fields)?;
+    let mut path = String::new();
     for parse in ["pdf_parse", "latex_parse"] {
         let members = fields.object(parse)?;
         let mut parsed = Fields {
@@ -191,13 +192,14 @@ fn paper(mut fields: Fields<'_>) -> Result<Paper, DataError> {
         if !fields.members.contains_key("body_text")
             && let Some(body) = parsed.members.remove("body_text")
         {
-            fields.path.clone_from(&parsed.path);
+            path = parsed.path;
             fields.members.insert("body_text".to_owned(), body);
             if let Some(entries) = parsed.members.remove("bib_entries") {
                 fields.members.insert("bib_entries".to_owned(), entries);
             }
         }
     }
+    fields.path = path;
     let bibliography = bibliography(&mut fields)?;
     Ok(Paper {
         id,

@@ -33,6 +33,13 @@ pub enum QueryWriterError {
         #[source]
         source: AnswerError,
     },
+    /// The writer rejects the paper, such as a text that is too long. It may accept others.
+    #[error("paper {paper:?}: {source}")]
+    Rejected {
+        paper: String,
+        #[source]
+        source: Box<dyn Error + Send + Sync>,
+    },
     /// The writer cannot be reached or used.
     #[error("paper {paper:?}")]
     Writer {
@@ -49,6 +56,9 @@ impl QueryWriterError {
     /// Whether the writer may have answers for other papers.
     #[must_use]
     pub fn is_of_paper(&self) -> bool {
-        matches!(self, Self::NoAbstract { .. } | Self::Answer { .. })
+        matches!(
+            self,
+            Self::NoAbstract { .. } | Self::Answer { .. } | Self::Rejected { .. }
+        )
     }
 }
