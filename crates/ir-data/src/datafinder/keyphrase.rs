@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use crate::attribute;
 use ir_core::Attributes;
 use ir_core::stop_words::NLTK;
@@ -59,7 +61,8 @@ pub fn keyphrase_query_from_attributes(attributes: &Attributes) -> String {
 /// skipped; `paragraph-level` and `sentence-level` become `paragraph` and `sentence`. The phrases
 /// of a combination are joined and lower-cased. A word is dropped if it is an [NLTK stop
 /// word](ir_core::stop_words), is contained in a preceding word, or contains one. Equal queries
-/// occur once, in the order of the product: the last field varies fastest.
+/// occur once, in the order of the product: the last field varies fastest. The number of
+/// combinations is the product of the numbers of values.
 ///
 /// ```
 /// use ir_data::datafinder::keyphrase_product;
@@ -93,7 +96,7 @@ pub fn keyphrase_product<'a>(fields: impl IntoIterator<Item = &'a str>) -> Vec<S
         });
         combinations = extended.collect();
     }
-    let mut queries = Vec::new();
+    let (mut queries, mut seen) = (Vec::new(), HashSet::new());
     for combination in combinations {
         let text = combination.join(" ").to_lowercase();
         let mut kept: Vec<&str> = Vec::new();
@@ -104,7 +107,7 @@ pub fn keyphrase_product<'a>(fields: impl IntoIterator<Item = &'a str>) -> Vec<S
             }
         }
         let query = kept.join(" ");
-        if !query.is_empty() && !queries.contains(&query) {
+        if !query.is_empty() && seen.insert(query.clone()) {
             queries.push(query);
         }
     }

@@ -1,4 +1,4 @@
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use ir_core::fusion::interleave::{round_robin, to_run};
 use ir_core::{Query, Run};
@@ -53,7 +53,7 @@ pub struct ImportedResults {
 pub struct UnmatchedResult {
     /// Id of the query.
     pub query: String,
-    /// Name or URL as in the list.
+    /// Name or URL as in the list, with single spaces; of several alternatives the first.
     pub result: String,
 }
 
@@ -101,13 +101,16 @@ impl ResultImport {
                 .attributes
                 .year()
                 .filter(|_| self.not_later_than_query);
-            let mut docs = Vec::new();
+            let (mut docs, mut seen) = (Vec::new(), HashSet::new());
             for result in list.results.iter().take(self.depth) {
                 results += 1;
                 let Some(doc) = names.find(result) else {
+                    // The first alternative, as a cell of a map of names.
+                    let name = result.split('\t').next().unwrap_or_default();
+                    let words: Vec<&str> = name.split_whitespace().collect();
                     unmatched.push(UnmatchedResult {
                         query: query.id.clone(),
-                        result: result.replace('\t', " "),
+                        result: words.join(" "),
                     });
                     continue;
                 };
@@ -115,7 +118,7 @@ impl ResultImport {
                     && year > limit
                 {
                     newer += 1;
-                } else if !docs.contains(&doc) {
+                } else if seen.insert(doc) {
                     docs.push(doc);
                 }
             }
@@ -247,6 +250,25 @@ mod tests {
         // A document without a year passes.
         let found = imported(TOP_5, &[list("q", &["a", "f"])], Some(2000));
         assert_eq!(ranked(&found), [("f", 5.0)]);
+    }
+
+    /// An unmatched result is the key of a map of names, also if it has alternatives.
+    #[test]
+    fn unmatched_results_are_names_of_a_map() {
+        let lists = [list("q", &["http://x.org/1\tsome name", "two\n lines"])];
+        let found = imported(TOP_5, &lists, None);
+        let results: Vec<&str> = found
+            .unmatched
+            .iter()
+            .map(|it| it.result.as_str())
+            .collect();
+        assert_eq!(results, ["http://x.org/1", "two lines"]);
+        let mut names = names();
+        let map = format!("{}\ta\n{}\tb\n", results[0], results[1]);
+        names.read_map(map.as_bytes(), "map").unwrap();
+        let query = Query::new("q", "some text");
+        let found = TOP_5.run("engine", &lists, &names, &[query]).unwrap();
+        assert_eq!(ranked(&found), [("a", 5.0), ("b", 4.0)]);
     }
 
     #[test]

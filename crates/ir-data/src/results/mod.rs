@@ -29,9 +29,11 @@
 //! let import = ResultImport { not_later_than_query: true, ..ResultImport::default() };
 //! let query = Query::new("q1", "question answering").with("year", 2017_i64);
 //! let imported = import.run("engine", &lists, &names, &[query])?;
-//! let docs: Vec<&str> = imported.run.get("q1").unwrap().iter().map(|it|
-//! it.doc.as_str()).collect(); // CoQA is newer than the query. assert_eq!(docs, ["SQuAD",
-//! "Penn_Treebank"]); assert_eq!((imported.newer, imported.unmatched.len()), (1, 1));
+//! let run = imported.run.get("q1").unwrap_or_default();
+//! let docs: Vec<&str> = run.iter().map(|hit| hit.doc.as_str()).collect();
+//! // CoQA is newer than the query.
+//! assert_eq!(docs, ["SQuAD", "Penn_Treebank"]);
+//! assert_eq!((imported.newer, imported.unmatched.len()), (1, 1));
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
