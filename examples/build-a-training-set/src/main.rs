@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 use std::env;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use collection::Files;
 use ir_bm25::{Bm25, DuplicateIds, Index, IndexConfig};
 use ir_core::training::TrainingSet;
@@ -35,8 +35,9 @@ fn main() -> Result<()> {
     let folder = arguments.first().map_or(scratch.path(), PathBuf::as_path);
     std::fs::create_dir_all(folder)?;
     let files = match arguments.get(1..).unwrap_or_default() {
-        [papers, datasets, ..] => Files::open(papers, datasets)?,
-        _ => Files::bundled()?,
+        [] => Files::bundled()?,
+        [papers, datasets] => Files::open(papers, datasets)?,
+        _ => bail!("expected FOLDER, or FOLDER PAPERS DATASETS"),
     };
     let datasets = files.datasets.iter().map(DatasetRecord::from_document);
     let datasets: Vec<DatasetRecord> = datasets.collect();
@@ -153,13 +154,19 @@ fn tag<'p>(
 /// Language model of the environment, or extraction from the abstract.
 fn writer() -> Result<Box<dyn QueryWriter>> {
     #[cfg(feature = "endpoint")]
-    if let (Ok(url), Ok(model)) = (env::var("IR_ENDPOINT"), env::var("IR_ENDPOINT_MODEL")) {
+    if let Ok(url) = env::var("IR_ENDPOINT") {
+        use anyhow::Context;
         use ir_data::papers::{EndpointConfig, EndpointWriter};
+        let model = env::var("IR_ENDPOINT_MODEL");
+        let model = model.context("IR_ENDPOINT_MODEL: expected the name of a model")?;
         let config = EndpointConfig::new(url, model);
         return Ok(match env::var_os("IR_ENDPOINT_KEY") {
             Some(_) => Box::new(EndpointWriter::from_env(config, "IR_ENDPOINT_KEY")?),
             None => Box::new(EndpointWriter::new(config, None)?),
         });
+    }
+    if cfg!(not(feature = "endpoint")) && env::var_os("IR_ENDPOINT").is_some() {
+        bail!("IR_ENDPOINT: expected a build with --features endpoint");
     }
     Ok(Box::new(ExtractiveWriter::default()))
 }
