@@ -32,8 +32,9 @@ Examples:
 
 The length of a document is the number of tokens of title and text, after
 stop-word removal. Histograms are `value:count`, or `first..last:count` with
-more than 16 values; --json has all. A document is relevant from grade --level. Age is the year of the query minus the year of the document, of
-relevant documents. Years are the attribute `year`.";
+more than 16 values; --json has all. A document is relevant from grade
+--level. The age of a relevant document is the year of the query minus its
+year. Years are the attribute `year`.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
