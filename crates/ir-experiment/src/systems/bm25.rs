@@ -343,9 +343,10 @@ impl Bm25System {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum QuerySyntaxName {
-    /// Lucene's classic syntax.
+    /// Terms with `+`, `-`, `AND`, `OR` and `NOT`, phrases, fields and boosts, as in Lucene's
+    /// classic parser.
     Lucene,
-    /// Indri's operators.
+    /// Terms in operators `#NAME(...)`, as in Indri.
     Indri,
 }
 
