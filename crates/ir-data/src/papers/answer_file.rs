@@ -21,9 +21,8 @@ pub const MAX_CONSECUTIVE_FAILURES: usize = 5;
 /// abstract) and `answer`.
 ///
 /// Every answer is appended when it arrives, so that an interrupted job resumes: answers in the
-/// file are not written again. An incomplete last line, which a killed process leaves, is removed; a
-/// file of another format is left as it is.
-/// The file is locked while it is open.
+/// file are not written again. An incomplete last line, which a killed process leaves, is removed;
+/// a file of another format is left as it is. The file is locked while it is open.
 #[derive(Debug)]
 pub struct AnswerFile {
     path: String,
