@@ -324,8 +324,8 @@ pub(crate) fn heading(task: &TaskResults) -> String {
     }
 }
 
-/// Portable file name of a system or task: letters, digits and dashes, in lower case. A name
-/// without any is replaced by its hash.
+/// Portable file name of a system or task, in lower case. A name that becomes empty is replaced by
+/// its hash.
 pub(crate) fn file_name(name: &str) -> String {
     let mut portable = portable_file_name(name).to_ascii_lowercase();
     if portable.is_empty() {
@@ -336,8 +336,8 @@ pub(crate) fn file_name(name: &str) -> String {
     portable
 }
 
-/// Converts a title to a portable file name: letters, digits, dots and dashes, at most 100 bytes;
-/// empty if there are none.
+/// Converts a title to a portable file name of at most 100 bytes: ASCII letters and digits, `.`,
+/// `=` and `_`; other characters become `-`. Empty if there are none.
 ///
 /// ```
 /// use ir_experiment::portable_file_name;
