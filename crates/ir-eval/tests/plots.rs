@@ -4,7 +4,8 @@
 
 use ir_eval::MeasureCurve;
 use ir_eval::plots::{
-    CurvePlot, Plot, PlotAxis, PlottedScore, QueryDifferencePlot, ScoresByRankPlot, SystemScorePlot,
+    CurvePlot, OverlapPlot, Plot, PlotAxis, PlottedScore, QueryDifferencePlot, ScoresByRankPlot,
+    SystemScorePlot,
 };
 use ir_eval::{QueryDifference, RankStatistics, ScoresByRank};
 use proptest::prelude::*;
@@ -103,6 +104,20 @@ fn differences(count: usize, query: impl Fn(usize) -> String) -> QueryDifference
     }
 }
 
+/// Every set of `runs` runs, with counts up to `highest`.
+fn overlap(runs: usize, highest: u64, name: impl Fn(usize) -> String) -> OverlapPlot {
+    let set = |set: u64| {
+        let members = (0..runs).filter(|run| set & (1 << run) != 0);
+        (members.collect(), highest / set)
+    };
+    OverlapPlot {
+        title: "Overlap of documents".to_owned(),
+        counted: "documents".to_owned(),
+        runs: (0..runs).map(name).collect(),
+        sets: (1..1 << runs).map(set).collect(),
+    }
+}
+
 fn scores(depth: usize, query: Option<&str>) -> ScoresByRankPlot {
     let at = |rank: usize| RankStatistics {
         lists: 100,
@@ -161,6 +176,12 @@ fn all() -> Vec<(String, Box<dyn Plot>)> {
         (hostile.system, hostile.against) = (HOSTILE[1].to_owned(), HOSTILE[4].to_owned());
         hostile.measure = "nDCG(dcg=exp-log2,gains={0:1,1:2,2:3,3:4,4:5,5:6})@1000".to_owned();
         all.push((format!("{count} hostile differences"), Box::new(hostile)));
+    }
+    for (runs, highest) in [(0, 1), (1, 0), (2, 9), (4, 98_765), (7, u64::MAX / 8)] {
+        let plain = overlap(runs, highest, |at| format!("PLAIN-{at}"));
+        all.push((format!("overlap of {runs} runs"), Box::new(plain)));
+        let hostile = overlap(runs, highest, |at| HOSTILE[at % HOSTILE.len()].to_owned());
+        all.push((format!("overlap of {runs} hostile runs"), Box::new(hostile)));
     }
     all
 }

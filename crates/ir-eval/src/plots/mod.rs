@@ -25,12 +25,14 @@ mod canvas;
 mod curves;
 mod histogram;
 mod labels;
+mod overlap;
 mod query_differences;
 mod scores_by_rank;
 mod system_scores;
 
 pub use curves::{CurvePlot, PlotAxis};
 pub use histogram::HistogramPlot;
+pub use overlap::OverlapPlot;
 pub use query_differences::QueryDifferencePlot;
 
 pub(crate) use labels::printable;
