@@ -140,6 +140,9 @@ struct Oracle<'a> {
     texts: Vec<Vec<(String, u32)>>,
 }
 
+/// Terms with their positions, whether they are ordered, and the window width.
+type Member = (Vec<(String, u32)>, bool, u32);
+
 impl Oracle<'_> {
     fn idf(&self, df: usize) -> f64 {
         let n = self.texts.iter().filter(|text| !text.is_empty()).count() as f64;
@@ -161,7 +164,7 @@ impl Oracle<'_> {
     }
 
     /// Frequency in a text and document frequency of a synonym, after analysis.
-    fn members(&self, query: &StructuredQuery) -> Vec<(Vec<(String, u32)>, bool, u32)> {
+    fn members(&self, query: &StructuredQuery) -> Vec<Member> {
         match query {
             StructuredQuery::Text { text, .. } => {
                 let terms = positions(self.analyzer, text).into_iter();
