@@ -20,6 +20,7 @@ mod segments;
 mod small_float;
 mod stored_fields;
 mod structured;
+mod synonyms;
 mod term_dictionary;
 
 pub use analysis::Analysis;
@@ -41,3 +42,4 @@ pub use structured::{
     BooleanClause, Occur, QueryParseError, QuerySyntax, StructuredQuery, StructuredQueryError,
     StructuredSearcher,
 };
+pub use synonyms::{SynonymError, SynonymExpansion, Synonyms};

@@ -123,6 +123,18 @@ pub enum AnalyzerName {
     Whitespace,
 }
 
+impl AnalyzerName {
+    pub(super) fn analysis(self) -> Analysis {
+        match self {
+            Self::Anserini => Analysis::anserini(),
+            Self::AnseriniUnstemmed => Analysis::anserini_unstemmed(),
+            Self::English => Analysis::english(),
+            Self::LuceneStandard => Analysis::lucene_standard(),
+            Self::Whitespace => Analysis::whitespace(),
+        }
+    }
+}
+
 /// Indexed fields of a document.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -223,13 +235,7 @@ impl Bm25System {
             BlankDocs::Keep
         };
         Ok(IndexConfig::default()
-            .with_analysis(match self.analyzer {
-                AnalyzerName::Anserini => Analysis::anserini(),
-                AnalyzerName::AnseriniUnstemmed => Analysis::anserini_unstemmed(),
-                AnalyzerName::English => Analysis::english(),
-                AnalyzerName::LuceneStandard => Analysis::lucene_standard(),
-                AnalyzerName::Whitespace => Analysis::whitespace(),
-            })
+            .with_analysis(self.analyzer.analysis())
             .with_fields(self.indexed_fields()?)
             .with_order(match order {
                 DocOrderName::Id => DocOrder::Id,

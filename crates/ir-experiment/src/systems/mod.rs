@@ -5,6 +5,7 @@ mod cleaning;
 mod encoder;
 mod hybrid;
 mod knn;
+mod random_indexing;
 mod rerank;
 mod run;
 mod vectors;
@@ -22,6 +23,7 @@ pub use encoder::{
 };
 pub use hybrid::{FusionName, HybridSystem};
 pub use knn::{AggregationName, KnnSystem, MetricName, StopWordList};
+pub use random_indexing::{ElementalVectorsName, RandomIndexingSystem, TermWeightingName};
 pub use rerank::RerankSystem;
 pub(crate) use run::RUN;
 pub use run::RunSystem;
@@ -43,6 +45,10 @@ pub(crate) fn register(registry: &mut Registry) {
     registry.register::<DenseSystem>(
         "dense",
         "Dense retrieval with a bi-encoder, or with saved vectors of documents and queries.",
+    );
+    registry.register::<RandomIndexingSystem>(
+        "random-indexing",
+        "Random indexing and reflective random indexing of the documents.",
     );
     registry.register::<HybridSystem>("hybrid", "Fusion of several systems.");
     registry.register::<RunSystem>(RUN, "Run in a TREC file, such as a published one.");

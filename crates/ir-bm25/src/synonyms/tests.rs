@@ -1,0 +1,162 @@
+use std::fmt::Write as _;
+
+use ir_core::{Document, NoProgress, Retriever, Search};
+
+use super::*;
+use crate::{Bm25, Index, IndexConfig};
+
+fn read(text: &str) -> Result<Synonyms, SynonymError> {
+    Synonyms::read(text.as_bytes(), "synonyms.txt")
+}
+
+fn searcher() -> Searcher {
+    let texts = [
+        "myocardial infarction of a patient",
+        "heart attack",
+        "heart and infarction",
+        "an attack",
+        "nothing else",
+    ];
+    let documents: Vec<Document> = (0..)
+        .zip(texts)
+        .map(|(n, text)| Document::new(format!("d{n}")).with_text(text))
+        .collect();
+    let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress).unwrap();
+    index.searcher(Bm25::ANSERINI).unwrap()
+}
+
+fn expanded(synonyms: &str, weight: f32, query: &str) -> Vec<(String, f32)> {
+    let synonyms = read(synonyms).unwrap();
+    let expansion = SynonymExpansion::new(searcher(), &synonyms, weight).unwrap();
+    let terms = expansion.expand(query).into_iter();
+    terms.map(|it| (it.term, it.weight)).collect()
+}
+
+#[test]
+fn equivalent_entries_and_rules() {
+    let text = "# comment\n\nheart attack, myocardial infarction , MI\nMG => myasthenia gravis\n\
+                a\\, b => c\\=>d, e\nx, y => x, z\n";
+    let synonyms = read(text).unwrap();
+    let of = |entry: &str| synonyms.get(entry).collect::<Vec<_>>();
+    assert_eq!(of("MI"), ["heart attack", "myocardial infarction"]);
+    assert_eq!(of("heart attack"), ["MI", "myocardial infarction"]);
+    assert_eq!(of("MG"), ["myasthenia gravis"]);
+    assert_eq!(of("myasthenia gravis"), [""; 0]);
+    assert_eq!(of("a, b"), ["c=>d", "e"]);
+    assert_eq!((of("x"), of("y")), (vec!["z"], vec!["x", "z"]));
+    assert_eq!(synonyms.len(), 7);
+}
+
+#[test]
+fn expanded_terms_and_weights() {
+    let file = "heart attack, myocardial infarction\nheart => cardiac muscle\n";
+    let term = |term: &str, weight: f32| (term.to_owned(), weight);
+    // The longest entry: "heart" is not an entry of its own here.
+    let found = expanded(file, 0.2, "Heart attacks");
+    let (heart, attack) = (term("heart", 1.0), term("attack", 1.0));
+    let bag = [term("myocardi", 0.2), term("infarct", 0.2)];
+    let expected = [
+        heart.clone(),
+        attack.clone(),
+        bag[0].clone(),
+        bag[1].clone(),
+    ];
+    assert_eq!(found, expected);
+    let found = expanded(file, 0.2, "heart");
+    assert_eq!(
+        found,
+        [heart.clone(), term("cardiac", 0.2), term("muscl", 0.2)]
+    );
+    // A term of the query gains the weight of the synonym, for each occurrence of the entry.
+    let found = expanded("attack => heart", 0.5, "heart attack attack");
+    assert_eq!(found, [term("heart", 2.0), term("attack", 2.0)]);
+    // No entry, and weight 0.
+    assert_eq!(
+        expanded(file, 0.2, "attack heart other")[..2],
+        [attack.clone(), heart.clone()]
+    );
+    assert_eq!(expanded(file, 0.0, "heart attack"), [heart, attack]);
+    assert_eq!(expanded("", 0.2, "heart").len(), 1);
+}
+
+#[test]
+fn cycles_are_expanded_once() {
+    let file = "a1 => b1\nb1 => c1\nc1 => a1\n";
+    let terms = |query| -> Vec<String> {
+        let terms = expanded(file, 1.0, query).into_iter();
+        terms.map(|it| it.0).collect()
+    };
+    assert_eq!(terms("a1"), ["a1", "b1"]);
+    assert_eq!(terms("c1 b1"), ["c1", "b1", "a1"]);
+}
+
+#[test]
+fn rankings() {
+    let searcher = searcher();
+    let synonyms = read("heart attack => myocardial infarction\n").unwrap();
+    let ids = |weight: f32| -> Vec<String> {
+        let expansion = SynonymExpansion::new(searcher.clone(), &synonyms, weight).unwrap();
+        let ranking = expansion.search("heart attack", &Search::top(10)).unwrap();
+        let id = |hit: &ir_core::Hit| expansion.ids().id(hit.doc).to_owned();
+        for hit in ranking.iter() {
+            let tree = expansion
+                .explain("heart attack", hit.doc, &Search::top(10))
+                .unwrap();
+            assert_eq!(tree.unwrap().score(), hit.score);
+        }
+        ranking.iter().map(id).collect()
+    };
+    assert_eq!(ids(0.2)[0], "d1");
+    assert!(ids(0.2).contains(&"d0".to_owned()));
+    assert_eq!(ids(10.0)[0], "d0");
+    // Weight 0 is the base run, bit for bit.
+    let base = searcher.search("heart attack", &Search::top(10)).unwrap();
+    let expansion = SynonymExpansion::new(searcher, &synonyms, 0.0).unwrap();
+    let found = expansion.search("heart attack", &Search::top(10)).unwrap();
+    assert_eq!(found, base);
+    assert_eq!(base.len(), 3);
+}
+
+#[test]
+fn contract() {
+    ir_testkit::check_text(|documents| {
+        let index = Index::build(documents, &IndexConfig::default(), &mut NoProgress).unwrap();
+        let synonyms = read("ships, boats\ntea => green coffee\n").unwrap();
+        let searcher = index.searcher(Bm25::ANSERINI).unwrap();
+        SynonymExpansion::new(searcher, &synonyms, 0.2).unwrap()
+    });
+}
+
+#[test]
+fn errors_name_the_line() {
+    let error = |text: &str| read(text).unwrap_err().to_string();
+    let expected =
+        "synonyms.txt:2: expected two entries or more, or a rule `a => b`, found \"alone\"";
+    assert_eq!(error("a, b\nalone\n"), expected);
+    let expected = "synonyms.txt:1: expected entries between commas, found \"a,,b\"";
+    assert_eq!(error("a,,b"), expected);
+    assert!(error("a =>").contains("expected entries between commas"));
+    assert!(error("a => b => c").contains("expected one `=>`"));
+    let invalid = Synonyms::read(&b"a, \xff\n"[..], "synonyms.txt").unwrap_err();
+    assert_eq!(invalid.to_string(), "synonyms.txt:1: cannot be read");
+
+    let many = |count: usize| {
+        let mut text = "a, b\n".to_owned();
+        (0..count).for_each(|n| writeln!(text, "word => synonym{n}").unwrap());
+        text
+    };
+    assert_eq!(read(&many(256)).unwrap().get("word").count(), 256);
+    let expected = "synonyms.txt:258: expected at most 256 synonyms of \"word\", found more";
+    assert_eq!(error(&many(1000)), expected);
+
+    let new = |text: &str, weight| SynonymExpansion::new(searcher(), &read(text).unwrap(), weight);
+    let expected = "synonyms.txt:2: expected a text with terms, found \"the\", stop words only";
+    assert_eq!(
+        new("a1, b1\nthe => x1\n", 0.2).unwrap_err().to_string(),
+        expected
+    );
+    for weight in [-0.1, f32::NAN, f32::INFINITY] {
+        let error = new("a1, b1", weight).unwrap_err().to_string();
+        assert!(error.contains("expected a finite number >= 0"), "{error}");
+    }
+}
