@@ -51,6 +51,7 @@ mod search_messages;
 mod several_runs;
 mod signals;
 mod stats;
+mod synonyms;
 #[cfg(feature = "dense")]
 mod train;
 mod trec_eval;
