@@ -52,6 +52,7 @@ mod several_runs;
 mod signals;
 mod stats;
 mod structured;
+mod synonyms;
 #[cfg(feature = "dense")]
 mod train;
 mod trec_eval;

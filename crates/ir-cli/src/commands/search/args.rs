@@ -119,6 +119,17 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MODEL", value_hint = ValueHint::Other, help_heading = "Model")]
     pub(crate) feedback: Option<FeedbackModel>,
 
+    /// Synonyms to add to the queries: a file in the format of Solr, with lines such as
+    /// `heart attack, myocardial infarction` (equivalent) or `MG => myasthenia gravis` (one
+    /// direction). Synonyms are not expanded again [default: none]
+    #[arg(long, value_name = "FILE", help_heading = "Model", conflicts_with_all = ["feedback", "syntax"])]
+    pub(crate) synonyms: Option<PathBuf>,
+
+    /// Weight of synonyms: a number of at least 0, or the ratio of their weight to that of the
+    /// words of the query [default: 1:5]
+    #[arg(long, value_parser = synonym_weight, value_name = "WEIGHT", value_hint = ValueHint::Other, help_heading = "Model", requires = "synonyms")]
+    pub(crate) synonym_weight: Option<f32>,
+
     #[cfg(feature = "dense")]
     #[command(flatten)]
     pub(crate) vectors: super::vectors::DenseOptions,
@@ -358,6 +369,14 @@ impl Args {
                 bail_usage!("--feedback: expected --not-later-than-query=exact, found =published");
             }
         }
+        if self.synonyms.is_some() {
+            if self.system() != BM25 {
+                bail_usage!("--synonyms: expected BM25, found --vectors");
+            }
+            if self.not_later_than_query == Some(TimeFilter::Published) {
+                bail_usage!("--synonyms: expected --not-later-than-query=exact, found =published");
+            }
+        }
         let weights = self.alphas().len();
         if weights > 1 && !is_run {
             bail_usage!("--alpha: expected one weight for a list or --json, found {weights}");
@@ -447,6 +466,21 @@ const SCORES: [(&str, &str, ScoreFormat); 3] = [
         ScoreFormat::Exact,
     ),
 ];
+
+/// Weight of synonyms: a number, or a ratio such as `1:5`.
+fn synonym_weight(text: &str) -> Result<f32, String> {
+    let number = |text: &str| non_negative(text).ok();
+    let weight = match text.split_once(':') {
+        None => number(text),
+        Some((synonyms, words)) => number(synonyms)
+            .zip(number(words))
+            .map(|(synonyms, words): (f32, f32)| synonyms / words)
+            .filter(|weight| weight.is_finite()),
+    };
+    weight.ok_or_else(|| {
+        format!("expected a number of at least 0 or a ratio such as 1:5, found {text:?}")
+    })
+}
 
 fn weight(text: &str) -> Result<(String, f32), String> {
     let expected = || format!("expected FIELD=WEIGHT with a number of at least 0, found {text:?}");

@@ -5,7 +5,9 @@ use ir_bm25::models::{NAMED_MODELS, NamedModel, Parameter};
 use ir_bm25::{Bm25, DocLengths, Model, SearcherError};
 
 use crate::shared::console::bail_usage;
-use crate::shared::options::{Bm25Options, choice, first_set};
+#[cfg(feature = "dense")]
+use crate::shared::options::first_set;
+use crate::shared::options::{Bm25Options, choice};
 
 /// Scoring model, its parameters and document lengths.
 #[derive(Debug, clap::Args)]

@@ -1,8 +1,15 @@
 //! Batch search with per-query filters.
 
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
+
 use anyhow::{Context, Result, anyhow};
 use ir_bm25::feedback::{Feedback, FeedbackDocuments, FeedbackError, FeedbackModel};
-use ir_bm25::{DuplicateIds, IndexedFields, Searcher, SearcherError, StructuredSearcher};
+use ir_bm25::{
+    DuplicateIds, IndexedFields, Searcher, SearcherError, StructuredSearcher, SynonymExpansion,
+    Synonyms,
+};
 use ir_core::{Distinct, DocNum, Explanation, Progress, Query, Ranking, Retriever, Search};
 use ir_data::datafinder;
 
@@ -25,6 +32,15 @@ fn feedback(searcher: &Searcher, model: FeedbackModel) -> Result<Feedback> {
         other => other.into(),
     })?;
     Ok(Feedback::new(searcher.clone(), documents, model)?)
+}
+
+/// Searcher of queries with the synonyms of a file.
+fn synonyms(searcher: &Searcher, path: &Path, weight: Option<f32>) -> Result<SynonymExpansion> {
+    let name = path.display().to_string();
+    let file = File::open(path).with_context(|| name.clone())?;
+    let synonyms = Synonyms::read(BufReader::new(file), &name)?;
+    let weight = weight.unwrap_or(SynonymExpansion::WEIGHT);
+    Ok(SynonymExpansion::new(searcher.clone(), &synonyms, weight)?)
 }
 
 pub(crate) struct QueryRunner {
@@ -67,10 +83,16 @@ impl QueryRunner {
         })?;
         let feedback = args.feedback.map(|model| feedback(&searcher, model));
         let feedback = feedback.transpose().context("--feedback")?;
-        let lexical: Box<dyn Retriever<Query = str>> = match (&feedback, args.syntax) {
-            (Some(feedback), _) => Box::new(feedback.clone()),
-            (None, Some(syntax)) => Box::new(StructuredSearcher::new(searcher.clone(), syntax)),
-            (None, None) => Box::new(searcher.clone()),
+        let expansion = (args.synonyms.as_deref())
+            .map(|path| synonyms(&searcher, path, args.synonym_weight))
+            .transpose()
+            .context("--synonyms")?;
+        // The command line has at most one of these options.
+        let lexical: Box<dyn Retriever<Query = str>> = match (&feedback, args.syntax, expansion) {
+            (Some(feedback), ..) => Box::new(feedback.clone()),
+            (None, Some(syntax), _) => Box::new(StructuredSearcher::new(searcher.clone(), syntax)),
+            (None, None, Some(expansion)) => Box::new(expansion),
+            (None, None, None) => Box::new(searcher.clone()),
         };
         // Return each id once if the collection has duplicates.
         let retriever: Box<dyn Retriever<Query = str>> =

@@ -1,0 +1,80 @@
+//! `ir search --synonyms`: expansion of queries, weights, and errors of the file.
+
+use crate::common::Folder;
+
+fn notes(here: &Folder) {
+    let corpus = "{\"_id\": \"a\", \"text\": \"weakness in myasthenia gravis\"}\n\
+                  {\"_id\": \"b\", \"text\": \"weakness of the heart\"}\n\
+                  {\"_id\": \"c\", \"text\": \"heart attack\"}\n";
+    here.write("notes.jsonl", corpus);
+    let synonyms = "# names\nMG => myasthenia gravis\nheart attack, weakness\n";
+    here.write("synonyms.txt", synonyms);
+}
+
+fn found(here: &Folder, query: &str, options: &[&str]) -> Vec<String> {
+    let mut args = vec!["search", "notes.jsonl", query, "-o", "-"];
+    args.extend(options);
+    let run = here.ir(&args).ok().out;
+    let doc = |line: &str| line.split(' ').nth(2).unwrap_or_default().to_owned();
+    run.lines().map(doc).collect()
+}
+
+#[test]
+fn queries_are_expanded() {
+    let here = Folder::new();
+    notes(&here);
+    let file = ["--synonyms", "synonyms.txt"];
+    assert_eq!(found(&here, "MG", &[]), [""; 0]);
+    assert_eq!(found(&here, "MG", &file), ["a"]);
+    let heavy = [&file[..], &["--synonym-weight", "10"]].concat();
+    assert_eq!(found(&here, "heart attack", &file)[0], "c");
+    assert_ne!(found(&here, "heart attack", &heavy)[0], "c");
+
+    let run = |options: &[&str]| {
+        let args = ["search", "notes.jsonl", "heart attack", "-o", "-"];
+        here.ir(&[&args[..], options].concat()).ok().out
+    };
+    // 1:5 is the default, and weight 0 the search without synonyms.
+    let with = |weight: &str| run(&[&file[..], &["--synonym-weight", weight]].concat());
+    assert_eq!(with("1:5"), run(&file));
+    assert_eq!(with("0.2"), run(&file));
+    assert_ne!(with("1:2"), run(&file));
+    assert_eq!(with("0"), run(&[]));
+
+    let explained = ["search", "notes.jsonl", "MG", "--explain"];
+    let explained = here.ir(&[&explained[..], &file].concat()).ok().out;
+    assert!(
+        explained.contains("gravi") && explained.contains("0.2"),
+        "{explained}"
+    );
+}
+
+#[test]
+fn errors_name_the_option_and_the_line() {
+    let here = Folder::new();
+    notes(&here);
+    here.write("alone.txt", "a, b\nalone\n");
+    let many: String = (0..1000).map(|n| format!("word => synonym{n}\n")).collect();
+    here.write("many.txt", many);
+    here.write("cycle.txt", "heart => weakness\nweakness => heart\n");
+    let search = |options: &[&str]| {
+        let args = ["search", "notes.jsonl", "heart", "-o", "-"];
+        here.ir(&[&args[..], options].concat())
+    };
+    search(&["--synonyms", "alone.txt"]).fails(1, &["--synonyms", "alone.txt:2: expected two"]);
+    search(&["--synonyms", "many.txt"]).fails(
+        1,
+        &["many.txt:257: expected at most 256 synonyms of \"word\""],
+    );
+    search(&["--synonyms", "none.txt"]).fails(1, &["--synonyms", "none.txt"]);
+    search(&["--synonyms", "cycle.txt"]).ok();
+    search(&["--synonym-weight", "1"]).fails(2, &["--synonyms"]);
+    for weight in ["-1", "1:0", "x", "1:2:3"] {
+        let weight = format!("--synonym-weight={weight}");
+        search(&["--synonyms", "synonyms.txt", &weight]).fails(
+            2,
+            &["expected a number of at least 0 or a ratio such as 1:5"],
+        );
+    }
+    search(&["--synonyms", "synonyms.txt", "--feedback", "rm3"]).fails(2, &["--feedback"]);
+}
