@@ -144,9 +144,6 @@ struct Oracle<'a> {
     texts: Vec<Vec<(String, u32)>>,
 }
 
-/// Terms with their positions, whether they are ordered, and the window width.
-type Member = (Vec<(String, u32)>, bool, u32);
-
 impl Oracle<'_> {
     fn idf(&self, df: usize) -> f64 {
         let n = self.texts.iter().filter(|text| !text.is_empty()).count() as f64;
