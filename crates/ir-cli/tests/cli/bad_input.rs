@@ -43,9 +43,9 @@ fn usage_errors() {
                 &["'0'", "--hits", "expected an integer of at least 1"],
             ),
             (
-                &["search", "tiny", "--model", "tfidf"],
+                &["search", "tiny", "--model", "tfidff"],
                 2,
-                &["tfidf", "--model", "bm25"],
+                &["tfidff", "--model", "did you mean tfidf?"],
             ),
             (
                 &["search", "tiny", "--filter", "year<2"],

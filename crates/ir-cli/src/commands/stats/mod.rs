@@ -28,7 +28,7 @@ Examples:
   ir stats corpus.jsonl --analysis whitespace
   ir stats datafinder --json | jq '.splits.test.relevant_per_query'
   ir stats datafinder --plots figures        SVG plots and their data (CSV)
-  ir stats iclr24v2.parquet                  reviews, scores and decisions, too
+  ir stats iclr24v2.parquet                  reviews, scores, decisions too
 
 The length of a document is the number of tokens of title and text, after
 stop-word removal. Histograms are `value:count`, or `first..last:count` with
