@@ -4,6 +4,24 @@
 #[cfg(target_endian = "big")]
 compile_error!("the index format is read in place, on little-endian machines only");
 
+/// Searches the queries of a batch on the current rayon thread pool, one query per thread.
+macro_rules! search_queries_in_parallel {
+    () => {
+        #[cfg(feature = "rayon")]
+        fn search_batch(
+            &self,
+            queries: &[(&str, ir_core::Search<'_>)],
+        ) -> Result<Vec<ir_core::Ranking>, ir_core::SearchError> {
+            use rayon::prelude::*;
+            let results: Vec<_> = queries
+                .par_iter()
+                .map(|(query, how)| self.search(query, how))
+                .collect();
+            results.into_iter().collect()
+        }
+    };
+}
+
 pub mod analysis;
 mod bm25;
 mod codec;

@@ -311,15 +311,7 @@ impl Retriever for SynonymExpansion {
         self.searcher.search_terms(&self.expand(query), how)
     }
 
-    #[cfg(feature = "rayon")]
-    fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        use rayon::prelude::*;
-        let results: Vec<_> = queries
-            .par_iter()
-            .map(|(query, how)| self.search(query, how))
-            .collect();
-        results.into_iter().collect()
-    }
+    search_queries_in_parallel!();
 
     /// Explains a score as the sum of the scores of the weighted terms of the expanded query.
     fn explain(

@@ -12,8 +12,8 @@ use ir_knn::{FlatIndex, VectorSimilarity};
 
 use crate::collection::Files;
 
-/// Writes an encoder with random weights; its WordPiece vocabulary is trained on the datasets and
-/// the queries.
+/// Writes an encoder with random weights. Its WordPiece vocabulary is trained on the texts of
+/// datasets and queries.
 pub(crate) fn create(
     folder: &Path,
     files: &Files,

@@ -168,15 +168,7 @@ impl Retriever for Feedback {
         self.searcher.search_terms(&terms, how)
     }
 
-    #[cfg(feature = "rayon")]
-    fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        use rayon::prelude::*;
-        let results: Vec<_> = queries
-            .par_iter()
-            .map(|(query, how)| self.search(query, how))
-            .collect();
-        results.into_iter().collect()
-    }
+    search_queries_in_parallel!();
 
     /// Explains a score as the sum of the scores of the weighted terms of the expanded query.
     fn explain(

@@ -3,7 +3,7 @@
 use super::named::{B, K1, NamedModel};
 use super::okapi::{K3, OkapiTerm, QueryWeight, Saturation};
 use super::scoring_model::{ScoringModel, TermScorer, TermStatistics};
-use crate::{DocLengths, SearcherError};
+use crate::DocLengths;
 
 /// BM25 of the ATIRE search engine: the idf `ln(N / df)` is never negative.
 ///
@@ -45,49 +45,10 @@ pub(super) const NAMED: NamedModel = NamedModel {
     build: |values, lengths| Atire::from_values(values, lengths).into(),
 };
 
-impl Atire {
-    /// Parameters with the other defaults.
-    #[must_use]
-    pub fn new(k1: f32, b: f32) -> Self {
-        Self {
-            k1,
-            b,
-            ..Self::default()
-        }
-    }
-
-    fn from_values(values: &[f32], lengths: DocLengths) -> Self {
-        Self {
-            k1: values[0],
-            b: values[1],
-            k3: values[2],
-            lengths,
-        }
-    }
-
-    const fn values(&self) -> [f32; 3] {
-        [self.k1, self.b, self.k3]
-    }
-}
-
-impl Default for Atire {
-    fn default() -> Self {
-        Self::from_values(&NAMED.defaults(), NAMED.lengths)
-    }
-}
+variant_of_bm25!(Atire: k1, b, k3);
 
 impl ScoringModel for Atire {
-    fn name(&self) -> String {
-        NAMED.display(&self.values(), self.lengths)
-    }
-
-    fn lengths(&self) -> DocLengths {
-        self.lengths
-    }
-
-    fn validate(&self) -> Result<(), SearcherError> {
-        NAMED.check(&self.values())
-    }
+    named_methods!(k1, b, k3);
 
     fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
         let (n, df) = (term.documents as f64, term.df as f64);

@@ -3,7 +3,7 @@
 use super::named::{B, K1, NamedModel, Parameter, ParameterRange};
 use super::okapi::{K3, OkapiTerm, QueryWeight, Saturation};
 use super::scoring_model::{ScoringModel, TermScorer, TermStatistics};
-use crate::{DocLengths, SearcherError};
+use crate::DocLengths;
 
 /// BM25L: the normalized frequency is shifted, in favor of long documents.
 ///
@@ -54,50 +54,10 @@ pub(super) const NAMED: NamedModel = NamedModel {
     build: |values, lengths| Bm25L::from_values(values, lengths).into(),
 };
 
-impl Bm25L {
-    /// Parameters with the other defaults.
-    #[must_use]
-    pub fn new(k1: f32, b: f32) -> Self {
-        Self {
-            k1,
-            b,
-            ..Self::default()
-        }
-    }
-
-    fn from_values(values: &[f32], lengths: DocLengths) -> Self {
-        Self {
-            k1: values[0],
-            b: values[1],
-            delta: values[2],
-            k3: values[3],
-            lengths,
-        }
-    }
-
-    const fn values(&self) -> [f32; 4] {
-        [self.k1, self.b, self.delta, self.k3]
-    }
-}
-
-impl Default for Bm25L {
-    fn default() -> Self {
-        Self::from_values(&NAMED.defaults(), NAMED.lengths)
-    }
-}
+variant_of_bm25!(Bm25L: k1, b, delta, k3);
 
 impl ScoringModel for Bm25L {
-    fn name(&self) -> String {
-        NAMED.display(&self.values(), self.lengths)
-    }
-
-    fn lengths(&self) -> DocLengths {
-        self.lengths
-    }
-
-    fn validate(&self) -> Result<(), SearcherError> {
-        NAMED.check(&self.values())
-    }
+    named_methods!(k1, b, delta, k3);
 
     fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
         let (n, df) = (term.documents as f64, term.df as f64);

@@ -3,7 +3,7 @@
 use ir_core::Explanation;
 
 use super::named::NamedModel;
-use super::scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
+use super::scoring_model::{BOOST, ScoringModel, TermBound, TermScorer, TermStatistics};
 use crate::DocLengths;
 
 /// TF-IDF of the vector space model, as Lucene's `ClassicSimilarity`.
@@ -39,13 +39,7 @@ pub(super) const NAMED: NamedModel = NamedModel {
 };
 
 impl ScoringModel for ClassicTfIdf {
-    fn name(&self) -> String {
-        NAMED.display(&[], self.lengths)
-    }
-
-    fn lengths(&self) -> DocLengths {
-        self.lengths
-    }
+    named_methods!();
 
     fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
         let (n, df) = (term.documents as f64, term.df as f64);
@@ -79,10 +73,7 @@ impl TermScorer for ClassicTerm {
 
     fn details(&self, _: u32, _: u32) -> Vec<Explanation> {
         let weight = Explanation::new(self.boost * self.idf, "w = boost × idf");
-        let boost = Explanation::new(
-            self.boost,
-            "boost: count in the query × weight of the field",
-        );
+        let boost = Explanation::new(self.boost, BOOST);
         let idf = Explanation::new(self.idf, "idf = 1 + ln((N + 1) / (df + 1))");
         vec![weight.with_detail(boost).with_detail(idf)]
     }

@@ -3,8 +3,8 @@
 use ir_core::Explanation;
 
 use super::named::{NamedModel, Parameter, ParameterRange};
-use super::scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
-use crate::{DocLengths, SearcherError};
+use super::scoring_model::{BOOST, ScoringModel, TermBound, TermScorer, TermStatistics};
+use crate::DocLengths;
 
 /// Query likelihood with Dirichlet smoothing, as Lucene's `LMDirichletSimilarity` and Anserini's
 /// `-qld`.
@@ -72,17 +72,7 @@ impl Default for Dirichlet {
 }
 
 impl ScoringModel for Dirichlet {
-    fn name(&self) -> String {
-        NAMED.display(&[self.mu], self.lengths)
-    }
-
-    fn lengths(&self) -> DocLengths {
-        self.lengths
-    }
-
-    fn validate(&self) -> Result<(), SearcherError> {
-        NAMED.check(&[self.mu])
-    }
+    named_methods!(mu);
 
     fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
         Box::new(DirichletTerm {
@@ -119,10 +109,7 @@ impl TermScorer for DirichletTerm {
 
     fn details(&self, _: u32, _: u32) -> Vec<Explanation> {
         vec![
-            Explanation::new(
-                self.boost,
-                "boost: count in the query × weight of the field",
-            ),
+            Explanation::new(self.boost, BOOST),
             Explanation::new(self.mu, "mu"),
             Explanation::new(
                 self.p,

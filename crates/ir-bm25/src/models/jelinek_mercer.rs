@@ -3,8 +3,8 @@
 use ir_core::Explanation;
 
 use super::named::{NamedModel, Parameter, ParameterRange};
-use super::scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
-use crate::{DocLengths, SearcherError};
+use super::scoring_model::{BOOST, ScoringModel, TermBound, TermScorer, TermStatistics};
+use crate::DocLengths;
 
 /// Query likelihood with Jelinek-Mercer smoothing, as Lucene's `LMJelinekMercerSimilarity` and
 /// Anserini's `-qljm`.
@@ -69,17 +69,7 @@ impl Default for JelinekMercer {
 }
 
 impl ScoringModel for JelinekMercer {
-    fn name(&self) -> String {
-        NAMED.display(&[self.lambda], self.lengths)
-    }
-
-    fn lengths(&self) -> DocLengths {
-        self.lengths
-    }
-
-    fn validate(&self) -> Result<(), SearcherError> {
-        NAMED.check(&[self.lambda])
-    }
+    named_methods!(lambda);
 
     fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
         Box::new(JelinekMercerTerm {
@@ -114,10 +104,7 @@ impl TermScorer for JelinekMercerTerm {
 
     fn details(&self, _: u32, _: u32) -> Vec<Explanation> {
         vec![
-            Explanation::new(
-                self.boost,
-                "boost: count in the query × weight of the field",
-            ),
+            Explanation::new(self.boost, BOOST),
             Explanation::new(self.lambda, "lambda"),
             Explanation::new(
                 self.p,

@@ -35,6 +35,55 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 
+/// The methods of [`ScoringModel`] for a model of the constant `NAMED`, with these parameters.
+macro_rules! named_methods {
+    ($($parameter:ident),*) => {
+        fn name(&self) -> String {
+            NAMED.display(&[$(self.$parameter),*], self.lengths)
+        }
+
+        fn lengths(&self) -> $crate::DocLengths {
+            self.lengths
+        }
+
+        fn validate(&self) -> Result<(), $crate::SearcherError> {
+            NAMED.check(&[$(self.$parameter),*])
+        }
+    };
+}
+
+/// Constructors of a variant of BM25 with these parameters.
+macro_rules! variant_of_bm25 {
+    ($model:ident: $($parameter:ident),*) => {
+        impl $model {
+            /// Parameters with the other defaults.
+            #[must_use]
+            pub fn new(k1: f32, b: f32) -> Self {
+                Self {
+                    k1,
+                    b,
+                    ..Self::default()
+                }
+            }
+
+            /// `values` are in the order of the parameters; one that is missing is invalid.
+            fn from_values(values: &[f32], lengths: $crate::DocLengths) -> Self {
+                let mut values = values.iter();
+                Self {
+                    $($parameter: values.next().copied().unwrap_or(f32::NAN),)*
+                    lengths,
+                }
+            }
+        }
+
+        impl Default for $model {
+            fn default() -> Self {
+                Self::from_values(&NAMED.defaults(), NAMED.lengths)
+            }
+        }
+    };
+}
+
 mod atire;
 mod bm25_l;
 mod bm25_plus;
@@ -62,5 +111,6 @@ pub(crate) use model::ModelKind;
 pub use named::{NAMED_MODELS, NamedModel, Parameter, ParameterRange};
 pub use pivoted_length::PivotedLength;
 pub use robertson::Robertson;
+pub(crate) use scoring_model::BOOST;
 pub use scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
 pub use two_stage::TwoStage;

@@ -3,8 +3,8 @@
 use ir_core::Explanation;
 
 use super::named::{NamedModel, Parameter, ParameterRange};
-use super::scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
-use crate::{DocLengths, SearcherError};
+use super::scoring_model::{BOOST, ScoringModel, TermBound, TermScorer, TermStatistics};
+use crate::DocLengths;
 
 /// TF-IDF with pivoted length normalization.
 ///
@@ -65,17 +65,7 @@ impl Default for PivotedLength {
 }
 
 impl ScoringModel for PivotedLength {
-    fn name(&self) -> String {
-        NAMED.display(&[self.s], self.lengths)
-    }
-
-    fn lengths(&self) -> DocLengths {
-        self.lengths
-    }
-
-    fn validate(&self) -> Result<(), SearcherError> {
-        NAMED.check(&[self.s])
-    }
+    named_methods!(s);
 
     fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
         let (n, df) = (term.documents as f64, term.df as f64);
@@ -113,10 +103,7 @@ impl TermScorer for PivotedTerm {
 
     fn details(&self, _: u32, _: u32) -> Vec<Explanation> {
         vec![
-            Explanation::new(
-                self.boost,
-                "boost: count in the query × weight of the field",
-            ),
+            Explanation::new(self.boost, BOOST),
             Explanation::new(self.idf, "idf = ln((N + 1) / df)"),
             Explanation::new(self.s, "s"),
             Explanation::new(

@@ -115,6 +115,10 @@ pub enum TermBound {
     Unknown,
 }
 
+/// What [`TermStatistics::boost`] is, for explanations.
+pub(crate) const BOOST: &str =
+    "boost: weight in the query, by default the count, × weight of the field";
+
 /// Statistics of a query term in a field of the collection, without deleted documents.
 ///
 /// ```
@@ -134,14 +138,14 @@ pub struct TermStatistics {
     pub df: u64,
     /// Collection frequency: number of occurrences of the term in the field.
     pub cf: u64,
-    /// Count of the term in the query.
+    /// Weight of the term in the query, by default its count.
     pub count: f32,
     /// Weight of the field.
     pub weight: f32,
 }
 
 impl TermStatistics {
-    /// Statistics with a count in the query and a field weight of 1.
+    /// Statistics with a weight in the query and a field weight of 1.
     #[must_use]
     pub const fn new(documents: u64, tokens: u64, df: u64, cf: u64) -> Self {
         Self {
@@ -154,13 +158,13 @@ impl TermStatistics {
         }
     }
 
-    /// Sets the count in the query.
+    /// Sets the weight in the query.
     #[must_use]
     pub const fn with_count(self, count: f32) -> Self {
         Self { count, ..self }
     }
 
-    /// Count in the query × weight of the field.
+    /// Weight in the query × weight of the field.
     #[must_use]
     pub fn boost(&self) -> f32 {
         self.count * self.weight

@@ -4,8 +4,8 @@ use ir_core::Explanation;
 
 use super::dirichlet::MU;
 use super::named::{NamedModel, Parameter, ParameterRange};
-use super::scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
-use crate::{DocLengths, SearcherError};
+use super::scoring_model::{BOOST, ScoringModel, TermBound, TermScorer, TermStatistics};
+use crate::DocLengths;
 
 /// Query likelihood with two-stage smoothing: a Dirichlet document model mixed with the collection
 /// model.
@@ -83,17 +83,7 @@ impl Default for TwoStage {
 }
 
 impl ScoringModel for TwoStage {
-    fn name(&self) -> String {
-        NAMED.display(&[self.mu, self.lambda], self.lengths)
-    }
-
-    fn lengths(&self) -> DocLengths {
-        self.lengths
-    }
-
-    fn validate(&self) -> Result<(), SearcherError> {
-        NAMED.check(&[self.mu, self.lambda])
-    }
+    named_methods!(mu, lambda);
 
     fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
         Box::new(TwoStageTerm {
@@ -135,10 +125,7 @@ impl TermScorer for TwoStageTerm {
 
     fn details(&self, _: u32, _: u32) -> Vec<Explanation> {
         vec![
-            Explanation::new(
-                self.boost,
-                "boost: count in the query × weight of the field",
-            ),
+            Explanation::new(self.boost, BOOST),
             Explanation::new(self.mu, "mu"),
             Explanation::new(self.lambda, "lambda"),
             Explanation::new(

@@ -14,6 +14,7 @@ use super::score_window::ScoreWindow;
 use crate::Index;
 use crate::bm25::{Bm25, DocLengths};
 use crate::format::FieldStats;
+use crate::models::BOOST;
 use crate::postings::{Impact, PostingsSlice};
 use crate::small_float;
 
@@ -314,10 +315,7 @@ impl ListScorer for Bm25Scorer<'_> {
             DocLengths::Exact => "tokens in the field",
             DocLengths::OneByte => "tokens in the field, in Lucene's one-byte encoding",
         };
-        let boost = Explanation::new(
-            self.boost,
-            "boost: weight in the query, by default the count, × weight of the field",
-        );
+        let boost = Explanation::new(self.boost, BOOST);
         let formula = "ln(1 + (N - df + 0.5) / (df + 0.5))";
         let n = model.documents;
         let idf = match self.df {

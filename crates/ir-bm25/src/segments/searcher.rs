@@ -376,15 +376,7 @@ impl Retriever for Searcher {
         self.rank_terms(&count_terms(&*self.analyzer, query), how)
     }
 
-    #[cfg(feature = "rayon")]
-    fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        use rayon::prelude::*;
-        let results: Vec<_> = queries
-            .par_iter()
-            .map(|(query, how)| self.search(query, how))
-            .collect();
-        results.into_iter().collect()
-    }
+    search_queries_in_parallel!();
 
     /// Explains a score as the sum of the term scores: in double precision, rounded to single once.
     ///

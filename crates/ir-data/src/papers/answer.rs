@@ -136,6 +136,15 @@ impl QueryAnswer {
             "N/A" | "None" => String::new(),
             value => value.to_owned(),
         });
+        let answer = Self::from_values(fields);
+        if answer.summary.is_empty() {
+            return Err(AnswerError::NoSummary);
+        }
+        Ok(answer)
+    }
+
+    /// `values` are in the order of the fields.
+    pub(super) fn from_values(values: [String; 7]) -> Self {
         let [
             task,
             modality,
@@ -144,11 +153,8 @@ impl QueryAnswer {
             text_length,
             language,
             summary,
-        ] = fields;
-        if summary.is_empty() {
-            return Err(AnswerError::NoSummary);
-        }
-        Ok(Self {
+        ] = values;
+        Self {
             task,
             modality,
             domain,
@@ -156,7 +162,7 @@ impl QueryAnswer {
             text_length,
             language,
             summary,
-        })
+        }
     }
 
     fn fields(&self) -> [&str; 7] {

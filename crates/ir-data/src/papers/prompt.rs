@@ -136,26 +136,9 @@ fn example((text, fields): &(&str, [&str; 7])) -> PromptExample {
         "N/A" => String::new(),
         field => field.to_owned(),
     });
-    let [
-        task,
-        modality,
-        domain,
-        training_style,
-        text_length,
-        language,
-        summary,
-    ] = fields;
     PromptExample {
         abstract_text: (*text).to_owned(),
-        answer: QueryAnswer {
-            task,
-            modality,
-            domain,
-            training_style,
-            text_length,
-            language,
-            summary,
-        },
+        answer: QueryAnswer::from_values(fields),
     }
 }
 

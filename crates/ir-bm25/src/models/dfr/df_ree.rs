@@ -45,13 +45,7 @@ impl Default for DfRee {
 }
 
 impl ScoringModel for DfRee {
-    fn name(&self) -> String {
-        NAMED.display(&[], self.lengths)
-    }
-
-    fn lengths(&self) -> DocLengths {
-        self.lengths
-    }
+    named_methods!();
 
     fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
         DfrTerm::boxed(term, None, contribution, FORMULA, TermBound::Unknown)

@@ -46,13 +46,7 @@ impl Default for Dlh13 {
 }
 
 impl ScoringModel for Dlh13 {
-    fn name(&self) -> String {
-        NAMED.display(&[], self.lengths)
-    }
-
-    fn lengths(&self) -> DocLengths {
-        self.lengths
-    }
+    named_methods!();
 
     fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
         DfrTerm::boxed(term, None, contribution, FORMULA, TermBound::Unknown)

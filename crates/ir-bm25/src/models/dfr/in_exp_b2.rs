@@ -1,9 +1,9 @@
 //! InExpB2: inverse expected document frequency, Bernoulli, normalization 2.
 
 use super::{C, DfrTerm, Statistics, laplace};
+use crate::DocLengths;
 use crate::models::named::NamedModel;
 use crate::models::scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
-use crate::{DocLengths, SearcherError};
 
 /// InExpB2: inverse expected document frequency model of randomness, ratio of two Bernoulli
 /// processes, normalization 2. `In_expB2` in Terrier.
@@ -43,33 +43,10 @@ pub(in crate::models) const NAMED: NamedModel = NamedModel {
     },
 };
 
-impl InExpB2 {
-    /// Parameters with exact lengths.
-    #[must_use]
-    pub const fn new(c: f32) -> Self {
-        let lengths = NAMED.lengths;
-        Self { c, lengths }
-    }
-}
-
-impl Default for InExpB2 {
-    fn default() -> Self {
-        Self::new(NAMED.default(0))
-    }
-}
+with_normalization_2!(InExpB2);
 
 impl ScoringModel for InExpB2 {
-    fn name(&self) -> String {
-        NAMED.display(&[self.c], self.lengths)
-    }
-
-    fn lengths(&self) -> DocLengths {
-        self.lengths
-    }
-
-    fn validate(&self) -> Result<(), SearcherError> {
-        NAMED.check(&[self.c])
-    }
+    named_methods!(c);
 
     fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
         DfrTerm::boxed(

@@ -1,9 +1,9 @@
 //! InL2: inverse document frequency, Laplace, normalization 2.
 
 use super::{C, DfrTerm, Statistics, laplace};
+use crate::DocLengths;
 use crate::models::named::NamedModel;
 use crate::models::scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
-use crate::{DocLengths, SearcherError};
 
 /// InL2: inverse document frequency model of randomness, Laplace's law of succession,
 /// normalization 2.
@@ -42,33 +42,10 @@ pub(in crate::models) const NAMED: NamedModel = NamedModel {
     },
 };
 
-impl InL2 {
-    /// Parameters with exact lengths.
-    #[must_use]
-    pub const fn new(c: f32) -> Self {
-        let lengths = NAMED.lengths;
-        Self { c, lengths }
-    }
-}
-
-impl Default for InL2 {
-    fn default() -> Self {
-        Self::new(NAMED.default(0))
-    }
-}
+with_normalization_2!(InL2);
 
 impl ScoringModel for InL2 {
-    fn name(&self) -> String {
-        NAMED.display(&[self.c], self.lengths)
-    }
-
-    fn lengths(&self) -> DocLengths {
-        self.lengths
-    }
-
-    fn validate(&self) -> Result<(), SearcherError> {
-        NAMED.check(&[self.c])
-    }
+    named_methods!(c);
 
     fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
         DfrTerm::boxed(

@@ -4,6 +4,26 @@
 //! Amati and van Rijsbergen, "Probabilistic Models of Information Retrieval Based on Measuring the
 //! Divergence from Randomness", TOIS 2002.
 
+/// Constructors of a model whose parameter is that of normalization 2.
+macro_rules! with_normalization_2 {
+    ($model:ident) => {
+        impl $model {
+            /// Parameters with exact lengths.
+            #[must_use]
+            pub const fn new(c: f32) -> Self {
+                let lengths = NAMED.lengths;
+                Self { c, lengths }
+            }
+        }
+
+        impl Default for $model {
+            fn default() -> Self {
+                Self::new(NAMED.default(0))
+            }
+        }
+    };
+}
+
 pub(super) mod bb2;
 pub(super) mod df_ree;
 pub(super) mod dlh13;
@@ -25,7 +45,7 @@ pub use in_l2::InL2;
 pub use pl2::Pl2;
 
 use super::named::{Parameter, ParameterRange};
-use super::scoring_model::{TermBound, TermScorer, TermStatistics};
+use super::scoring_model::{BOOST, TermBound, TermScorer, TermStatistics};
 
 /// Parameter of normalization 2.
 const C: Parameter = Parameter {
@@ -129,10 +149,7 @@ impl TermScorer for DfrTerm {
     fn details(&self, tf: u32, length: u32) -> Vec<Explanation> {
         let statistics = &self.statistics;
         let mut details = vec![
-            Explanation::new(
-                statistics.boost,
-                "boost: count in the query × weight of the field",
-            ),
+            Explanation::new(statistics.boost, BOOST),
             Explanation::new(statistics.documents, "N: documents with the field"),
             Explanation::new(statistics.cf, "F: occurrences in the collection"),
             Explanation::new(statistics.df, "df: documents with the term"),

@@ -3,9 +3,9 @@
 use std::f64::consts::{LOG2_E, PI};
 
 use super::{C, DfrTerm, Statistics};
+use crate::DocLengths;
 use crate::models::named::NamedModel;
 use crate::models::scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
-use crate::{DocLengths, SearcherError};
 
 /// PL2: Poisson model of randomness, Laplace's law of succession, normalization 2.
 ///
@@ -45,33 +45,10 @@ pub(in crate::models) const NAMED: NamedModel = NamedModel {
     },
 };
 
-impl Pl2 {
-    /// Parameters with exact lengths.
-    #[must_use]
-    pub const fn new(c: f32) -> Self {
-        let lengths = NAMED.lengths;
-        Self { c, lengths }
-    }
-}
-
-impl Default for Pl2 {
-    fn default() -> Self {
-        Self::new(NAMED.default(0))
-    }
-}
+with_normalization_2!(Pl2);
 
 impl ScoringModel for Pl2 {
-    fn name(&self) -> String {
-        NAMED.display(&[self.c], self.lengths)
-    }
-
-    fn lengths(&self) -> DocLengths {
-        self.lengths
-    }
-
-    fn validate(&self) -> Result<(), SearcherError> {
-        NAMED.check(&[self.c])
-    }
+    named_methods!(c);
 
     fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
         DfrTerm::boxed(
