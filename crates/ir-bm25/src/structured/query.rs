@@ -225,15 +225,16 @@ impl StructuredQuery {
 impl fmt::Display for StructuredQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fn prefix(f: &mut fmt::Formatter<'_>, field: Option<&String>) -> fmt::Result {
-            field.map_or(Ok(()), |field| write!(f, "{field}:"))
+            field.map_or(Ok(()), |field| {
+                write!(f, "{}:", lucene::escaped_word(field))
+            })
         }
         match self {
             Self::Text { field, text } => {
                 prefix(f, field.as_ref())?;
-                let is_word = !text.is_empty() && text.chars().all(lucene::is_word_char);
-                match is_word {
-                    true => f.write_str(text),
-                    false => write!(f, "({})", lucene::escaped(text)),
+                match lucene::escaped_word(text) {
+                    word if !text.is_empty() && word == *text => f.write_str(text),
+                    escaped => write!(f, "({escaped})"),
                 }
             }
             Self::Window {
@@ -245,10 +246,10 @@ impl fmt::Display for StructuredQuery {
                 prefix(f, field.as_ref())?;
                 let words = text.split_whitespace().count() as u32;
                 match (ordered, width) {
-                    (true, 1) => write!(f, "\"{}\"", lucene::escaped(text)),
+                    (true, 1) => write!(f, "\"{}\"", lucene::escaped_phrase(text)),
                     (true, width) => write!(f, "#od{width}({text})"),
                     (false, width) if *width > words => {
-                        write!(f, "\"{}\"~{}", lucene::escaped(text), width - words)
+                        write!(f, "\"{}\"~{}", lucene::escaped_phrase(text), width - words)
                     }
                     (false, width) => write!(f, "#uw{width}({text})"),
                 }
