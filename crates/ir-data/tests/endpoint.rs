@@ -176,6 +176,31 @@ fn request_and_answer() {
     assert!(!head.contains("authorization"));
 }
 
+/// The query string stays behind the path.
+#[test]
+fn urls_with_a_query_string() {
+    let urls = [
+        ("?api-version=1", "?api-version=1"),
+        ("/?api-version=1&b=/c/", "?api-version=1&b=/c/"),
+        ("/chat/completions?api-version=1", "?api-version=1"),
+        (
+            "/chat/completions/?a=/chat/completions",
+            "?a=/chat/completions",
+        ),
+        ("/chat/completions#part", ""),
+        ("//", ""),
+    ];
+    let server = Server::new(urls.map(|_| says(ANSWER)));
+    for (n, (suffix, query)) in urls.into_iter().enumerate() {
+        let config = EndpointConfig::new(format!("{}{suffix}", server.url), "m");
+        let mut writer = EndpointWriter::new(config, None).unwrap();
+        writer.write(&paper("p1", "We parse.")).unwrap();
+        let head = server.requests().remove(n).head;
+        let expected = format!("POST /v1/chat/completions{query} HTTP/1.1\r\n");
+        assert!(head.starts_with(&expected), "{suffix}: {head}");
+    }
+}
+
 #[test]
 fn transient_statuses_are_retried() {
     for first in [429, 500, 503, 408] {
@@ -410,6 +435,10 @@ fn invalid_configurations() {
     let good = EndpointConfig::new("http://127.0.0.1:1", "m");
     let url = error(EndpointConfig::new("ftp://x", "m"), None);
     assert!(url.to_string().contains("found \"ftp://x\""));
+    for url in ["http://", "https://?api-version=1", "localhost:8080/v1", ""] {
+        let found = error(EndpointConfig::new(url, "m"), None);
+        assert_eq!(found, EndpointError::Url { url: url.into() });
+    }
     assert_eq!(
         error(EndpointConfig::new("http://x", " "), None),
         EndpointError::Model

@@ -17,7 +17,9 @@ use crate::error::excerpt;
 /// Language model behind an endpoint with the chat completions of OpenAI's API.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EndpointConfig {
-    /// Base URL, such as `http://127.0.0.1:8080/v1`, or URL that ends in `/chat/completions`.
+    /// Base URL, such as `http://127.0.0.1:8080/v1`, or URL whose path ends in `/chat/completions`.
+    /// A query string is sent with every request: `https://HOST/v1?api-version=2024-10-21`. Errors
+    /// contain the URL, so it must have no key.
     pub url: String,
     /// Name of the model.
     pub model: String,
@@ -82,7 +84,7 @@ pub struct EndpointWriter {
 #[allow(missing_docs)]
 pub enum EndpointError {
     /// The URL is not one of HTTP.
-    #[error("URL of the endpoint: expected http:// or https://, found {url:?}")]
+    #[error("URL of the endpoint: expected http:// or https:// and a host, found {url:?}")]
     Url { url: String },
     /// The name of the model is blank.
     #[error("model: expected a name, found none")]
@@ -140,10 +142,9 @@ impl EndpointWriter {
     /// # Errors
     /// A parameter is invalid.
     pub fn new(config: EndpointConfig, key: Option<&str>) -> Result<Self, EndpointError> {
-        let url = config.url.trim().trim_end_matches('/');
-        if !["http://", "https://"].iter().any(|it| url.starts_with(it)) {
+        let Some(url) = chat_completions_url(&config.url) else {
             return Err(EndpointError::Url { url: config.url });
-        }
+        };
         if config.model.trim().is_empty() {
             return Err(EndpointError::Model);
         }
@@ -159,10 +160,6 @@ impl EndpointWriter {
         if let Some(found) = config.top_p.filter(|it| !(0.0..=1.0).contains(it)) {
             return Err(outside("top_p", "a number in 0..=1", found));
         }
-        let url = match url.ends_with("/chat/completions") {
-            true => url.to_owned(),
-            false => format!("{url}/chat/completions"),
-        };
         let mut client = HttpClient::new()
             .with_attempts(config.attempts, config.backoff)
             .with_timeout(config.timeout);
@@ -208,6 +205,25 @@ impl EndpointWriter {
         }
         body.to_string()
     }
+}
+
+/// URL of the requests; `None` if the URL is not one of HTTP. The query string stays behind the
+/// path; a fragment is not sent.
+fn chat_completions_url(url: &str) -> Option<String> {
+    const PATH: &str = "/chat/completions";
+    let url = url.trim();
+    let (url, _fragment) = url.split_once('#').unwrap_or((url, ""));
+    let (base, query) = match url.find('?') {
+        Some(start) => url.split_at(start),
+        None => (url, ""),
+    };
+    let base = base.trim_end_matches('/');
+    let rest = (base.strip_prefix("http://")).or_else(|| base.strip_prefix("https://"))?;
+    if rest.is_empty() {
+        return None;
+    }
+    let path = if rest.ends_with(PATH) { "" } else { PATH };
+    Some(format!("{base}{path}{query}"))
 }
 
 impl QueryWriter for EndpointWriter {
