@@ -1,12 +1,11 @@
 //! The type `dense`.
 
-use std::collections::HashMap;
 use std::fs;
 use std::path::PathBuf;
 use std::sync::Arc;
 
 use ir_core::store::Verify;
-use ir_core::{Distinct, EncodeError, Encoded, Encoder, Retriever, Side};
+use ir_core::{Distinct, Encoded, PrecomputedEncoder, Retriever};
 use ir_data::DocTemplate;
 use ir_knn::FlatIndex;
 use schemars::JsonSchema;
@@ -139,7 +138,12 @@ impl System for DenseSystem {
             );
             return Err(SystemError::parameter("queries", message));
         }
-        let encoder = SavedQueries::new(context, &queries)?;
+        let mut encoder = PrecomputedEncoder::new(saved[1].1, queries.dim());
+        for query in context.task().all_queries()? {
+            if let Some(doc) = queries.ids().get(&query.id) {
+                encoder.insert(query.text, queries.vector(doc));
+            }
+        }
         let known = context.task().ids();
         if let Some(id) = documents.ids().iter().find(|id| known.get(id).is_none()) {
             let message = format!("expected vectors of documents of the collection, found {id:?}");
@@ -167,49 +171,5 @@ pub(super) fn existing_file(
             let message = format!("{}: cannot be read: {error}", resolved.display());
             Err(SystemError::missing(key, message))
         }
-    }
-}
-
-/// Encoder that looks queries up by their text.
-struct SavedQueries {
-    dim: usize,
-    vectors: HashMap<String, Vec<f32>>,
-}
-
-impl SavedQueries {
-    fn new(context: &SystemContext<'_>, saved: &FlatIndex) -> Result<Self, SystemError> {
-        let mut vectors = HashMap::new();
-        for query in context.task().all_queries()? {
-            if let Some(doc) = saved.ids().get(&query.id) {
-                vectors.insert(query.text, saved.vector(doc).to_vec());
-            }
-        }
-        Ok(Self {
-            dim: saved.dim(),
-            vectors,
-        })
-    }
-}
-
-impl Encoder for SavedQueries {
-    fn dim(&self) -> usize {
-        self.dim
-    }
-
-    fn encode_into(&self, _: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
-        let (expected, found) = (texts.len() * self.dim, out.len());
-        if found != expected {
-            return Err(EncodeError::Shape { expected, found });
-        }
-        for (text, row) in texts.iter().zip(out.chunks_mut(self.dim.max(1))) {
-            let Some(vector) = self.vectors.get(*text) else {
-                return Err(EncodeError::Model {
-                    model: "of saved queries".to_owned(),
-                    source: format!("no saved vector of the query {text:?}").into(),
-                });
-            };
-            row.copy_from_slice(vector);
-        }
-        Ok(())
     }
 }

@@ -16,7 +16,7 @@ use ir_dense::BiEncoder;
 use ir_knn::{EfSearch, FlatIndex, SegmentedHnswSearcher, SegmentedVectorIndex};
 
 use super::engine::SearchIndex;
-use super::query_vectors::EncodedQueries;
+use super::query_vectors::open_queries;
 use super::vector_texts::TextComparison;
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::{EncoderOptions, VectorOrigin, find_model, open_encoder};
@@ -244,7 +244,7 @@ impl DenseOptions {
         console: &Console,
     ) -> Result<(Box<dyn Encoder>, String)> {
         if let Some(file) = &self.query_vectors {
-            let encoded = EncodedQueries::open(file, origin, queries, self.any_encoder, console)?;
+            let encoded = open_queries(file, origin, queries, self.any_encoder, console)?;
             return Ok((Box::new(encoded), format!("queries {}", file.display())));
         }
         let folder = self.encoder.as_deref().unwrap_or(Path::new(""));
