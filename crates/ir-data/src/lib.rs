@@ -19,6 +19,7 @@ mod json;
 pub mod jsonl;
 mod lines;
 pub mod papers;
+pub mod part_of_speech;
 pub mod results;
 pub mod sgml;
 pub mod smart;

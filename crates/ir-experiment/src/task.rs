@@ -201,7 +201,30 @@ impl TaskData {
             training,
         };
         data.check_time_filter(experiment, observer);
+        data.check_training(observer);
         Ok(data)
+    }
+
+    /// Warns about training queries that have the text of a test query. Different queries often
+    /// have the same attributes, such as keyphrases, which are not compared.
+    fn check_training(&self, observer: &mut dyn Observer) {
+        if !matches!(QueryText::of_task(&self.entry), QueryText::Text) {
+            return;
+        }
+        let test = self.test.queries.iter().map(|query| query.text.trim());
+        let test: HashSet<&str> = test.filter(|text| !text.is_empty()).collect();
+        let training = self.training.iter().flat_map(|set| &set.queries);
+        let (mut all, mut same) = (0, 0);
+        for query in training {
+            all += 1;
+            same += usize::from(test.contains(query.text.trim()));
+        }
+        if same > 0 {
+            observer.warning(&format!(
+                "{}: {same} of the {all} training queries have the text of a test query",
+                self.name
+            ));
+        }
     }
 
     /// Warns about a time filter that no document or no query has a year for.

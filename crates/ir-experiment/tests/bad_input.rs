@@ -345,6 +345,25 @@ fn grids_never_select_on_test_queries() {
 }
 
 #[test]
+fn test_queries_are_not_training_queries() {
+    let with = |training: &str| {
+        let from = "training = { split = \"train\" }";
+        assert!(VALID.contains(from));
+        VALID.replacen(from, &format!("training = {training}"), 1)
+    };
+    for training in [
+        "{ split = \"test\" }",
+        "{ collection = \"bundled\", split = \"test\" }",
+    ] {
+        let found = error(&with(training));
+        let expected = "tasks[0].training.split: expected a split other than that of the test \
+                        queries, found \"test\"";
+        assert!(found.contains(expected), "{found}");
+    }
+    Experiment::from_toml(&with("{ collection = \"makg\", split = \"test\" }")).unwrap();
+}
+
+#[test]
 fn cycles_are_named() {
     let text = r#"measures = ["AP"]
 [[tasks]]

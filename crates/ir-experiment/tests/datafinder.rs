@@ -5,12 +5,14 @@
 
 mod common;
 
+use std::collections::HashSet;
+
 use common::run;
 use ir_bm25::analysis::QueryCleaning;
 use ir_bm25::{Bm25, DuplicateIds, Index, IndexConfig, IndexedFields};
-use ir_core::{Distinct, NoProgress, Run, Search};
+use ir_core::{Corpus, Distinct, Document, NoProgress, Retriever, Run, Search};
 use ir_data::{TemplatedCorpus, catalog};
-use ir_eval::{Evaluator, Measure};
+use ir_eval::{Evaluator, Measure, Rules, TieBreak};
 use ir_experiment::{Cache, Experiment, ExperimentError, Registry, Runner};
 
 #[test]
@@ -147,6 +149,110 @@ fn named_fields_and_weights() {
     assert_eq!(error, expected);
 }
 
+/// Tags of a file, for queries and training queries.
+#[test]
+fn parts_of_speech() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    std::fs::create_dir(at("qrels")).unwrap();
+    let tags = |words: &[(&str, &str)]| -> String {
+        let lines = (1..).zip(words);
+        let lines =
+            lines.map(|(n, (word, tag))| format!("{n}\t{word}\t_\t{tag}{}\n", "\t_".repeat(6)));
+        lines.collect::<String>() + "\n"
+    };
+    let tea = tags(&[("quickly", "ADV"), ("brew", "VERB"), ("tea", "NOUN")]);
+    let milk = tags(&[("quickly", "ADV"), ("boil", "VERB"), ("milk", "NOUN")]);
+    let coffee = [
+        ("slowly", "ADV"),
+        ("brew", "VERB"),
+        ("coffee", "NOUN"),
+        ("soon", "ADV"),
+    ];
+    let milk = milk + &tags(&coffee);
+    for (name, text) in [
+        (
+            "corpus.jsonl",
+            "{\"_id\": \"a\", \"text\": \"quickly quickly\"}\n{\"_id\": \"b\", \"text\": \"tea\"}\n\
+             {\"_id\": \"c\", \"text\": \"brew coffee in a pot\"}\n",
+        ),
+        (
+            "queries.jsonl",
+            "{\"_id\": \"1\", \"text\": \"quickly brew tea\"}\n\
+             {\"_id\": \"2\", \"text\": \"quickly boil milk\"}\n\
+             {\"_id\": \"3\", \"text\": \"slowly brew coffee soon\"}\n",
+        ),
+        ("qrels/test.tsv", "query-id\tcorpus-id\tscore\n1\tb\t1\n"),
+        (
+            "qrels/train.tsv",
+            "query-id\tcorpus-id\tscore\n2\ta\t1\n3\tb\t1\n",
+        ),
+        ("tags.conllu", &format!("{tea}{milk}")),
+    ] {
+        std::fs::write(at(name), text).unwrap();
+    }
+    let registry = Registry::default();
+    let cache = Cache::temporary().unwrap();
+    let value = |system: &str| {
+        let text = format!(
+            "measures = [\"RR\"]\n[[tasks]]\nname = \"tea\"\ncollection = {:?}\n\
+             training = {{ split = \"train\" }}\n[[systems]]\nname = \"a\"\n{system}\n",
+            folder.path()
+        );
+        let experiment = Experiment::from_toml(&text).map_err(|error| error.to_string())?;
+        let runner = Runner::new(&cache, &registry);
+        let results = runner.run(&experiment, &mut NoProgress);
+        let results = results.map_err(|error| {
+            let (mut text, mut source) = (error.to_string(), std::error::Error::source(&error));
+            while let Some(error) = source {
+                text += &format!(": {error}");
+                source = error.source();
+            }
+            text
+        })?;
+        Ok::<_, String>(results.value("tea", "a", Measure::RR).unwrap())
+    };
+    let file = at("tags.conllu");
+    let bm25 = |keys: &str| value(&format!("type = \"bm25\"\ncleaning = {{ {keys} }}"));
+    assert_eq!(bm25("punctuation = true").unwrap(), 0.5);
+    let with_tags = format!("tags = {file:?}");
+    assert_eq!(bm25(&with_tags).unwrap(), 1.0);
+    let keep = |tags: &str| bm25(&format!("{with_tags}, parts_of_speech = {tags}"));
+    assert_eq!(keep("[\"ADV\", \"NOUN\"]").unwrap(), 0.5);
+    assert_eq!(keep("[\"VERB\"]").unwrap(), 0.0);
+    let error = keep("[\"Noun\"]").unwrap_err();
+    assert!(
+        error.contains("systems[0].cleaning.parts_of_speech[0]: expected a universal"),
+        "{error}"
+    );
+    let error = bm25("parts_of_speech = [\"NOUN\"]").unwrap_err();
+    assert!(error.contains("expected the key tags"), "{error}");
+
+    // kNN: without adverbs, another training query is the nearest.
+    let knn = |keys: &str| value(&format!("type = \"knn\"\nmin_df = 1\n{keys}"));
+    assert_eq!(knn("").unwrap(), 0.5);
+    assert_eq!(knn(&format!("cleaning = {{ {with_tags} }}")).unwrap(), 1.0);
+
+    // Other tags are another run, and every query needs some.
+    std::fs::write(&file, format!("{}{milk}", tea.replace("ADV", "NOUN"))).unwrap();
+    assert_eq!(bm25(&with_tags).unwrap(), 0.5);
+    std::fs::write(&file, milk).unwrap();
+    let error = bm25(&with_tags).unwrap_err();
+    assert!(
+        error.ends_with("expected the tagged words of \"quickly brew tea\", found none"),
+        "{error}"
+    );
+    std::fs::write(&file, &tea).unwrap();
+    let error = knn(&format!("cleaning = {{ {with_tags} }}")).unwrap_err();
+    assert!(
+        error.ends_with("expected the tagged words of \"quickly boil milk\", found none"),
+        "{error}"
+    );
+    std::fs::remove_file(&file).unwrap();
+    let error = bm25(&with_tags).unwrap_err();
+    assert!(error.contains("systems[0].cleaning.tags: "), "{error}");
+}
+
 /// Conditions and filters without effect, and encoders that no system uses, are warnings.
 #[test]
 fn parts_without_effect_are_warnings() {
@@ -196,6 +302,16 @@ fn parts_without_effect_are_warnings() {
         warnings(&format!("{task}{system}filter = \"year\"\n")),
         ["tea: no query has a year; the time filter has no effect"]
     );
+    // The same query in another split.
+    let train = "query-id\tcorpus-id\tscore\n1\td\t1\n2\td\t1\n";
+    std::fs::write(at("qrels/train.tsv"), train).unwrap();
+    let queries = "{\"_id\": \"1\", \"text\": \"tea\"}\n{\"_id\": \"2\", \"text\": \"milk\"}\n";
+    std::fs::write(at("queries.jsonl"), queries).unwrap();
+    let knn = "[[systems]]\nname = \"a\"\ntype = \"knn\"\nmin_df = 1\n";
+    assert_eq!(
+        warnings(&format!("{task}training = {{ split = \"train\" }}\n{knn}")),
+        ["tea: 1 of the 2 training queries have the text of a test query"]
+    );
     let encoders = "[encoders.old]\nmodel = \"no/such/model\"\n";
     let found = warnings(&format!("{task}{encoders}{system}"));
     assert_eq!(found.len(), 1, "{found:?}");
@@ -237,6 +353,64 @@ fn map_drops_most_without_the_task() {
                 map(&format!("without {field}")) > 2.0 * without_task,
                 "{field}"
             );
+        }
+    }
+}
+
+/// Anserini's values of "+ title" in `experiments/datafinder-representations.toml`: the
+/// best-ranked record of an id decides whether the id passes the time filter. In experiments its
+/// first record does. The two rules differ for keyphrases only.
+#[test]
+fn ids_with_the_year_of_their_best_ranked_record() {
+    if !catalog::Catalog::from_env().has("datafinder").unwrap() {
+        eprintln!("skipped: no datafinder in IR_DATA");
+        return;
+    }
+    let collection = catalog::open("datafinder/tagged").unwrap();
+    let template = "{name} {text} {title}".parse().unwrap();
+    let corpus = TemplatedCorpus::new(collection.corpus(), &template);
+    let records: Vec<Document> = corpus.docs().unwrap().collect::<Result<_, _>>().unwrap();
+    // Row numbers as ids, as in the published index.
+    let rows: Vec<Document> = (records.iter().enumerate())
+        .map(|(row, record)| Document::new(row.to_string()).with_text(&*record.text))
+        .collect();
+    let config = IndexConfig::default().with_fields(IndexedFields::TextOnly);
+    let index = Index::build(&rows, &config, &mut NoProgress).unwrap();
+    let bm25 = index.searcher(Bm25::DATAFINDER).unwrap();
+    let qrels = collection.qrels("test").unwrap();
+    let measures = ["P@5", "R@5", "AP", "RR"].map(|name| name.parse::<Measure>().unwrap());
+    for (form, expected) in [
+        (None, [6.22, 14.65, 9.83, 17.27]),
+        (Some("keyphrase_query"), [9.49, 21.43, 13.97, 24.71]),
+    ] {
+        let mut run = Run::new("x");
+        for query in collection.queries("test").unwrap() {
+            let text = form.map_or(Some(&*query.text), |form| query.attributes.text(form));
+            let search = Search::top(rows.len());
+            let ranking = bm25.search(text.unwrap_or_default(), &search).unwrap();
+            let mut seen = HashSet::new();
+            let hits = ranking.iter().map(|hit| {
+                let row: usize = index.ids().id(hit.doc).parse().unwrap();
+                (&records[row], hit.score)
+            });
+            let hits = hits.filter(|(record, _)| seen.insert(&*record.id));
+            let passing = hits.filter(|(record, _)| {
+                let years = record.attributes.year().zip(query.attributes.year());
+                years.is_none_or(|(record, query)| record <= query)
+            });
+            for (record, score) in passing.take(5) {
+                run.push(&query.id, &record.id, score.into());
+            }
+        }
+        let rules = Rules {
+            ties: TieBreak::RunOrder,
+            ..Rules::default()
+        };
+        let evaluator = Evaluator::with_rules(&qrels, &measures, rules).unwrap();
+        let report = evaluator.evaluate(&run).unwrap();
+        for (measure, expected) in measures.into_iter().zip(expected) {
+            let found = 100.0 * report.summary(measure).unwrap();
+            assert!((found - expected).abs() <= 0.0051, "{measure}: {found}");
         }
     }
 }

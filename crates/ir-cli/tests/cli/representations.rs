@@ -90,6 +90,39 @@ fn query_cleaning() {
         .fails(2, &["stopwords", "stop-words"]);
 }
 
+/// Words by their part of speech in a file.
+#[test]
+fn parts_of_speech() {
+    let here = Folder::new();
+    tiny(&here);
+    let word =
+        |n: u32, word: &str, tag: &str| format!("{n}\t{word}\t_\t{tag}{}\n", "\t_".repeat(6));
+    let words = [
+        word(1, "Leaves", "NOUN"),
+        word(2, "in", "ADP"),
+        word(3, ".", "PUNCT"),
+    ];
+    here.write("tags.conllu", words.concat());
+    let search = ["search", "tiny", "--json", "--analysis", "whitespace"];
+    let run = |args: &[&str]| here.ir(&[&search[..], args].concat());
+    let hits = |args: &[&str]| run(args).ok().out.lines().count();
+    let query = ["--query", "Leaves in."];
+    assert_eq!(hits(&query), 0);
+    let tagged = [&query[..], &["--pos-tags", "tags.conllu"]].concat();
+    assert_eq!(hits(&[&tagged[..], &["--clean", "lower-case"]].concat()), 1);
+    let keep = [&tagged[..], &["--keep-pos", "ADP,PUNCT"]].concat();
+    assert_eq!(hits(&keep), 1);
+    run(&[&tagged[..], &["--keep-pos", "noun"]].concat()).fails(2, &["--keep-pos", "\"noun\""]);
+    run(&[&query[..], &["--keep-pos", "NOUN"]].concat()).fails(2, &["--pos-tags"]);
+    let other = ["--query", "leaves", "--pos-tags", "tags.conllu"];
+    run(&other).fails(
+        1,
+        &["tags.conllu: expected the tagged words of \"leaves\", found none"],
+    );
+    here.write("tags.conllu", "1 Leaves NOUN\n");
+    run(&tagged).fails(1, &["tags.conllu:1: expected 10 columns, found 1"]);
+}
+
 /// The row "+ title" of the representations of DataFinder.
 #[test]
 fn datafinder_with_names_and_titles() {

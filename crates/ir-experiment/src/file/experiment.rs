@@ -153,7 +153,7 @@ pub struct QuerySet {
     /// Collection of the queries. Default: that of the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collection: Option<String>,
-    /// Split, such as `train`.
+    /// Split, such as `train`; not that of the test queries.
     pub split: String,
     /// Query attribute that replaces the query text. Default: that of the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -234,6 +234,16 @@ impl Experiment {
             if task.filter == Some(FilterName::PublishedYear) {
                 expect("bm25", "filter")?;
             }
+            if let Some(training) = &task.training
+                && training.split == task.split
+                && (training.collection.as_ref()).is_none_or(|name| *name == task.collection)
+            {
+                let message = format!(
+                    "expected a split other than that of the test queries, found {:?}",
+                    training.split
+                );
+                return Err(self.error(&format!("tasks[{n}].training.split"), message));
+            }
             if shown.iter().all(|system| system.kind == RUN) {
                 let order = task.document_order != DocumentOrder::default();
                 let ignored = [

@@ -380,7 +380,19 @@ fn invalid(key: &'static str) -> impl Fn(SearcherError) -> SystemError {
 }
 
 impl System for Bm25System {
+    fn files(&self) -> Vec<(String, String)> {
+        let tags = self.cleaning.as_ref().and_then(CleaningEntry::file);
+        tags.into_iter().collect()
+    }
+
+    fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
+        CleaningEntry::content(self.cleaning.as_ref(), context)
+    }
+
     fn check(&self) -> Result<(), SystemError> {
+        self.cleaning
+            .as_ref()
+            .map_or(Ok(()), CleaningEntry::check)?;
         self.scoring_model()?;
         if self.feedback()?.is_some() && self.syntax.is_some() {
             let message = "expected either feedback or a syntax, found both";
@@ -448,12 +460,10 @@ impl System for Bm25System {
                 Arc::new(feedback.map_err(failed)?)
             }
         };
-        Ok(CleaningEntry::applied(
-            self.cleaning.as_ref(),
-            OpenSystem {
-                retriever: Arc::new(Distinct(searcher.clone())),
-                with_duplicates: Some(searcher),
-            },
-        ))
+        let open = OpenSystem {
+            retriever: Arc::new(Distinct(searcher.clone())),
+            with_duplicates: Some(searcher),
+        };
+        CleaningEntry::applied(self.cleaning.as_ref(), context, open)
     }
 }

@@ -3,19 +3,30 @@
 use std::sync::Arc;
 
 use ir_bm25::analysis::{QueryCleaning, StopWords};
-use ir_core::Rewritten;
+use ir_core::{DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError};
+use ir_data::part_of_speech::{PartOfSpeech, PartOfSpeechFilter, TaggedTexts, TaggingError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::knn::StopWordList;
-use crate::system::{OpenSystem, SharedRetriever};
+use super::vectors::existing_file;
+use crate::error::SystemError;
+use crate::system::{OpenSystem, SharedRetriever, SystemContext};
 
-/// Cleaning of query texts, in this order: punctuation, case, stop words.
+/// Cleaning of query texts, in this order: parts of speech, punctuation, case, stop words.
 ///
 /// DataFinder's kNN removes punctuation and NLTK's stop words; its BM25 cleans nothing.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct CleaningEntry {
+    /// Tagged words of the queries, a file in CoNLL-U, relative to the experiment file. Only words
+    /// with a tag of `parts_of_speech` are kept. Default: all words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<String>,
+    /// Universal part-of-speech tags to keep, for `tags`. Default: NOUN, ADJ, VERB, as published
+    /// for DataFinder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub parts_of_speech: Option<Vec<String>>,
     /// Replaces the 32 ASCII punctuation characters by spaces. Default: false.
     pub punctuation: bool,
     /// Lowercases the text. Default: false.
@@ -24,30 +35,144 @@ pub struct CleaningEntry {
     pub stop_words: StopWordList,
 }
 
+const TAGS: &str = "cleaning.tags";
+
 impl CleaningEntry {
-    pub(super) fn cleaning(self) -> QueryCleaning {
-        QueryCleaning::default()
+    pub(super) fn check(&self) -> Result<(), SystemError> {
+        if self.parts_of_speech.is_some() && self.tags.is_none() {
+            let message = "expected the key tags, a file with the tagged words of the queries";
+            return Err(SystemError::parameter("cleaning.parts_of_speech", message));
+        }
+        self.filter().map(drop)
+    }
+
+    fn filter(&self) -> Result<PartOfSpeechFilter, SystemError> {
+        let Some(names) = &self.parts_of_speech else {
+            return Ok(PartOfSpeechFilter::default());
+        };
+        let tags = names.iter().enumerate().map(|(n, name)| {
+            name.parse::<PartOfSpeech>().map_err(|error| {
+                let key = format!("cleaning.parts_of_speech[{n}]");
+                SystemError::parameter(key, error.to_string())
+            })
+        });
+        tags.collect()
+    }
+
+    /// File that the cleaning reads, with its key.
+    pub(super) fn file(&self) -> Option<(String, String)> {
+        Some((TAGS.to_owned(), self.tags.clone()?))
+    }
+
+    /// Hash of the file that the cleaning reads; empty without one.
+    pub(super) fn content(
+        entry: Option<&Self>,
+        context: &SystemContext<'_>,
+    ) -> Result<String, SystemError> {
+        match entry.and_then(|entry| entry.tags.as_ref()) {
+            None => Ok(String::new()),
+            Some(path) => context.file_hash(&existing_file(context, TAGS, path)?),
+        }
+    }
+
+    /// Reads the file of the tags.
+    pub(super) fn open(&self, context: &SystemContext<'_>) -> Result<Cleaner, SystemError> {
+        let tags = match &self.tags {
+            None => None,
+            Some(path) => {
+                let path = existing_file(context, TAGS, path)?;
+                let tags = TaggedTexts::open(path);
+                let tags = tags.map_err(|error| SystemError::parameter(TAGS, error.to_string()))?;
+                Some((self.filter()?, tags))
+            }
+        };
+        let cleaning = QueryCleaning::default()
             .with_punctuation_removed(self.punctuation)
             .with_lower_case(self.lower_case)
             .with_stop_words(match self.stop_words {
                 StopWordList::Nltk => StopWords::Nltk179,
                 StopWordList::None => StopWords::None,
-            })
+            });
+        Ok(Cleaner { cleaning, tags })
     }
 
     /// Cleans the queries of a system.
-    pub(super) fn applied(entry: Option<&Self>, open: OpenSystem) -> OpenSystem {
-        let Some(entry) = entry else { return open };
-        let cleaning = entry.cleaning();
-        let cleaned = |retriever: SharedRetriever| -> SharedRetriever {
-            let cleaning = cleaning.clone();
-            Arc::new(Rewritten::new(retriever, move |text: &str| {
-                cleaning.clean(text)
-            }))
+    pub(super) fn applied(
+        entry: Option<&Self>,
+        context: &SystemContext<'_>,
+        open: OpenSystem,
+    ) -> Result<OpenSystem, SystemError> {
+        let Some(entry) = entry else { return Ok(open) };
+        let cleaner = Arc::new(entry.open(context)?);
+        let cleaned = |retriever| -> SharedRetriever {
+            let cleaner = cleaner.clone();
+            Arc::new(Cleaned { retriever, cleaner })
         };
-        OpenSystem {
+        Ok(OpenSystem {
             retriever: cleaned(open.retriever),
             with_duplicates: open.with_duplicates.map(cleaned),
-        }
+        })
+    }
+}
+
+/// Steps of a cleaning, with the tags of its file.
+pub(super) struct Cleaner {
+    cleaning: QueryCleaning,
+    tags: Option<(PartOfSpeechFilter, TaggedTexts)>,
+}
+
+impl Cleaner {
+    pub(super) fn clean(&self, text: &str) -> Result<String, TaggingError> {
+        Ok(match &self.tags {
+            None => self.cleaning.clean(text),
+            Some((filter, tags)) => self.cleaning.clean(&filter.apply(tags, text)?),
+        })
+    }
+}
+
+/// Retriever whose queries are cleaned.
+struct Cleaned {
+    retriever: SharedRetriever,
+    cleaner: Arc<Cleaner>,
+}
+
+impl Cleaned {
+    fn clean(&self, query: &str) -> Result<String, SearchError> {
+        let cleaned = self.cleaner.clean(query);
+        cleaned.map_err(|error| SearchError::Engine {
+            engine: "query cleaning",
+            source: error.into(),
+        })
+    }
+}
+
+impl Retriever for Cleaned {
+    type Query = str;
+
+    fn ids(&self) -> &DocIds {
+        self.retriever.ids()
+    }
+
+    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        self.retriever.search(&self.clean(query)?, search)
+    }
+
+    fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
+        let texts = queries.iter().map(|(query, _)| self.clean(query));
+        let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
+        let queries = texts.iter().zip(queries);
+        let queries: Vec<(&str, Search<'_>)> = queries
+            .map(|(text, (_, search))| (text.as_str(), *search))
+            .collect();
+        self.retriever.search_batch(&queries)
+    }
+
+    fn explain(
+        &self,
+        query: &str,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        self.retriever.explain(&self.clean(query)?, doc, search)
     }
 }

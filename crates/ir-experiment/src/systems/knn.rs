@@ -126,6 +126,9 @@ impl KnnSystem {
 
 impl System for KnnSystem {
     fn check(&self) -> Result<(), SystemError> {
+        self.cleaning
+            .as_ref()
+            .map_or(Ok(()), CleaningEntry::check)?;
         if let Some(encoder) = &self.encoder {
             let tfidf = [
                 ("stop_words", self.stop_words.is_some()),
@@ -160,10 +163,9 @@ impl System for KnnSystem {
     }
 
     fn files(&self) -> Vec<(String, String)> {
-        self.encoder
-            .iter()
-            .filter_map(EncoderReference::file)
-            .collect()
+        let encoder = self.encoder.as_ref().and_then(EncoderReference::file);
+        let tags = self.cleaning.as_ref().and_then(CleaningEntry::file);
+        encoder.into_iter().chain(tags).collect()
     }
 
     fn encoders(&self) -> Vec<(String, String)> {
@@ -183,15 +185,17 @@ impl System for KnnSystem {
     fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
         let encoder = self.encoder.as_ref();
         let content = encoder.map(|encoder| encoder.content(context));
-        Ok(content.transpose()?.unwrap_or_default())
+        let tags = CleaningEntry::content(self.cleaning.as_ref(), context)?;
+        Ok(content.transpose()?.unwrap_or_default() + &tags)
     }
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
         let mut queries = context.training()?.to_vec();
         if let Some(entry) = &self.cleaning {
-            let cleaning = entry.cleaning();
+            let cleaner = entry.open(context)?;
             for query in &mut queries {
-                query.text = cleaning.clean(&query.text);
+                let cleaned = cleaner.clean(&query.text);
+                query.text = cleaned.map_err(SystemError::stage("cleaning training queries"))?;
             }
         }
         let ids = context.task().ids().clone();
@@ -199,7 +203,7 @@ impl System for KnnSystem {
         let Some(encoder) = &self.encoder else {
             let knn = TrainingQueryKnn::tfidf(ids, queries, &self.tfidf(), &self.config());
             let open = noted(context, knn.map_err(failed)?);
-            return Ok(CleaningEntry::applied(self.cleaning.as_ref(), open));
+            return CleaningEntry::applied(self.cleaning.as_ref(), context, open);
         };
         let encoder = encoder.open(context)?;
         #[cfg(not(feature = "dense"))]
@@ -208,7 +212,7 @@ impl System for KnnSystem {
         {
             let knn = TrainingQueryKnn::new(ids, queries, encoder, &self.config());
             let open = noted(context, knn.map_err(failed)?);
-            Ok(CleaningEntry::applied(self.cleaning.as_ref(), open))
+            CleaningEntry::applied(self.cleaning.as_ref(), context, open)
         }
     }
 }

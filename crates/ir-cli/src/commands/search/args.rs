@@ -11,6 +11,7 @@ use ir_core::store::Verify;
 use ir_core::trec::ScoreFormat;
 use ir_core::{Predicate, Query};
 use ir_data::DocTemplate;
+use ir_data::part_of_speech::{PartOfSpeech, PartOfSpeechFilter, TaggedTexts};
 
 use super::model::ModelOptions;
 use crate::shared::console::bail_usage;
@@ -106,6 +107,15 @@ pub(crate) struct Args {
     /// stop-words (NLTK's), or several, separated by commas [default: none]
     #[arg(long, value_enum, value_delimiter = ',', value_name = "STEP", help_heading = QUERIES)]
     pub(crate) clean: Vec<CleaningStep>,
+
+    /// Tagged words of the queries, in CoNLL-U, as spaCy or Stanza write them. Only words with a
+    /// tag of --keep-pos are kept, before the steps of --clean
+    #[arg(long, value_name = "FILE", help_heading = QUERIES, conflicts_with = "syntax")]
+    pub(crate) pos_tags: Option<PathBuf>,
+
+    /// Universal part-of-speech tags of the words to keep
+    #[arg(long, value_delimiter = ',', value_name = "TAG", default_value = "NOUN,ADJ,VERB", help_heading = QUERIES, requires = "pos_tags")]
+    pub(crate) keep_pos: Vec<PartOfSpeech>,
 
     #[command(flatten)]
     pub(crate) model: ModelOptions,
@@ -285,10 +295,17 @@ impl Args {
         BM25
     }
 
-    /// Applies --clean to the queries.
-    pub(crate) fn cleaned(&self, mut queries: Vec<Query>) -> Vec<Query> {
+    /// Applies --pos-tags and --clean to the queries.
+    pub(crate) fn cleaned(&self, mut queries: Vec<Query>) -> Result<Vec<Query>> {
+        if let Some(path) = &self.pos_tags {
+            let tags = TaggedTexts::open(path)?;
+            let filter = PartOfSpeechFilter::new(self.keep_pos.iter().copied());
+            for query in &mut queries {
+                query.text = filter.apply(&tags, &query.text)?;
+            }
+        }
         if self.clean.is_empty() {
-            return queries;
+            return Ok(queries);
         }
         let has = |step| self.clean.contains(&step);
         let cleaning = QueryCleaning::default()
@@ -301,7 +318,7 @@ impl Args {
         for query in &mut queries {
             query.text = cleaning.clean(&query.text);
         }
-        queries
+        Ok(queries)
     }
 
     /// Whether the output is a list of hits for a reader.

@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if let Some(qrels) = &asked.qrels {
         notes::warn_of_missing_documents(&engine, qrels, console);
     }
-    let queries = args.cleaned(args.query_form.apply(asked.queries)?);
+    let queries = args.cleaned(args.query_form.apply(asked.queries)?)?;
 
     let default = if to_read { LIST_HITS } else { RUN_HITS };
     let k = args.hits.unwrap_or(default);

@@ -181,6 +181,10 @@ impl MiningEntry {
             };
             SystemError::parameter(key, error.to_string())
         })?;
+        if let Some((key, _)) = self.bm25.files().first() {
+            let error = SystemError::parameter(key, "expected no file, found one");
+            return Err(Self::in_mining(error));
+        }
         self.bm25.check().map_err(Self::in_mining)
     }
 
