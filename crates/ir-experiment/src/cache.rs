@@ -225,6 +225,16 @@ mod tests {
     }
 
     #[test]
+    fn another_version_is_an_error() {
+        let cache = Cache::temporary().unwrap();
+        let mut newer = RUN_RECORD;
+        newer.format.version = 2;
+        cache.save_entry(&newer, "k", &encode_run(&run())).unwrap();
+        let error = cache.run("k", "bm25").unwrap_err().to_string();
+        assert!(error.contains("version"), "{error}");
+    }
+
+    #[test]
     fn every_damage_is_an_error() {
         let cache = Cache::temporary().unwrap();
         cache.save_run("k", &run()).unwrap();

@@ -377,3 +377,35 @@ fn wrong_parameters_are_found() {
         assert!((found > 0) == (outside > 0), "{wrong}: {}", ran.err);
     }
 }
+
+/// Table 1 of DataFinder: a second start, or another measure, computes no stage; the output does
+/// not depend on the number of threads.
+#[test]
+fn second_start_of_datafinder() {
+    let Some(_) = crate::common::data("second_start_of_datafinder") else {
+        return;
+    };
+    let here = Folder::new();
+    let file = repository().join("experiments/datafinder.toml");
+    let text = fs::read_to_string(file).unwrap();
+    here.write("table1.toml", &text);
+    let run = |file: &str, more: &[&str]| here.ir_data(&[&["run", file], more].concat()).ok();
+    let is_cached = |file: &str| {
+        let plan = run(file, &["--dry-run"]).out;
+        assert!(plan.contains("\n0 stages to do, "), "{plan}");
+    };
+    let first = run("table1.toml", &["--threads", "2"]);
+    is_cached("table1.toml");
+    let started = std::time::Instant::now();
+    let second = run("table1.toml", &["--threads", "1"]);
+    eprintln!("second start: {:.1} s", started.elapsed().as_secs_f64());
+    assert_eq!(second.out, first.out);
+    let other = text.replace("\"RR\"]", "\"nDCG@5\"]");
+    assert_ne!(other, text);
+    here.write("other.toml", other.split("[reproduction]").next().unwrap());
+    is_cached("other.toml");
+    let other = run("other.toml", &[]).out;
+    assert!(other.contains("nDCG@5"), "{other}");
+    let one = run("table1.toml", &["--threads", "1", "--cache", "one"]);
+    assert_eq!(one.out, first.out);
+}

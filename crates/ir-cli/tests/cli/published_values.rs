@@ -4,6 +4,8 @@
 //! ascending id .4005, measured with Lucene 9.9.1 (testdata/lucene/bm25_figures.tsv); DataFinder
 //! (ACL 2023, BM25, corpus of 7,602 records), measured with Anserini 1.7.1 at k1 0.8, b 0.4.
 
+use std::path::Path;
+
 use crate::common::{Folder, data, value};
 
 #[track_caller]
@@ -127,6 +129,50 @@ fn arguana() {
     near(recall, 0.9324, 0.00005);
     let (ndcg, _) = run(&["--scores", "strict"]);
     near(ndcg, 0.4005, 0.00005);
+}
+
+/// One command evaluates a folder in BEIR layout that the catalog does not know.
+#[test]
+fn unknown_beir_folders() {
+    let Some(data) = data("unknown_beir_folders") else {
+        return;
+    };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let file = root.join("experiments/beir.toml");
+    for (name, expected) in [
+        ("nfcorpus", [0.3218, 0.2457]),
+        ("arguana", [0.3970, 0.9324]),
+    ] {
+        let here = Folder::new();
+        copy(&data.join("beir").join(name), &here.at("unknown"));
+        let args = ["run", file.to_str().unwrap(), "--format", "json"];
+        let args = [&args[..], &["--cache", "cache"]].concat();
+        let folder = here.at("unknown");
+        let variables = [("BEIR", folder.to_str().unwrap())];
+        let out = here.ir_env(&args, &variables).ok().out;
+        let results: serde_json::Value = serde_json::from_str(&out).unwrap();
+        let scores = &results["tasks"][0]["scores"];
+        for (measure, expected) in ["nDCG@10", "R@100"].iter().zip(expected) {
+            near(scores[measure].as_f64().unwrap(), expected, 0.00005);
+        }
+    }
+    let here = Folder::new();
+    let args = ["run", file.to_str().unwrap(), "--cache", "cache"];
+    here.ir_env(&args, &[("BEIR", "")])
+        .fails(1, &["environment variable BEIR is not set"]);
+}
+
+/// Copies a folder with its subfolders.
+fn copy(from: &Path, to: &Path) {
+    std::fs::create_dir(to).unwrap();
+    for entry in std::fs::read_dir(from).unwrap() {
+        let path = entry.unwrap().path();
+        let to = to.join(path.file_name().unwrap());
+        match path.is_dir() {
+            true => copy(&path, &to),
+            false => drop(std::fs::copy(&path, &to).unwrap()),
+        }
+    }
 }
 
 #[test]

@@ -241,3 +241,59 @@ fn nfcorpus_as_published() {
 fn arguana_as_published() {
     ndcg("beir/arguana", 0.5017, 0.0005);
 }
+
+/// One command gives both values in a folder that the catalog does not know.
+#[test]
+#[ignore = "takes minutes in a release build"]
+fn an_unknown_beir_folder() {
+    let (Some(model), Some(data)) = (minilm(), std::env::var_os("IR_DATA")) else {
+        return;
+    };
+    let source = Path::new(&data).join("beir/nfcorpus");
+    if !source.is_dir() {
+        eprintln!("skipped: no beir/nfcorpus in IR_DATA");
+        return;
+    }
+    let here = tempfile::tempdir().unwrap();
+    let folder = here.path().join("unknown");
+    std::fs::create_dir_all(folder.join("qrels")).unwrap();
+    for inside in ["", "qrels"] {
+        for entry in std::fs::read_dir(source.join(inside)).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_file() {
+                let name = path.file_name().unwrap();
+                std::fs::copy(&path, folder.join(inside).join(name)).unwrap();
+            }
+        }
+    }
+    let experiment =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments/beir-encoder.toml");
+    let mut command = Command::new(env!("CARGO_BIN_EXE_ir"));
+    command
+        .arg("run")
+        .arg(experiment)
+        .args(["--format", "json", "--cache"]);
+    command.arg(here.path().join("cache")).env_remove("IR_DATA");
+    command
+        .env("BEIR", &folder)
+        .env("IR_MODEL", std::fs::canonicalize(model).unwrap());
+    let ran = command.output().unwrap();
+    let err = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success(), "{err}");
+    let results: serde_json::Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let systems = &results["tasks"][0]["comparison"]["systems"];
+    let value = |system: usize, measure: usize| {
+        let value = systems[system]["scores"][measure]["value"].as_f64();
+        value.unwrap()
+    };
+    for (found, expected) in [
+        (value(0, 0), 0.3218),
+        (value(0, 1), 0.2457),
+        (value(1, 0), 0.3159),
+    ] {
+        assert!(
+            (found - expected).abs() <= 0.0005,
+            "{found}, expected {expected}"
+        );
+    }
+}
