@@ -67,7 +67,8 @@ impl TaggedTexts {
             let content = line.text.strip_suffix('\r').unwrap_or(line.text);
             if let Some(comment) = content.strip_prefix('#') {
                 if comment.split_whitespace().next() == Some("newdoc") {
-                    if !documents && !(all.texts.is_empty() && text.words.is_empty()) {
+                    let follows_text = !all.texts.is_empty() || !text.words.is_empty();
+                    if follows_text && !documents {
                         let expected = "# newdoc before every text, or before none";
                         return Err(at.syntax(expected, content));
                     }
