@@ -506,35 +506,6 @@ fn fields_have_positions_of_their_own() {
     assert_eq!(found("title:green").len(), 2);
 }
 
-/// The width of a sloppy phrase is that of its terms after analysis.
-#[test]
-fn sloppy_phrases_of_hyphenated_words() {
-    let documents = [
-        Document::new("a").with_text("a covid-19 vaccine"),
-        Document::new("b").with_text("the vaccine of 2021 against covid 19"),
-        Document::new("c").with_text("covid 19 needs a good new vaccine"),
-    ];
-    let index = built(&documents, config());
-    let searcher = structured(index.searcher(Bm25::ANSERINI).unwrap());
-    let hits = |query: &str| {
-        let ranking = searcher.search(query, &Search::top(10)).unwrap();
-        let ids = ranking.iter().map(|hit| index.ids().id(hit.doc).to_owned());
-        ids.collect::<BTreeSet<_>>().into_iter().collect::<String>()
-    };
-    for (query, expected) in [
-        (r#""covid-19 vaccine""#, "a"),
-        (r#""covid-19 vaccine"~1"#, "a"),
-        (r#""covid-19 vaccine"~2"#, "a"),
-        (r#""covid-19 vaccine"~3"#, "ab"),
-        (r#""covid-19 vaccine"~4"#, "abc"),
-        (r#""covid 19 vaccine"~4"#, "abc"),
-        // A removed stop word keeps its position.
-        (r#""vaccine of 2021"~1"#, "b"),
-    ] {
-        assert_eq!(hits(query), expected, "{query}");
-    }
-}
-
 #[test]
 fn errors() {
     let documents = [Document::new("a").with_text("green tea")];
@@ -672,16 +643,4 @@ fn contract() {
         let searcher = built(documents, config).searcher(Bm25::ANSERINI).unwrap();
         StructuredSearcher::new(searcher, QuerySyntax::Indri)
     });
-}
-
-#[test]
-fn sequential_dependence() {
-    let query = StructuredQuery::sequential_dependence(&["hot", "green", "tea"], [0.85, 0.1, 0.05]);
-    assert_eq!(
-        query.to_string(),
-        "hot^0.28333333 green^0.28333333 tea^0.28333333 \"hot green\"^0.05 \"green tea\"^0.05 \
-         #uw8(hot green)^0.025 #uw8(green tea)^0.025"
-    );
-    let words = StructuredQuery::sequential_dependence(&["tea"], [0.85, 0.1, 0.0]);
-    assert_eq!(words.to_string(), "tea^0.85");
 }

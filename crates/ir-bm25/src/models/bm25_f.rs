@@ -17,10 +17,10 @@ use crate::{DocLengths, SearcherError};
 /// weight 1 the scores are those of [`Bm25`](crate::Bm25), if no document is blank.
 ///
 /// Other models score each field on its own and add the scores, so that a term that occurs once in
-/// two fields counts more than one that occurs twice in one field. The statistics of BM25F are those
-/// of all fields together. It is therefore no [`ScoringModel`](super::ScoringModel), and document
-/// frequencies are counted per query: all documents with a query term are scored, without pruning.
-/// Structured queries with clauses, phrases or named fields return an error.
+/// two fields counts more than one that occurs twice in one field. The statistics of BM25F are
+/// those of all fields together. It is therefore no [`ScoringModel`](super::ScoringModel), and
+/// document frequencies are counted per query: all documents with a query term are scored, without
+/// pruning. Structured queries with clauses, phrases or named fields return an error.
 ///
 /// ```
 /// use ir_bm25::models::Bm25F;
@@ -35,9 +35,10 @@ use crate::{DocLengths, SearcherError};
 /// let index = Index::build(&documents, &config, &mut NoProgress)?;
 /// let bm25f = Bm25F::new(1.2, 0.75).with_field("title", 2.0, 0.5);
 /// let ranking = index.searcher(bm25f.clone())?.search("milk", &Search::top(1))?;
-/// // N = 2, df = 1, so that w = ln(1 + 1.5 / 1.5). Title: tf = 1, length 1 = average. Text: tf = 1,
-/// // length 3 ("with" is a stop word), average 2.5. x = 2 · 1 / 1 + 1 · 1 / (0.25 + 0.75 · 3 / 2.5)
-/// // = 2.869565; score: 0.693147 · 2.869565 / (1.2 + 2.869565)
+/// // N = 2, df = 1, so that w = ln(1 + 1.5 / 1.5). Title: tf = 1, length 1 = average. Text:
+/// // tf = 1, length 3 ("with" is a stop word), average 2.5.
+/// // x = 2 · 1 / 1 + 1 · 1 / (0.25 + 0.75 · 3 / 2.5) = 2.869565
+/// // score: 0.693147 · 2.869565 / (1.2 + 2.869565)
 /// assert!((ranking.hits()[0].score - 0.488_758).abs() < 1e-6);
 ///
 /// // The same by name.
@@ -73,8 +74,8 @@ pub struct FieldParameters {
     /// Name of the field.
     pub name: String,
     /// Factor of the normalized frequency;
-    /// [`Searcher::with_weights`](crate::Searcher::with_weights) overrides it. 0 excludes the field.
-    /// Range: 0 or 1e-9..=1e9. Default: 1.
+    /// [`Searcher::with_weights`](crate::Searcher::with_weights) overrides it. 0 excludes the
+    /// field. Range: 0 or 1e-9..=1e9. Default: 1.
     pub weight: f32,
     /// Length normalization. Range: 0..=1. Default: that of all fields.
     pub b: f32,

@@ -9,8 +9,8 @@ use super::named::{self, NamedModel};
 use super::scoring_model::ScoringModel;
 use crate::{Bm25, DocLengths, SearcherError};
 
-/// Any scoring model. Cheap to clone. Made from [`Bm25`], from [`Bm25F`], from a [`ScoringModel`], or
-/// from text.
+/// Any scoring model. Cheap to clone. Made from [`Bm25`], from [`Bm25F`], from a [`ScoringModel`],
+/// or from text.
 ///
 /// The text is a name of [`NAMED_MODELS`](super::NAMED_MODELS), ignoring case, hyphens and
 /// underscores, and the parameters that differ from the defaults. [`fmt::Display`] prints all.

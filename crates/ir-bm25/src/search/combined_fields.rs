@@ -21,7 +21,7 @@ pub(crate) struct CombinedFields {
 #[derive(Debug)]
 struct FieldNorm {
     b: f64,
-    /// Average length.
+    /// Average over the documents with at least one token.
     average: f64,
 }
 

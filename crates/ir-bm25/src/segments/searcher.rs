@@ -96,8 +96,8 @@ impl Searcher {
     }
 
     /// Sets field weights: factors of the term scores of a field, in
-    /// [`Bm25F`](crate::models::Bm25F) of its normalized frequencies. 0 excludes the field. Range: 0
-    /// or 1e-9..=1e9. Default: 1, or the weight in [`Bm25F`](crate::models::Bm25F).
+    /// [`Bm25F`](crate::models::Bm25F) of its normalized frequencies. 0 excludes the field. Range:
+    /// 0 or 1e-9..=1e9. Default: 1, or the weight in [`Bm25F`](crate::models::Bm25F).
     ///
     /// # Errors
     /// When the index has no such field, or a weight is out of range.

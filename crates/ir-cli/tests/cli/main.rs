@@ -28,6 +28,7 @@ mod index_update;
 mod input_formats;
 mod inputs_as_outputs;
 mod knn_accuracy;
+mod lexical_search;
 mod limits;
 mod lsi;
 #[cfg(feature = "dense")]

@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow};
 use ir_bm25::feedback::{Feedback, FeedbackDocuments, FeedbackError, FeedbackModel};
 use ir_bm25::{
-    DuplicateIds, IndexedFields, Searcher, SearcherError, StructuredSearcher, SynonymExpansion,
-    Synonyms,
+    DuplicateIds, IndexedFields, Searcher, SearcherError, SequentialDependence, StructuredSearcher,
+    SynonymExpansion, Synonyms,
 };
 use ir_core::{Distinct, DocNum, Explanation, Progress, Query, Ranking, Retriever, Search};
 use ir_data::datafinder;
@@ -88,11 +88,17 @@ impl QueryRunner {
             .transpose()
             .context("--synonyms")?;
         // The command line has at most one of these options.
-        let lexical: Box<dyn Retriever<Query = str>> = match (&feedback, args.syntax, expansion) {
-            (Some(feedback), ..) => Box::new(feedback.clone()),
-            (None, Some(syntax), _) => Box::new(StructuredSearcher::new(searcher.clone(), syntax)),
-            (None, None, Some(expansion)) => Box::new(expansion),
-            (None, None, None) => Box::new(searcher.clone()),
+        let lexical: Box<dyn Retriever<Query = str>> = if let Some(feedback) = &feedback {
+            Box::new(feedback.clone())
+        } else if let Some(syntax) = args.syntax {
+            Box::new(StructuredSearcher::new(searcher.clone(), syntax))
+        } else if let Some(weights) = args.sdm {
+            let sdm = SequentialDependence::new(searcher.clone(), weights);
+            Box::new(sdm.context("--sdm")?)
+        } else if let Some(expansion) = expansion {
+            Box::new(expansion)
+        } else {
+            Box::new(searcher.clone())
         };
         // Return each id once if the collection has duplicates.
         let retriever: Box<dyn Retriever<Query = str>> =
@@ -101,6 +107,7 @@ impl QueryRunner {
             } else {
                 lexical
             };
+        let retriever = args.prior.applied(retriever, engine, console)?;
         #[cfg(feature = "dense")]
         let mut retrievers = args.vectors.retrievers(
             &searcher,
