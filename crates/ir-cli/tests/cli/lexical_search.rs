@@ -178,3 +178,37 @@ fn bm25f_over_weighted_fields() {
     );
     search(&["--field-b", "title=1"]).fails(2, &["--field-b: expected --model bm25f, found bm25"]);
 }
+
+#[test]
+fn feedback_from_an_external_collection() {
+    let here = here();
+    let news = "{\"_id\": \"x\", \"text\": \"green tea and milk\"}\n\
+                {\"_id\": \"y\", \"text\": \"ships\"}\n";
+    here.write("news.jsonl", news);
+    here.ir(&["index", "news.jsonl", "-o", "news.ir"]).ok();
+    here.ir(&["index", "news.jsonl", "-o", "bare.ir", "--store", "nothing"])
+        .ok();
+    let explained = |options: &[&str]| {
+        let search = ["search", "corpus.jsonl", "green", "--explain", "--feedback"];
+        let search = [&search[..], &["rm3(estimate=indri)"], options].concat();
+        here.ir(&search).ok().out
+    };
+    let external = explained(&["--feedback-collection", "news.jsonl"]);
+    assert!(external.contains("contents:milk"), "{external}");
+    assert_eq!(explained(&["--feedback-collection", "news.ir"]), external);
+    assert_ne!(explained(&[]), external);
+    assert_eq!(
+        explained(&["--feedback-collection", "corpus.jsonl"]),
+        explained(&[])
+    );
+    let search = |options: &[&str]| {
+        let search = ["search", "corpus.jsonl", "green", "--feedback-collection"];
+        here.ir(&[&search[..], options].concat())
+    };
+    search(&["bare.ir", "--feedback", "rm3"]).fails(
+        1,
+        &["--feedback: expected an index with stored texts, found none"],
+    );
+    search(&["missing", "--feedback", "rm3"]).fails(1, &["--feedback-collection", "missing"]);
+    search(&["news.jsonl"]).fails(2, &["--feedback"]);
+}

@@ -53,6 +53,7 @@ mod several_runs;
 mod signals;
 mod stats;
 mod structured;
+mod sweep_grid;
 mod synonyms;
 #[cfg(feature = "dense")]
 mod train;

@@ -385,6 +385,7 @@ fn typical_values(value_name: &str) -> &'static [&'static str] {
         "CONDITION" => &["year>=2000", "year<2015", "year=2012", "kind=drink"],
         "FIELD=WEIGHT" => &["title=2", "title=2,text=1", "text=0"],
         "FIELD=B" => &["title=0.5", "title=0,text=1"],
+        "NAME=VALUES" => &["k1=0.5,1", "b=0,0.5,1", "mu=10,100", "feedback.docs=1,2"],
         "W,W,W" => &["0.85,0.1,0.05", "1,0,0", "1,1,1"],
         "PRIOR" => &["feedback", "qrels:qrels.txt", "qrels:bundled"],
         "W,W,..." => &["1", "1,2", "0.5,0.5,0"],

@@ -120,6 +120,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MODEL", value_hint = ValueHint::Other, help_heading = "Model")]
     pub(crate) feedback: Option<FeedbackModel>,
 
+    /// External collection of the feedback documents, by the same scoring model: a saved index with
+    /// its texts, or a collection, which is indexed [default: the searched one]
+    #[arg(
+        long,
+        value_name = "INDEX|COLLECTION",
+        help_heading = "Model",
+        requires = "feedback"
+    )]
+    pub(crate) feedback_collection: Option<String>,
+
     /// Sequential dependence model: weights of words, of phrases of two words, and of unordered
     /// windows of two words, such as 0.85,0.1,0.05. Phrases and windows in a saved index need `ir
     /// index --positions` [default: none]

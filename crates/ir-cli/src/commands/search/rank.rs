@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow};
 use ir_bm25::feedback::{Feedback, FeedbackDocuments, FeedbackError, FeedbackModel};
 use ir_bm25::{
-    DuplicateIds, IndexedFields, Searcher, SearcherError, SequentialDependence, StructuredSearcher,
-    SynonymExpansion, Synonyms,
+    DuplicateIds, IndexedFields, Searcher, SearcherError, SegmentedIndex, SequentialDependence,
+    StoredFields, StructuredSearcher, SynonymExpansion, Synonyms,
 };
 use ir_core::{Distinct, DocNum, Explanation, Progress, Query, Ranking, Retriever, Search};
 use ir_data::datafinder;
@@ -17,14 +17,33 @@ use super::args::{Args, TimeFilter};
 use super::engine::SearchIndex;
 use crate::shared::console::{Console, check_stopped};
 use crate::shared::filter::QueryFilters;
+use crate::shared::input::{CollectionSource, open_collection};
 use crate::shared::suggest::did_you_mean;
 
 /// Number of queries between progress updates and interrupt checks.
 const CHUNK: usize = 128;
 
-/// Feedback from the hits of a searcher.
-fn feedback(searcher: &Searcher, model: FeedbackModel) -> Result<Feedback> {
-    let documents = FeedbackDocuments::stored(searcher.clone());
+/// Searcher of the feedback documents: that of the queries, or of an external collection.
+fn feedback_searcher(searcher: &Searcher, args: &Args, console: &Console) -> Result<Searcher> {
+    let Some(name) = &args.feedback_collection else {
+        return Ok(searcher.clone());
+    };
+    let opened = open_collection(name, args.text.encoding, args.verification(), console)?;
+    let index: SegmentedIndex = match opened {
+        CollectionSource::Index(index) => index,
+        CollectionSource::Documents(documents) => {
+            let config = (args.setup).config(&documents, None, StoredFields::Everything);
+            let setup = &args.setup;
+            let index = setup.build(&documents, None, config, args.threads, None, console)?;
+            index.into()
+        }
+    };
+    Ok(index.searcher(args.model.model()?)?)
+}
+
+/// Feedback for the queries of a searcher from the hits of `source`.
+fn feedback(searcher: &Searcher, source: Searcher, model: FeedbackModel) -> Result<Feedback> {
+    let documents = FeedbackDocuments::stored(source);
     let documents = documents.map_err(|error| match error {
         FeedbackError::NotStored { .. } => {
             anyhow!("expected an index with stored texts, found none (`ir index --store all`)")
@@ -81,8 +100,14 @@ impl QueryRunner {
             }
             _ => error.into(),
         })?;
-        let feedback = args.feedback.map(|model| feedback(&searcher, model));
-        let feedback = feedback.transpose().context("--feedback")?;
+        let feedback = match args.feedback {
+            None => None,
+            Some(model) => {
+                let source = feedback_searcher(&searcher, args, console);
+                let source = source.context("--feedback-collection")?;
+                Some(feedback(&searcher, source, model).context("--feedback")?)
+            }
+        };
         let expansion = (args.synonyms.as_deref())
             .map(|path| synonyms(&searcher, path, args.synonym_weight))
             .transpose()
