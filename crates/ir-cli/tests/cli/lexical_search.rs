@@ -174,7 +174,7 @@ fn bm25f_over_weighted_fields() {
         .fails(2, &["--field-b: expected a number from 0 to 1, found 2"]);
     search(&[&fields[..], &["--field-b", "titel=1"]].concat()).fails(
         1,
-        &["expected a field of the index (title, text), found \"titel\""],
+        &["--field-b: expected a field of the index (title, text), found \"titel\" (did you mean title?)"],
     );
     search(&["--field-b", "title=1"]).fails(2, &["--field-b: expected --model bm25f, found bm25"]);
 }

@@ -23,6 +23,20 @@ use crate::shared::suggest::did_you_mean;
 /// Number of queries between progress updates and interrupt checks.
 const CHUNK: usize = 128;
 
+/// Error of an option with fields, with the nearest field of the index.
+fn field_error(option: &str, error: SearcherError, index: &SegmentedIndex) -> anyhow::Error {
+    let SearcherError::UnknownField { expected, found } = &error else {
+        return error.into();
+    };
+    let hint = match index.config().fields {
+        IndexedFields::Separate | IndexedFields::Named(_) => {
+            did_you_mean(found, expected.iter().copied())
+        }
+        _ => " (weights per field need an index with --fields separate)".to_owned(),
+    };
+    anyhow!("{option}: {error}{hint}")
+}
+
 /// Searcher of the feedback documents: that of the queries, or of an external collection.
 fn feedback_searcher(searcher: &Searcher, args: &Args, console: &Console) -> Result<Searcher> {
     let Some(name) = &args.feedback_collection else {
@@ -86,20 +100,11 @@ impl QueryRunner {
             .weights
             .iter()
             .map(|(field, weight)| (field.as_str(), *weight));
-        let searcher = index.searcher(args.model.model()?)?;
+        // The model has parameters of fields.
+        let searcher = index.searcher(args.model.model()?);
+        let searcher = searcher.map_err(|error| field_error("--field-b", error, index))?;
         let searcher = searcher.with_weights(&weights.collect::<Vec<_>>());
-        let searcher = searcher.map_err(|error| match &error {
-            SearcherError::UnknownField { expected, found } => {
-                let hint = match index.config().fields {
-                    IndexedFields::Separate | IndexedFields::Named(_) => {
-                        did_you_mean(found, expected.iter().copied())
-                    }
-                    _ => " (weights per field need an index with --fields separate)".to_owned(),
-                };
-                anyhow!("--weights: {error}{hint}")
-            }
-            _ => error.into(),
-        })?;
+        let searcher = searcher.map_err(|error| field_error("--weights", error, index))?;
         let feedback = match args.feedback {
             None => None,
             Some(model) => {
