@@ -140,6 +140,20 @@ fn sequential_dependence() {
         phrase("b") > phrase("c") && phrase("c") > 0.0,
         "{sdm:?} {words:?}"
     );
+    // The scores of a run are exact.
+    let run = [
+        "search",
+        "corpus.jsonl",
+        "green tea",
+        "--sdm",
+        "0.85,0.1,0.05",
+    ];
+    let run = here.ir(&[&run[..], &["-o", "-"]].concat()).ok().out;
+    for line in run.lines() {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let found: f64 = fields[4].parse().unwrap();
+        assert!((found - score(&sdm, fields[2])).abs() < 1e-7, "{line}");
+    }
     let search = |options: &[&str]| {
         let search = ["search", "corpus.jsonl", "green tea"];
         here.ir(&[&search[..], options].concat())

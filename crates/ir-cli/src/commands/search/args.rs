@@ -210,7 +210,7 @@ pub(crate) struct Args {
     tag: Option<String>,
 
     /// Score format of the run [default: anserini for bm25, qld and qljm as in Lucene; exact
-    /// for other models, with --vectors, --lengths exact or --weights]
+    /// for other models, with --vectors, --lengths exact, --weights, --sdm or --prior]
     #[arg(long, value_parser = choice(SCORES), value_name = "FORMAT", help_heading = "Output")]
     scores: Option<ScoreFormat>,
 
@@ -253,6 +253,7 @@ impl Args {
         let is_lucene = self.system() == BM25
             && self.model.is_anserinis()
             && self.weights.is_empty()
+            && self.sdm.is_none()
             && !self.prior.is_set();
         self.scores.unwrap_or(match is_lucene {
             true => ScoreFormat::Anserini,
