@@ -86,6 +86,13 @@ pub enum SearcherError {
         expected: &'static str,
         found: f32,
     },
+    /// A parameter of a field is out of range.
+    #[error("{name}: expected {expected}, found {found}")]
+    FieldParameter {
+        name: String,
+        expected: &'static str,
+        found: f32,
+    },
     /// No scoring model has this name.
     #[error(
         "expected a scoring model ({}), found {found:?}{}",

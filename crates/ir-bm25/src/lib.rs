@@ -32,6 +32,7 @@ mod format;
 mod index;
 mod indexer;
 pub mod models;
+mod nearest_words;
 mod postings;
 mod search;
 mod segments;
@@ -52,12 +53,13 @@ pub use format::FieldStats;
 pub use index::{Index, IndexStats, TermStats};
 pub use indexer::{DEFAULT_MEMORY, IndexBuilder};
 pub use models::{Model, ScoringModel};
+pub use nearest_words::{NearestWords, NearestWordsError, TermVectors};
 pub use search::{Pruning, WeightedTerm};
 pub use segments::{
     IndexWriter, IndexWriterError, PutOutcome, Searcher, SegmentStats, SegmentedIndex,
 };
 pub use structured::{
-    BooleanClause, Occur, QueryParseError, QuerySyntax, StructuredQuery, StructuredQueryError,
-    StructuredSearcher,
+    BooleanClause, Occur, QueryParseError, QuerySyntax, SequentialDependence, StructuredQuery,
+    StructuredQueryError, StructuredSearcher,
 };
 pub use synonyms::{SynonymError, SynonymExpansion, Synonyms};

@@ -14,7 +14,7 @@ use ir_bm25::{
     Bm25, BooleanClause, Index, IndexConfig, IndexWriter, IndexedFields, Occur, QuerySyntax,
     Searcher, SegmentedIndex, StructuredQuery, StructuredSearcher,
 };
-use ir_core::{Analyzer, DocNum, DocSet, Document, Retriever, Search, SearchError, Token};
+use ir_core::{Analyzer, DocNum, DocSet, Document, Ranking, Retriever, Search, SearchError, Token};
 use proptest::prelude::*;
 
 const WORDS: [&str; 5] = ["tea", "milk", "leaf", "water", "the"];
@@ -450,6 +450,7 @@ fn fields_have_positions_of_their_own() {
         Document::new("b")
             .with_title("green")
             .with_text("tea green tea"),
+        Document::new("c").with_text("tea"),
     ];
     let config = IndexConfig::default()
         .with_fields(IndexedFields::Separate)
@@ -479,6 +480,30 @@ fn fields_have_positions_of_their_own() {
         .search("\"green tea\"", &Search::top(10))
         .unwrap();
     assert_eq!(ranking.len(), 1);
+    // A named field of weight 0 selects documents, and adds nothing to their scores.
+    let found = |query: &str| {
+        let ranking = unweighted.search(query, &Search::top(10)).unwrap();
+        for hit in &ranking {
+            let why = unweighted
+                .explain(query, hit.doc, &Search::top(10))
+                .unwrap();
+            assert_eq!(why.unwrap().score(), hit.score, "{query}");
+        }
+        ranking
+    };
+    let score = |ranking: &Ranking, id: &str| {
+        let mut hits = ranking.iter();
+        let hit = hits.find(|hit| index.ids().id(hit.doc) == id);
+        hit.map(|hit| hit.score)
+    };
+    let all = found("text:tea");
+    let selected = found("+title:green text:tea");
+    assert_eq!(selected.len(), 2);
+    assert_eq!(score(&selected, "b"), score(&all, "b"));
+    assert_eq!((score(&selected, "a"), score(&all, "a")), (Some(0.0), None));
+    assert_eq!(score(&selected, "c"), None);
+    assert!(found("title:green").iter().all(|hit| hit.score == 0.0));
+    assert_eq!(found("title:green").len(), 2);
 }
 
 #[test]
@@ -497,7 +522,7 @@ fn errors() {
     assert_eq!(search("\"the tea\"").unwrap().len(), 1);
     assert_eq!(
         source(search("titel:tea").unwrap_err()),
-        "expected one of the fields contents, found \"titel\""
+        "query \"titel:tea\": expected one of the fields contents, found \"titel\""
     );
     assert_eq!(
         source(search("(tea").unwrap_err()),
@@ -507,20 +532,25 @@ fn errors() {
     let error = searcher.search_query(&weight, &Search::top(1)).unwrap_err();
     assert_eq!(
         source(error),
-        "expected a weight above 0, at most 1e9, found NaN"
+        "query \"tea^NaN\": expected a weight above 0, at most 1e9, found NaN"
     );
     let synonyms = StructuredQuery::Synonyms(vec![weight]);
     let error = searcher
         .search_query(&synonyms, &Search::top(1))
         .unwrap_err();
-    assert!(source(error).starts_with("expected words, phrases or windows as synonyms, found"));
+    assert!(source(error).starts_with(
+        "query \"#syn(tea^NaN)\": expected words, phrases or windows as synonyms, found"
+    ));
     // Nested weights are multiplied.
     for weight in [1e5, 1e-30] {
         let nested = StructuredQuery::text("tea")
             .with_weight(weight)
             .with_weight(weight);
         let error = searcher.search_query(&nested, &Search::top(1)).unwrap_err();
-        assert!(source(error).starts_with("expected a weight above 0, at most 1e9, found "));
+        let error = source(error);
+        let (query, reason) = error.split_once(": ").unwrap();
+        assert!(query.starts_with("query \"(tea^"), "{error}");
+        assert!(reason.starts_with("expected a weight above 0, at most 1e9, found "));
     }
     let StructuredQuery::Boolean(clauses) = QuerySyntax::Lucene.parse("contents:tea milk").unwrap()
     else {
@@ -533,7 +563,8 @@ fn errors() {
         .unwrap_err();
     assert_eq!(
         source(error),
-        "expected synonyms of one field, found #syn(contents:tea milk)"
+        "query \"#syn(contents:tea milk)\": expected synonyms of one field, found \
+         #syn(contents:tea milk)"
     );
     // Stop words are left out, as in Lucene.
     assert_eq!(search("+the +tea").unwrap().len(), 1);
@@ -612,16 +643,4 @@ fn contract() {
         let searcher = built(documents, config).searcher(Bm25::ANSERINI).unwrap();
         StructuredSearcher::new(searcher, QuerySyntax::Indri)
     });
-}
-
-#[test]
-fn sequential_dependence() {
-    let query = StructuredQuery::sequential_dependence(&["hot", "green", "tea"], [0.85, 0.1, 0.05]);
-    assert_eq!(
-        query.to_string(),
-        "hot^0.28333333 green^0.28333333 tea^0.28333333 \"hot green\"^0.05 \"green tea\"^0.05 \
-         \"hot green\"~6^0.025 \"green tea\"~6^0.025"
-    );
-    let words = StructuredQuery::sequential_dependence(&["tea"], [0.85, 0.1, 0.0]);
-    assert_eq!(words.to_string(), "tea^0.85");
 }

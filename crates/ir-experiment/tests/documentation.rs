@@ -16,13 +16,14 @@ const END: &str = "<!-- end of reference -->\n";
 
 /// Tables of a file with the definitions of their keys in the schema, in the order of the
 /// reference.
-const TABLES: [(&str, &str); 17] = [
+const TABLES: [(&str, &str); 18] = [
     ("`[[tasks]]`", "TaskEntry"),
     ("`training` of a task", "QuerySet"),
     ("Files in TREC format: `qrels`, `run`", "TrecFile"),
     ("`[search]`", "SearchEntry"),
     ("`[[systems]]`", "System"),
     ("`cleaning` of a system", "CleaningEntry"),
+    ("`expansion` of a system", "ExpansionEntry"),
     ("`[encoders.NAME]`, `encoder` of a system", "EncoderEntry"),
     ("`random` of an encoder", "RandomEntry"),
     ("`training` of an encoder", "TrainingEntry"),

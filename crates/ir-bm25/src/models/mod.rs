@@ -11,6 +11,7 @@
 //! | BM25 of Lucene and Anserini | `bm25` [`Bm25`](crate::Bm25) |
 //! | variants of BM25 | `atire` [`Atire`], `robertson` [`Robertson`] |
 //! | | `bm25+` [`Bm25Plus`], `bm25l` [`Bm25L`] |
+//! | BM25 over weighted fields | `bm25f` [`Bm25F`] |
 //! | query likelihood | `qld` [`Dirichlet`], `qljm` [`JelinekMercer`] |
 //! | | `two-stage` [`TwoStage`] |
 //! | divergence from randomness | `pl2` [`Pl2`], `inl2` [`InL2`] |
@@ -85,6 +86,7 @@ macro_rules! variant_of_bm25 {
 }
 
 mod atire;
+mod bm25_f;
 mod bm25_l;
 mod bm25_plus;
 mod classic_tf_idf;
@@ -100,6 +102,7 @@ mod scoring_model;
 mod two_stage;
 
 pub use atire::Atire;
+pub use bm25_f::{Bm25F, FieldParameters};
 pub use bm25_l::Bm25L;
 pub use bm25_plus::Bm25Plus;
 pub use classic_tf_idf::ClassicTfIdf;

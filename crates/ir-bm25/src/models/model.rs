@@ -4,11 +4,13 @@ use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
 
+use super::bm25_f::Bm25F;
 use super::named::{self, NamedModel};
 use super::scoring_model::ScoringModel;
 use crate::{Bm25, DocLengths, SearcherError};
 
-/// Any scoring model. Cheap to clone. Made from [`Bm25`], from a [`ScoringModel`], or from text.
+/// Any scoring model. Cheap to clone. Made from [`Bm25`], from [`Bm25F`], from a [`ScoringModel`],
+/// or from text.
 ///
 /// The text is a name of [`NAMED_MODELS`](super::NAMED_MODELS), ignoring case, hyphens and
 /// underscores, and the parameters that differ from the defaults. [`fmt::Display`] prints all.
@@ -34,6 +36,7 @@ pub struct Model(ModelKind);
 #[derive(Debug, Clone)]
 pub(crate) enum ModelKind {
     Bm25(Bm25),
+    Bm25F(Arc<Bm25F>),
     Other(Arc<dyn ScoringModel>),
 }
 
@@ -65,7 +68,7 @@ impl Model {
     pub const fn bm25(&self) -> Option<Bm25> {
         match self.0 {
             ModelKind::Bm25(bm25) => Some(bm25),
-            ModelKind::Other(_) => None,
+            ModelKind::Bm25F(_) | ModelKind::Other(_) => None,
         }
     }
 
@@ -74,6 +77,7 @@ impl Model {
     pub fn lengths(&self) -> DocLengths {
         match &self.0 {
             ModelKind::Bm25(bm25) => bm25.lengths,
+            ModelKind::Bm25F(bm25f) => bm25f.lengths,
             ModelKind::Other(model) => model.lengths(),
         }
     }
@@ -85,7 +89,16 @@ impl Model {
     pub fn validate(&self) -> Result<(), SearcherError> {
         match &self.0 {
             ModelKind::Bm25(bm25) => bm25.validate(),
+            ModelKind::Bm25F(bm25f) => bm25f.validate(),
             ModelKind::Other(model) => model.validate(),
+        }
+    }
+
+    /// Sets a parameter of a field; returns whether the model has one of this name.
+    pub(super) fn set_field_parameter(&mut self, name: &str, value: f32) -> bool {
+        match &mut self.0 {
+            ModelKind::Bm25F(bm25f) => Arc::make_mut(bm25f).set(name, value),
+            ModelKind::Bm25(_) | ModelKind::Other(_) => false,
         }
     }
 
@@ -107,6 +120,12 @@ impl From<Bm25> for Model {
     }
 }
 
+impl From<Bm25F> for Model {
+    fn from(bm25f: Bm25F) -> Self {
+        Self(ModelKind::Bm25F(Arc::new(bm25f)))
+    }
+}
+
 impl<M: ScoringModel> From<M> for Model {
     fn from(model: M) -> Self {
         Self(ModelKind::Other(Arc::new(model)))
@@ -117,6 +136,7 @@ impl fmt::Display for Model {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match &self.0 {
             ModelKind::Bm25(bm25) => write!(f, "{bm25}"),
+            ModelKind::Bm25F(bm25f) => f.write_str(&bm25f.name()),
             ModelKind::Other(model) => f.write_str(&model.name()),
         }
     }

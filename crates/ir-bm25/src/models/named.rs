@@ -4,8 +4,8 @@ use std::fmt::Write;
 
 use super::model::Model;
 use super::{
-    atire, bm25_l, bm25_plus, classic_tf_idf, dfr, dirichlet, jelinek_mercer, pivoted_length,
-    robertson, two_stage,
+    atire, bm25_f, bm25_l, bm25_plus, classic_tf_idf, dfr, dirichlet, jelinek_mercer,
+    pivoted_length, robertson, two_stage,
 };
 use crate::{Bm25, DocLengths, SearcherError};
 
@@ -16,6 +16,7 @@ pub static NAMED_MODELS: &[NamedModel] = &[
     robertson::NAMED,
     bm25_plus::NAMED,
     bm25_l::NAMED,
+    bm25_f::NAMED,
     dirichlet::NAMED,
     jelinek_mercer::NAMED,
     two_stage::NAMED,
@@ -152,7 +153,8 @@ impl NamedModel {
         std::iter::once(self.name).chain(self.aliases.iter().copied())
     }
 
-    /// Creates the model with parameters in place of the defaults.
+    /// Creates the model with parameters in place of the defaults. [`Bm25F`](super::Bm25F) also has
+    /// `weight.FIELD` and `b.FIELD` of each field.
     ///
     /// # Errors
     /// When a parameter is unknown or out of range.
@@ -162,17 +164,26 @@ impl NamedModel {
         lengths: Option<DocLengths>,
     ) -> Result<Model, SearcherError> {
         let mut values = self.defaults();
+        let mut of_fields = Vec::new();
         for &(name, value) in parameters {
-            let at = self.parameters.iter().position(|known| known.name == name);
-            let at = at.ok_or_else(|| SearcherError::UnknownModelParameter {
-                model: self.name,
-                expected: self.parameters.iter().map(|known| known.name).collect(),
-                found: name.to_owned(),
-            })?;
-            values[at] = value;
+            match self.parameters.iter().position(|known| known.name == name) {
+                Some(at) => values[at] = value,
+                None => of_fields.push((name, value)),
+            }
         }
         self.check(&values)?;
-        Ok((self.build)(&values, lengths.unwrap_or(self.lengths)))
+        let mut model = (self.build)(&values, lengths.unwrap_or(self.lengths));
+        for (name, value) in of_fields {
+            if !model.set_field_parameter(name, value) {
+                return Err(SearcherError::UnknownModelParameter {
+                    model: self.name,
+                    expected: self.parameters.iter().map(|known| known.name).collect(),
+                    found: name.to_owned(),
+                });
+            }
+        }
+        model.validate()?;
+        Ok(model)
     }
 
     /// Checks the ranges of the values of all parameters.

@@ -2,6 +2,7 @@
 
 mod block_max;
 mod bm25_scorer;
+mod combined_fields;
 mod exhaustive;
 mod explain;
 mod list_scorer;
@@ -16,6 +17,7 @@ mod weighted_term;
 use ir_core::store::OpenIndexError;
 use ir_core::{Ranking, Search, SearchError, TopK};
 
+pub(crate) use combined_fields::{CombinedFields, CombinedTerm, NormalizedFrequencies};
 pub(crate) use explain::explain;
 pub(crate) use list_scorer::{BoundModel, ListScorer, ListStatistics, ScoredList};
 pub(crate) use query::{QueryPlan, TermList, count_terms, open_lists};

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use super::Pruning;
 use super::bm25_scorer::Bm25Fields;
+use super::combined_fields::CombinedFields;
 use super::model_scorer::ModelFields;
 use crate::models::{Model, ModelKind};
 use crate::{FieldStats, SearcherError};
@@ -15,6 +16,7 @@ const WEIGHTS: std::ops::RangeInclusive<f32> = 1e-9..=1e9;
 #[derive(Debug, Clone)]
 pub(crate) enum Bound {
     Bm25(Arc<Bm25Fields>),
+    Bm25F(Arc<CombinedFields>),
     Other(Arc<ModelFields>),
 }
 
@@ -28,21 +30,38 @@ pub(crate) struct Scoring {
 }
 
 impl Scoring {
-    /// Weights of 1 for the fields with these statistics.
-    pub(crate) fn new(model: Model, fields: &[FieldStats]) -> Result<Self, SearcherError> {
+    /// Weights of the model, or 1, for the fields with these names and statistics in a collection
+    /// of `documents` documents.
+    pub(crate) fn new(
+        model: Model,
+        names: &[&'static str],
+        fields: &[FieldStats],
+        documents: usize,
+    ) -> Result<Self, SearcherError> {
         model.validate()?;
         let bound = match model.kind() {
             ModelKind::Bm25(bm25) => Bound::Bm25(Arc::new(Bm25Fields::new(*bm25, fields))),
+            ModelKind::Bm25F(bm25f) => Bound::Bm25F(Arc::new(CombinedFields::new(
+                bm25f, names, fields, documents,
+            ))),
             ModelKind::Other(other) => {
                 Bound::Other(Arc::new(ModelFields::new(Arc::clone(other), fields)))
             }
         };
-        Ok(Self {
+        let mut scoring = Self {
             model,
             bound,
             weights: vec![1.0; fields.len()].into(),
             pruning: Pruning::default(),
-        })
+        };
+        if let ModelKind::Bm25F(bm25f) = scoring.model.clone().kind() {
+            let weights = bm25f.fields.iter();
+            let weights: Vec<_> = weights
+                .map(|field| (field.name.as_str(), field.weight))
+                .collect();
+            scoring.set_weights(names, &weights)?;
+        }
+        Ok(scoring)
     }
 
     /// Sets the weights of some fields; `names` are the names of all.

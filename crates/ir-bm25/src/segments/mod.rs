@@ -5,6 +5,7 @@
 //! deleted documents. The result has the bytes of an index that is built from these documents
 //! ([`crate::indexer`]).
 
+mod combined_fields;
 mod error;
 mod searcher;
 mod segment_index;

@@ -86,7 +86,8 @@ impl Searcher {
             });
             return Err(SearcherError::NeedsAnalyzer { name });
         };
-        let scoring = Scoring::new(model, index.field_stats())?;
+        let names = index.config().fields.names();
+        let scoring = Scoring::new(model, names, index.field_stats(), index.len())?;
         Ok(Self {
             index,
             analyzer,
@@ -94,8 +95,9 @@ impl Searcher {
         })
     }
 
-    /// Sets field weights: factors of the term scores of a field. 0 excludes the field. Range: 0 or
-    /// 1e-9..=1e9. Default: 1.
+    /// Sets field weights: factors of the term scores of a field, in
+    /// [`Bm25F`](crate::models::Bm25F) of its normalized frequencies. 0 excludes the field. Range:
+    /// 0 or 1e-9..=1e9. Default: 1, or the weight in [`Bm25F`](crate::models::Bm25F).
     ///
     /// # Errors
     /// When the index has no such field, or a weight is out of range.
@@ -283,6 +285,7 @@ impl Searcher {
         }
         match &self.scoring.bound {
             Bound::Bm25(bm25) => self.search_with(&**bm25, terms, how),
+            Bound::Bm25F(bm25f) => self.search_combined(bm25f, terms, how),
             Bound::Other(model) => self.search_with(&**model, terms, how),
         }
     }
@@ -340,6 +343,7 @@ impl Searcher {
         }
         match &self.scoring.bound {
             Bound::Bm25(bm25) => self.explain_with(&**bm25, terms, doc),
+            Bound::Bm25F(bm25f) => self.explain_combined(bm25f, terms, doc),
             Bound::Other(model) => self.explain_with(&**model, terms, doc),
         }
     }

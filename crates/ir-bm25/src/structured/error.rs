@@ -25,6 +25,12 @@ pub enum StructuredQueryError {
         #[source]
         source: QueryParseError,
     },
+    /// The query cannot be searched.
+    #[error("query {query:?}: {reason}")]
+    Query {
+        query: String,
+        reason: Box<StructuredQueryError>,
+    },
     /// A phrase or window in an index without positions.
     #[error(
         "query {query:?}: expected an index with positions for a phrase or window, found one without (IndexConfig::with_positions, `ir index --positions`)"
@@ -42,6 +48,9 @@ pub enum StructuredQueryError {
     /// Synonyms of different fields.
     #[error("expected synonyms of one field, found {found}")]
     SynonymFields { found: String },
+    /// Clauses, phrases or named fields with a model that scores all fields together.
+    #[error("expected words and weights, or a model that scores each field, found {found}")]
+    Model { found: String },
     /// The query is nested too deeply.
     #[error("expected at most {limit} nested queries, found more")]
     TooDeep { limit: usize },

@@ -40,7 +40,7 @@ pub(super) enum Node {
 /// Fields of an index and their analysis.
 pub(super) struct FieldsOfIndex<'a> {
     pub(super) names: &'a [&'static str],
-    /// Weights of the fields; fields of weight 0 are not searched.
+    /// Weights of the fields; fields of weight 0 are searched only if a query names them.
     pub(super) weights: &'a [f32],
     pub(super) analyzer: &'a dyn Analyzer,
 }
@@ -91,7 +91,7 @@ impl BoundQuery {
                 let leaves = terms.map(|of_query| (Leaf::Term(of_query.term), of_query.weight));
                 self.add_leaves(leaves.collect(), field.as_deref(), fields, count)
             }
-            StructuredQuery::Window { field, .. } => {
+            StructuredQuery::Window { field, .. } | StructuredQuery::SloppyPhrase { field, .. } => {
                 let leaf = leaf_of(query, fields.analyzer)?;
                 let leaves = leaf.into_iter().map(|leaf| (leaf, 1.0));
                 self.add_leaves(leaves.collect(), field.as_deref(), fields, count)
@@ -121,7 +121,12 @@ impl BoundQuery {
         let mut nodes = Vec::new();
         for (leaf, count) in leaves {
             for (field, (name, &of_field)) in fields.names.iter().zip(fields.weights).enumerate() {
-                if of_field == 0.0 || named.is_some_and(|named| named != *name) {
+                // A named field of weight 0 selects documents, and adds 0 to their scores.
+                let is_searched = match named {
+                    Some(named) => named == *name,
+                    None => of_field != 0.0,
+                };
+                if !is_searched {
                     continue;
                 }
                 nodes.push((Occur::Should, Node::Leaf(self.leaves.len())));
@@ -190,9 +195,9 @@ impl Node {
 /// The field that a word, window or synonyms name.
 fn field_of(query: &StructuredQuery) -> Result<Option<&str>, StructuredQueryError> {
     match query {
-        StructuredQuery::Text { field, .. } | StructuredQuery::Window { field, .. } => {
-            Ok(field.as_deref())
-        }
+        StructuredQuery::Text { field, .. }
+        | StructuredQuery::Window { field, .. }
+        | StructuredQuery::SloppyPhrase { field, .. } => Ok(field.as_deref()),
         StructuredQuery::Synonyms(parts) => {
             let fields = parts.iter().map(field_of);
             let fields = fields.collect::<Result<Vec<_>, _>>()?;
@@ -226,20 +231,18 @@ fn leaf_of(
             width,
             ..
         } => {
-            let mut terms: Vec<(String, u32)> = Vec::new();
-            analyzer.analyze(text, &mut |token| {
-                // As in the index, positions do not descend.
-                let before = terms.last().map_or(0, |&(_, before)| before);
-                terms.push((token.term.to_owned(), token.position.max(before)));
-            });
-            Ok(match terms.len() {
-                0 => None,
-                1 => terms.pop().map(|(term, _)| Leaf::Term(term)),
-                _ => Some(Leaf::Window {
-                    terms,
-                    ordered: *ordered,
-                    width: (*width).max(1),
-                }),
+            let terms = positions(analyzer, text);
+            Ok(window(terms, *ordered, (*width).max(1)))
+        }
+        StructuredQuery::SloppyPhrase { text, slop, .. } => {
+            let terms = positions(analyzer, text);
+            let length = match (terms.first(), terms.last()) {
+                (Some((_, first)), Some((_, last))) => (last - first).saturating_add(1),
+                _ => 0,
+            };
+            Ok(match slop {
+                0 => window(terms, true, 1),
+                slop => window(terms, false, slop.saturating_add(length)),
             })
         }
         StructuredQuery::Synonyms(parts) => {
@@ -253,6 +256,29 @@ fn leaf_of(
             let found = query.to_string();
             Err(StructuredQueryError::Synonyms { found })
         }
+    }
+}
+
+/// The terms of a text with their positions, which, as in the index, do not descend.
+fn positions(analyzer: &dyn Analyzer, text: &str) -> Vec<(String, u32)> {
+    let mut terms: Vec<(String, u32)> = Vec::new();
+    analyzer.analyze(text, &mut |token| {
+        let before = terms.last().map_or(0, |&(_, before)| before);
+        terms.push((token.term.to_owned(), token.position.max(before)));
+    });
+    terms
+}
+
+/// A window; one term is itself.
+fn window(mut terms: Vec<(String, u32)>, ordered: bool, width: u32) -> Option<Leaf> {
+    match terms.len() {
+        0 => None,
+        1 => terms.pop().map(|(term, _)| Leaf::Term(term)),
+        _ => Some(Leaf::Window {
+            terms,
+            ordered,
+            width,
+        }),
     }
 }
 

@@ -170,7 +170,7 @@ mod tests {
             ),
             ("weight( 1 a 1 b )", "a^0.5 b^0.5"),
             ("#od3(a b) ", "#od3(a b)"),
-            ("#uw8( a b )", "\"a b\"~6"),
+            ("#uw8( a b )", "#uw8(a b)"),
             ("#syn(tea #1(hot drink))", "#syn(tea \"hot drink\")"),
             (
                 "#or( #band( TGF-β signaling ) x )",

@@ -19,8 +19,9 @@ fn is_word_char(c: char) -> bool {
 }
 
 /// Whether a character may follow the first one of a word: as in Lucene, also `-` and `+`.
+/// Wildcards end a word.
 fn is_inner_word_char(c: char) -> bool {
-    is_word_char(c) || "+-!*?/&|".contains(c)
+    is_word_char(c) || "+-!/&|".contains(c)
 }
 
 /// A word, or the name of a field, that is read back as one.
@@ -157,32 +158,34 @@ fn primary(
         if !text.skip('"') {
             return Err(text.error("a closing quotation mark"));
         }
-        let (mut ordered, mut width) = (true, 1);
+        let mut slop = 0;
         if text.skip('~') {
             let digits = text.take_while(|c| c.is_ascii_digit());
-            let slop: Option<u32> = digits.parse().ok();
-            let slop = slop.ok_or_else(|| text.error("a number of positions after ~"))?;
-            if slop > 0 {
-                let count = words
-                    .split_whitespace()
-                    .count()
-                    .try_into()
-                    .unwrap_or(u32::MAX);
-                (ordered, width) = (false, slop.saturating_add(count));
-            }
+            let number = digits.parse().ok();
+            slop = number.ok_or_else(|| text.error("a number of positions after ~"))?;
         }
-        return Ok(StructuredQuery::Window {
-            field: of_field,
-            text: words,
-            ordered,
-            width,
+        return Ok(match slop {
+            0 => StructuredQuery::Window {
+                field: of_field,
+                text: words,
+                ordered: true,
+                width: 1,
+            },
+            slop => StructuredQuery::SloppyPhrase {
+                field: of_field,
+                text: words,
+                slop,
+            },
         });
     }
     let start = text.peek().is_some_and(|c| is_word_char(c) || c == '\\');
-    if !start {
+    if !start && !matches!(text.peek(), Some('*' | '?')) {
         return Err(text.error("a word, a quotation mark or an opening parenthesis"));
     }
     let word = characters(text, is_inner_word_char)?;
+    if matches!(text.peek(), Some('*' | '?' | '~')) {
+        return Err(text.error("no wildcards or fuzzy words (a backslash escapes *, ? and ~)"));
+    }
     if field.is_none() && text.skip(':') {
         return primary(text, Some(&word), depth);
     }
@@ -228,6 +231,11 @@ fn with_field(query: StructuredQuery, name: &str) -> StructuredQuery {
             text,
             ordered,
             width,
+        },
+        StructuredQuery::SloppyPhrase { field, text, slop } => StructuredQuery::SloppyPhrase {
+            field: or_name(field),
+            text,
+            slop,
         },
         StructuredQuery::Synonyms(parts) => {
             let parts = parts.into_iter().map(|part| with_field(part, name));
@@ -281,6 +289,11 @@ mod tests {
                 r"(covid\-19) (c\+\+) (AT\&T) (either\/or)",
             ),
             (r"1\:2 \(x\)", r"(1\:2) (\(x\))"),
+            (r"te\* what\?", r"(te\*) (what\?)"),
+            (
+                r#"title:"covid-19 vaccine"~2"#,
+                r#"title:"covid-19 vaccine"~2"#,
+            ),
             ("((a))", "a"),
             ("ORANGE ANDROID NOTES", "ORANGE ANDROID NOTES"),
         ] {
@@ -322,6 +335,26 @@ mod tests {
             (
                 "tea : milk",
                 r#"character 5: expected a word, a quotation mark or an opening parenthesis, found ":""#,
+            ),
+            (
+                "tea te*",
+                r#"character 7: expected no wildcards or fuzzy words (a backslash escapes *, ? and ~), found "*""#,
+            ),
+            (
+                "title:t?a",
+                r#"character 8: expected no wildcards or fuzzy words (a backslash escapes *, ? and ~), found "?a""#,
+            ),
+            (
+                "*",
+                r#"character 1: expected no wildcards or fuzzy words (a backslash escapes *, ? and ~), found "*""#,
+            ),
+            (
+                "team~2",
+                r#"character 5: expected no wildcards or fuzzy words (a backslash escapes *, ? and ~), found "~2""#,
+            ),
+            (
+                "[a TO b]",
+                r#"character 1: expected a word, a quotation mark or an opening parenthesis, found "[a""#,
             ),
             (
                 "tea \\",

@@ -11,8 +11,10 @@ mod lucene;
 mod matches;
 mod query;
 mod searcher;
+mod sequential_dependence;
 mod text;
 
 pub use error::{QueryParseError, StructuredQueryError};
 pub use query::{BooleanClause, Occur, QuerySyntax, StructuredQuery};
 pub use searcher::StructuredSearcher;
+pub use sequential_dependence::SequentialDependence;

@@ -50,6 +50,17 @@ pub enum StructuredQuery {
         /// Width in positions. An ordered window of width 1 is a phrase. Range: ≥ 1.
         width: u32,
     },
+    /// Words near to each other, whose window is as wide as the phrase and `slop` positions more:
+    /// `"..."~N` of Lucene. An unordered [`StructuredQuery::Window`] whose width is that of the
+    /// words after analysis, from the first to the last position, plus `slop`; 0 is a phrase.
+    SloppyPhrase {
+        /// Field; [`None`] for all fields.
+        field: Option<String>,
+        /// Text of the words.
+        text: String,
+        /// Number of positions beyond those of the phrase.
+        slop: u32,
+    },
     /// Words, phrases and windows that count as one term: its frequency is the sum of their
     /// frequencies. Its document frequency is the largest of theirs, as in Lucene's `SynonymQuery`.
     /// All name the same field, or none.
@@ -96,8 +107,8 @@ pub enum Occur {
 pub enum QuerySyntax {
     /// Lucene's classic syntax: `+must -not "a phrase" "near words"~8 field:word word^2 (a b)`, and
     /// `AND`, `OR`, `NOT`. A backslash escapes a character. `"..."~N` is an unordered window whose
-    /// width is N plus the number of words between white space, which equals Lucene's slop for two
-    /// words in order. There are no wildcards, fuzzy words and ranges: `te*` is the word `te`.
+    /// width is N plus that of the phrase, which equals Lucene's slop for two words in order. There
+    /// are no wildcards, fuzzy words and ranges: `te*`, `te?m`, `team~` and `[a TO b]` are errors.
     Lucene,
     /// Indri's operators: `#combine(...)`, `#weight(w query ...)`, `#1(...)` and `#odN(...)`
     /// (ordered windows), `#uwN(...)` (unordered), `#syn(...)`, `#band(...)` (all words),
@@ -220,8 +231,8 @@ impl StructuredQuery {
     }
 }
 
-/// Prints the query in Lucene's syntax, with `"..."~N` for windows that are not phrases: ordered
-/// ones as `#odN(...)`, synonyms as `#syn(...)`, which Lucene does not have.
+/// Prints the query in Lucene's syntax; windows that are not phrases as `#odN(...)` and `#uwN(...)`
+/// and synonyms as `#syn(...)`, which Lucene does not have.
 impl fmt::Display for StructuredQuery {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         fn prefix(f: &mut fmt::Formatter<'_>, field: Option<&String>) -> fmt::Result {
@@ -244,15 +255,15 @@ impl fmt::Display for StructuredQuery {
                 width,
             } => {
                 prefix(f, field.as_ref())?;
-                let words = text.split_whitespace().count() as u32;
                 match (ordered, width) {
                     (true, 1) => write!(f, "\"{}\"", lucene::escaped_phrase(text)),
                     (true, width) => write!(f, "#od{width}({text})"),
-                    (false, width) if *width > words => {
-                        write!(f, "\"{}\"~{}", lucene::escaped_phrase(text), width - words)
-                    }
                     (false, width) => write!(f, "#uw{width}({text})"),
                 }
+            }
+            Self::SloppyPhrase { field, text, slop } => {
+                prefix(f, field.as_ref())?;
+                write!(f, "\"{}\"~{slop}", lucene::escaped_phrase(text))
             }
             Self::Synonyms(parts) => {
                 f.write_str("#syn(")?;

@@ -93,6 +93,7 @@ impl StructuredSearcher {
         };
         match self.searcher.bound_model() {
             Bound::Bm25(bm25) => self.search_with(&**bm25, bound, root, how),
+            Bound::Bm25F(_) => Err(self.combined_fields()),
             Bound::Other(model) => self.search_with(&**model, bound, root, how),
         }
     }
@@ -116,12 +117,20 @@ impl StructuredSearcher {
         };
         let tree = match self.searcher.bound_model() {
             Bound::Bm25(bm25) => self.explain_with(&**bm25, &bound, root, doc, how)?,
+            Bound::Bm25F(_) => return Err(self.combined_fields()),
             Bound::Other(model) => self.explain_with(&**model, &bound, root, doc, how)?,
         };
         Ok(tree.map(|mut tree| {
             tree.value = f64::from(tree.score());
             tree
         }))
+    }
+
+    /// The model scores fields together.
+    fn combined_fields(&self) -> SearchError {
+        query_error(StructuredQueryError::Model {
+            found: self.searcher.model().to_string(),
+        })
     }
 
     fn bind(&self, query: &StructuredQuery) -> Result<BoundQuery, SearchError> {
@@ -131,7 +140,12 @@ impl StructuredSearcher {
             weights: self.searcher.field_weights(),
             analyzer: self.searcher.analyzer(),
         };
-        let bound = BoundQuery::new(query, &fields).map_err(query_error)?;
+        let bound = BoundQuery::new(query, &fields).map_err(|reason| {
+            query_error(StructuredQueryError::Query {
+                query: query.to_string(),
+                reason: Box::new(reason),
+            })
+        })?;
         let needs_positions = bound.leaves.iter().any(|leaf| leaf.leaf.has_window());
         if needs_positions && !index.config().positions {
             return Err(query_error(StructuredQueryError::NoPositions {

@@ -253,6 +253,14 @@ pub(crate) fn use_threads(threads: Option<usize>) -> Result<()> {
     Ok(())
 }
 
+/// Value of a field: `FIELD=NUMBER`.
+pub(crate) fn of_field(text: &str) -> Result<(String, f32), String> {
+    let expected = || format!("expected FIELD=NUMBER with a number of at least 0, found {text:?}");
+    let (field, weight) = text.split_once('=').ok_or_else(expected)?;
+    let weight = non_negative(weight).map_err(|_| expected())?;
+    Ok((field.to_owned(), weight))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -28,6 +28,7 @@ mod index_update;
 mod input_formats;
 mod inputs_as_outputs;
 mod knn_accuracy;
+mod lexical_search;
 mod limits;
 mod lsi;
 #[cfg(feature = "dense")]
@@ -52,6 +53,7 @@ mod several_runs;
 mod signals;
 mod stats;
 mod structured;
+mod sweep_grid;
 mod synonyms;
 #[cfg(feature = "dense")]
 mod train;

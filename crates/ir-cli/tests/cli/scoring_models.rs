@@ -61,7 +61,7 @@ fn unknown_models_and_parameters_are_rejected() {
         ),
         (
             "--model dph --k1 1",
-            vec!["--k1: expected --model bm25, atire, robertson, bm25+, bm25l, found dph"],
+            vec!["--k1: expected --model bm25, atire, robertson, bm25+, bm25l, bm25f, found dph"],
         ),
         (
             "--model qld --preset lucene",

@@ -2,14 +2,16 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::fs::File;
+use std::io::BufReader;
 use std::sync::Arc;
 
 use ir_bm25::feedback::{Feedback, FeedbackDocuments, FeedbackModel};
 use ir_bm25::models::NamedModel;
 use ir_bm25::{
     Analysis, BlankDocs, Bm25, DocLengths, DocOrder, DuplicateIds, FieldNames, FieldNamesError,
-    IndexConfig, IndexedFields, Model, QuerySyntax, SearcherError, StoredFields,
-    StructuredSearcher,
+    IndexConfig, IndexedFields, Model, QuerySyntax, SearcherError, SequentialDependence,
+    StoredFields, StructuredSearcher, SynonymError, SynonymExpansion, Synonyms,
 };
 use ir_core::{Distinct, Retriever};
 use ir_data::DocTemplate;
@@ -18,7 +20,8 @@ use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
 use super::cleaning::CleaningEntry;
-use super::template;
+use super::expansion::ExpansionEntry;
+use super::{existing_file, template};
 use crate::cache::Stage;
 use crate::error::SystemError;
 use crate::observer::StageReport;
@@ -40,8 +43,8 @@ pub struct Bm25System {
     /// Length normalization. 0 disables it, 1 normalizes fully. Range: 0 to 1. Default: that of the
     /// preset (`anserini`: 0.4).
     pub b: Option<f32>,
-    /// Scoring model in place of BM25: `atire`, `robertson`, `bm25+`, `bm25l`, `qld`, `qljm`,
-    /// `two-stage`, `pl2`, `inl2`, `in_expb2`, `bb2`, `dph`, `dlh13`, `dfree`, `tfidf` or
+    /// Scoring model in place of BM25: `atire`, `robertson`, `bm25+`, `bm25l`, `bm25f`, `qld`,
+    /// `qljm`, `two-stage`, `pl2`, `inl2`, `in_expb2`, `bb2`, `dph`, `dlh13`, `dfree`, `tfidf` or
     /// `pivoted`. Default: `bm25`.
     pub model: Option<String>,
     /// Pseudo-count of the collection model, for `qld` and `two-stage`. Range: > 0. Default: 1000.
@@ -72,6 +75,10 @@ pub struct Bm25System {
     /// Range: 0, or 1e-9 to 1e9. Default: 1 each.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub weights: BTreeMap<String, f32>,
+    /// Length normalization of single fields in `bm25f`, such as `{ title = 0.3 }`. Range: 0 to 1.
+    /// Default: `b` each.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub field_b: BTreeMap<String, f32>,
     /// Syntax of the queries: `lucene` (`+must -not "a phrase" field:word word^2`) or `indri`
     /// (`#combine`, `#weight`, `#1`, `#uwN`, `#syn`, `#band`, `#or`). The index then has positions.
     /// Default: words.
@@ -85,6 +92,17 @@ pub struct Bm25System {
     /// `rm3(docs=5,terms=20,weight=0.7)`. Missing parameters have Anserini's defaults. Default:
     /// none.
     pub feedback: Option<String>,
+    /// Sequential dependence model: weights of words, of phrases of two words, and of unordered
+    /// windows of two words, such as `[0.85, 0.1, 0.05]`. The index then has positions. Range: 0 to
+    /// 1e9, of words above 0. Default: none.
+    pub sdm: Option<[f32; 3]>,
+    /// Synonyms to add to the queries: a file in the format of Solr, with lines such as `heart
+    /// attack, myocardial infarction` or `MG => myasthenia gravis`. Default: none.
+    pub synonyms: Option<String>,
+    /// Weight of a term of a synonym; one of the query has weight 1. Range: ≥ 0. Default: 0.2.
+    pub synonym_weight: Option<f32>,
+    /// Expansion of the queries by nearest words. Default: none.
+    pub expansion: Option<ExpansionEntry>,
     /// Weight of the title, for `fields = "separate"`. Range: ≥ 0. Default: 1.
     pub title_weight: Option<f32>,
     /// Order of documents with equal scores. Default: that of the preset (`id`; `datafinder`:
@@ -242,7 +260,7 @@ impl Bm25System {
                 DocOrderName::Insertion => DocOrder::Insertion,
             })
             .with_blank(blank)
-            .with_positions(self.syntax.is_some())
+            .with_positions(self.syntax.is_some() || self.sdm.is_some())
             .with_store(match self.feedback {
                 Some(_) => StoredFields::Everything,
                 None => StoredFields::Nothing,
@@ -317,6 +335,10 @@ impl Bm25System {
                 return Err(SystemError::parameter(name, message));
             }
         }
+        if let Some(name) = self.field_b.keys().next().filter(|_| named.name != BM25F) {
+            let message = format!("expected model = \"{BM25F}\", found {:?}", named.name);
+            return Err(SystemError::parameter(format!("field_b.{name}"), message));
+        }
         if named.name == BM25 {
             let bm25 = self.bm25();
             bm25.validate().map_err(invalid(""))?;
@@ -326,8 +348,24 @@ impl Bm25System {
             true => DocLengths::Exact,
             false => DocLengths::OneByte,
         });
+        let of_fields = self.field_b.iter();
+        let of_fields: Vec<_> = of_fields
+            .map(|(name, b)| (format!("b.{name}"), *b))
+            .collect();
+        let of_fields = of_fields.iter().map(|(name, b)| (name.as_str(), *b));
+        let given: Vec<_> = given.into_iter().chain(of_fields).collect();
         let model = named.with_parameters(&given, lengths);
-        model.map_err(invalid(""))
+        model.map_err(|error| match error {
+            SearcherError::FieldParameter {
+                name,
+                expected,
+                found,
+            } => {
+                let key = format!("field_{name}");
+                SystemError::parameter(key, format!("expected {expected}, found {found}"))
+            }
+            other => invalid("")(other),
+        })
     }
 
     fn bm25(&self) -> Bm25 {
@@ -366,6 +404,7 @@ impl From<QuerySyntaxName> for QuerySyntax {
 }
 
 const BM25: &str = "bm25";
+const BM25F: &str = "bm25f";
 
 /// Converts the error of a key, which that of a parameter names itself.
 fn invalid(key: &'static str) -> impl Fn(SearcherError) -> SystemError {
@@ -394,9 +433,39 @@ impl System for Bm25System {
             .as_ref()
             .map_or(Ok(()), CleaningEntry::check)?;
         self.scoring_model()?;
-        if self.feedback()?.is_some() && self.syntax.is_some() {
-            let message = "expected either feedback or a syntax, found both";
-            return Err(SystemError::parameter("syntax", message));
+        let feedback = self.feedback()?;
+        let of_queries = [
+            ("feedback", "feedback", feedback.is_some()),
+            ("syntax", "a syntax", self.syntax.is_some()),
+            ("sdm", "sdm", self.sdm.is_some()),
+            ("synonyms", "synonyms", self.synonyms.is_some()),
+            ("expansion", "expansion", self.expansion.is_some()),
+        ];
+        let given: Vec<_> = of_queries.iter().filter(|(.., given)| *given).collect();
+        if let [(_, first, _), (key, second, _), ..] = &given[..] {
+            let message = format!("expected either {first} or {second}, found both");
+            return Err(SystemError::parameter(*key, message));
+        }
+        self.expansion
+            .as_ref()
+            .map_or(Ok(()), ExpansionEntry::check)?;
+        if let Some(weights) = self.sdm {
+            let is_valid = |weight: &f32| (0.0..=1e9).contains(weight);
+            if !(weights[0] > 0.0 && weights.iter().all(is_valid)) {
+                let expected = "three numbers from 0 to 1e9, the first above 0";
+                let message = format!("expected {expected}, found {weights:?}");
+                return Err(SystemError::parameter("sdm", message));
+            }
+        }
+        if let Some(weight) = self.synonym_weight {
+            if self.synonyms.is_none() {
+                let message = "expected the key synonyms, found none";
+                return Err(SystemError::parameter("synonym_weight", message));
+            }
+            if !(weight >= 0.0 && weight.is_finite()) {
+                let message = format!("expected a finite number >= 0, found {weight}");
+                return Err(SystemError::parameter("synonym_weight", message));
+            }
         }
         if self.template()?.is_some() && self.fields.is_some() {
             let message = "expected either fields or a template, found both";
@@ -404,6 +473,13 @@ impl System for Bm25System {
         }
         let fields = self.indexed_fields()?;
         self.check_weights(fields)?;
+        let mut of_fields = self.field_b.keys();
+        if let Some(name) = of_fields.find(|name| !fields.names().contains(&name.as_str())) {
+            let hint = did_you_mean(name, fields.names().iter().copied());
+            let known = fields.names().join(", ");
+            let message = format!("expected an indexed field ({known}){hint}");
+            return Err(SystemError::parameter(format!("field_b.{name}"), message));
+        }
         if let Some(weight) = self.title_weight {
             if fields != IndexedFields::Separate {
                 let message = "expected fields = \"separate\"";
@@ -415,6 +491,20 @@ impl System for Bm25System {
             }
         }
         Ok(())
+    }
+
+    fn files(&self) -> Vec<(String, String)> {
+        let synonyms = self.synonyms.iter();
+        synonyms
+            .map(|path| ("synonyms".to_owned(), path.clone()))
+            .collect()
+    }
+
+    fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
+        match &self.synonyms {
+            None => Ok(String::new()),
+            Some(path) => context.file_hash(&existing_file(context, "synonyms", path)?),
+        }
     }
 
     fn stages(&self, context: &SystemContext<'_>) -> Result<Vec<StageReport>, SystemError> {
@@ -448,17 +538,30 @@ impl System for Bm25System {
         let weights: Vec<(&str, f32)> = weights.map(|(name, w)| (name.as_str(), *w)).collect();
         let weighted = searcher.with_weights(&weights);
         searcher = weighted.map_err(SystemError::stage("opening the index"))?;
-        let searcher: Arc<dyn Retriever<Query = str>> = match self.feedback()? {
-            None => match self.syntax {
-                None => Arc::new(searcher),
-                Some(syntax) => Arc::new(StructuredSearcher::new(searcher, syntax.into())),
-            },
-            Some(model) => {
-                let failed = SystemError::stage("feedback");
-                let own = FeedbackDocuments::stored(searcher.clone());
-                let feedback = own.and_then(|own| Feedback::new(searcher, own, model));
-                Arc::new(feedback.map_err(failed)?)
-            }
+        let searcher: Arc<dyn Retriever<Query = str>> = if let Some(model) = self.feedback()? {
+            let failed = SystemError::stage("feedback");
+            let own = FeedbackDocuments::stored(searcher.clone());
+            let feedback = own.and_then(|own| Feedback::new(searcher, own, model));
+            Arc::new(feedback.map_err(failed)?)
+        } else if let Some(syntax) = self.syntax {
+            Arc::new(StructuredSearcher::new(searcher, syntax.into()))
+        } else if let Some(weights) = self.sdm {
+            let sdm = SequentialDependence::new(searcher, weights);
+            Arc::new(sdm.map_err(invalid("sdm"))?)
+        } else if let Some(path) = &self.synonyms {
+            let path = existing_file(context, "synonyms", path)?;
+            let failed =
+                |error: SynonymError| SystemError::parameter("synonyms", error.to_string());
+            let file = File::open(&path).map_err(SystemError::stage("opening the synonyms"))?;
+            let name = path.display().to_string();
+            let synonyms = Synonyms::read(BufReader::new(file), &name).map_err(failed)?;
+            let weight = self.synonym_weight.unwrap_or(SynonymExpansion::WEIGHT);
+            let expansion = SynonymExpansion::new(searcher, &synonyms, weight);
+            Arc::new(expansion.map_err(failed)?)
+        } else if let Some(expansion) = &self.expansion {
+            Arc::new(expansion.open(searcher, self.analyzer, context)?)
+        } else {
+            Arc::new(searcher)
         };
         let open = OpenSystem {
             retriever: Arc::new(Distinct(searcher.clone())),

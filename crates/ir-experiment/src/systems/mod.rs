@@ -3,8 +3,10 @@
 mod bm25;
 mod cleaning;
 mod encoder;
+mod expansion;
 mod hybrid;
 mod knn;
+mod prior;
 mod random_indexing;
 mod rerank;
 mod run;
@@ -21,8 +23,10 @@ pub use encoder::{
     DecayName, EncoderEntry, EncoderReference, MiningEntry, PoolingName, RandomEntry,
     TrainingEntry, TrainingPreset,
 };
+pub use expansion::ExpansionEntry;
 pub use hybrid::{FusionName, HybridSystem};
 pub use knn::{AggregationName, KnnSystem, MetricName, StopWordList};
+pub use prior::{PriorCombinationName, PriorSystem};
 pub use random_indexing::{ElementalVectorsName, RandomIndexingSystem, TermWeightingName};
 pub use rerank::RerankSystem;
 pub(crate) use run::RUN;
@@ -51,6 +55,10 @@ pub(crate) fn register(registry: &mut Registry) {
         "Random indexing and reflective random indexing of the documents.",
     );
     registry.register::<HybridSystem>("hybrid", "Fusion of several systems.");
+    registry.register::<PriorSystem>(
+        "prior",
+        "Scores of a system combined with the prior probability of a document's repository.",
+    );
     registry.register::<RunSystem>(RUN, "Run in a TREC file, such as a published one.");
     registry.register::<RerankSystem>(
         "rerank",

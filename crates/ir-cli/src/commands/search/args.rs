@@ -14,12 +14,13 @@ use ir_data::DocTemplate;
 use ir_data::part_of_speech::{PartOfSpeech, PartOfSpeechFilter, TaggedTexts};
 
 use super::model::ModelOptions;
+use super::prior::PriorOptions;
 use crate::shared::console::bail_usage;
 use crate::shared::filter::condition;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::DocumentSource;
 use crate::shared::options::{
-    EncodingOption, QueryForm, choice, first_set, non_negative, positive, tag,
+    EncodingOption, QueryForm, choice, first_set, non_negative, of_field, positive, tag,
 };
 use crate::shared::output::OutputPath;
 
@@ -100,7 +101,7 @@ pub(crate) struct Args {
     /// word^2`, AND, OR, NOT and parentheses; `indri` has #combine, #weight, #1, #odN, #uwN, #syn,
     /// #band, #or and #not. Phrases and windows in a saved index need `ir index --positions`
     /// [default: words]
-    #[arg(long, value_parser = choice(SYNTAXES), value_name = "SYNTAX", help_heading = QUERIES, conflicts_with_all = ["clean", "feedback"])]
+    #[arg(long, value_parser = choice(SYNTAXES), value_name = "SYNTAX", help_heading = QUERIES, conflicts_with_all = ["clean", "feedback", "sdm"])]
     pub(crate) syntax: Option<QuerySyntax>,
 
     /// Cleaning of the queries before the search, in this order: punctuation, lower-case,
@@ -121,7 +122,7 @@ pub(crate) struct Args {
     pub(crate) model: ModelOptions,
 
     /// Field weights of an index with separate fields, such as title=2,text=1 [default: 1]
-    #[arg(long, value_delimiter = ',', value_parser = weight, value_name = "FIELD=WEIGHT", help_heading = "Model")]
+    #[arg(long, value_delimiter = ',', value_parser = of_field, value_name = "FIELD=WEIGHT", help_heading = "Model")]
     pub(crate) weights: Vec<(String, f32)>,
 
     /// Pseudo-relevance feedback: rm3 or rocchio, with parameters such as 'rm3(docs=5,weight=0.7)';
@@ -129,16 +130,35 @@ pub(crate) struct Args {
     #[arg(long, value_name = "MODEL", value_hint = ValueHint::Other, help_heading = "Model")]
     pub(crate) feedback: Option<FeedbackModel>,
 
+    /// External collection of the feedback documents, by the same scoring model: a saved index with
+    /// its texts, or a collection, which is indexed [default: the searched one]
+    #[arg(
+        long,
+        value_name = "INDEX|COLLECTION",
+        help_heading = "Model",
+        requires = "feedback"
+    )]
+    pub(crate) feedback_collection: Option<String>,
+
+    /// Sequential dependence model: weights of words, of phrases of two words, and of unordered
+    /// windows of two words, such as 0.85,0.1,0.05. Phrases and windows in a saved index need `ir
+    /// index --positions` [default: none]
+    #[arg(long, value_parser = sdm_weights, value_name = "W,W,W", help_heading = "Model", conflicts_with = "feedback")]
+    pub(crate) sdm: Option<[f32; 3]>,
+
     /// Synonyms to add to the queries: a file in the format of Solr, with lines such as
     /// `heart attack, myocardial infarction` (equivalent) or `MG => myasthenia gravis` (one
     /// direction). Synonyms are not expanded again [default: none]
-    #[arg(long, value_name = "FILE", help_heading = "Model", conflicts_with_all = ["feedback", "syntax"])]
+    #[arg(long, value_name = "FILE", help_heading = "Model", conflicts_with_all = ["feedback", "sdm", "syntax"])]
     pub(crate) synonyms: Option<PathBuf>,
 
     /// Weight of synonyms: a number of at least 0, or the ratio of their weight to that of the
     /// words of the query [default: 1:5]
     #[arg(long, value_parser = synonym_weight, value_name = "WEIGHT", value_hint = ValueHint::Other, help_heading = "Model", requires = "synonyms")]
     pub(crate) synonym_weight: Option<f32>,
+
+    #[command(flatten)]
+    pub(crate) prior: PriorOptions,
 
     #[cfg(feature = "dense")]
     #[command(flatten)]
@@ -200,7 +220,7 @@ pub(crate) struct Args {
     tag: Option<String>,
 
     /// Score format of the run [default: anserini for bm25, qld and qljm as in Lucene; exact
-    /// for other models, with --vectors, --lengths exact or --weights]
+    /// for other models, with --vectors, --lengths exact, --weights, --sdm or --prior]
     #[arg(long, value_parser = choice(SCORES), value_name = "FORMAT", help_heading = "Output")]
     scores: Option<ScoreFormat>,
 
@@ -227,7 +247,7 @@ impl Args {
         store: StoredFields,
     ) -> IndexConfig {
         let config = self.setup.config(documents, template, store);
-        config.with_positions(self.syntax.is_some())
+        config.with_positions(self.syntax.is_some() || self.sdm.is_some())
     }
 
     pub(crate) fn verification(&self) -> Verify {
@@ -240,8 +260,11 @@ impl Args {
 
     /// Score format of the run. The rounding of Anserini is for comparisons with it alone.
     pub(crate) fn scores(&self) -> ScoreFormat {
-        let is_lucene =
-            self.system() == BM25 && self.model.is_anserinis() && self.weights.is_empty();
+        let is_lucene = self.system() == BM25
+            && self.model.is_anserinis()
+            && self.weights.is_empty()
+            && self.sdm.is_none()
+            && !self.prior.is_set();
         self.scores.unwrap_or(match is_lucene {
             true => ScoreFormat::Anserini,
             false => ScoreFormat::Exact,
@@ -369,29 +392,20 @@ impl Args {
             }
             self.vectors.check(self.first_lexical_option())?;
         }
-        if self.syntax.is_some() {
-            #[cfg(feature = "dense")]
-            if self.vectors.system().is_some() {
-                bail_usage!("--syntax: expected BM25, found --vectors");
-            }
-            if self.not_later_than_query == Some(TimeFilter::Published) {
-                bail_usage!("--syntax: expected --not-later-than-query=exact, found =published");
-            }
-        }
-        if self.feedback.is_some() {
+        self.prior.check()?;
+        let lexical = [
+            ("--syntax", self.syntax.is_some()),
+            ("--feedback", self.feedback.is_some()),
+            ("--sdm", self.sdm.is_some()),
+            ("--synonyms", self.synonyms.is_some()),
+            ("--prior", self.prior.is_set()),
+        ];
+        if let Some(option) = first_set(lexical) {
             if self.system() != BM25 {
-                bail_usage!("--feedback: expected BM25, found --vectors");
+                bail_usage!("{option}: expected BM25, found --vectors");
             }
             if self.not_later_than_query == Some(TimeFilter::Published) {
-                bail_usage!("--feedback: expected --not-later-than-query=exact, found =published");
-            }
-        }
-        if self.synonyms.is_some() {
-            if self.system() != BM25 {
-                bail_usage!("--synonyms: expected BM25, found --vectors");
-            }
-            if self.not_later_than_query == Some(TimeFilter::Published) {
-                bail_usage!("--synonyms: expected --not-later-than-query=exact, found =published");
+                bail_usage!("{option}: expected --not-later-than-query=exact, found =published");
             }
         }
         let weights = self.alphas().len();
@@ -499,9 +513,18 @@ fn synonym_weight(text: &str) -> Result<f32, String> {
     })
 }
 
-fn weight(text: &str) -> Result<(String, f32), String> {
-    let expected = || format!("expected FIELD=WEIGHT with a number of at least 0, found {text:?}");
-    let (field, weight) = text.split_once('=').ok_or_else(expected)?;
-    let weight = non_negative(weight).map_err(|_| expected())?;
-    Ok((field.to_owned(), weight))
+/// Three weights, such as `0.85,0.1,0.05`.
+fn sdm_weights(text: &str) -> Result<[f32; 3], String> {
+    let weights = text
+        .split(',')
+        .map(|weight| non_negative(weight.trim()).ok());
+    let weights: Option<Vec<f32>> = weights.collect();
+    let weights = weights.and_then(|weights| <[f32; 3]>::try_from(weights).ok());
+    let weights = weights.filter(|weights| weights[0] > 0.0 && weights.iter().all(|w| *w <= 1e9));
+    weights.ok_or_else(|| {
+        format!(
+            "expected three weights such as 0.85,0.1,0.05, from 0 to 1e9, that of words above 0, \
+             found {text:?}"
+        )
+    })
 }

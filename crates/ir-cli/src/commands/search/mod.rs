@@ -5,6 +5,7 @@ mod engine;
 mod list;
 mod model;
 mod notes;
+mod prior;
 #[cfg(feature = "dense")]
 mod query_vectors;
 mod rank;
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 
     let store = if to_read || args.json || args.feedback.is_some() {
         StoredFields::Everything
-    } else if args.filter.is_empty() {
+    } else if args.filter.is_empty() && !args.prior.is_set() {
         StoredFields::Nothing
     } else {
         StoredFields::Attributes

@@ -7,16 +7,17 @@ use ir_bm25::{Bm25, DocLengths, Model, SearcherError};
 use crate::shared::console::bail_usage;
 #[cfg(feature = "dense")]
 use crate::shared::options::first_set;
-use crate::shared::options::{Bm25Options, choice};
+use crate::shared::options::{Bm25Options, choice, of_field};
 
 /// Scoring model, its parameters and document lengths.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct ModelOptions {
-    /// Scoring model: bm25, its variants atire, robertson, bm25+ and bm25l; query likelihood qld
-    /// (Dirichlet smoothing), qljm (Jelinek-Mercer) and two-stage; divergence from randomness pl2,
-    /// inl2, in_expb2, bb2, dph, dlh13 and dfree; tfidf (Lucene's ClassicSimilarity) and pivoted
-    /// (length normalization) [default: bm25]
+    /// Scoring model: bm25, its variants atire, robertson, bm25+ and bm25l, bm25f (weighted fields
+    /// scored together, of an index with --fields); query likelihood qld (Dirichlet smoothing),
+    /// qljm (Jelinek-Mercer) and two-stage; divergence from randomness pl2, inl2, in_expb2, bb2,
+    /// dph, dlh13 and dfree; tfidf (Lucene's ClassicSimilarity) and pivoted (length normalization)
+    /// [default: bm25]
     #[arg(long, value_parser = named, value_name = "MODEL")]
     model: Option<&'static NamedModel>,
 
@@ -59,6 +60,11 @@ pub(crate) struct ModelOptions {
     /// Slope of the length normalization of pivoted. Range: 0 to 1 [default: 0.2]
     #[arg(long, value_name = "S", allow_negative_numbers = true)]
     slope: Option<f32>,
+
+    /// Length normalization of fields in bm25f, such as title=0.3,text=0.8; --weights has their
+    /// weights. Range: 0 to 1 [default: that of --b]
+    #[arg(long, value_delimiter = ',', value_parser = of_field, value_name = "FIELD=B")]
+    field_b: Vec<(String, f32)>,
 
     /// Precision of the document lengths [default: exact in divergence from randomness, else
     /// one-byte]
@@ -110,12 +116,28 @@ impl ModelOptions {
             }
             parameters.push((name, value));
         }
+        if !self.field_b.is_empty() && named.name != BM25F {
+            let found = named.name;
+            bail_usage!("--field-b: expected --model {BM25F}, found {found}");
+        }
+        let of_fields = self.field_b.iter();
+        let of_fields: Vec<_> = of_fields
+            .map(|(field, b)| (format!("b.{field}"), *b))
+            .collect();
+        let of_fields = of_fields.iter().map(|(name, b)| (name.as_str(), *b));
         if self.named().is_none() {
             let lengths = self.lengths.unwrap_or(DocLengths::OneByte);
             let bm25: Bm25 = self.bm25.parameters().with_lengths(lengths);
             return Ok(bm25.into());
         }
-        Ok(named.with_parameters(&parameters, self.lengths)?)
+        let parameters: Vec<_> = parameters.into_iter().chain(of_fields).collect();
+        let model = named.with_parameters(&parameters, self.lengths);
+        model.or_else(|error| match error {
+            SearcherError::FieldParameter {
+                expected, found, ..
+            } => bail_usage!("--field-b: expected {expected}, found {found}"),
+            other => Err(other.into()),
+        })
     }
 
     /// Default tag of a run.
@@ -137,6 +159,7 @@ impl ModelOptions {
         let given = given.find_map(|(option, _, value)| value.map(|_| option));
         let others = first_set([
             ("--model", self.model.is_some()),
+            ("--field-b", !self.field_b.is_empty()),
             ("--lengths", self.lengths.is_some()),
         ]);
         self.bm25.first_set().or(given).or(others)
@@ -144,6 +167,7 @@ impl ModelOptions {
 }
 
 const BM25: &str = "bm25";
+const BM25F: &str = "bm25f";
 
 const LENGTHS: [(&str, &str, DocLengths); 2] = [
     (

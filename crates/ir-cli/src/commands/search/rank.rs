@@ -7,8 +7,8 @@ use std::path::Path;
 use anyhow::{Context, Result, anyhow};
 use ir_bm25::feedback::{Feedback, FeedbackDocuments, FeedbackError, FeedbackModel};
 use ir_bm25::{
-    DuplicateIds, IndexedFields, Searcher, SearcherError, StructuredSearcher, SynonymExpansion,
-    Synonyms,
+    DuplicateIds, IndexedFields, Searcher, SearcherError, SegmentedIndex, SequentialDependence,
+    StoredFields, StructuredSearcher, SynonymExpansion, Synonyms,
 };
 use ir_core::{Distinct, DocNum, Explanation, Progress, Query, Ranking, Retriever, Search};
 use ir_data::datafinder;
@@ -17,14 +17,47 @@ use super::args::{Args, TimeFilter};
 use super::engine::SearchIndex;
 use crate::shared::console::{Console, check_stopped};
 use crate::shared::filter::QueryFilters;
+use crate::shared::input::{CollectionSource, open_collection};
 use crate::shared::suggest::did_you_mean;
 
 /// Number of queries between progress updates and interrupt checks.
 const CHUNK: usize = 128;
 
-/// Feedback from the hits of a searcher.
-fn feedback(searcher: &Searcher, model: FeedbackModel) -> Result<Feedback> {
-    let documents = FeedbackDocuments::stored(searcher.clone());
+/// Error of an option with fields, with the nearest field of the index.
+fn field_error(option: &str, error: SearcherError, index: &SegmentedIndex) -> anyhow::Error {
+    let SearcherError::UnknownField { expected, found } = &error else {
+        return error.into();
+    };
+    let hint = match index.config().fields {
+        IndexedFields::Separate | IndexedFields::Named(_) => {
+            did_you_mean(found, expected.iter().copied())
+        }
+        _ => " (weights per field need an index with --fields separate)".to_owned(),
+    };
+    anyhow!("{option}: {error}{hint}")
+}
+
+/// Searcher of the feedback documents: that of the queries, or of an external collection.
+fn feedback_searcher(searcher: &Searcher, args: &Args, console: &Console) -> Result<Searcher> {
+    let Some(name) = &args.feedback_collection else {
+        return Ok(searcher.clone());
+    };
+    let opened = open_collection(name, args.text.encoding, args.verification(), console)?;
+    let index: SegmentedIndex = match opened {
+        CollectionSource::Index(index) => index,
+        CollectionSource::Documents(documents) => {
+            let config = (args.setup).config(&documents, None, StoredFields::Everything);
+            let setup = &args.setup;
+            let index = setup.build(&documents, None, config, args.threads, None, console)?;
+            index.into()
+        }
+    };
+    Ok(index.searcher(args.model.model()?)?)
+}
+
+/// Feedback for the queries of a searcher from the hits of `source`.
+fn feedback(searcher: &Searcher, source: Searcher, model: FeedbackModel) -> Result<Feedback> {
+    let documents = FeedbackDocuments::stored(source);
     let documents = documents.map_err(|error| match error {
         FeedbackError::NotStored { .. } => {
             anyhow!("expected an index with stored texts, found none (`ir index --store all`)")
@@ -67,32 +100,35 @@ impl QueryRunner {
             .weights
             .iter()
             .map(|(field, weight)| (field.as_str(), *weight));
-        let searcher = index.searcher(args.model.model()?)?;
+        // The model has parameters of fields.
+        let searcher = index.searcher(args.model.model()?);
+        let searcher = searcher.map_err(|error| field_error("--field-b", error, index))?;
         let searcher = searcher.with_weights(&weights.collect::<Vec<_>>());
-        let searcher = searcher.map_err(|error| match &error {
-            SearcherError::UnknownField { expected, found } => {
-                let hint = match index.config().fields {
-                    IndexedFields::Separate | IndexedFields::Named(_) => {
-                        did_you_mean(found, expected.iter().copied())
-                    }
-                    _ => " (weights per field need an index with --fields separate)".to_owned(),
-                };
-                anyhow!("--weights: {error}{hint}")
+        let searcher = searcher.map_err(|error| field_error("--weights", error, index))?;
+        let feedback = match args.feedback {
+            None => None,
+            Some(model) => {
+                let source = feedback_searcher(&searcher, args, console);
+                let source = source.context("--feedback-collection")?;
+                Some(feedback(&searcher, source, model).context("--feedback")?)
             }
-            _ => error.into(),
-        })?;
-        let feedback = args.feedback.map(|model| feedback(&searcher, model));
-        let feedback = feedback.transpose().context("--feedback")?;
+        };
         let expansion = (args.synonyms.as_deref())
             .map(|path| synonyms(&searcher, path, args.synonym_weight))
             .transpose()
             .context("--synonyms")?;
         // The command line has at most one of these options.
-        let lexical: Box<dyn Retriever<Query = str>> = match (&feedback, args.syntax, expansion) {
-            (Some(feedback), ..) => Box::new(feedback.clone()),
-            (None, Some(syntax), _) => Box::new(StructuredSearcher::new(searcher.clone(), syntax)),
-            (None, None, Some(expansion)) => Box::new(expansion),
-            (None, None, None) => Box::new(searcher.clone()),
+        let lexical: Box<dyn Retriever<Query = str>> = if let Some(feedback) = &feedback {
+            Box::new(feedback.clone())
+        } else if let Some(syntax) = args.syntax {
+            Box::new(StructuredSearcher::new(searcher.clone(), syntax))
+        } else if let Some(weights) = args.sdm {
+            let sdm = SequentialDependence::new(searcher.clone(), weights);
+            Box::new(sdm.context("--sdm")?)
+        } else if let Some(expansion) = expansion {
+            Box::new(expansion)
+        } else {
+            Box::new(searcher.clone())
         };
         // Return each id once if the collection has duplicates.
         let retriever: Box<dyn Retriever<Query = str>> =
@@ -101,6 +137,7 @@ impl QueryRunner {
             } else {
                 lexical
             };
+        let retriever = args.prior.applied(retriever, engine, console)?;
         #[cfg(feature = "dense")]
         let mut retrievers = args.vectors.retrievers(
             &searcher,

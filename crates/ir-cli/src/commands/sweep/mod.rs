@@ -1,15 +1,20 @@
-//! `ir sweep`: leave-one-query-out cross-validation of a parameter.
+//! `ir sweep`: leave-one-query-out cross-validation of parameters.
+
+mod grid;
 
 use std::io::Write;
 use std::path::Path;
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::ValueHint;
 use ir_eval::trec_eval::JudgmentKind;
 use ir_eval::{ParameterSweep, Report, Rules};
 use serde::Serialize;
 
-use crate::shared::console::{Console, bail_usage};
+use grid::GridOptions;
+
+use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
+use crate::shared::indexing::IndexOptions;
 use crate::shared::output::OutputSink;
 use crate::shared::rules::select_measures;
 use crate::shared::systems::{QrelsAndRuns, usage_error};
@@ -19,12 +24,17 @@ Examples:
   ir sweep qrels.txt b0.2.trec b0.4.trec b0.9.trec   tune by AP
   ir sweep -m ndcg_cut.10 qrels.txt k1=*.trec
   ir sweep -q --trec-eval qrels.txt k1=*.trec        per query; four decimals
+  ir sweep cranfield cranfield --grid k1=0.6,0.9,1.2 --grid b=0.2,0.4,0.75
+  ir sweep qrels.txt corpus.ir --query-file topics.tsv --model qld \\
+      --grid mu=500,1000,2500 --feedback rm3 --grid feedback.docs=5,10
 
-Each run is one parameter setting. For each query, the setting with the
-highest mean over all other queries is selected and scored on the held-out
-query; the mean of these scores is an unbiased estimate of the tuned system.
+Each run, or each point of a grid, is one parameter setting. For each query,
+the setting with the highest mean over all other queries is selected and
+scored on the held-out query; the mean of these scores is an unbiased estimate
+of the tuned system.
 The oracle setting has the highest mean over all queries. Ties are broken by
-file name. Settings are listed and named by their files.";
+file name, or by the order of the grid. Settings are listed and named by their
+files, or by their parameters.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -47,10 +57,27 @@ pub(crate) struct Args {
     /// Print one JSON object with the selected setting of each query, in full precision
     #[arg(long)]
     json: bool,
+
+    #[command(flatten)]
+    grid: GridOptions,
+
+    #[command(flatten)]
+    setup: IndexOptions,
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
-    args.input.check()?;
+    match args.grid.is_set() {
+        true => {
+            stop_on_interrupt();
+            check_grid(args)?;
+        }
+        false => {
+            if let Some(option) = args.setup.first_set() {
+                bail_usage!("{option}: expected --grid, found none");
+            }
+            args.input.check()?;
+        }
+    }
     let rules = args.input.rules();
     let selection = select_measures(JudgmentKind::Grades, &[&args.measure], &rules)?;
     let [measure] = selection.measures()[..] else {
@@ -58,14 +85,23 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         bail_usage!("--measure: expected one measure, found {found:?}");
     };
     let qrels = args.input.judgments(console)?;
-    let mut files = args.input.runs.clone();
-    files.sort();
     let evaluator = selection.evaluator(&*qrels, rules)?;
-    let systems = args.input.evaluate(&files, &evaluator, false, console)?;
-    let named = systems.into_iter().zip(labels(&files));
-    let reports: Vec<Report> = named
-        .map(|(system, label)| system.report.with_run_name(label))
-        .collect();
+    let mut reports: Vec<Report> = Vec::new();
+    if args.grid.is_set() {
+        let collection = &args.input.runs[0];
+        args.grid.search(collection, &args.setup, console, |run| {
+            let report = evaluator.evaluate(&run);
+            let judged = || format!("{} with {}", run.tag, args.input.qrels);
+            reports.push(report.with_context(judged)?.with_run_name(run.tag.clone()));
+            Ok(())
+        })?;
+    } else {
+        let mut files = args.input.runs.clone();
+        files.sort();
+        let systems = args.input.evaluate(&files, &evaluator, false, console)?;
+        let named = systems.into_iter().zip(labels(&files));
+        reports.extend(named.map(|(system, label)| system.report.with_run_name(label)));
+    }
     let decimals = args.trec_eval.then_some(ParameterSweep::TREC_EVAL);
     let sweep = ParameterSweep::new(&reports, measure, decimals).map_err(usage_error)?;
     OutputSink::open(None)?.write_with(|out| {
@@ -75,6 +111,15 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             text(&sweep, &rules, args.queries, out)
         }
     })
+}
+
+/// Checks the arguments of a grid before data are read.
+fn check_grid(args: &Args) -> Result<()> {
+    let found = args.input.runs.len();
+    if found != 1 {
+        bail_usage!("--grid: expected one collection or index to search, found {found} arguments");
+    }
+    args.grid.points().map(|_| ())
 }
 
 /// Names of the settings: file names, or full paths if the files are not in one folder.

@@ -1,0 +1,180 @@
+//! Repository priors as options.
+
+use std::collections::HashSet;
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use ir_core::fusion::{
+    DocumentRepositories, PriorCombination, PriorEstimate, RepositoryPrior, RepositoryPriors,
+};
+use ir_core::trec::HeaderLine;
+use ir_core::{DocNum, Retriever};
+
+use super::engine::SearchIndex;
+use crate::shared::console::{Console, bail_usage};
+use crate::shared::input::{self, QrelsArgument};
+use crate::shared::options::{choice, non_negative, positive};
+
+/// Prior probability of the repository of a document.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Model")]
+pub(crate) struct PriorOptions {
+    /// Prior probability of the repository of a document: `feedback`, estimated from the first hits
+    /// of each query; `qrels:FILE`, from the relevant documents of training queries; or a file with
+    /// lines `repository TAB probability`, `*` for all others [default: none]
+    #[arg(long, value_parser = prior, value_name = "PRIOR")]
+    prior: Option<Prior>,
+
+    /// Attribute of the documents that names the repository [default: repository]
+    #[arg(long, value_name = "NAME", requires = "prior")]
+    prior_attribute: Option<String>,
+
+    /// Combination of score and prior [default: product]
+    #[arg(long, value_parser = choice(COMBINATIONS), value_name = "METHOD", requires = "prior")]
+    prior_combination: Option<PriorCombination>,
+
+    /// Weight of the prior; 0 disables it. Range: ≥ 0 [default: 1]
+    #[arg(long, value_parser = non_negative::<f64>, value_name = "WEIGHT", requires = "prior")]
+    prior_weight: Option<f64>,
+
+    /// Number of hits of `--prior feedback` [default: 10]
+    #[arg(long, value_parser = positive, value_name = "N", requires = "prior")]
+    prior_docs: Option<usize>,
+}
+
+/// Estimator of priors, or their source.
+#[derive(Debug, Clone)]
+enum Prior {
+    Feedback,
+    Qrels(String),
+    File(PathBuf),
+}
+
+fn prior(text: &str) -> Result<Prior, String> {
+    match (text, text.split_once(':')) {
+        ("", _) | (_, Some(("qrels", ""))) => Err(format!(
+            "expected feedback, qrels:FILE or a file, found {text:?}"
+        )),
+        ("feedback", _) => Ok(Prior::Feedback),
+        (_, Some(("qrels", path))) => Ok(Prior::Qrels(path.to_owned())),
+        _ => Ok(Prior::File(text.into())),
+    }
+}
+
+const COMBINATIONS: [(&str, &str, PriorCombination); 2] = [
+    (
+        "product",
+        "score × prior^weight, for scores that are not negative",
+        PriorCombination::Product,
+    ),
+    (
+        "log-sum",
+        "score + weight × ln prior, for log-likelihoods",
+        PriorCombination::LogSum,
+    ),
+];
+
+const ATTRIBUTE: &str = "repository";
+/// Number of hits and smoothing of the published estimators.
+const DOCS: usize = 10;
+const EPSILON: f64 = 1.0;
+
+impl PriorOptions {
+    pub(crate) const fn is_set(&self) -> bool {
+        self.prior.is_some()
+    }
+
+    pub(crate) fn check(&self) -> Result<()> {
+        if self.prior_docs.is_some() && !matches!(self.prior, Some(Prior::Feedback)) {
+            bail_usage!("--prior-docs: expected --prior feedback");
+        }
+        Ok(())
+    }
+
+    /// The retriever with the priors, if there are any.
+    pub(crate) fn applied(
+        &self,
+        retriever: Box<dyn Retriever<Query = str>>,
+        engine: &SearchIndex,
+        console: &Console,
+    ) -> Result<Box<dyn Retriever<Query = str>>> {
+        let Some(prior) = &self.prior else {
+            return Ok(retriever);
+        };
+        let repositories = self.repositories(engine)?;
+        let count = repositories.names().len();
+        let estimate = match prior {
+            Prior::Feedback => PriorEstimate::Feedback {
+                docs: self.prior_docs.unwrap_or(DOCS),
+                epsilon: EPSILON,
+                repositories: count,
+            },
+            Prior::Qrels(file) => {
+                let qrels = input::qrels(file, QrelsArgument::Option, HeaderLine::AsData, console);
+                let ids = engine.index.ids();
+                let repository = |doc: &str| repositories.get(ids.get(doc)?);
+                let qrels = qrels.context("--prior")?;
+                let priors = RepositoryPriors::from_qrels(&qrels, repository, count, EPSILON);
+                PriorEstimate::Fixed(priors?)
+            }
+            Prior::File(path) => PriorEstimate::Fixed(from_file(path).context("--prior")?),
+        };
+        let combination = self.prior_combination.unwrap_or(PriorCombination::Product);
+        let weight = self.prior_weight.unwrap_or(1.0);
+        let prior = RepositoryPrior::new(retriever, repositories, estimate, combination, weight);
+        Ok(Box::new(prior.context("--prior")?))
+    }
+
+    /// Repositories of all documents.
+    fn repositories(&self, engine: &SearchIndex) -> Result<DocumentRepositories> {
+        let name = self.prior_attribute.as_deref().unwrap_or(ATTRIBUTE);
+        let mut all = Vec::with_capacity(engine.index.len());
+        for doc in (0..engine.index.len() as u32).map(DocNum::new) {
+            let attributes = engine.index.attributes(doc);
+            let attributes = attributes.with_context(|| format!("{}: --prior", engine.name))?;
+            all.push(attributes.text(name).map(str::to_owned));
+        }
+        if all.iter().all(Option::is_none) {
+            let engine = &engine.name;
+            bail!(
+                "{engine}: expected documents with a text attribute {name:?} for --prior, found none (--prior-attribute names another)"
+            );
+        }
+        Ok(DocumentRepositories::new(all))
+    }
+}
+
+/// Reads lines `repository TAB probability`.
+fn from_file(path: &Path) -> Result<RepositoryPriors> {
+    let name = path.display().to_string();
+    let text = fs::read_to_string(path).with_context(|| name.clone())?;
+    let mut unseen = None;
+    let mut priors = Vec::new();
+    let mut known = HashSet::new();
+    for (line, text) in (1..).zip(text.lines()) {
+        if text.trim().is_empty() {
+            continue;
+        }
+        let pair = text.rsplit_once('\t');
+        let pair = pair.and_then(|(name, p)| Some((name.trim(), p.trim().parse::<f64>().ok()?)));
+        let pair = pair.filter(|(name, p)| !name.is_empty() && *p > 0.0 && *p <= 1.0);
+        let Some((repository, p)) = pair else {
+            bail!(
+                "{name}:{line}: expected `repository TAB probability`, above 0, at most 1, found {text:?}"
+            );
+        };
+        if !known.insert(repository) {
+            bail!("{name}:{line}: expected different repositories, found {repository:?} twice");
+        }
+        match repository {
+            "*" => unseen = Some(p),
+            _ => priors.push((repository, p)),
+        }
+    }
+    let priors = RepositoryPriors::new(priors)?;
+    Ok(match unseen {
+        Some(p) => priors.with_unseen(p)?,
+        None => priors,
+    })
+}

@@ -1,0 +1,228 @@
+//! `ir search --prior` and `--sdm`, `--model bm25f`.
+
+use crate::common::Folder;
+
+const CORPUS: &str = concat!(
+    "{\"_id\": \"a\", \"title\": \"tea\", \"text\": \"green leaves of tea\", \"repository\": \"geo\"}\n",
+    "{\"_id\": \"b\", \"title\": \"cups\", \"text\": \"green tea\", \"repository\": \"pdb\"}\n",
+    "{\"_id\": \"c\", \"title\": \"tea, green\", \"text\": \"milk\", \"repository\": \"pdb\"}\n",
+);
+
+fn here() -> Folder {
+    let here = Folder::new();
+    here.write("corpus.jsonl", CORPUS);
+    here
+}
+
+/// Ids and scores of the hits.
+fn hits(here: &Folder, options: &[&str]) -> Vec<(String, f64)> {
+    let search = ["search", "corpus.jsonl", "green tea", "--json"];
+    let out = here.ir(&[&search[..], options].concat()).ok().out;
+    let pair = |line: &str| {
+        let hit: serde_json::Value = serde_json::from_str(line).unwrap();
+        let id = hit["id"].as_str().unwrap().to_owned();
+        (id, hit["score"].as_f64().unwrap())
+    };
+    out.lines().map(pair).collect()
+}
+
+fn score(hits: &[(String, f64)], id: &str) -> f64 {
+    hits.iter().find(|hit| hit.0 == id).unwrap().1
+}
+
+#[test]
+fn priors_of_files_judgments_and_hits() {
+    let here = here();
+    let base = hits(&here, &[]);
+    here.write("priors.tsv", "geo\t0.5\n\n*\t0.25\n");
+    let found = hits(&here, &["--prior", "priors.tsv"]);
+    for (id, p) in [("a", 0.5), ("b", 0.25), ("c", 0.25)] {
+        assert!((score(&found, id) - p * score(&base, id)).abs() < 1e-6);
+    }
+    let options = [
+        "--prior",
+        "priors.tsv",
+        "--prior-combination",
+        "log-sum",
+        "--prior-weight",
+        "2",
+    ];
+    let found = hits(&here, &options);
+    let expected = score(&base, "a") + 2.0 * 0.5_f64.ln();
+    assert!((score(&found, "a") - expected).abs() < 1e-6);
+    assert_eq!(
+        hits(&here, &["--prior", "priors.tsv", "--prior-weight", "0"]),
+        base
+    );
+    // 2 relevant documents, of pdb; 2 repositories, smoothing 1.
+    here.write("train.qrels", "1 0 b 1\n1 0 c 2\n1 0 a 0\n");
+    let found = hits(&here, &["--prior", "qrels:train.qrels"]);
+    assert!((score(&found, "a") - score(&base, "a") / 4.0).abs() < 1e-6);
+    assert!((score(&found, "b") - score(&base, "b") * 3.0 / 4.0).abs() < 1e-6);
+    // The first hit alone, smoothing 1.
+    let found = hits(&here, &["--prior", "feedback", "--prior-docs", "1"]);
+    let (first, second) = (&base[0].0, &base[1].0);
+    let same = (first == "a") == (second == "a");
+    let p = if same { 2.0 / 3.0 } else { 1.0 / 3.0 };
+    assert!((score(&found, first) - score(&base, first) * 2.0 / 3.0).abs() < 1e-6);
+    assert!((score(&found, second) - score(&base, second) * p).abs() < 1e-6);
+    // A saved index has the attributes.
+    here.ir(&["index", "corpus.jsonl", "-o", "saved.ir"]).ok();
+    let saved = [
+        "search",
+        "saved.ir",
+        "green tea",
+        "--prior",
+        "priors.tsv",
+        "-o",
+        "-",
+    ];
+    here.ir(&saved).ok();
+    let explained = [
+        "search",
+        "corpus.jsonl",
+        "green tea",
+        "--prior",
+        "priors.tsv",
+        "--explain",
+    ];
+    let explained = here.ir(&explained).ok().out;
+    assert!(
+        explained.contains("p: prior of the repository geo"),
+        "{explained}"
+    );
+}
+
+#[test]
+fn wrong_priors_are_rejected() {
+    let here = here();
+    here.write("few.tsv", "geo\t0.5\n");
+    here.write("wrong.tsv", "geo\t0.5\npdb 0.1\n");
+    here.write("large.tsv", "geo\t1.5\n");
+    here.write("twice.tsv", "geo\t0.5\ngeo\t0.1\n");
+    let search = |options: &[&str]| {
+        let search = ["search", "corpus.jsonl", "tea"];
+        here.ir(&[&search[..], options].concat())
+    };
+    search(&["--prior", "few.tsv"]).fails(
+        1,
+        &["--prior: expected a prior for every repository, found none for \"pdb\""],
+    );
+    search(&["--prior", "wrong.tsv"]).fails(1, &["wrong.tsv:2: expected `repository TAB"]);
+    search(&["--prior", "large.tsv"]).fails(1, &["large.tsv:1: expected", "at most 1"]);
+    search(&["--prior", "twice.tsv"]).fails(1, &["twice.tsv:2: expected different repositories"]);
+    search(&["--prior", "missing.tsv"]).fails(1, &["--prior", "missing.tsv"]);
+    search(&["--prior", "qrels:"])
+        .fails(2, &["--prior", "expected feedback, qrels:FILE or a file"]);
+    search(&["--prior", "few.tsv", "--prior-attribute", "source"]).fails(
+        1,
+        &["expected documents with a text attribute \"source\" for --prior, found none"],
+    );
+    search(&["--prior", "few.tsv", "--prior-docs", "3"])
+        .fails(2, &["--prior-docs: expected --prior feedback"]);
+    search(&["--prior-weight", "1"]).fails(2, &["--prior"]);
+}
+
+#[test]
+fn sequential_dependence() {
+    let here = here();
+    let sdm = hits(&here, &["--sdm", "0.85,0.1,0.05"]);
+    assert_eq!(sdm.len(), 3);
+    // Words alone, divided by their number, are half of BM25 over two words.
+    let base = hits(&here, &[]);
+    let words = hits(&here, &["--sdm", "1,0,0"]);
+    for (id, expected) in &base {
+        assert!((score(&words, id) - expected / 2.0).abs() < 1e-6);
+    }
+    // The phrase is in one text.
+    let phrase = |id: &str| score(&sdm, id) - 0.85 * score(&words, id);
+    assert!(
+        phrase("b") > phrase("c") && phrase("c") > 0.0,
+        "{sdm:?} {words:?}"
+    );
+    // The scores of a run are exact.
+    let run = [
+        "search",
+        "corpus.jsonl",
+        "green tea",
+        "--sdm",
+        "0.85,0.1,0.05",
+    ];
+    let run = here.ir(&[&run[..], &["-o", "-"]].concat()).ok().out;
+    for line in run.lines() {
+        let fields: Vec<&str> = line.split(' ').collect();
+        let found: f64 = fields[4].parse().unwrap();
+        assert!((found - score(&sdm, fields[2])).abs() < 1e-7, "{line}");
+    }
+    let search = |options: &[&str]| {
+        let search = ["search", "corpus.jsonl", "green tea"];
+        here.ir(&[&search[..], options].concat())
+    };
+    for wrong in ["1,0", "0,1,1", "1,x,0", "1,-1,0", "1,1,1,1"] {
+        search(&["--sdm", wrong]).fails(2, &["--sdm", "expected three weights"]);
+    }
+    search(&["--sdm", "1,1,1", "--feedback", "rm3"]).fails(2, &["--sdm", "--feedback"]);
+    search(&["--sdm", "1,1,1", "--syntax", "lucene"]).fails(2, &["--sdm", "--syntax"]);
+    here.ir(&["index", "corpus.jsonl", "-o", "plain.ir"]).ok();
+    let saved = ["search", "plain.ir", "green tea", "--sdm", "1,1,1"];
+    here.ir(&saved).fails(
+        1,
+        &["expected an index with positions", "`ir index --positions`"],
+    );
+}
+
+#[test]
+fn bm25f_over_weighted_fields() {
+    let here = here();
+    let fields = ["--fields", "title,text", "--model", "bm25f"];
+    let found = |options: &[&str]| hits(&here, &[&fields[..], options].concat());
+    assert_eq!(found(&["--weights", "title=9,text=0.1"])[0].0, "c");
+    assert_eq!(found(&["--weights", "title=0"]).len(), 2);
+    assert_ne!(found(&["--field-b", "title=1"]), found(&[]));
+    assert_eq!(found(&["--b", "0.4", "--field-b", "title=0.4"]), found(&[]));
+    let search = |options: &[&str]| {
+        let search = ["search", "corpus.jsonl", "green tea"];
+        here.ir(&[&search[..], options].concat())
+    };
+    search(&[&fields[..], &["--field-b", "title=2"]].concat())
+        .fails(2, &["--field-b: expected a number from 0 to 1, found 2"]);
+    search(&[&fields[..], &["--field-b", "titel=1"]].concat()).fails(
+        1,
+        &["--field-b: expected a field of the index (title, text), found \"titel\" (did you mean title?)"],
+    );
+    search(&["--field-b", "title=1"]).fails(2, &["--field-b: expected --model bm25f, found bm25"]);
+}
+
+#[test]
+fn feedback_from_an_external_collection() {
+    let here = here();
+    let news = "{\"_id\": \"x\", \"text\": \"green tea and milk\"}\n\
+                {\"_id\": \"y\", \"text\": \"ships\"}\n";
+    here.write("news.jsonl", news);
+    here.ir(&["index", "news.jsonl", "-o", "news.ir"]).ok();
+    here.ir(&["index", "news.jsonl", "-o", "bare.ir", "--store", "nothing"])
+        .ok();
+    let explained = |options: &[&str]| {
+        let search = ["search", "corpus.jsonl", "green", "--explain", "--feedback"];
+        let search = [&search[..], &["rm3(estimate=indri)"], options].concat();
+        here.ir(&search).ok().out
+    };
+    let external = explained(&["--feedback-collection", "news.jsonl"]);
+    assert!(external.contains("contents:milk"), "{external}");
+    assert_eq!(explained(&["--feedback-collection", "news.ir"]), external);
+    assert_ne!(explained(&[]), external);
+    assert_eq!(
+        explained(&["--feedback-collection", "corpus.jsonl"]),
+        explained(&[])
+    );
+    let search = |options: &[&str]| {
+        let search = ["search", "corpus.jsonl", "green", "--feedback-collection"];
+        here.ir(&[&search[..], options].concat())
+    };
+    search(&["bare.ir", "--feedback", "rm3"]).fails(
+        1,
+        &["--feedback: expected an index with stored texts, found none"],
+    );
+    search(&["missing", "--feedback", "rm3"]).fails(1, &["--feedback-collection", "missing"]);
+    search(&["news.jsonl"]).fails(2, &["--feedback"]);
+}

@@ -1,0 +1,91 @@
+//! Expansion of queries by nearest words.
+
+use std::sync::Arc;
+
+use ir_bm25::{NearestWords, Searcher, TermVectors};
+use ir_knn::{RandomIndexing, RandomIndexingConfig};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::bm25::AnalyzerName;
+use crate::error::SystemError;
+use crate::system::SystemContext;
+
+/// Expansion of queries by the words whose vectors are nearest to that of the query: those of
+/// reflective random indexing of the documents.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ExpansionEntry {
+    /// Number of words added to a query. Range: ≥ 0; 0 adds none. Default: 10.
+    pub words: Option<usize>,
+    /// Weight of an added word at a cosine of 1; one of the query has weight 1. Range: ≥ 0.
+    /// Default: 0.2.
+    pub weight: Option<f32>,
+    /// Number of dimensions. Range: 10 to 65,536. Default: 200.
+    pub dim: Option<usize>,
+    /// Number of reflections. Range: 0 to 100. Default: 1.
+    pub reflections: Option<usize>,
+    /// Seed of the elemental vectors. Default: 0.
+    pub seed: Option<u64>,
+}
+
+impl ExpansionEntry {
+    fn weight(&self) -> f32 {
+        self.weight.unwrap_or(0.2)
+    }
+
+    fn config(&self) -> RandomIndexingConfig {
+        let mut config = RandomIndexingConfig::default();
+        config.dim = self.dim.unwrap_or(config.dim);
+        config.reflections = self.reflections.unwrap_or(1);
+        config.seed = self.seed.unwrap_or(config.seed);
+        config
+    }
+
+    pub(super) fn check(&self) -> Result<(), SystemError> {
+        let invalid = |key: &str, expected: &str, found: &dyn std::fmt::Display| {
+            let message = format!("expected {expected}, found {found}");
+            Err(SystemError::parameter(format!("expansion.{key}"), message))
+        };
+        let (config, weight) = (self.config(), self.weight());
+        if !(weight >= 0.0 && weight.is_finite()) {
+            return invalid("weight", "a finite number >= 0", &weight);
+        }
+        if !(config.nonzero..=65_536).contains(&config.dim) {
+            return invalid("dim", "a number from 10 to 65536", &config.dim);
+        }
+        if config.reflections > 100 {
+            return invalid("reflections", "at most 100", &config.reflections);
+        }
+        Ok(())
+    }
+
+    /// The expansion of the queries of a searcher, with random indexing of the titles and texts.
+    pub(super) fn open(
+        &self,
+        searcher: Searcher,
+        analyzer: AnalyzerName,
+        context: &SystemContext<'_>,
+    ) -> Result<NearestWords, SystemError> {
+        let mut texts = Vec::with_capacity(context.task().ids().len());
+        let documents = context.task().corpus().docs();
+        for document in documents.map_err(SystemError::stage("reading documents"))? {
+            let document = document.map_err(SystemError::stage("reading documents"))?;
+            texts.push(format!("{}\n{}", document.title, document.text));
+        }
+        let analyzer = analyzer.analysis().build();
+        let analyzer = analyzer.map_err(SystemError::stage("analysis"))?;
+        let fitted = RandomIndexing::fit_transform_with(analyzer, &texts, &self.config());
+        let (indexing, _) = fitted.map_err(SystemError::stage("random indexing"))?;
+        let terms: Vec<String> = indexing.terms().map(str::to_owned).collect();
+        let vectors = indexing.term_vectors();
+        let dim = vectors.ncols();
+        let vectors = vectors.iter().map(|value| *value as f32).collect();
+        let vectors = TermVectors::new(terms, dim, vectors);
+        let vectors = vectors.map_err(SystemError::stage("random indexing"))?;
+        let words = self.words.unwrap_or(10);
+        let expansion =
+            NearestWords::new(searcher, Arc::new(indexing), vectors, words, self.weight());
+        expansion.map_err(SystemError::stage("expansion by nearest words"))
+    }
+}

@@ -1,0 +1,172 @@
+//! The type `prior`.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use ir_core::fusion::{
+    DocumentRepositories, PriorCombination, PriorEstimate, RepositoryPrior, RepositoryPriors,
+};
+use ir_core::{DocIds, DocNum};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::error::SystemError;
+use crate::suggest::did_you_mean;
+use crate::system::{OpenSystem, System, SystemContext};
+
+/// Scores of a system combined with the prior probability of the repository of each document.
+///
+/// Without `priors`, they are estimated from the first hits of each query.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PriorSystem {
+    /// Name of the system.
+    pub of: String,
+    /// Attribute of the documents that names their repository. Default: `repository`.
+    #[serde(default)]
+    pub attribute: Option<String>,
+    /// Prior probabilities by repository, such as `{ geo = 0.2, pdb = 0.5 }`. Range: above 0, at
+    /// most 1. Default: estimated from the first hits.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub priors: BTreeMap<String, f64>,
+    /// Prior probability of all other repositories, and of documents without one. Range: above 0,
+    /// at most 1. Default: none; every repository needs a prior.
+    #[serde(default)]
+    pub unseen: Option<f64>,
+    /// Number of hits for the estimate. Range: ≥ 1. Default: 10.
+    #[serde(default)]
+    pub docs: Option<usize>,
+    /// Smoothing of the estimate. Range: > 0. Default: 1.
+    #[serde(default)]
+    pub epsilon: Option<f64>,
+    /// Combination of score and prior. Default: `product`.
+    #[serde(default)]
+    pub combination: PriorCombinationName,
+    /// Weight of the prior; 0 disables it. Range: ≥ 0. Default: 1.
+    #[serde(default)]
+    pub weight: Option<f64>,
+}
+
+/// Combination of score and prior.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum PriorCombinationName {
+    /// Score times the prior to the power of the weight, for scores that are not negative.
+    #[default]
+    Product,
+    /// Score plus the weight times the logarithm of the prior, for log-likelihoods.
+    LogSum,
+}
+
+const ATTRIBUTE: &str = "repository";
+
+impl PriorSystem {
+    fn fixed(&self) -> Result<RepositoryPriors, SystemError> {
+        let invalid = |key: &str, value: f64| {
+            let message = format!("expected a number above 0, at most 1, found {value}");
+            SystemError::parameter(key, message)
+        };
+        let is_invalid = |value: f64| !(value > 0.0 && value <= 1.0);
+        let mut values = self.priors.iter();
+        if let Some((name, value)) = values.find(|(_, value)| is_invalid(**value)) {
+            return Err(invalid(&format!("priors.{name}"), *value));
+        }
+        if let Some(value) = self.unseen.filter(|value| is_invalid(*value)) {
+            return Err(invalid("unseen", value));
+        }
+        let failed = SystemError::stage("the repository prior");
+        let priors = RepositoryPriors::new(self.priors.clone());
+        let priors = priors.and_then(|priors| match self.unseen {
+            None => Ok(priors),
+            Some(unseen) => priors.with_unseen(unseen),
+        });
+        priors.map_err(failed)
+    }
+
+    /// Repositories of the documents of a retriever.
+    fn repositories(
+        &self,
+        ids: &DocIds,
+        context: &SystemContext<'_>,
+    ) -> Result<DocumentRepositories, SystemError> {
+        let name = self.attribute.as_deref().unwrap_or(ATTRIBUTE);
+        let mut by_id: HashMap<String, String> = HashMap::new();
+        let documents = context.task().corpus().docs();
+        for document in documents.map_err(SystemError::stage("reading documents"))? {
+            let document = document.map_err(SystemError::stage("reading documents"))?;
+            if let Some(repository) = document.attributes.text(name) {
+                let repository = repository.to_owned();
+                by_id.entry(document.id).or_insert(repository);
+            }
+        }
+        if by_id.is_empty() {
+            let known = context.task().attributes();
+            let hint = did_you_mean(name, known.iter().map(String::as_str));
+            let known = known.iter().map(String::as_str).collect::<Vec<_>>();
+            let known = known.join(", ");
+            let message = format!(
+                "expected a text attribute of the documents ({known}), found {name:?}{hint}"
+            );
+            return Err(SystemError::parameter("attribute", message));
+        }
+        let documents = (0..ids.len() as u32).map(|doc| by_id.get(ids.id(DocNum::new(doc))));
+        Ok(DocumentRepositories::new(documents))
+    }
+}
+
+impl System for PriorSystem {
+    fn check(&self) -> Result<(), SystemError> {
+        let invalid = |key: &str, message: String| Err(SystemError::parameter(key, message));
+        self.fixed()?;
+        let is_fixed = !self.priors.is_empty();
+        let of_estimate = [
+            ("docs", self.docs.is_some()),
+            ("epsilon", self.epsilon.is_some()),
+        ];
+        if let Some((key, _)) = of_estimate.iter().find(|(_, given)| *given && is_fixed) {
+            return invalid(key, "expected no key priors, found both".to_owned());
+        }
+        if self.unseen.is_some() && !is_fixed {
+            return invalid("unseen", "expected the key priors, found none".to_owned());
+        }
+        if self.docs == Some(0) {
+            return invalid("docs", "expected at least 1, found 0".to_owned());
+        }
+        if let Some(epsilon) = self.epsilon.filter(|e| !(*e > 0.0 && e.is_finite())) {
+            let message = format!("expected a finite number above 0, found {epsilon}");
+            return invalid("epsilon", message);
+        }
+        match self.weight.filter(|w| !(*w >= 0.0 && w.is_finite())) {
+            Some(weight) => {
+                let message = format!("expected a finite number >= 0, found {weight}");
+                invalid("weight", message)
+            }
+            None => Ok(()),
+        }
+    }
+
+    fn inputs(&self) -> Vec<(String, String)> {
+        vec![("of".to_owned(), self.of.clone())]
+    }
+
+    fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
+        let retriever = context.system(&self.of)?.retriever;
+        let repositories = self.repositories(retriever.ids(), context)?;
+        let estimate = match self.priors.is_empty() {
+            true => PriorEstimate::Feedback {
+                docs: self.docs.unwrap_or(10),
+                epsilon: self.epsilon.unwrap_or(1.0),
+                repositories: repositories.names().len(),
+            },
+            false => PriorEstimate::Fixed(self.fixed()?),
+        };
+        let combination = match self.combination {
+            PriorCombinationName::Product => PriorCombination::Product,
+            PriorCombinationName::LogSum => PriorCombination::LogSum,
+        };
+        let weight = self.weight.unwrap_or(1.0);
+        let prior = RepositoryPrior::new(retriever, repositories, estimate, combination, weight);
+        let prior = prior.map_err(|error| SystemError::parameter("priors", error.to_string()))?;
+        Ok(OpenSystem::new(Arc::new(prior)))
+    }
+}
