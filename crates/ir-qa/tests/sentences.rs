@@ -1,4 +1,5 @@
 //! Sentence splitting: outputs of the published splitter, and a slow reference.
+#![allow(clippy::unwrap_used)]
 
 use std::time::{Duration, Instant};
 

@@ -22,6 +22,7 @@ use ir_core::Attributes;
 
 use crate::characters::character_count;
 use crate::chunk::Chunk;
+use crate::documents::Paper;
 use crate::frame::{ChunkKind, Frame};
 use crate::sentences::{Language, SentenceSplitter};
 use context::{Contexts, Piece};
@@ -105,6 +106,17 @@ impl FrameConfig {
             min_length: 5,
             max_length: 500,
         }
+    }
+
+    /// Converts a paper. The frames have [`Paper::attributes`] as metadata.
+    #[must_use]
+    pub fn convert_paper(&self, paper: &Paper) -> FrameSet {
+        let mut set = self.convert(&paper.id, &paper.chunks());
+        let attributes = paper.attributes();
+        for frame in &mut set.frames {
+            frame.metadata = attributes.clone();
+        }
+        set
     }
 
     /// Converts the chunks of a document. The id of a frame is `paper/chunk/sentence`, where a
