@@ -92,10 +92,10 @@ impl FolderReport {
 }
 
 impl DocumentReader {
-    /// Reads all papers of a folder and its subfolders, in the order of their paths, and passes
-    /// each to `sink`. The id of a paper is the path of its file relative to the folder. Names that
-    /// start with a period are left out, and links to folders are not followed. A file that cannot
-    /// be read is reported and stops nothing. Progress counts files.
+    /// Reads all papers of a folder and its subfolders, or of one file, in the order of their
+    /// paths, and passes each to `sink`. The id of a paper is the path of its file relative to the
+    /// folder. Names that start with a period are left out, and links to folders are not followed.
+    /// A file that cannot be read is reported and stops nothing. Progress counts files.
     ///
     /// # Errors
     /// The folder cannot be listed, `sink` returns an error, or `progress` cancels.
@@ -105,11 +105,15 @@ impl DocumentReader {
         progress: &mut dyn Progress,
         sink: &mut dyn FnMut(Paper) -> Result<(), E>,
     ) -> Result<FolderReport, E> {
-        let mut paths = Vec::new();
-        list(folder, &mut paths).map_err(DocumentError::from)?;
+        let root = if folder.is_dir() {
+            Some(folder)
+        } else {
+            folder.parent()
+        };
+        let root = root.unwrap_or(folder);
+        let paths = document_files(folder)?.into_iter();
         let mut named: Vec<(String, PathBuf)> = paths
-            .into_iter()
-            .map(|path| (relative_name(folder, &path), path))
+            .map(|path| (relative_name(root, &path), path))
             .collect();
         named.sort();
         let total = named.len() as u64;
@@ -143,8 +147,16 @@ impl DocumentReader {
     }
 }
 
-/// Appends the files of a folder and its subfolders.
-fn list(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<(), DataError> {
+/// Files that [`DocumentReader::read_folder`] reads or reports, in any order: those of a folder and
+/// its subfolders, or one file.
+///
+/// # Errors
+/// The folder cannot be listed.
+pub fn document_files(folder: &Path) -> Result<Vec<PathBuf>, DocumentError> {
+    if folder.is_file() {
+        return Ok(vec![folder.to_owned()]);
+    }
+    let mut paths = Vec::new();
     let fail = |source: io::Error| DataError::Read {
         path: folder.display().to_string(),
         source,
@@ -153,7 +165,7 @@ fn list(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<(), DataError> {
     while let Some(next) = folders.pop() {
         let entries = match fs::read_dir(&next) {
             Ok(entries) => entries,
-            Err(error) if next == folder => return Err(fail(error)),
+            Err(error) if next == folder => return Err(fail(error).into()),
             // A subfolder without permission is reported as a file.
             Err(_) => {
                 paths.push(next);
@@ -172,7 +184,7 @@ fn list(folder: &Path, paths: &mut Vec<PathBuf>) -> Result<(), DataError> {
             }
         }
     }
-    Ok(())
+    Ok(paths)
 }
 
 fn relative_name(folder: &Path, path: &Path) -> String {

@@ -30,7 +30,7 @@ mod text;
 mod xml;
 
 pub use error::DocumentError;
-pub use folder::{FileOutcome, FileReport, FolderReport, SkipReason};
+pub use folder::{FileOutcome, FileReport, FolderReport, SkipReason, document_files};
 pub use format::DocumentFormat;
 pub use paper::{Paper, Paragraph, Section};
 pub use reader::{DocumentReader, MissingPart, ParsedFile};
