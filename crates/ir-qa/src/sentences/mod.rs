@@ -25,9 +25,9 @@ pub enum Language {
 
 /// Abbreviations of scientific text that the published rules do not have, without their period:
 /// `Fig. 3` and `et al. [12]` are cut without them.
-pub const SCIENTIFIC_ABBREVIATIONS: [&str; 20] = [
+pub const SCIENTIFIC_ABBREVIATIONS: [&str; 19] = [
     "Alg", "Algs", "Eq", "Eqn", "Eqns", "Eqs", "Fig", "Figs", "Ref", "Refs", "Sect", "Suppl",
-    "Tab", "Thm", "al", "eq", "fig", "resp", "no", "vol",
+    "Tab", "Thm", "al", "eq", "fig", "resp", "vol",
 ];
 
 /// Splitter of text into sentences.
