@@ -9,7 +9,7 @@ use clap_complete::Shell;
 use ir_data::{DataError, InvalidText};
 
 use crate::commands::{
-    agree, buckets, compare, datasets, diff, eval, fuse, import_results, index, interleave,
+    agree, buckets, compare, datasets, diff, eval, frames, fuse, import_results, index, interleave,
     knn_accuracy, mine, overlap, pool, reproduce, run, search, stats, sweep,
 };
 #[cfg(feature = "dense")]
@@ -103,6 +103,8 @@ pub(crate) enum Command {
     Mine(Box<mine::Args>),
     /// Evaluate embeddings by kNN classification accuracy
     KnnAccuracy(Box<knn_accuracy::Args>),
+    /// Convert a folder of papers to answer sentences with their contexts (frames)
+    Frames(Box<frames::Args>),
     /// Report statistics of a collection: lengths, vocabulary, judgments, years
     Stats(stats::Args),
     /// List, verify and download known collections
@@ -166,6 +168,7 @@ impl Command {
             Self::Pool(args) => pool::run(args, console),
             Self::Agree(args) => agree::run(args, console),
             Self::Mine(args) => mine::run(args, console),
+            Self::Frames(args) => frames::run(args, console),
             Self::Stats(args) => stats::run(args, console),
             Self::Datasets(args) => datasets::run(args, console),
             Self::Completions { shell } => print_completions(*shell),

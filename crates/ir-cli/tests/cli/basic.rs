@@ -16,6 +16,7 @@ fn help_lists_examples() {
         "compare",
         "diff",
         "fuse",
+        "frames",
         "import-results",
         "interleave",
         "overlap",

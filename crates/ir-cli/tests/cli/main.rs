@@ -23,6 +23,7 @@ mod encode;
 mod encode_update;
 mod eval_input;
 mod experiments;
+mod frames;
 mod import_results;
 mod index_update;
 mod input_formats;

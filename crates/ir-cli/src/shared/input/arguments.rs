@@ -37,7 +37,10 @@ pub(crate) fn record_named(named: impl IntoIterator<Item = (String, OsString, bo
     let inputs = named.map(|(name, value, is_model)| InputArgument {
         name,
         value,
-        is_model,
+        kind: match is_model {
+            true => InputKind::Model,
+            false => InputKind::Collection,
+        },
     });
     let mut known = NAMED_INPUTS.lock().unwrap_or_else(PoisonError::into_inner);
     known.extend(inputs);
@@ -48,12 +51,24 @@ struct InputArgument {
     /// `--examples` or `<COLLECTION>`.
     name: String,
     value: OsString,
-    is_model: bool,
+    kind: InputKind,
+}
+
+/// Which files of a folder a command reads.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum InputKind {
+    Collection,
+    Model,
+    /// Documents in all formats of `ir_qa::documents`.
+    Papers,
 }
 
 /// Ids of the arguments that name an encoder: a folder in Hugging Face layout, or a downloaded
 /// model.
 const MODEL_ARGUMENTS: [&str; 3] = ["model", "document_model", "encoder"];
+
+/// Id of the argument that names a folder of papers.
+const PAPERS_ARGUMENT: &str = "papers";
 
 /// Records the arguments of a subcommand that may name an input: all given paths and strings,
 /// except one of several listed values and text ([`ValueHint::Other`]).
@@ -71,7 +86,11 @@ pub(crate) fn record(command: &Command, matches: &ArgMatches) {
             inputs.push(InputArgument {
                 name: shown_name(argument),
                 value: value.to_owned(),
-                is_model: MODEL_ARGUMENTS.contains(&id),
+                kind: match id {
+                    PAPERS_ARGUMENT => InputKind::Papers,
+                    id if MODEL_ARGUMENTS.contains(&id) => InputKind::Model,
+                    _ => InputKind::Collection,
+                },
             });
         }
     }
@@ -136,10 +155,12 @@ fn identity(path: &Path) -> Option<PathBuf> {
 impl InputArgument {
     /// Files that the command may read for the argument and that `is_wanted` accepts.
     fn files(&self, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
-        let mut files = if self.is_model {
-            files_of_model(&self.value)
-        } else {
-            files(&self.value, is_wanted)
+        let mut files = match self.kind {
+            InputKind::Model => files_of_model(&self.value),
+            InputKind::Papers => {
+                ir_qa::documents::document_files(Path::new(&self.value)).unwrap_or_default()
+            }
+            InputKind::Collection => files(&self.value, is_wanted),
         };
         files.retain(|file| is_wanted(file));
         files

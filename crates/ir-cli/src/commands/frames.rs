@@ -1,0 +1,294 @@
+//! `ir frames`: papers to answer sentences with their contexts.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+use ir_core::Progress;
+use ir_qa::documents::{
+    DocumentError, DocumentReader, FileOutcome, FileReport, FolderReport, Paper,
+};
+use ir_qa::frames::{DroppedText, FrameConfig};
+use ir_qa::sentences::{Language, SCIENTIFIC_ABBREVIATIONS};
+use ir_qa::soco::write_frames;
+
+use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt};
+use crate::shared::format::grouped;
+use crate::shared::options::positive;
+use crate::shared::output::{OutputPath, OutputSink, failed};
+
+const EXAMPLES: &str = "\
+Examples:
+  ir frames bundled -o frames.jsonl       invented papers of the library
+  ir frames papers/ -o frames.jsonl       a folder and its subfolders
+  ir frames papers/ -o frames.jsonl --report files.tsv
+  ir frames papers/ --scientific | head -3
+  ir frames train.json -o frames.jsonl    articles of SQuAD
+  ir frames papers/ --format soco -o frames.jsonl.gz
+
+Files: plain text (.txt), Markdown (.md), HTML (.html), JATS and TEI (.xml,
+.nxml, .tei), SQuAD (.json), also compressed (.gz, .zst). Convert PDF first:
+GROBID writes TEI with pages, pdftotext text with pages. A file that cannot be
+read is reported and stops nothing.
+
+A frame is a JSON object per line: id (PAPER/CHUNK/SENTENCE), paper (path of
+the file), kind (title, section, content), page, answer, context, answer_start
+(in characters), and metadata (title, authors, year, venue, ...).
+
+The columns of --report: path, status (read, skipped, failed), format, papers,
+frames, and what the file lacks or the error.";
+
+/// Number of errors of files that are printed.
+const MAX_WARNINGS: usize = 10;
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Folder of papers, a file, or `bundled`
+    papers: PathBuf,
+
+    /// Output file, one frame per line; .gz and .zst are compressed [default: standard output]
+    #[arg(long, short = 'o', value_name = "FILE")]
+    output: Option<OutputPath>,
+
+    /// Output file with a line per file, tab-separated
+    #[arg(long, value_name = "FILE")]
+    report: Option<OutputPath>,
+
+    /// Form of the output
+    #[arg(long, default_value = "frames", value_name = "FORM")]
+    format: OutputForm,
+
+    /// Language of the papers
+    #[arg(long, default_value = "english", value_name = "NAME")]
+    language: LanguageName,
+
+    /// Do not end sentences after abbreviations of scientific text, such as Fig., Eq. and et al.,
+    /// which the published rules do
+    #[arg(long)]
+    scientific: bool,
+
+    /// Context on each side of the answer in characters, exceeded by at most a sentence [default:
+    /// 150, for Chinese 75]
+    #[arg(long, value_name = "N")]
+    context: Option<usize>,
+
+    /// Minimum length of a sentence in characters
+    #[arg(long, default_value_t = 5, value_name = "N")]
+    min_length: usize,
+
+    /// Maximum length of a sentence, title or heading in characters
+    #[arg(long, default_value_t = 500, value_parser = positive, value_name = "N")]
+    max_length: usize,
+
+    /// Maximum size of a file after decompression in MiB
+    #[arg(long, default_value_t = 64, value_parser = positive, value_name = "MIB")]
+    max_size: usize,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum OutputForm {
+    /// Frames of this library
+    Frames,
+    /// Records of SOCO's interface
+    Soco,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LanguageName {
+    English,
+    Chinese,
+}
+
+/// Counts of the papers that were read.
+#[derive(Default)]
+struct Totals {
+    papers: u64,
+    frames: u64,
+    dropped: DroppedText,
+    /// Numbers of frames, per paper.
+    of_papers: Vec<u64>,
+}
+
+pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
+    stop_on_interrupt();
+    let config = config(args)?;
+    let is_bundled = args.papers == Path::new("bundled") && !args.papers.exists();
+    if is_bundled && args.report.is_some() {
+        bail_usage!("--report: expected a folder or file of papers, found bundled");
+    }
+    let mut out = OutputSink::open(args.output.as_ref())?;
+    let report_sink = match &args.report {
+        Some(path) => Some(OutputSink::open(Some(path))?),
+        None => None,
+    };
+    let mut totals = Totals::default();
+    let mut write = |paper: Paper| -> Result<()> {
+        let set = config.convert_paper(&paper);
+        totals.papers += 1;
+        totals.frames += set.frames.len() as u64;
+        totals.dropped.add(set.dropped);
+        totals.of_papers.push(set.frames.len() as u64);
+        let written = match args.format {
+            OutputForm::Soco => write_frames(&set.frames, &mut out),
+            OutputForm::Frames => set.frames.iter().try_for_each(|frame| {
+                serde_json::to_writer(&mut out, frame)?;
+                out.write_all(b"\n")
+            }),
+        };
+        written.with_context(|| failed(out.name()))
+    };
+    let report = if is_bundled {
+        ir_qa::bundled_papers()?
+            .into_iter()
+            .try_for_each(&mut write)?;
+        None
+    } else {
+        let max_bytes = (args.max_size as u64).saturating_mul(1 << 20);
+        let reader = DocumentReader::default().with_max_bytes(max_bytes);
+        let mut bar = console.bar();
+        let report = read(&reader, &args.papers, &mut bar, &mut write);
+        bar.finish();
+        Some(report?)
+    };
+    if let Some(report) = &report {
+        warn(report, args.report.is_some(), console);
+    }
+    if let (Some(sink), Some(report)) = (report_sink, &report) {
+        sink.write_with(|out| write_report(report, &totals.of_papers, out))?;
+    }
+    if totals.papers == 0 {
+        bail!("{}: expected papers, found none", args.papers.display());
+    }
+    out.commit()?;
+    console.log(format_args!(
+        "{} frames of {} papers; {} sentences too short, {} too long",
+        grouped(totals.frames),
+        grouped(totals.papers),
+        grouped(totals.dropped.too_short),
+        grouped(totals.dropped.too_long)
+    ));
+    Ok(())
+}
+
+fn config(args: &Args) -> Result<FrameConfig> {
+    if args.min_length > args.max_length {
+        bail_usage!(
+            "--min-length: expected at most --max-length ({}), found {}",
+            args.max_length,
+            args.min_length
+        );
+    }
+    let mut config = FrameConfig::new(match args.language {
+        LanguageName::English => Language::English,
+        LanguageName::Chinese => Language::Chinese,
+    });
+    if args.scientific {
+        config.splitter = config.splitter.with_abbreviations(SCIENTIFIC_ABBREVIATIONS);
+    }
+    if let Some(budget) = args.context {
+        config.budget = budget;
+    }
+    config.min_length = args.min_length;
+    config.max_length = args.max_length;
+    Ok(config)
+}
+
+fn read(
+    reader: &DocumentReader,
+    papers: &Path,
+    progress: &mut dyn Progress,
+    write: &mut dyn FnMut(Paper) -> Result<()>,
+) -> Result<FolderReport> {
+    let read = reader.read_folder(papers, progress, write);
+    read.map_err(|error| match error.downcast_ref() {
+        Some(DocumentError::Canceled) => Interrupted.into(),
+        _ => error,
+    })
+}
+
+/// Prints the first errors of files, and the numbers of skipped files by reason.
+fn warn(report: &FolderReport, is_listed: bool, console: &Console) {
+    let errors = report.files.iter().filter_map(|file| match &file.outcome {
+        FileOutcome::Failed(error) => Some(error),
+        _ => None,
+    });
+    for error in errors.take(MAX_WARNINGS) {
+        console.warn(causes(error));
+    }
+    let advice = if is_listed {
+        ""
+    } else {
+        " (--report FILE lists them)"
+    };
+    if report.failed() > MAX_WARNINGS {
+        let more = grouped((report.failed() - MAX_WARNINGS) as u64);
+        console.warn(format_args!("{more} more files cannot be read{advice}"));
+    }
+    let skipped = report.files.iter().filter_map(|file| match &file.outcome {
+        FileOutcome::Skipped(reason) => Some((reason.to_string(), &file.path)),
+        _ => None,
+    });
+    let mut reasons: BTreeMap<String, (u64, &str)> = BTreeMap::new();
+    for (reason, path) in skipped {
+        reasons.entry(reason).or_insert((0, path)).0 += 1;
+    }
+    for (reason, (count, path)) in reasons {
+        let count = grouped(count);
+        console.warn(format_args!(
+            "{count} files skipped, such as {path:?}: {reason}{advice}"
+        ));
+    }
+}
+
+/// Writes a line per file. `frames` has the number of frames of each paper, in the order of the
+/// files.
+fn write_report(
+    report: &FolderReport,
+    frames: &[u64],
+    out: &mut OutputSink,
+) -> std::io::Result<()> {
+    let mut frames = frames.iter();
+    for FileReport { path, outcome, .. } in &report.files {
+        // Names of files may have tabs and line breaks.
+        let path = path.replace(char::is_control, "?");
+        match outcome {
+            FileOutcome::Read {
+                format,
+                papers,
+                missing,
+                ..
+            } => {
+                let count: u64 = frames.by_ref().take(*papers as usize).sum();
+                let missing: Vec<String> =
+                    missing.iter().map(|part| format!("no {part}")).collect();
+                writeln!(
+                    out,
+                    "{path}\tread\t{format}\t{papers}\t{count}\t{}",
+                    missing.join(", ")
+                )?;
+            }
+            FileOutcome::Skipped(reason) => writeln!(out, "{path}\tskipped\t\t0\t0\t{reason}")?,
+            FileOutcome::Failed(error) => {
+                let error = causes(error).replace(char::is_control, " ");
+                writeln!(out, "{path}\tfailed\t\t0\t0\t{error}")?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// An error with its causes.
+fn causes(error: &DocumentError) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
+}

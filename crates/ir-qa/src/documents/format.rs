@@ -1,0 +1,70 @@
+use std::fmt;
+use std::path::Path;
+
+/// Format of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+#[non_exhaustive]
+pub enum DocumentFormat {
+    /// Plain text; pages are separated by form feeds.
+    Text,
+    /// Markdown (CommonMark), possibly with a metadata block.
+    Markdown,
+    /// HTML page, such as arXiv's.
+    Html,
+    /// XML; JATS or TEI by its root.
+    Xml,
+    /// JATS article, as in PubMed Central.
+    Jats,
+    /// TEI document, as GROBID writes it.
+    Tei,
+    /// SQuAD 1.1: every article is a paper.
+    Squad,
+}
+
+impl DocumentFormat {
+    /// Format by the extension of a file, without `.gz` and `.zst`. [`DocumentFormat::Xml`] stands
+    /// for JATS and TEI.
+    ///
+    /// ```
+    /// use ir_qa::documents::DocumentFormat;
+    /// assert_eq!(DocumentFormat::of_path("a/b.md.gz"), Some(DocumentFormat::Markdown));
+    /// assert_eq!(DocumentFormat::of_path("a/b.pdf"), None);
+    /// ```
+    #[must_use]
+    pub fn of_path(path: impl AsRef<Path>) -> Option<Self> {
+        let name = path.as_ref().file_name()?.to_string_lossy().to_lowercase();
+        let name = [".gz", ".zst"]
+            .iter()
+            .find_map(|end| name.strip_suffix(end))
+            .unwrap_or(&name);
+        let (_, extension) = name.rsplit_once('.')?;
+        Some(match extension {
+            "txt" | "text" => Self::Text,
+            "md" | "markdown" => Self::Markdown,
+            "html" | "htm" | "xhtml" => Self::Html,
+            "xml" | "nxml" | "jats" | "tei" => Self::Xml,
+            "json" => Self::Squad,
+            _ => return None,
+        })
+    }
+
+    /// Name of the format in messages.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Text => "plain text",
+            Self::Markdown => "Markdown",
+            Self::Html => "HTML",
+            Self::Xml => "XML",
+            Self::Jats => "JATS",
+            Self::Tei => "TEI",
+            Self::Squad => "SQuAD",
+        }
+    }
+}
+
+impl fmt::Display for DocumentFormat {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

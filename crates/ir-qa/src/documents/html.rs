@@ -1,0 +1,241 @@
+//! HTML pages, with the metadata that publishers and arXiv give.
+
+use std::collections::BTreeSet;
+
+use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
+
+use super::paper::{Paper, single_spaced, year_in};
+
+/// Elements whose text is left out: scripts, styles, navigation, forms, tables of numbers.
+const SKIPPED: [&str; 18] = [
+    "annotation",
+    "annotation-xml",
+    "aside",
+    "button",
+    "canvas",
+    "datalist",
+    "footer",
+    "form",
+    "iframe",
+    "nav",
+    "noscript",
+    "object",
+    "pre",
+    "script",
+    "select",
+    "style",
+    "svg",
+    "table",
+];
+/// Skipped elements that end a paragraph.
+const SKIPPED_BLOCKS: [&str; 6] = ["aside", "footer", "form", "nav", "pre", "table"];
+/// Elements inside of a paragraph. Every other element starts a new one.
+const INLINE: [&str; 41] = [
+    "a",
+    "abbr",
+    "acronym",
+    "b",
+    "bdi",
+    "bdo",
+    "big",
+    "cite",
+    "code",
+    "data",
+    "del",
+    "dfn",
+    "em",
+    "font",
+    "i",
+    "img",
+    "ins",
+    "kbd",
+    "label",
+    "mark",
+    "math",
+    "mi",
+    "mn",
+    "mo",
+    "mrow",
+    "msub",
+    "msup",
+    "mtext",
+    "q",
+    "s",
+    "samp",
+    "semantics",
+    "small",
+    "span",
+    "strong",
+    "sub",
+    "sup",
+    "time",
+    "tt",
+    "u",
+    "var",
+];
+/// Reads a page. Every text is a page to a parser of HTML.
+pub(super) fn read(text: &str, id: &str) -> Paper {
+    let mut emitter = DefaultEmitter::default();
+    emitter.naively_switch_states(true);
+    let mut page = PageReader {
+        paper: Paper::new(id),
+        text: String::new(),
+        collecting: Collecting::Paragraph,
+        skipped: None,
+        page_title: String::new(),
+        authors: BTreeSet::new(),
+    };
+    for token in Tokenizer::new_with_emitter(text, emitter) {
+        let Ok(token) = token;
+        match token {
+            Token::StartTag(tag) => page.start(&tag),
+            Token::EndTag(tag) => page.end(&String::from_utf8_lossy(&tag.name)),
+            Token::String(text) if page.skipped.is_none() => {
+                page.text.push_str(&String::from_utf8_lossy(&text.value));
+            }
+            _ => {}
+        }
+    }
+    page.flush();
+    page.finish()
+}
+
+/// Element to which text belongs.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Collecting {
+    Paragraph,
+    Heading(u8),
+    PageTitle,
+}
+
+struct PageReader {
+    paper: Paper,
+    text: String,
+    collecting: Collecting,
+    /// Name of the outermost skipped element, and the number of open elements of this name.
+    skipped: Option<(String, u64)>,
+    page_title: String,
+    /// Authors, which both kinds of metadata may name.
+    authors: BTreeSet<String>,
+}
+
+impl PageReader {
+    fn start(&mut self, tag: &StartTag<()>) {
+        let name = String::from_utf8_lossy(&tag.name);
+        if let Some((skipped, open)) = &mut self.skipped {
+            if *skipped == name && !tag.self_closing {
+                *open += 1;
+            }
+            return;
+        }
+        if SKIPPED.contains(&&*name) {
+            if SKIPPED_BLOCKS.contains(&&*name) {
+                self.flush();
+            }
+            if !tag.self_closing {
+                self.skipped = Some((name.into_owned(), 1));
+            }
+            return;
+        }
+        match &*name {
+            "meta" => self.read_meta(tag),
+            "br" => self.text.push(' '),
+            "wbr" => {}
+            inline if INLINE.contains(&inline) => {}
+            other => {
+                self.flush();
+                self.collecting = match (other, heading_level(other)) {
+                    ("title", _) => Collecting::PageTitle,
+                    (_, Some(level)) => Collecting::Heading(level),
+                    _ => Collecting::Paragraph,
+                };
+            }
+        }
+    }
+
+    fn end(&mut self, name: &str) {
+        if let Some((skipped, open)) = &mut self.skipped {
+            if skipped == name {
+                *open -= 1;
+            }
+            // The end of the page ends elements without end tag.
+            if *open == 0 || name == "body" {
+                self.skipped = None;
+            }
+            return;
+        }
+        if !INLINE.contains(&name) {
+            self.flush();
+            self.collecting = Collecting::Paragraph;
+        }
+    }
+
+    /// Ends the paragraph or heading.
+    fn flush(&mut self) {
+        let text = single_spaced(&self.text);
+        self.text.clear();
+        if text.is_empty() {
+            return;
+        }
+        match self.collecting {
+            Collecting::Paragraph => self.paper.push_paragraph(&text, None),
+            Collecting::PageTitle => self.page_title = text,
+            Collecting::Heading(1) if self.paper.title.is_empty() => self.paper.title = text,
+            // The heading that repeats the title of the metadata.
+            Collecting::Heading(1) if self.paper.title == text => {}
+            Collecting::Heading(level) => {
+                self.paper
+                    .push_section(level.saturating_sub(1).max(1), &text);
+            }
+        }
+    }
+
+    /// Reads metadata in the names of Highwire Press and Dublin Core.
+    fn read_meta(&mut self, tag: &StartTag<()>) {
+        let attribute = |name: &[u8]| {
+            let value = tag.attributes.get(name)?;
+            Some(single_spaced(&String::from_utf8_lossy(&value.value)))
+        };
+        let (Some(name), Some(content)) = (attribute(b"name"), attribute(b"content")) else {
+            return;
+        };
+        if content.is_empty() {
+            return;
+        }
+        let paper = &mut self.paper;
+        match name.to_ascii_lowercase().as_str() {
+            "citation_title" => paper.title = content,
+            "dc.title" if paper.title.is_empty() => paper.title = content,
+            "citation_author" | "dc.creator" => {
+                let name = match content.split_once(", ") {
+                    Some((surname, given)) => format!("{given} {surname}"),
+                    None => content,
+                };
+                if self.authors.insert(name.clone()) {
+                    paper.authors.push(name);
+                }
+            }
+            "citation_publication_date" | "citation_date" | "citation_year" | "dc.date" => {
+                paper.year = paper.year.or_else(|| year_in(&content));
+            }
+            "citation_journal_title" | "citation_conference_title" => paper.venue = Some(content),
+            "citation_doi" => paper.metadata.set("doi", content),
+            "citation_arxiv_id" => paper.metadata.set("arxiv", content),
+            _ => {}
+        }
+    }
+
+    fn finish(mut self) -> Paper {
+        if self.paper.title.is_empty() {
+            self.paper.title = self.page_title;
+        }
+        self.paper
+    }
+}
+
+fn heading_level(name: &str) -> Option<u8> {
+    match name.as_bytes() {
+        [b'h', digit @ b'1'..=b'6'] => Some(digit - b'0'),
+        _ => None,
+    }
+}

@@ -1,0 +1,186 @@
+//! JATS: articles of publishers and PubMed Central.
+
+use super::paper::{Paper, single_spaced, year_in};
+use super::xml::Element;
+
+/// Elements inside of a paragraph that are no part of its text.
+const NOT_INLINE: [&str; 13] = [
+    "boxed-text",
+    "def-list",
+    "disp-formula",
+    "disp-formula-group",
+    "disp-quote",
+    "fig",
+    "fig-group",
+    "fn",
+    "list",
+    "p",
+    "table-wrap",
+    "table-wrap-group",
+    "tex-math",
+];
+/// Elements without running text.
+const SKIPPED: [&str; 14] = [
+    "alternatives",
+    "disp-formula",
+    "disp-formula-group",
+    "fn",
+    "fn-group",
+    "graphic",
+    "label",
+    "media",
+    "object-id",
+    "ref-list",
+    "supplementary-material",
+    "table",
+    "tex-math",
+    "title",
+];
+/// Abstracts for other purposes than reading.
+const OTHER_ABSTRACTS: [&str; 4] = ["graphical", "precis", "teaser", "toc"];
+
+/// Reads the root `article`.
+pub(super) fn read(root: &Element, id: &str) -> Paper {
+    let mut paper = Paper::new(id);
+    if let Some(meta) = root.find(&["front", "article-meta"]) {
+        read_metadata(meta, &mut paper);
+    }
+    let journal = root.find(&["front", "journal-meta"]);
+    let names = [
+        &["journal-title-group", "journal-title"][..],
+        &["journal-title"],
+    ];
+    paper.venue = journal
+        .and_then(|journal| names.iter().find_map(|path| journal.find(path)))
+        .map(Element::text)
+        .filter(|venue| !venue.is_empty());
+    for part in ["body", "back"] {
+        if let Some(part) = root.find(&[part]) {
+            // For text before the first section.
+            paper.push_section(1, "");
+            read_blocks(part, 1, &mut paper);
+        }
+    }
+    paper.remove_empty_sections();
+    paper
+}
+
+fn read_metadata(meta: &Element, paper: &mut Paper) {
+    if let Some(title) = meta.find(&["title-group", "article-title"]) {
+        let mut text = inline_text(title);
+        if let Some(subtitle) = meta.find(&["title-group", "subtitle"]) {
+            text = format!("{text}: {}", inline_text(subtitle));
+        }
+        paper.title = text;
+    }
+    for contributor in meta.descendants("contrib") {
+        if contributor.attribute("contrib-type").unwrap_or("author") == "author" {
+            paper.authors.extend(author_name(contributor));
+        }
+    }
+    let dates = meta.elements().filter(|e| e.name == "pub-date");
+    let years = dates.filter_map(|date| date.find(&["year"]));
+    paper.year = years.filter_map(|year| year_in(&year.text())).min();
+    for id in meta.all("article-id") {
+        if let Some(kind @ ("doi" | "pmid" | "pmc" | "pmcid" | "arxiv")) =
+            id.attribute("pub-id-type")
+        {
+            paper.metadata.set(kind, id.text());
+        }
+    }
+    let keywords: Vec<String> = meta
+        .descendants("kwd")
+        .iter()
+        .map(|word| word.text())
+        .collect();
+    if !keywords.is_empty() {
+        paper.metadata.set("keywords", keywords);
+    }
+    for summary in meta.all("abstract") {
+        let kind = summary.attribute("abstract-type").unwrap_or_default();
+        if !OTHER_ABSTRACTS.contains(&kind) {
+            let heading = summary.find(&["title"]).map(inline_text);
+            paper.push_section(1, &heading.unwrap_or_else(|| "Abstract".to_owned()));
+            read_blocks(summary, 2, paper);
+        }
+    }
+}
+
+fn author_name(contributor: &Element) -> Option<String> {
+    let person = contributor
+        .find(&["name"])
+        .or_else(|| contributor.find(&["name-alternatives", "name"]));
+    let name = match person {
+        Some(person) => {
+            let part = |name| person.find(&[name]).map(Element::text);
+            let parts = [part("given-names"), part("surname"), part("suffix")];
+            parts.into_iter().flatten().collect::<Vec<_>>().join(" ")
+        }
+        None => {
+            let other = ["string-name", "collab"];
+            other
+                .iter()
+                .find_map(|name| contributor.find(&[name]))?
+                .text()
+        }
+    };
+    (!name.is_empty()).then_some(name)
+}
+
+/// Sections and paragraphs of an element. The depth of elements is limited by the parser.
+fn read_blocks(parent: &Element, level: u8, paper: &mut Paper) {
+    for element in parent.elements() {
+        let name = element.name.as_str();
+        match name {
+            "sec" | "app" | "ack" => {
+                let heading = element.find(&["title"]).map(inline_text);
+                paper.push_section(level, &heading.unwrap_or_default());
+                read_blocks(element, level.saturating_add(1), paper);
+            }
+            "p" => {
+                paper.push_paragraph(&inline_text(element), None);
+                read_blocks_in_paragraph(element, level, paper);
+            }
+            "caption" => {
+                let parts: Vec<String> = element.elements().map(inline_text).collect();
+                paper.push_paragraph(&parts.join(" "), None);
+            }
+            _ if SKIPPED.contains(&name) => {}
+            _ => read_blocks(element, level, paper),
+        }
+    }
+}
+
+/// Lists, figures and other blocks inside of a paragraph.
+fn read_blocks_in_paragraph(paragraph: &Element, level: u8, paper: &mut Paper) {
+    for element in paragraph.elements() {
+        if SKIPPED.contains(&element.name.as_str()) {
+            continue;
+        }
+        if NOT_INLINE.contains(&element.name.as_str()) {
+            read_blocks(element, level, paper);
+        } else {
+            read_blocks_in_paragraph(element, level, paper);
+        }
+    }
+}
+
+/// Text without blocks and without superscript citations, which would hide ends of sentences.
+fn inline_text(element: &Element) -> String {
+    let mut text = String::new();
+    let skip = |e: &Element| NOT_INLINE.contains(&e.name.as_str()) || is_superscript_citation(e);
+    element.push_text_without(&skip, &mut text);
+    single_spaced(&text)
+}
+
+fn is_superscript_citation(element: &Element) -> bool {
+    let is_citation = |e: &Element| e.name == "xref" && e.attribute("ref-type") == Some("bibr");
+    let has_letters = || element.text().contains(char::is_alphabetic);
+    match element.name.as_str() {
+        "sup" => element.elements().any(is_citation) && !has_letters(),
+        "xref" => {
+            is_citation(element) && element.elements().any(|e| e.name == "sup") && !has_letters()
+        }
+        _ => false,
+    }
+}

@@ -1,0 +1,167 @@
+//! Papers: title, metadata, sections, paragraphs.
+
+use ir_core::Attributes;
+
+use crate::chunk::Chunk;
+use crate::frame::ChunkKind;
+
+/// Paper with the structure that its file has.
+///
+/// ```
+/// use ir_qa::ChunkKind;
+/// use ir_qa::documents::Paper;
+/// let mut paper = Paper::new("p1");
+/// paper.title = "On tea".to_owned();
+/// paper.push_section(1, "Origin");
+/// paper.push_paragraph("Tea comes from Asia.", Some(2));
+/// let kinds: Vec<ChunkKind> = paper.chunks().iter().map(|chunk| chunk.kind).collect();
+/// assert_eq!(kinds, [ChunkKind::Title, ChunkKind::Section, ChunkKind::Content]);
+/// assert_eq!(paper.chunks()[2].page, Some(2));
+/// ```
+#[derive(Debug, Clone, Default, PartialEq)]
+#[non_exhaustive]
+pub struct Paper {
+    /// Id of the paper; unique in a folder.
+    pub id: String,
+    /// Title; empty if the file has none.
+    pub title: String,
+    /// Names of the authors, given names first.
+    pub authors: Vec<String>,
+    /// Year of publication, if known.
+    pub year: Option<i64>,
+    /// Journal or conference, if known.
+    pub venue: Option<String>,
+    /// Sections in the order of the text. Text before the first heading is a section without
+    /// heading.
+    pub sections: Vec<Section>,
+    /// Further fields, such as `doi`.
+    pub metadata: Attributes,
+}
+
+/// Section of a paper: a heading with the paragraphs up to the next heading.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Section {
+    /// Heading; may be empty.
+    pub heading: String,
+    /// Depth from 1; sections of greater depth are subsections.
+    pub level: u8,
+    /// Page of the heading from 1, if known.
+    pub page: Option<u32>,
+    /// Paragraphs in the order of the text.
+    pub paragraphs: Vec<Paragraph>,
+}
+
+/// Paragraph of a paper.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Paragraph {
+    /// Text with single spaces.
+    pub text: String,
+    /// Page from 1 on which the paragraph starts, if known.
+    pub page: Option<u32>,
+}
+
+impl Paper {
+    /// Creates an empty paper.
+    #[must_use]
+    pub fn new(id: impl Into<String>) -> Self {
+        Self {
+            id: id.into(),
+            ..Self::default()
+        }
+    }
+
+    /// Appends a section. Consecutive white space becomes a space.
+    pub fn push_section(&mut self, level: u8, heading: &str) {
+        self.sections.push(Section {
+            heading: single_spaced(heading),
+            level,
+            ..Section::default()
+        });
+    }
+
+    /// Appends a paragraph to the last section. Consecutive white space becomes a space; blank
+    /// paragraphs are left out.
+    pub fn push_paragraph(&mut self, text: &str, page: Option<u32>) {
+        let text = single_spaced(text);
+        if text.is_empty() {
+            return;
+        }
+        if self.sections.is_empty() {
+            self.push_section(1, "");
+        }
+        if let Some(section) = self.sections.last_mut() {
+            section.paragraphs.push(Paragraph { text, page });
+        }
+    }
+
+    /// Removes sections without heading and paragraphs.
+    pub(super) fn remove_empty_sections(&mut self) {
+        self.sections
+            .retain(|section| !section.heading.is_empty() || !section.paragraphs.is_empty());
+    }
+
+    /// Iterates over the paragraphs of all sections.
+    pub fn paragraphs(&self) -> impl Iterator<Item = &Paragraph> {
+        self.sections.iter().flat_map(|section| &section.paragraphs)
+    }
+
+    /// Title, headings and paragraphs as chunks, in the order of the text.
+    #[must_use]
+    pub fn chunks(&self) -> Vec<Chunk> {
+        let mut chunks = Vec::new();
+        if !self.title.is_empty() {
+            chunks.push(Chunk::new(ChunkKind::Title, self.title.as_str()));
+        }
+        for section in &self.sections {
+            if !section.heading.is_empty() {
+                let heading = Chunk::new(ChunkKind::Section, section.heading.as_str());
+                chunks.push(heading.with_page(section.page));
+            }
+            chunks.extend(section.paragraphs.iter().map(|paragraph| {
+                Chunk::new(ChunkKind::Content, paragraph.text.as_str()).with_page(paragraph.page)
+            }));
+        }
+        chunks
+    }
+
+    /// Fields of the paper as attributes for filters: [`Paper::metadata`] with `title`, `authors`,
+    /// `year` and `venue`, which are absent if unknown.
+    #[must_use]
+    pub fn attributes(&self) -> Attributes {
+        let mut attributes = self.metadata.clone();
+        if !self.title.is_empty() {
+            attributes.set("title", self.title.as_str());
+        }
+        if !self.authors.is_empty() {
+            attributes.set("authors", self.authors.clone());
+        }
+        if let Some(year) = self.year {
+            attributes.set(Attributes::YEAR, year);
+        }
+        if let Some(venue) = &self.venue {
+            attributes.set("venue", venue.as_str());
+        }
+        attributes
+    }
+}
+
+/// Text without surrounding white space, with one space for consecutive white space.
+pub(super) fn single_spaced(text: &str) -> String {
+    let mut result = String::with_capacity(text.len());
+    for word in text.split_whitespace() {
+        if !result.is_empty() {
+            result.push(' ');
+        }
+        result.push_str(word);
+    }
+    result
+}
+
+/// The first number of four digits from 1000 to 2999 in a date.
+pub(super) fn year_in(date: &str) -> Option<i64> {
+    let mut runs = date.split(|c: char| !c.is_ascii_digit());
+    let year = runs.find(|run| run.len() == 4 && run.starts_with(['1', '2']))?;
+    year.parse().ok()
+}

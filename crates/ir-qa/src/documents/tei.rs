@@ -1,0 +1,164 @@
+//! TEI, as GROBID writes it.
+
+use super::paper::{Paper, single_spaced, year_in};
+use super::xml::{Element, Node};
+
+/// Elements without running text.
+const SKIPPED: [&str; 7] = [
+    "biblStruct",
+    "figure",
+    "formula",
+    "graphic",
+    "listBibl",
+    "note",
+    "table",
+];
+
+/// Reads the root `TEI`.
+pub(super) fn read(root: &Element, id: &str) -> Paper {
+    let mut paper = Paper::new(id);
+    if let Some(header) = root.find(&["teiHeader"]) {
+        read_header(header, &mut paper);
+    }
+    let mut reader = BodyReader {
+        paper: &mut paper,
+        page: None,
+    };
+    if let Some(summary) = root.find(&["teiHeader", "profileDesc", "abstract"])
+        && !summary.text().is_empty()
+    {
+        reader.paper.push_section(1, "Abstract");
+        reader.read_blocks(summary, 2);
+    }
+    for part in ["body", "back"] {
+        if let Some(part) = root.find(&["text", part]) {
+            // For text before the first section.
+            reader.paper.push_section(1, "");
+            reader.read_blocks(part, 1);
+        }
+    }
+    paper.remove_empty_sections();
+    paper
+}
+
+fn read_header(header: &Element, paper: &mut Paper) {
+    let title = header.find(&["fileDesc", "titleStmt", "title"]);
+    paper.title = title.map(Element::text).unwrap_or_default();
+    let source = header.find(&["fileDesc", "sourceDesc", "biblStruct"]);
+    let Some(source) = source else { return };
+    for author in source.descendants("author") {
+        let parts: Vec<String> = match author.find(&["persName"]) {
+            Some(name) => {
+                let names = name
+                    .elements()
+                    .filter(|e| matches!(e.name.as_str(), "forename" | "surname"));
+                names.map(Element::text).collect()
+            }
+            None => Vec::new(),
+        };
+        if !parts.is_empty() {
+            paper.authors.push(parts.join(" "));
+        }
+    }
+    paper.venue = source
+        .find(&["monogr", "title"])
+        .map(Element::text)
+        .filter(|v| !v.is_empty());
+    let dates = source.descendants("date").into_iter();
+    let years = dates.filter_map(|date| year_in(date.attribute("when").unwrap_or(&date.text())));
+    let published = header.find(&["fileDesc", "publicationStmt", "date"]);
+    let published =
+        published.and_then(|date| year_in(date.attribute("when").unwrap_or(&date.text())));
+    paper.year = published.or_else(|| years.min());
+    for id in source.descendants("idno") {
+        if let Some(kind @ ("DOI" | "arXiv" | "PMID" | "PMCID")) = id.attribute("type") {
+            paper.metadata.set(kind.to_lowercase(), id.text());
+        }
+    }
+    let keywords = header.descendants("keywords").into_iter();
+    let terms: Vec<String> = keywords
+        .flat_map(|k| k.descendants("term"))
+        .map(Element::text)
+        .collect();
+    if !terms.is_empty() {
+        paper.metadata.set("keywords", terms);
+    }
+}
+
+struct BodyReader<'a> {
+    paper: &'a mut Paper,
+    /// Page of the last page break.
+    page: Option<u32>,
+}
+
+impl BodyReader<'_> {
+    fn read_blocks(&mut self, parent: &Element, level: u8) {
+        for element in parent.elements() {
+            match element.name.as_str() {
+                "div" => {
+                    // GROBID nests no divisions; a number such as `2.1` has the depth.
+                    let depth = element.find(&["head"]).and_then(|head| head.attribute("n"));
+                    let depth = depth.map_or(0, |n| n.trim_end_matches('.').matches('.').count());
+                    let depth = u8::try_from(depth).unwrap_or(u8::MAX);
+                    self.read_blocks(element, level.saturating_add(depth));
+                }
+                "head" => {
+                    self.paper.push_section(level, &inline_text(element));
+                    let page = self.page_of(element);
+                    if let Some(section) = self.paper.sections.last_mut() {
+                        section.page = page;
+                    }
+                }
+                "p" | "ab" | "item" => {
+                    let page = self.page_of(element);
+                    self.paper.push_paragraph(&inline_text(element), page);
+                    self.read_page_breaks(element);
+                }
+                "figDesc" => {
+                    let page = self.page_of(element);
+                    self.paper.push_paragraph(&inline_text(element), page);
+                }
+                "figure" => {
+                    if let Some(caption) = element.find(&["figDesc"]) {
+                        let page = self.page_of(element);
+                        self.paper.push_paragraph(&inline_text(caption), page);
+                    }
+                }
+                "pb" => self.read_page_break(element),
+                name if SKIPPED.contains(&name) => {}
+                _ => self.read_blocks(element, level),
+            }
+        }
+    }
+
+    /// Page of the coordinates (`page,x,y,width,height;...`) of an element or of its first child
+    /// that has some, or of the last page break.
+    fn page_of(&self, element: &Element) -> Option<u32> {
+        let own = element.attribute("coords");
+        let coordinates = own.or_else(|| element.elements().find_map(|e| e.attribute("coords")));
+        let page = coordinates.and_then(|text| text.split(',').next()?.trim().parse().ok());
+        page.or(self.page)
+    }
+
+    fn read_page_break(&mut self, element: &Element) {
+        let number = element.attribute("n").and_then(|n| n.trim().parse().ok());
+        self.page = number.or(self.page.map(|page| page + 1));
+    }
+
+    fn read_page_breaks(&mut self, parent: &Element) {
+        for node in &parent.children {
+            match node {
+                Node::Element(element) if element.name == "pb" => self.read_page_break(element),
+                Node::Element(element) => self.read_page_breaks(element),
+                Node::Text(_) => {}
+            }
+        }
+    }
+}
+
+fn inline_text(element: &Element) -> String {
+    let mut text = String::new();
+    let skip = |e: &Element| matches!(e.name.as_str(), "note" | "figure" | "table" | "graphic");
+    element.push_text_without(&skip, &mut text);
+    single_spaced(&text)
+}

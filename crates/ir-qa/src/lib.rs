@@ -1,0 +1,17 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod bundled;
+mod characters;
+mod chunk;
+pub mod documents;
+mod frame;
+pub mod frames;
+pub mod highlight;
+pub mod sentences;
+pub mod soco;
+
+pub use bundled::{bundled_files, bundled_papers};
+pub use characters::{byte_offset, character_count};
+pub use chunk::Chunk;
+pub use frame::{ChunkKind, Frame, FrameError, FrameQuestion};
