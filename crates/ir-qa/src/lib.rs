@@ -8,8 +8,10 @@ pub mod documents;
 mod frame;
 pub mod frames;
 pub mod highlight;
+pub mod retrieval;
 pub mod sentences;
 pub mod soco;
+pub mod suggest;
 
 pub use bundled::{bundled_files, bundled_papers};
 pub use characters::{byte_offset, character_count};

@@ -1,0 +1,298 @@
+use std::collections::HashSet;
+use std::sync::Arc;
+use std::{fmt, iter};
+
+use ir_bm25::{Bm25, Index, IndexConfig};
+use ir_core::fusion::WeightedSum;
+use ir_core::{
+    DocIds, DocNum, DocSet, Document, Encoded, Encoder, Explanation, Flow, NoProgress, Predicate,
+    Progress, Ranking, Retriever, Search, SearchError, Side,
+};
+use ir_knn::{FlatIndex, VectorSimilarity};
+
+use super::{Answer, AnswerConfig, AnswerIndexError, RelatedQuestion, TextRetriever};
+use crate::frame::Frame;
+
+/// Searchable answers of frames, in memory.
+///
+/// As a [`Retriever`] its documents are the frames, by id. Answers with equal scores are in the
+/// order of the ids.
+///
+/// BM25 has Lucene's parameters (k1 = 1.2, b = 0.75) and English analysis: Unicode words, 33 stop
+/// words, Porter's stemmer. Question vectors are those of all questions of a frame, generated ones
+/// included; related questions are displayable ones.
+///
+/// ```
+/// use ir_qa::frames::FrameConfig;
+/// use ir_qa::retrieval::{AnswerConfig, AnswerIndex};
+///
+/// let papers = ir_qa::bundled_papers();
+/// let config = FrameConfig::default();
+/// let frames = papers.iter().flat_map(|paper| config.convert_paper(paper).frames);
+/// let index = AnswerIndex::lexical(frames.collect(), &AnswerConfig::default())?;
+/// let answers = index.answers("How long do whales hold their breath?", 1, None)?;
+/// println!("{}", answers[0].frame.answer);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub struct AnswerIndex {
+    frames: Vec<Frame>,
+    answers: WeightedSum<TextRetriever>,
+    questions: WeightedSum<TextRetriever>,
+    /// Frame and question that the documents of `questions` are.
+    question_places: Vec<(usize, usize)>,
+}
+
+/// Texts encoded between two reports of progress.
+const BATCH: usize = 256;
+
+impl AnswerIndex {
+    /// Indexes frames for BM25 of the answer and of its context.
+    ///
+    /// # Errors
+    /// Frames with equal ids, and weights that are negative or not finite.
+    pub fn lexical(frames: Vec<Frame>, config: &AnswerConfig) -> Result<Self, AnswerIndexError> {
+        check_ids(&frames)?;
+        let answers = bm25(frames.iter().map(|frame| (frame.id.clone(), answer(frame))))?;
+        let contexts = bm25(
+            frames
+                .iter()
+                .map(|frame| (frame.id.clone(), context(frame))),
+        )?;
+        let question_places = displayable_questions(&frames);
+        let questions = bm25(question_texts(&frames, &question_places))?;
+        let parts = [(answers, 1.0), (contexts, config.context_weight)];
+        let answers = WeightedSum::new(parts)?.with_names(["BM25 of the answer", "of the context"]);
+        let questions = WeightedSum::new([(questions, 1.0)])?.with_names(["BM25 of the question"]);
+        Ok(Self {
+            frames,
+            answers,
+            questions,
+            question_places,
+        })
+    }
+
+    /// Indexes frames for cosine + α·BM25. Answers and questions are encoded here, answers as
+    /// [`Side::Document`], questions as [`Side::Query`].
+    ///
+    /// # Errors
+    /// As [`AnswerIndex::lexical`], and if encoding fails or `progress` stops it.
+    pub fn with_encoder(
+        frames: Vec<Frame>,
+        config: &AnswerConfig,
+        encoder: Arc<dyn Encoder>,
+        progress: &mut dyn Progress,
+    ) -> Result<Self, AnswerIndexError> {
+        check_ids(&frames)?;
+        let answers = bm25(frames.iter().map(|frame| (frame.id.clone(), answer(frame))))?;
+        let question_places = displayable_questions(&frames);
+        let questions = bm25(question_texts(&frames, &question_places))?;
+
+        let mut ids: Vec<&str> = frames.iter().map(|frame| &*frame.id).collect();
+        let encoded = |frame| match config.encodes_context {
+            true => context(frame),
+            false => answer(frame),
+        };
+        let texts: Vec<&str> = frames.iter().map(encoded).collect();
+        let mut vectors = encode(&*encoder, Side::Document, &texts, progress)?;
+
+        let all = || {
+            let frames = frames.iter();
+            frames.flat_map(|frame| iter::repeat(frame).zip(&frame.questions))
+        };
+        ids.extend(all().map(|(frame, _)| &*frame.id));
+        let texts: Vec<&str> = all().map(|(_, question)| &*question.text).collect();
+        let question_vectors = encode(&*encoder, Side::Query, &texts, progress)?;
+        vectors.extend_from_slice(&question_vectors);
+        let answer_vectors = vector_retriever(&encoder, ids.into_iter().collect(), vectors)?;
+
+        let rows = question_vectors.chunks_exact(encoder.dim().max(1));
+        let rows = rows
+            .zip(all())
+            .filter(|(_, (_, question))| question.displayable);
+        let rows: Vec<f32> = rows.flat_map(|(row, _)| row).copied().collect();
+        let ids = (0..question_places.len()).map(|n| n.to_string());
+        let question_vectors = vector_retriever(&encoder, ids.collect(), rows)?;
+
+        let names = ["BM25", "cosine"];
+        let answers = WeightedSum::new([(answers, config.alpha), (answer_vectors, 1.0)])?;
+        let questions = WeightedSum::new([(questions, config.alpha), (question_vectors, 1.0)])?;
+        Ok(Self {
+            frames,
+            answers: answers.with_names(names),
+            questions: questions.with_names(names),
+            question_places,
+        })
+    }
+
+    /// The frames in the order of document numbers.
+    pub fn frames(&self) -> &[Frame] {
+        &self.frames
+    }
+
+    /// The frames whose metadata match a predicate.
+    pub fn select(&self, predicate: &Predicate) -> DocSet {
+        predicate.select(self.frames.iter().map(|frame| &frame.metadata))
+    }
+
+    /// Returns the best answers to a question, at most `k`, of the frames in `filter` or of all.
+    ///
+    /// # Errors
+    /// If the encoder fails.
+    pub fn answers(
+        &self,
+        question: &str,
+        k: usize,
+        filter: Option<&DocSet>,
+    ) -> Result<Vec<Answer<'_>>, SearchError> {
+        let mut search = Search::top(k);
+        if let Some(filter) = filter {
+            search = search.within(filter);
+        }
+        let ranking = self.answers.search(question, &search)?;
+        let answer = |hit: &ir_core::Hit| Answer {
+            frame: &self.frames[hit.doc.index()],
+            score: hit.score,
+        };
+        Ok(ranking.iter().map(answer).collect())
+    }
+
+    /// Returns the displayable questions that are most similar to a question, at most `k`.
+    ///
+    /// # Errors
+    /// If the encoder fails.
+    pub fn related_questions(
+        &self,
+        question: &str,
+        k: usize,
+    ) -> Result<Vec<RelatedQuestion<'_>>, SearchError> {
+        let ranking = self.questions.search(question, &Search::top(k))?;
+        let related = |hit: &ir_core::Hit| {
+            let (frame, question) = self.question_places[hit.doc.index()];
+            let frame = &self.frames[frame];
+            RelatedQuestion {
+                question: &frame.questions[question],
+                frame,
+                score: hit.score,
+            }
+        };
+        Ok(ranking.iter().map(related).collect())
+    }
+}
+
+impl Retriever for AnswerIndex {
+    type Query = str;
+
+    fn ids(&self) -> &DocIds {
+        self.answers.ids()
+    }
+
+    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        self.answers.search(query, search)
+    }
+
+    fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
+        self.answers.search_batch(queries)
+    }
+
+    fn explain(
+        &self,
+        query: &str,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        self.answers.explain(query, doc, search)
+    }
+}
+
+impl fmt::Debug for AnswerIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut index = f.debug_struct("AnswerIndex");
+        index.field("frames", &self.frames.len());
+        index.field("weights", &self.answers.weights());
+        index.finish_non_exhaustive()
+    }
+}
+
+fn answer(frame: &Frame) -> &str {
+    &frame.answer
+}
+
+fn context(frame: &Frame) -> &str {
+    &frame.context
+}
+
+/// Fails if two frames have one id.
+fn check_ids(frames: &[Frame]) -> Result<(), AnswerIndexError> {
+    let mut ids = HashSet::new();
+    match frames.iter().find(|frame| !ids.insert(&frame.id)) {
+        None => Ok(()),
+        Some(frame) => Err(AnswerIndexError::DuplicateFrame {
+            id: frame.id.clone(),
+        }),
+    }
+}
+
+/// Frames and questions that users may see.
+fn displayable_questions(frames: &[Frame]) -> Vec<(usize, usize)> {
+    let mut places = Vec::new();
+    for (number, frame) in frames.iter().enumerate() {
+        let questions = frame.questions.iter().enumerate();
+        let displayable = questions.filter(|(_, question)| question.displayable);
+        places.extend(displayable.map(|(question, _)| (number, question)));
+    }
+    places
+}
+
+/// Texts of questions, by number.
+fn question_texts<'f>(
+    frames: &'f [Frame],
+    places: &'f [(usize, usize)],
+) -> impl Iterator<Item = (String, &'f str)> {
+    let text = |&(frame, question): &(usize, usize)| &*frames[frame].questions[question].text;
+    let ids = (0..).map(|n: usize| n.to_string());
+    ids.zip(places.iter().map(text))
+}
+
+/// BM25 over texts with ids.
+fn bm25<'t>(
+    texts: impl Iterator<Item = (String, &'t str)>,
+) -> Result<TextRetriever, AnswerIndexError> {
+    let documents: Vec<Document> = texts
+        .map(|(id, text)| Document::new(id).with_text(text))
+        .collect();
+    let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress)?;
+    let searcher = index.searcher(Bm25::LUCENE);
+    let searcher = searcher.map_err(|error| AnswerIndexError::Index(error.into()))?;
+    Ok(Arc::new(searcher))
+}
+
+/// Cosine of the query's vector and of vectors with ids, which may repeat.
+fn vector_retriever(
+    encoder: &Arc<dyn Encoder>,
+    ids: DocIds,
+    vectors: Vec<f32>,
+) -> Result<TextRetriever, AnswerIndexError> {
+    let (dim, similarity) = (encoder.dim(), VectorSimilarity::Cosine);
+    let index = FlatIndex::from_row_major(ids, dim, vectors, similarity)?.with_codes();
+    Ok(Arc::new(Encoded::new(Arc::clone(encoder), index)))
+}
+
+fn encode(
+    encoder: &dyn Encoder,
+    side: Side,
+    texts: &[&str],
+    progress: &mut dyn Progress,
+) -> Result<Vec<f32>, AnswerIndexError> {
+    let stage = match side {
+        Side::Document => "encoding answers",
+        Side::Query => "encoding questions",
+    };
+    let mut vectors = Vec::with_capacity(texts.len() * encoder.dim());
+    for (batch, start) in texts.chunks(BATCH).zip((0..).step_by(BATCH)) {
+        if progress.report(stage, start, Some(texts.len() as u64)) == Flow::Stop {
+            return Err(AnswerIndexError::Stopped);
+        }
+        vectors.extend(encoder.encode(side, batch)?);
+    }
+    Ok(vectors)
+}

@@ -1,0 +1,93 @@
+//! Answer retrieval: the answer sentences for a question.
+//!
+//! [`AnswerIndex`] ranks the answers of frames by y = cos(h, q) + α·BM25(a, q): h is the vector of
+//! an answer or of one of its questions, and an answer has the score of its best vector (Zhao and
+//! Lee, "Talk to Papers", ACL 2020, equation 2). Without an encoder it ranks by BM25 of the answer
+//! and, with a lower weight, of its context.
+
+mod error;
+mod index;
+#[cfg(test)]
+mod tests;
+
+use std::sync::Arc;
+
+use ir_core::Retriever;
+
+pub use error::AnswerIndexError;
+pub use index::AnswerIndex;
+
+use crate::frame::{Frame, FrameQuestion};
+
+/// Parameters of an [`AnswerIndex`].
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct AnswerConfig {
+    /// α: weight of BM25 of the answer beside the cosine. BM25 is unbounded, so α·BM25 should be
+    /// about 1 or less; 0 ranks by the cosine alone. Without effect if there is no encoder. Range:
+    /// 0 or above, finite. Default: 0.02.
+    pub alpha: f32,
+    /// Weight of BM25 of the context beside BM25 of the answer, if there is no encoder. Range: 0 or
+    /// above, finite. Default: 0.3.
+    pub context_weight: f32,
+    /// Whether the encoder gets the answer with its context, or the answer alone. Default: false.
+    pub encodes_context: bool,
+}
+
+impl Default for AnswerConfig {
+    fn default() -> Self {
+        Self {
+            alpha: 0.02,
+            context_weight: 0.3,
+            encodes_context: false,
+        }
+    }
+}
+
+impl AnswerConfig {
+    /// Sets [`AnswerConfig::alpha`].
+    #[must_use]
+    pub fn with_alpha(mut self, alpha: f32) -> Self {
+        self.alpha = alpha;
+        self
+    }
+
+    /// Sets [`AnswerConfig::context_weight`].
+    #[must_use]
+    pub fn with_context_weight(mut self, weight: f32) -> Self {
+        self.context_weight = weight;
+        self
+    }
+
+    /// Sets [`AnswerConfig::encodes_context`].
+    #[must_use]
+    pub fn with_context_in_vectors(mut self, encodes_context: bool) -> Self {
+        self.encodes_context = encodes_context;
+        self
+    }
+}
+
+/// Answer to a question.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct Answer<'a> {
+    /// The answer with its context.
+    pub frame: &'a Frame,
+    /// y of the answer; higher is better.
+    pub score: f32,
+}
+
+/// Question of a frame that resembles a question.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct RelatedQuestion<'a> {
+    /// The question; it is displayable.
+    pub question: &'a FrameQuestion,
+    /// The frame that answers it.
+    pub frame: &'a Frame,
+    /// As [`Answer::score`], of the question instead of the answer.
+    pub score: f32,
+}
+
+/// Retriever of texts by text.
+type TextRetriever = Arc<dyn Retriever<Query = str>>;

@@ -1,0 +1,201 @@
+use std::sync::Arc;
+
+use ir_core::{Document, EncodeError, Encoder, NoProgress, Predicate, Side};
+
+use super::*;
+use crate::frame::ChunkKind;
+
+fn frame(id: &str, answer: &str, context: &str, questions: &[(&str, bool)]) -> Frame {
+    let start = context.find(answer).unwrap();
+    let start = context[..start].chars().count();
+    let mut frame = Frame::new(id, "p", ChunkKind::Content, context, start, answer).unwrap();
+    for (text, displayable) in questions {
+        let question = FrameQuestion::new(*text).with_displayable(*displayable);
+        frame.questions.push(question);
+    }
+    frame
+}
+
+fn frames() -> Vec<Frame> {
+    let mut frames = vec![
+        frame("f0", "Tea is a drink.", "On tea. Tea is a drink.", &[]),
+        frame(
+            "f1",
+            "It grows in Asia.",
+            "Tea is a drink. It grows in Asia.",
+            &[
+                ("Where does tea grow?", true),
+                ("generated tea question", false),
+            ],
+        ),
+        frame(
+            "f2",
+            "Coffee is a drink.",
+            "Coffee is a drink. Beans.",
+            &[("What is coffee?", true)],
+        ),
+    ];
+    frames[2].metadata.set("year", 2020_i64);
+    frames
+}
+
+/// Counts of the letters a to d, and a constant.
+struct Letters;
+
+impl Encoder for Letters {
+    fn dim(&self) -> usize {
+        5
+    }
+
+    fn encode_into(&self, _: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
+        for (text, row) in texts.iter().zip(out.chunks_exact_mut(5)) {
+            for (letter, value) in ('a'..='d').zip(&mut *row) {
+                *value = text.matches(letter).count() as f32;
+            }
+            row[4] = 1.0;
+        }
+        Ok(())
+    }
+}
+
+fn cosine(a: &str, b: &str) -> f64 {
+    let vector = |text: &str| Letters.encode(Side::Query, &[text]).unwrap();
+    let (a, b) = (vector(a), vector(b));
+    let dot = |a: &[f32], b: &[f32]| -> f64 {
+        let products = a.iter().zip(b).map(|(a, b)| f64::from(*a) * f64::from(*b));
+        products.sum()
+    };
+    dot(&a, &b) / (dot(&a, &a) * dot(&b, &b)).sqrt()
+}
+
+/// Scores of BM25 of the answers alone.
+fn bm25_of_answers(question: &str) -> Vec<f64> {
+    let config = AnswerConfig::default().with_context_weight(0.0);
+    let index = AnswerIndex::lexical(frames(), &config).unwrap();
+    let mut scores = vec![0.0; 3];
+    for answer in index.answers(question, 3, None).unwrap() {
+        let number: usize = answer.frame.id[1..].parse().unwrap();
+        scores[number] = f64::from(answer.score);
+    }
+    scores
+}
+
+#[test]
+fn scores_are_the_best_cosine_and_weighted_bm25() {
+    for (alpha, encodes_context) in [(0.0, false), (0.02, false), (0.5, true)] {
+        let config = AnswerConfig::default()
+            .with_alpha(alpha)
+            .with_context_in_vectors(encodes_context);
+        let encoder = Arc::new(Letters);
+        let index = AnswerIndex::with_encoder(frames(), &config, encoder, &mut NoProgress).unwrap();
+        let question = "a cold drink of tea";
+        let bm25 = bm25_of_answers(question);
+        let answers = index.answers(question, 10, None).unwrap();
+        assert_eq!(answers.len(), 3);
+        for answer in &answers {
+            let number: usize = answer.frame.id[1..].parse().unwrap();
+            let text = match encodes_context {
+                true => &answer.frame.context,
+                false => &answer.frame.answer,
+            };
+            let questions = answer.frame.questions.iter().map(|question| &question.text);
+            let cosines = [text].into_iter().chain(questions);
+            let best = cosines
+                .map(|text| cosine(question, text))
+                .fold(f64::MIN, f64::max);
+            let expected = best + f64::from(alpha) * bm25[number];
+            assert!(
+                (f64::from(answer.score) - expected).abs() < 1e-6,
+                "{answer:?} {expected}"
+            );
+        }
+        assert!(answers.is_sorted_by(|a, b| a.score >= b.score));
+    }
+}
+
+#[test]
+fn contexts_find_answers_without_the_words_of_the_question() {
+    let found = |weight| -> Vec<String> {
+        let config = AnswerConfig::default().with_context_weight(weight);
+        let index = AnswerIndex::lexical(frames(), &config).unwrap();
+        let answers = index.answers("drink of beans", 10, None).unwrap();
+        answers
+            .iter()
+            .map(|answer| answer.frame.id.clone())
+            .collect()
+    };
+    assert_eq!(found(0.0), ["f0", "f2", "f1"]); // f1: score 0
+    assert_eq!(found(1.0), ["f2", "f0", "f1"]);
+}
+
+#[test]
+fn filters_select_by_metadata() {
+    let index = AnswerIndex::lexical(frames(), &AnswerConfig::default()).unwrap();
+    let known = index.select(&Predicate::Known {
+        name: "year".into(),
+    });
+    let answers = index.answers("drink", 10, Some(&known)).unwrap();
+    assert_eq!(answers.len(), 1);
+    assert_eq!(answers[0].frame.id, "f2");
+}
+
+#[test]
+fn related_questions_are_displayable() {
+    let config = AnswerConfig::default();
+    let lexical = AnswerIndex::lexical(frames(), &config).unwrap();
+    let related = lexical.related_questions("tea question", 5).unwrap();
+    assert_eq!(related.len(), 1);
+    assert_eq!(related[0].question.text, "Where does tea grow?");
+    assert_eq!(related[0].frame.id, "f1");
+    let encoder = Arc::new(Letters);
+    let dense = AnswerIndex::with_encoder(frames(), &config, encoder, &mut NoProgress).unwrap();
+    let related = dense.related_questions("What is coffee?", 5).unwrap();
+    let texts: Vec<&str> = related
+        .iter()
+        .map(|related| &*related.question.text)
+        .collect();
+    assert_eq!(texts, ["What is coffee?", "Where does tea grow?"]);
+}
+
+#[test]
+fn contract() {
+    let frames = |documents: &[Document]| -> Vec<Frame> {
+        let frame = |document: &Document| {
+            let context = format!("{} {}", document.title, document.text);
+            frame(
+                &document.id,
+                &document.text,
+                &context,
+                &[(&document.title, true)],
+            )
+        };
+        documents.iter().map(frame).collect()
+    };
+    let config = AnswerConfig::default();
+    ir_testkit::check_text(|documents| AnswerIndex::lexical(frames(documents), &config).unwrap());
+    ir_testkit::check_text(|documents| {
+        let encoder = Arc::new(Letters);
+        AnswerIndex::with_encoder(frames(documents), &config, encoder, &mut NoProgress).unwrap()
+    });
+}
+
+#[test]
+fn errors() {
+    let mut twice = frames();
+    twice.push(twice[0].clone());
+    let config = AnswerConfig::default();
+    let error = AnswerIndex::lexical(twice, &config)
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "frame \"f0\": expected a unique id, found another frame with it"
+    );
+    let negative = AnswerConfig::default().with_context_weight(-1.0);
+    let error = AnswerIndex::lexical(frames(), &negative)
+        .unwrap_err()
+        .to_string();
+    assert!(error.starts_with("weights of the answers: "), "{error}");
+    let empty = AnswerIndex::lexical(Vec::new(), &config).unwrap();
+    assert!(empty.answers("tea", 5, None).unwrap().is_empty());
+}
