@@ -421,11 +421,20 @@ fn invalid(key: &'static str) -> impl Fn(SearcherError) -> SystemError {
 impl System for Bm25System {
     fn files(&self) -> Vec<(String, String)> {
         let tags = self.cleaning.as_ref().and_then(CleaningEntry::file);
-        tags.into_iter().collect()
+        let synonyms = self.synonyms.clone();
+        let synonyms = synonyms.map(|path| ("synonyms".to_owned(), path));
+        tags.into_iter().chain(synonyms).collect()
     }
 
     fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
-        CleaningEntry::content(self.cleaning.as_ref(), context)
+        let tags = CleaningEntry::content(self.cleaning.as_ref(), context)?;
+        Ok(match &self.synonyms {
+            None => tags,
+            Some(path) => {
+                let path = existing_file(context, "synonyms", path)?;
+                format!("{tags} {}", context.file_hash(&path)?)
+            }
+        })
     }
 
     fn check(&self) -> Result<(), SystemError> {
@@ -491,20 +500,6 @@ impl System for Bm25System {
             }
         }
         Ok(())
-    }
-
-    fn files(&self) -> Vec<(String, String)> {
-        let synonyms = self.synonyms.iter();
-        synonyms
-            .map(|path| ("synonyms".to_owned(), path.clone()))
-            .collect()
-    }
-
-    fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
-        match &self.synonyms {
-            None => Ok(String::new()),
-            Some(path) => context.file_hash(&existing_file(context, "synonyms", path)?),
-        }
     }
 
     fn stages(&self, context: &SystemContext<'_>) -> Result<Vec<StageReport>, SystemError> {
