@@ -9,8 +9,8 @@ use clap_complete::Shell;
 use ir_data::{DataError, InvalidText};
 
 use crate::commands::{
-    agree, buckets, compare, datasets, diff, eval, frames, fuse, import_results, index, interleave,
-    knn_accuracy, mine, overlap, pool, reproduce, run, search, stats, sweep,
+    agree, ask, buckets, compare, datasets, diff, eval, frames, fuse, import_results, index,
+    interleave, knn_accuracy, mine, overlap, pool, reproduce, run, search, stats, sweep,
 };
 #[cfg(feature = "dense")]
 use crate::commands::{encode, models, train};
@@ -103,6 +103,8 @@ pub(crate) enum Command {
     Mine(Box<mine::Args>),
     /// Evaluate embeddings by kNN classification accuracy
     KnnAccuracy(Box<knn_accuracy::Args>),
+    /// Answer questions with sentences of papers
+    Ask(Box<ask::Args>),
     /// Convert a folder of papers to answer sentences with their contexts (frames)
     Frames(Box<frames::Args>),
     /// Report statistics of a collection: lengths, vocabulary, judgments, years
@@ -168,6 +170,7 @@ impl Command {
             Self::Pool(args) => pool::run(args, console),
             Self::Agree(args) => agree::run(args, console),
             Self::Mine(args) => mine::run(args, console),
+            Self::Ask(args) => ask::run(args, console),
             Self::Frames(args) => frames::run(args, console),
             Self::Stats(args) => stats::run(args, console),
             Self::Datasets(args) => datasets::run(args, console),

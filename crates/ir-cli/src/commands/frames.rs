@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use ir_core::Progress;
 use ir_qa::documents::{
     DocumentError, DocumentReader, FileOutcome, FileReport, FolderReport, Paper,
 };
@@ -116,8 +115,7 @@ struct Totals {
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     let config = config(args)?;
-    let is_bundled = args.papers == Path::new("bundled") && !args.papers.exists();
-    if is_bundled && args.report.is_some() {
+    if is_bundled(&args.papers) && args.report.is_some() {
         bail_usage!("--report: expected a folder or file of papers, found bundled");
     }
     let mut out = OutputSink::open(args.output.as_ref())?;
@@ -141,19 +139,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         };
         written.with_context(|| failed(out.name()))
     };
-    let report = if is_bundled {
-        ir_qa::bundled_papers()?
-            .into_iter()
-            .try_for_each(&mut write)?;
-        None
-    } else {
-        let max_bytes = (args.max_size as u64).saturating_mul(1 << 20);
-        let reader = DocumentReader::default().with_max_bytes(max_bytes);
-        let mut bar = console.bar();
-        let report = read(&reader, &args.papers, &mut bar, &mut write);
-        bar.finish();
-        Some(report?)
-    };
+    let reader =
+        DocumentReader::default().with_max_bytes((args.max_size as u64).saturating_mul(1 << 20));
+    let report = read_papers(&args.papers, &reader, console, &mut write)?;
     if let Some(report) = &report {
         warn(report, args.report.is_some(), console);
     }
@@ -197,21 +185,34 @@ fn config(args: &Args) -> Result<FrameConfig> {
     Ok(config)
 }
 
-fn read(
-    reader: &DocumentReader,
+/// Whether an argument names the bundled papers.
+fn is_bundled(papers: &Path) -> bool {
+    papers == Path::new("bundled") && !papers.exists()
+}
+
+/// Calls `visit` for the papers of a folder, of a file, or of `bundled`, which has no report.
+pub(super) fn read_papers(
     papers: &Path,
-    progress: &mut dyn Progress,
-    write: &mut dyn FnMut(Paper) -> Result<()>,
-) -> Result<FolderReport> {
-    let read = reader.read_folder(papers, progress, write);
-    read.map_err(|error| match error.downcast_ref() {
+    reader: &DocumentReader,
+    console: &Console,
+    visit: &mut dyn FnMut(Paper) -> Result<()>,
+) -> Result<Option<FolderReport>> {
+    if is_bundled(papers) {
+        ir_qa::bundled_papers()?.into_iter().try_for_each(visit)?;
+        return Ok(None);
+    }
+    let mut bar = console.bar();
+    let report = reader.read_folder(papers, &mut bar, visit);
+    bar.finish();
+    let report = report.map_err(|error: anyhow::Error| match error.downcast_ref() {
         Some(DocumentError::Canceled) => Interrupted.into(),
         _ => error,
-    })
+    });
+    Ok(Some(report?))
 }
 
 /// Prints the first errors of files, and the numbers of skipped files by reason.
-fn warn(report: &FolderReport, is_listed: bool, console: &Console) {
+pub(super) fn warn(report: &FolderReport, is_listed: bool, console: &Console) {
     let errors = report.files.iter().filter_map(|file| match &file.outcome {
         FileOutcome::Failed(error) => Some(error),
         _ => None,

@@ -1,6 +1,7 @@
 //! One module per subcommand; none imports another.
 
 pub(crate) mod agree;
+pub(crate) mod ask;
 pub(crate) mod buckets;
 pub(crate) mod compare;
 pub(crate) mod datasets;

@@ -8,6 +8,7 @@ pub(crate) mod filter;
 pub(crate) mod format;
 pub(crate) mod indexing;
 pub(crate) mod input;
+pub(crate) mod list_style;
 pub(crate) mod options;
 pub(crate) mod output;
 pub(crate) mod papers;

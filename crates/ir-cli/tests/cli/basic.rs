@@ -16,6 +16,7 @@ fn help_lists_examples() {
         "compare",
         "diff",
         "fuse",
+        "ask",
         "frames",
         "import-results",
         "interleave",

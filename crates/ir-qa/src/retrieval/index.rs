@@ -61,7 +61,8 @@ impl AnswerIndex {
         let question_places = displayable_questions(&frames);
         let questions = bm25(question_texts(&frames, &question_places))?;
         let parts = [(answers, 1.0), (contexts, config.context_weight)];
-        let answers = WeightedSum::new(parts)?.with_names(["BM25 of the answer", "of the context"]);
+        let answers =
+            WeightedSum::new(parts)?.with_names(["BM25 of the answer", "BM25 of the context"]);
         let questions = WeightedSum::new([(questions, 1.0)])?.with_names(["BM25 of the question"]);
         Ok(Self {
             frames,

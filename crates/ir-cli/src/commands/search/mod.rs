@@ -25,12 +25,13 @@ use ir_data::Collection;
 
 pub(crate) use args::Args;
 use engine::SearchIndex;
-use list::{ListStyle, ShownHit};
+use list::ShownHit;
 use rank::QueryRunner;
 
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::format::grouped;
 use crate::shared::input::{self, TestQueries};
+use crate::shared::list_style::ListStyle;
 use crate::shared::options::use_threads;
 use crate::shared::output::{OutputSink, failed};
 

@@ -1,0 +1,349 @@
+//! `ir ask`: answers to questions, as sentences of papers.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use ir_bm25::analysis::{Analysis, Highlighter, mark};
+use ir_core::{DocSet, Explanation, Predicate, Retriever, Search};
+use ir_qa::documents::DocumentReader;
+use ir_qa::frames::FrameConfig;
+use ir_qa::retrieval::{Answer, AnswerConfig, AnswerIndex};
+use ir_qa::sentences::SCIENTIFIC_ABBREVIATIONS;
+use ir_qa::{Frame, highlight};
+use serde_json::json;
+
+use super::frames::{read_papers, warn};
+use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
+use crate::shared::filter::condition;
+use crate::shared::format::grouped;
+use crate::shared::list_style::{BOLD, DIM, ListStyle, MATCH, clean, without_controls, wrapped};
+use crate::shared::options::positive;
+use crate::shared::output::{OutputSink, failed};
+
+const EXAMPLES: &str = "\
+Examples:
+  ir ask bundled how many hours of recordings are there
+  ir ask papers/ 'What is the learning rate?' -k 3
+  ir ask papers/ 'What is the learning rate?' --filter 'year>=2020'
+  ir ask papers/ 'What is the learning rate?' --model all-MiniLM-L6-v2
+  ir ask papers/ --questions questions.txt --json > answers.jsonl
+  ir frames papers/ --scientific -o frames.jsonl && ir ask frames.jsonl ...
+
+Papers are read as by `ir frames --scientific`, which saves them as frames and
+lists the files that cannot be read. Each answer is a sentence, a title or a
+heading, shown with its context.
+
+Without --model, the score is BM25 of the answer plus --alpha (.3) times BM25
+of its context. With --model, it is the cosine of the question and the answer
+plus --alpha (.02) times BM25 of the answer; all answers are encoded first.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Folder of papers, a file, frames of `ir frames` (.jsonl), or `bundled`
+    papers: PathBuf,
+
+    /// Words of the question
+    #[arg(required_unless_present = "questions", conflicts_with = "questions")]
+    question: Vec<String>,
+
+    /// File with a question per line, or `-` for standard input
+    #[arg(long, value_name = "FILE")]
+    questions: Option<PathBuf>,
+
+    /// Number of answers to a question
+    #[arg(long, short = 'k', default_value_t = 5, value_parser = positive, value_name = "N")]
+    hits: usize,
+
+    /// Condition on the metadata of the papers: year>=2015, venue=ACL,EMNLP, language!=German,
+    /// pages; may be repeated
+    #[arg(long, value_name = "CONDITION", value_parser = condition)]
+    filter: Vec<Predicate>,
+
+    /// Encoder: a folder in Hugging Face layout, or a downloaded model
+    #[cfg(feature = "dense")]
+    #[arg(long, value_name = "MODEL")]
+    model: Option<PathBuf>,
+
+    /// Encode answers with their contexts
+    #[cfg(feature = "dense")]
+    #[arg(long, requires = "model")]
+    encode_context: bool,
+
+    /// Weight of BM25 of the context or, with --model, of the answer [default: 0.3; with --model
+    /// 0.02]
+    #[arg(long, value_name = "WEIGHT")]
+    alpha: Option<f32>,
+
+    /// Explain each score
+    #[arg(long)]
+    explain: bool,
+
+    /// Print one JSON object per answer
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
+    stop_on_interrupt();
+    if let Some(alpha) = args.alpha
+        && !(alpha >= 0.0 && alpha.is_finite())
+    {
+        bail_usage!("--alpha: expected a finite number >= 0, found {alpha}");
+    }
+    let questions = match &args.questions {
+        Some(path) => read_questions(path)?,
+        None => vec![args.question.join(" ")],
+    };
+    let index = index(args, console)?;
+    let filter = filter(&index, &args.filter, console);
+    let style = ListStyle::for_stdout();
+    let mut out = match args.json {
+        true => OutputSink::open(None)?,
+        false => OutputSink::colored_stdout(),
+    };
+    let analysis = Analysis::anserini().build()?;
+    for question in &questions {
+        let answers = index.answers(question, args.hits, filter.as_ref())?;
+        if answers.is_empty() {
+            console.warn(format_args!("no answer to {question:?}"));
+        }
+        let mut write = || -> io::Result<()> {
+            if !args.json && questions.len() > 1 {
+                writeln!(out, "{}\n", style.paint(BOLD, &clean(question)))?;
+            }
+            Ok(())
+        };
+        write().with_context(|| failed("standard output"))?;
+        let words = Highlighter::new(&analysis, question);
+        for (rank, answer) in (1..).zip(&answers) {
+            let explanation = match args.explain {
+                true => explanation(&index, question, answer, filter.as_ref())?,
+                false => None,
+            };
+            let shown = ShownAnswer {
+                rank,
+                answer,
+                explanation,
+            };
+            let written = match args.json {
+                true => shown.write_json(question, &mut out),
+                false => shown.write(&words, style, &mut out),
+            };
+            written.with_context(|| failed("standard output"))?;
+        }
+        if !args.json && !answers.is_empty() {
+            let related = index.related_questions(question, 3)?;
+            let mut write = || -> io::Result<()> {
+                if !related.is_empty() {
+                    writeln!(out, "Related questions:")?;
+                }
+                for related in &related {
+                    writeln!(out, "  {}", clean(&related.question.text))?;
+                }
+                Ok(())
+            };
+            write().with_context(|| failed("standard output"))?;
+        }
+    }
+    out.commit()
+}
+
+/// Reads a question per line; blank lines are skipped.
+fn read_questions(path: &Path) -> Result<Vec<String>> {
+    let name = path.display();
+    let reader: Box<dyn BufRead> = match path == Path::new("-") {
+        true => Box::new(io::stdin().lock()),
+        false => {
+            let file = File::open(path).with_context(|| format!("{name}: cannot be opened"))?;
+            Box::new(BufReader::new(file))
+        }
+    };
+    let mut questions = Vec::new();
+    for (number, line) in (1..).zip(reader.lines()) {
+        let line = line.with_context(|| format!("{name}: line {number}"))?;
+        if !line.trim().is_empty() {
+            questions.push(line.trim().to_owned());
+        }
+    }
+    if questions.is_empty() {
+        bail!("{name}: expected questions, found none");
+    }
+    Ok(questions)
+}
+
+fn index(args: &Args, console: &Console) -> Result<AnswerIndex> {
+    let frames = read_frames(&args.papers, console)?;
+    if frames.is_empty() {
+        bail!("{}: expected papers, found none", args.papers.display());
+    }
+    let mut config = AnswerConfig::default();
+    #[cfg(feature = "dense")]
+    if let Some(model) = &args.model {
+        use crate::shared::encoder::{find_model, open_encoder};
+
+        config.alpha = args.alpha.unwrap_or(config.alpha);
+        config.encodes_context = args.encode_context;
+        let folder = find_model(model)?.folder;
+        let encoder = open_encoder(&folder, &ir_dense::EncoderConfig::default())?;
+        let mut bar = console.bar();
+        let index =
+            AnswerIndex::with_encoder(frames, &config, std::sync::Arc::new(encoder), &mut bar);
+        bar.finish();
+        return index.map_err(|error| match error {
+            ir_qa::retrieval::AnswerIndexError::Stopped => {
+                crate::shared::console::Interrupted.into()
+            }
+            error => error.into(),
+        });
+    }
+    config.context_weight = args.alpha.unwrap_or(config.context_weight);
+    Ok(AnswerIndex::lexical(frames, &config)?)
+}
+
+/// Reads frames, or papers and converts them.
+fn read_frames(papers: &Path, console: &Console) -> Result<Vec<Frame>> {
+    let mut frames = Vec::new();
+    if papers
+        .extension()
+        .is_some_and(|extension| extension == "jsonl")
+        && papers.is_file()
+    {
+        let name = papers.display();
+        let file = File::open(papers).with_context(|| format!("{name}: cannot be opened"))?;
+        for (number, line) in (1..).zip(BufReader::new(file).lines()) {
+            let line = line.with_context(|| format!("{name}: line {number}"))?;
+            let frame = serde_json::from_str(&line);
+            frames.push(frame.with_context(|| format!("{name}: line {number}: expected a frame"))?);
+        }
+        return Ok(frames);
+    }
+    let mut config = FrameConfig::default();
+    config.splitter = config.splitter.with_abbreviations(SCIENTIFIC_ABBREVIATIONS);
+    let mut count = 0;
+    let report = read_papers(papers, &DocumentReader::default(), console, &mut |paper| {
+        count += 1;
+        frames.extend(config.convert_paper(&paper).frames);
+        Ok(())
+    })?;
+    if let Some(report) = &report {
+        warn(report, false, console);
+    }
+    console.log(format_args!(
+        "{} sentences of {} papers",
+        grouped(frames.len() as u64),
+        grouped(count)
+    ));
+    Ok(frames)
+}
+
+/// The frames that satisfy all conditions; `None` without conditions.
+fn filter(index: &AnswerIndex, conditions: &[Predicate], console: &Console) -> Option<DocSet> {
+    if conditions.is_empty() {
+        return None;
+    }
+    let filter = index.select(&Predicate::All(conditions.to_vec()));
+    if filter.iter().next().is_none() {
+        console.warn("no paper passes --filter");
+    }
+    Some(filter)
+}
+
+fn explanation(
+    index: &AnswerIndex,
+    question: &str,
+    answer: &Answer<'_>,
+    filter: Option<&DocSet>,
+) -> Result<Option<Explanation>> {
+    let mut search = Search::top(1);
+    if let Some(filter) = filter {
+        search = search.within(filter);
+    }
+    let Some(doc) = index.ids().get(&answer.frame.id) else {
+        return Ok(None);
+    };
+    Ok(index.explain(question, doc, &search)?)
+}
+
+struct ShownAnswer<'a> {
+    rank: usize,
+    answer: &'a Answer<'a>,
+    explanation: Option<Explanation>,
+}
+
+impl ShownAnswer<'_> {
+    /// Writes rank, score and source; the context, with the answer in bold or, without colors,
+    /// between angle quotation marks; the explanation.
+    fn write(
+        &self,
+        words: &Highlighter<'_>,
+        style: ListStyle,
+        out: &mut dyn Write,
+    ) -> io::Result<()> {
+        let frame = self.answer.frame;
+        let (rank, score) = (self.rank, self.answer.score);
+        let source = style.paint(DIM, &source(frame));
+        writeln!(out, "{rank:>3}  {score:>7.4}  {source}")?;
+        let mut text = String::new();
+        for segment in highlight::segments(frame, words) {
+            let part = without_controls(segment.text);
+            match (style.color, segment.in_answer, segment.is_match) {
+                (true, _, true) => text += &mark(&part, &[0..part.len()], MATCH.0, MATCH.1),
+                (true, true, false) => text += &style.paint(BOLD, &part),
+                _ => text += &part,
+            }
+        }
+        if !style.color {
+            let answer = frame.answer_bytes();
+            let clean = |range| without_controls(&frame.context[range]);
+            text = format!(
+                "{}«{}»{}",
+                clean(0..answer.start),
+                clean(answer.clone()),
+                clean(answer.end..frame.context.len())
+            );
+        }
+        let indent = style.indent();
+        for line in textwrap::wrap(&text, style.width.saturating_sub(indent)) {
+            writeln!(out, "{:indent$}{line}", "")?;
+        }
+        if let Some(explanation) = &self.explanation {
+            for line in explanation.to_string().lines() {
+                for line in wrapped(&without_controls(line), style.width.saturating_sub(indent)) {
+                    writeln!(out, "{:indent$}{}", "", style.paint(DIM, &line))?;
+                }
+            }
+        }
+        writeln!(out)
+    }
+
+    fn write_json(&self, question: &str, out: &mut dyn Write) -> io::Result<()> {
+        let mut object = json!({
+            "question": question,
+            "rank": self.rank,
+            "score": self.answer.score,
+            "frame": self.answer.frame,
+        });
+        if let Some(explanation) = &self.explanation {
+            object["explanation"] = json!(explanation);
+        }
+        writeln!(out, "{object}")
+    }
+}
+
+/// Paper, title, year and page of an answer.
+fn source(frame: &Frame) -> String {
+    let mut source = clean(&frame.paper);
+    if let Some(title) = frame.metadata.text("title") {
+        source += &format!("  {}", clean(title));
+    }
+    if let Some(year) = frame.metadata.year() {
+        source += &format!(" ({year})");
+    }
+    if let Some(page) = frame.page {
+        source += &format!(", page {page}");
+    }
+    source
+}

@@ -1,0 +1,127 @@
+//! `ir ask`.
+
+use crate::common::Folder;
+
+const TEA: &str = "---\ntitle: On tea\nyear: 2019\n---\n\n# On tea\n\n## Origin\n\nTea is a drink. It comes from Asia.\n";
+const CUPS: &str = "# On cups\n\nCups hold tea. They are made of clay.\n";
+
+fn papers() -> Folder {
+    let here = Folder::new();
+    here.write("papers/tea.md", TEA);
+    here.write("papers/cups.md", CUPS);
+    here
+}
+
+#[test]
+fn answers_in_their_contexts() {
+    let here = papers();
+    let ran = here
+        .ir(&["ask", "papers", "Where", "does tea come from?", "-k", "1"])
+        .ok();
+    let answer = "«It comes from Asia.»";
+    assert!(ran.out.contains(answer), "{}", ran.out);
+    assert!(ran.out.starts_with("  1   "), "{}", ran.out);
+    assert!(ran.out.contains("tea.md"), "{}", ran.out);
+}
+
+#[test]
+fn json_of_frames_equals_json_of_papers() {
+    let here = papers();
+    here.ir(&["frames", "papers", "--scientific", "-o", "frames.jsonl"])
+        .ok();
+    here.write(
+        "questions.txt",
+        "What are cups made of?\n\n  What is tea?\n",
+    );
+    let ask = |papers| {
+        let args = [
+            "ask",
+            papers,
+            "--questions",
+            "questions.txt",
+            "--json",
+            "--explain",
+            "-k",
+            "2",
+        ];
+        here.ir(&args).ok().out
+    };
+    let answers = ask("papers");
+    assert_eq!(ask("frames.jsonl"), answers);
+    let answers: Vec<serde_json::Value> = answers
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    let questions: Vec<&str> = answers
+        .iter()
+        .map(|it| it["question"].as_str().unwrap())
+        .collect();
+    let [cups, tea] = ["What are cups made of?", "What is tea?"];
+    assert_eq!(questions, [cups, cups, tea, tea]);
+    assert_eq!(answers[0]["frame"]["answer"], "They are made of clay.");
+    assert_eq!(answers[0]["rank"], 1);
+    let [score, explained] = [&answers[0]["score"], &answers[0]["explanation"]["value"]];
+    let difference = score.as_f64().unwrap() - explained.as_f64().unwrap();
+    assert!(difference.abs() < 1e-5, "{}", answers[0]);
+}
+
+#[test]
+fn filters_and_weights() {
+    let here = papers();
+    let ask = |more: &[&str]| {
+        here.ir(&[&["ask", "papers", "tea", "--json"][..], more].concat())
+            .ok()
+    };
+    assert!(ask(&[]).out.contains("cups.md"));
+    let filtered = ask(&["--filter", "year>=2000", "--filter", "year"]).out;
+    assert!(
+        !filtered.is_empty() && !filtered.contains("cups.md"),
+        "{filtered}"
+    );
+    let none = ask(&["--filter", "venue"]);
+    assert!(none.out.is_empty());
+    assert!(
+        none.err.contains("no paper passes --filter"),
+        "{}",
+        none.err
+    );
+    assert_ne!(ask(&["--alpha", "2"]).out, ask(&[]).out);
+}
+
+#[test]
+fn bad_input() {
+    let here = papers();
+    here.write("empty/x.csv", "a,b");
+    here.write("broken.jsonl", "{\"id\": 1}\n");
+    here.write("blank.txt", "\n");
+    for (args, code, expected) in [
+        (
+            &["empty", "tea"][..],
+            1,
+            "empty: expected papers, found none",
+        ),
+        (
+            &["broken.jsonl", "tea"],
+            1,
+            "broken.jsonl: line 1: expected a frame",
+        ),
+        (
+            &["papers", "--questions", "blank.txt"],
+            1,
+            "expected questions, found none",
+        ),
+        (
+            &["papers", "--questions", "nowhere.txt"],
+            1,
+            "nowhere.txt: ",
+        ),
+        (
+            &["papers", "tea", "--alpha=-1"],
+            2,
+            "expected a finite number >= 0, found -1",
+        ),
+        (&["papers"], 2, "QUESTION"),
+    ] {
+        here.ir(&[&["ask"], args].concat()).fails(code, &[expected]);
+    }
+}
