@@ -176,9 +176,6 @@ fn read_questions(path: &Path) -> Result<Vec<String>> {
 
 fn index(args: &Args, console: &Console) -> Result<AnswerIndex> {
     let frames = read_frames(&args.papers, console)?;
-    if frames.is_empty() {
-        bail!("{}: expected papers, found none", args.papers.display());
-    }
     let mut config = AnswerConfig::default();
     #[cfg(feature = "dense")]
     if let Some(model) = &args.model {
@@ -218,6 +215,9 @@ fn read_frames(papers: &Path, console: &Console) -> Result<Vec<Frame>> {
             let frame = serde_json::from_str(&line);
             frames.push(frame.with_context(|| format!("{name}: line {number}: expected a frame"))?);
         }
+        if frames.is_empty() {
+            bail!("{name}: expected frames, found none");
+        }
         return Ok(frames);
     }
     let mut config = FrameConfig::default();
@@ -229,7 +229,10 @@ fn read_frames(papers: &Path, console: &Console) -> Result<Vec<Frame>> {
         Ok(())
     })?;
     if let Some(report) = &report {
-        warn(report, false, console);
+        warn(report, true, console);
+    }
+    if frames.is_empty() {
+        bail!("{}: expected papers, found none", papers.display());
     }
     console.log(format_args!(
         "{} sentences of {} papers",
