@@ -138,7 +138,8 @@ impl TermVectors {
     }
 
     /// Returns the `k` terms with the largest positive cosines with a vector, in descending order;
-    /// equal ones in the order of the terms.
+    /// equal ones in the order of the terms. A vector of length 0, with values that are not finite,
+    /// or of another dimension has none.
     #[must_use]
     pub fn nearest(&self, vector: &[f32], k: usize) -> Vec<(&str, f32)> {
         self.nearest_except(vector, k, |_| false)

@@ -218,7 +218,7 @@ fn parameters_of_fields_by_name() {
         ),
         (
             "bm25f(weight.title=-1)",
-            "weight: expected 0 or a number from 1e-9 to 1e9, found -1",
+            "weight.title: expected 0 or a number from 1e-9 to 1e9, found -1",
         ),
         (
             "bm25f(weight.titel=1)",
@@ -226,11 +226,11 @@ fn parameters_of_fields_by_name() {
         ),
         (
             "bm25f(c.title=1)",
-            "expected a parameter of bm25f (k1, b), found \"c.title\"",
+            "expected a parameter of bm25f (k1, b, weight.FIELD, b.FIELD), found \"c.title\"",
         ),
         (
             "bm25f(b.=1)",
-            "expected a parameter of bm25f (k1, b), found \"b.\"",
+            "expected a parameter of bm25f (k1, b, weight.FIELD, b.FIELD), found \"b.\"",
         ),
         (
             "bm25(b.title=1)",

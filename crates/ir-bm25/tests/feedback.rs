@@ -189,6 +189,11 @@ fn external_collection() {
     let ids: Vec<&str> = found.iter().map(|hit| feedback.ids().id(hit.doc)).collect();
     assert_eq!(ids, ["a", "b"]);
     assert_eq!(feedback.short_queries(), 1);
+    // The same query again, and another one.
+    for (query, short) in [("alpha", 1), ("beta", 2)] {
+        let found = feedback.search(query, &Search::top(20)).unwrap();
+        assert_eq!((found.is_empty(), feedback.short_queries()), (false, short));
+    }
     // Terms that the searched index lacks are ignored.
     let terms = feedback.expand("alpha").unwrap();
     assert!(terms.iter().all(|found| found.term != "unknown"));

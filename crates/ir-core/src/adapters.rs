@@ -114,6 +114,8 @@ impl<R: Retriever> Retriever for Distinct<R> {
 
 /// Adapter that rewrites query texts before the search: cleaning, spelling, expansion.
 ///
+/// An error of the rewriting is that of the search.
+///
 /// ```
 /// use ir_core::{DocIds, Ranking, Retriever, Rewritten, Search, SearchError};
 /// # struct Exact(DocIds);
@@ -128,7 +130,7 @@ impl<R: Retriever> Retriever for Distinct<R> {
 /// #     }
 /// # }
 /// # let exact = Exact(["tea"].into_iter().collect());
-/// let lower_case = Rewritten::new(exact, |text: &str| text.to_lowercase());
+/// let lower_case = Rewritten::new(exact, |text: &str| Ok(text.to_lowercase()));
 /// assert_eq!(lower_case.search("TEA", &Search::top(1))?.len(), 1);
 /// # Ok::<(), SearchError>(())
 /// ```
@@ -138,7 +140,7 @@ pub struct Rewritten<R, F> {
     rewrite: F,
 }
 
-impl<R, F: Fn(&str) -> String> Rewritten<R, F> {
+impl<R, F: Fn(&str) -> Result<String, SearchError>> Rewritten<R, F> {
     /// Wraps a retriever. `rewrite` maps the text of a query to the text to search.
     pub const fn new(retriever: R, rewrite: F) -> Self {
         Self { retriever, rewrite }
@@ -161,7 +163,7 @@ impl<R: std::fmt::Debug, F> std::fmt::Debug for Rewritten<R, F> {
 impl<R, F> Retriever for Rewritten<R, F>
 where
     R: Retriever<Query = str>,
-    F: Fn(&str) -> String + Send + Sync,
+    F: Fn(&str) -> Result<String, SearchError> + Send + Sync,
 {
     type Query = str;
 
@@ -170,13 +172,12 @@ where
     }
 
     fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
-        self.retriever.search(&(self.rewrite)(query), search)
+        self.retriever.search(&(self.rewrite)(query)?, search)
     }
 
     fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        let texts: Vec<String> = (queries.iter())
-            .map(|(query, _)| (self.rewrite)(query))
-            .collect();
+        let texts = queries.iter().map(|(query, _)| (self.rewrite)(query));
+        let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
         let queries = texts.iter().zip(queries);
         let queries: Vec<(&str, Search<'_>)> = queries
             .map(|(text, (_, search))| (text.as_str(), *search))
@@ -190,7 +191,7 @@ where
         doc: DocNum,
         search: &Search<'_>,
     ) -> Result<Option<Explanation>, SearchError> {
-        self.retriever.explain(&(self.rewrite)(query), doc, search)
+        self.retriever.explain(&(self.rewrite)(query)?, doc, search)
     }
 }
 

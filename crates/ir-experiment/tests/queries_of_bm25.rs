@@ -208,6 +208,10 @@ fn errors_name_the_key() {
         ),
         ("type = \"bm25\"\nsdm = [1.0, 0.1]", "sdm"),
         (
+            "type = \"bm25\"\nmodel = \"BM25F\"\nsdm = [1.0, 0.1, 0.0]",
+            "systems[1].sdm: expected a model that scores each field, found \"bm25f\"",
+        ),
+        (
             "type = \"bm25\"\nsdm = [1.0, 0.1, 0.1]\nfeedback = \"rm3\"",
             "systems[1].sdm: expected either feedback or sdm, found both",
         ),

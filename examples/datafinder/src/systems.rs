@@ -5,7 +5,7 @@ use ir_bm25::analysis::QueryCleaning;
 use ir_bm25::{
     BlankDocs, Bm25, DocOrder, DuplicateIds, Index, IndexConfig, IndexedFields, StoredFields,
 };
-use ir_core::{Distinct, DocIds, NoProgress, Retriever, Rewritten, Years};
+use ir_core::{Distinct, DocIds, NoProgress, Retriever, Rewritten, SearchError, Years};
 use ir_data::Collection;
 use ir_data::datafinder::lexicographic_row_order;
 use ir_knn::{DocFrequency, TfidfConfig, TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig};
@@ -38,7 +38,7 @@ pub fn bm25_index(collection: &Collection) -> Result<Index> {
 }
 
 /// kNN over training queries whose texts, and those of test queries, are cleaned.
-pub type CleanedKnn = Rewritten<TrainingQueryKnn, fn(&str) -> String>;
+pub type CleanedKnn = Rewritten<TrainingQueryKnn, fn(&str) -> Result<String, SearchError>>;
 
 /// Cleaning of queries for kNN, as in the paper: no punctuation, no stop words.
 fn cleaned(text: &str) -> String {
@@ -59,7 +59,7 @@ pub fn knn(
     let tfidf = TfidfConfig::default().with_min_df(DocFrequency::Count(2));
     let config = config.skip_unknown_documents();
     let knn = TrainingQueryKnn::tfidf(ids, training, &tfidf, &config)?;
-    Ok(Rewritten::new(knn, cleaned))
+    Ok(Rewritten::new(knn, |text| Ok(cleaned(text))))
 }
 
 /// All systems that need no encoder. `training` has the same form as the test queries.

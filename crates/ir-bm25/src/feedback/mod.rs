@@ -34,10 +34,10 @@ mod rm3;
 mod rocchio;
 mod term_vector;
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::collections::HashSet;
+use std::sync::{Arc, Mutex, PoisonError};
 
-use ir_core::{DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError};
+use ir_core::{DocIds, DocNum, Explanation, Fnv1a, Ranking, Retriever, Search, SearchError};
 
 pub use documents::FeedbackDocuments;
 pub use error::FeedbackError;
@@ -62,7 +62,8 @@ pub struct Feedback {
     searcher: Searcher,
     documents: FeedbackDocuments,
     model: FeedbackModel,
-    short_queries: Arc<AtomicU64>,
+    /// Hashes of the queries with fewer hits than feedback documents.
+    short_queries: Arc<Mutex<HashSet<u64>>>,
 }
 
 impl Feedback {
@@ -96,11 +97,13 @@ impl Feedback {
         &self.searcher
     }
 
-    /// Number of searched queries with fewer hits than feedback documents; their feedback documents
-    /// are all hits.
+    /// Number of different searched queries with fewer hits than feedback documents; their feedback
+    /// documents are all hits. A query counts once however often it is searched, as by an adapter
+    /// that searches with more hits.
     #[must_use]
-    pub fn short_queries(&self) -> u64 {
-        self.short_queries.load(Ordering::Relaxed)
+    pub fn short_queries(&self) -> usize {
+        let short = self.short_queries.lock();
+        short.unwrap_or_else(PoisonError::into_inner).len()
     }
 
     /// Returns the weighted terms of the expanded query: the terms of the query in their order,
@@ -162,8 +165,11 @@ impl Retriever for Feedback {
             return Ok(Ranking::default());
         }
         let terms = self.expand_with(query, |documents| {
-            let is_short = documents < self.model.docs();
-            (self.short_queries).fetch_add(u64::from(is_short), Ordering::Relaxed);
+            if documents < self.model.docs() {
+                let short = self.short_queries.lock();
+                let mut short = short.unwrap_or_else(PoisonError::into_inner);
+                short.insert(Fnv1a::hash(query.as_bytes()));
+            }
         })?;
         self.searcher.search_terms(&terms, how)
     }

@@ -154,14 +154,18 @@ impl Bm25F {
 
     pub(super) fn validate(&self) -> Result<(), SearcherError> {
         NAMED.check(&[self.k1, self.b])?;
-        let range = ParameterRange::Fraction;
         for field in &self.fields {
-            if !range.contains(field.b) {
-                return Err(SearcherError::FieldParameter {
-                    name: format!("{B_OF_FIELD}.{}", field.name),
-                    expected: range.expected(),
-                    found: field.b,
-                });
+            for (parameter, range, found) in [
+                (WEIGHT, ParameterRange::Weight, field.weight),
+                (B_OF_FIELD, ParameterRange::Fraction, field.b),
+            ] {
+                if !range.contains(found) {
+                    return Err(SearcherError::FieldParameter {
+                        name: format!("{parameter}.{}", field.name),
+                        expected: range.expected(),
+                        found,
+                    });
+                }
             }
         }
         Ok(())

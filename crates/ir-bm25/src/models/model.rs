@@ -102,6 +102,14 @@ impl Model {
         }
     }
 
+    /// Names of the parameters of a field, with a placeholder for its name.
+    pub(super) const fn field_parameters(&self) -> &'static [&'static str] {
+        match &self.0 {
+            ModelKind::Bm25F(_) => &["weight.FIELD", "b.FIELD"],
+            ModelKind::Bm25(_) | ModelKind::Other(_) => &[],
+        }
+    }
+
     pub(crate) const fn kind(&self) -> &ModelKind {
         &self.0
     }

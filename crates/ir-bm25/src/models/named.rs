@@ -101,6 +101,8 @@ pub enum ParameterRange {
     Fraction,
     /// Above 0, at most 1.
     PositiveFraction,
+    /// Weight of a field: 0, or from 1e-9 to 1e9.
+    Weight,
 }
 
 impl ParameterRange {
@@ -113,6 +115,7 @@ impl ParameterRange {
             Self::Positive => value > 0.0 && value.is_finite(),
             Self::Fraction => (0.0..=1.0).contains(&value),
             Self::PositiveFraction => value > 0.0 && value <= 1.0,
+            Self::Weight => value == 0.0 || (1e-9..=1e9).contains(&value),
         }
     }
 
@@ -125,6 +128,7 @@ impl ParameterRange {
             Self::Positive => "a finite number > 0",
             Self::Fraction => "a number from 0 to 1",
             Self::PositiveFraction => "a number > 0, at most 1",
+            Self::Weight => "0 or a number from 1e-9 to 1e9",
         }
     }
 }
@@ -177,7 +181,9 @@ impl NamedModel {
             if !model.set_field_parameter(name, value) {
                 return Err(SearcherError::UnknownModelParameter {
                     model: self.name,
-                    expected: self.parameters.iter().map(|known| known.name).collect(),
+                    expected: (self.parameters.iter().map(|known| known.name))
+                        .chain(model.field_parameters().iter().copied())
+                        .collect(),
                     found: name.to_owned(),
                 });
             }

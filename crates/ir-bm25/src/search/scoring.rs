@@ -6,11 +6,8 @@ use super::Pruning;
 use super::bm25_scorer::Bm25Fields;
 use super::combined_fields::CombinedFields;
 use super::model_scorer::ModelFields;
-use crate::models::{Model, ModelKind};
+use crate::models::{Model, ModelKind, ParameterRange};
 use crate::{FieldStats, SearcherError};
-
-/// The range of nonzero field weights.
-const WEIGHTS: std::ops::RangeInclusive<f32> = 1e-9..=1e9;
 
 /// A model bound to the statistics of a collection.
 #[derive(Debug, Clone)]
@@ -77,10 +74,10 @@ impl Scoring {
                     found: name.to_owned(),
                 });
             };
-            if weight != 0.0 && !WEIGHTS.contains(&weight) {
+            if !ParameterRange::Weight.contains(weight) {
                 return Err(SearcherError::Parameter {
                     name: "weight",
-                    expected: "0 or a number from 1e-9 to 1e9",
+                    expected: ParameterRange::Weight.expected(),
                     found: weight,
                 });
             }

@@ -163,6 +163,10 @@ fn sequential_dependence() {
     }
     search(&["--sdm", "1,1,1", "--feedback", "rm3"]).fails(2, &["--sdm", "--feedback"]);
     search(&["--sdm", "1,1,1", "--syntax", "lucene"]).fails(2, &["--sdm", "--syntax"]);
+    search(&["--sdm", "1,1,1", "--model", "bm25f"]).fails(
+        2,
+        &["--sdm: expected a --model that scores each field, found bm25f"],
+    );
     here.ir(&["index", "corpus.jsonl", "-o", "plain.ir"]).ok();
     let saved = ["search", "plain.ir", "green tea", "--sdm", "1,1,1"];
     here.ir(&saved).fails(
@@ -215,6 +219,11 @@ fn feedback_from_an_external_collection() {
         explained(&["--feedback-collection", "corpus.jsonl"]),
         explained(&[])
     );
+    // A prior by feedback searches the query twice.
+    let twice = ["search", "corpus.jsonl", "green", "--feedback", "rm3"];
+    let twice = here.ir(&[&twice[..], &["--prior", "feedback"]].concat());
+    let err = twice.ok().err;
+    assert!(err.contains("--feedback: 1 of the queries"), "{err}");
     let search = |options: &[&str]| {
         let search = ["search", "corpus.jsonl", "green", "--feedback-collection"];
         here.ir(&[&search[..], options].concat())

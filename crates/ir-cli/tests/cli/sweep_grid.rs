@@ -108,6 +108,10 @@ fn wrong_grids_are_rejected() {
             &["--grid: expected different parameters"],
         ),
         (
+            &["--grid", "k1=1,2,1.0"],
+            &["--grid: expected different values of \"k1\", found 1 twice"],
+        ),
+        (
             &["--grid", "k=1,2"],
             &["expected a parameter of bm25 (k1, b), found \"k\""],
         ),
@@ -135,6 +139,18 @@ fn wrong_grids_are_rejected() {
     ] {
         sweep(options).fails(2, parts);
     }
+    let weights = ["--model", "bm25f", "--grid", "weight.titel=1,2"];
+    sweep(&weights).fails(
+        1,
+        &[
+            "tiny: weight.titel=1: expected a field of the index",
+            "found \"titel\"",
+        ],
+    );
+    sweep(&["--model", "bm25f", "--grid", "weight.title=-1,2"]).fails(
+        2,
+        &["--grid, --model: weight.title: expected 0 or a number from 1e-9 to 1e9, found -1"],
+    );
     let fields = ["sweep", "qrels", "run", "run", "--fields", "separate"];
     here.ir(&fields)
         .fails(2, &["--fields: expected --grid, found none"]);

@@ -7,7 +7,7 @@ use std::io::BufReader;
 use std::sync::Arc;
 
 use ir_bm25::feedback::{Feedback, FeedbackDocuments, FeedbackModel};
-use ir_bm25::models::NamedModel;
+use ir_bm25::models::{NamedModel, ParameterRange};
 use ir_bm25::{
     Analysis, BlankDocs, Bm25, DocLengths, DocOrder, DuplicateIds, FieldNames, FieldNamesError,
     IndexConfig, IndexedFields, Model, QuerySyntax, SearcherError, SequentialDependence,
@@ -299,9 +299,12 @@ impl Bm25System {
                 let known = fields.names().join(", ");
                 return invalid(name, format!("expected an indexed field ({known}){hint}"));
             }
-            if *weight != 0.0 && !(1e-9..=1e9).contains(weight) {
-                let message = format!("expected 0 or a number from 1e-9 to 1e9, found {weight}");
-                return invalid(name, message);
+            let range = ParameterRange::Weight;
+            if !range.contains(*weight) {
+                return invalid(
+                    name,
+                    format!("expected {}, found {weight}", range.expected()),
+                );
             }
         }
         Ok(())
@@ -463,6 +466,11 @@ impl System for Bm25System {
             if !(weights[0] > 0.0 && weights.iter().all(is_valid)) {
                 let expected = "three numbers from 0 to 1e9, the first above 0";
                 let message = format!("expected {expected}, found {weights:?}");
+                return Err(SystemError::parameter("sdm", message));
+            }
+            let named = NamedModel::find(self.model.as_deref().unwrap_or(BM25));
+            if named.is_ok_and(|named| named.name == BM25F) && weights[1..] != [0.0; 2] {
+                let message = format!("expected a model that scores each field, found {BM25F:?}");
                 return Err(SystemError::parameter("sdm", message));
             }
         }

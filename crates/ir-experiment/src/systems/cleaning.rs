@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use ir_bm25::analysis::{QueryCleaning, StopWords};
-use ir_core::{DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError};
+use ir_core::{Rewritten, SearchError};
 use ir_data::part_of_speech::{PartOfSpeech, PartOfSpeechFilter, TaggedTexts, TaggingError};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -104,9 +104,15 @@ impl CleaningEntry {
     ) -> Result<OpenSystem, SystemError> {
         let Some(entry) = entry else { return Ok(open) };
         let cleaner = Arc::new(entry.open(context)?);
-        let cleaned = |retriever| -> SharedRetriever {
+        let cleaned = |retriever: SharedRetriever| -> SharedRetriever {
             let cleaner = cleaner.clone();
-            Arc::new(Cleaned { retriever, cleaner })
+            Arc::new(Rewritten::new(retriever, move |text: &str| {
+                let cleaned = cleaner.clean(text);
+                cleaned.map_err(|error| SearchError::Engine {
+                    engine: "query cleaning",
+                    source: error.into(),
+                })
+            }))
         };
         Ok(OpenSystem {
             retriever: cleaned(open.retriever),
@@ -127,52 +133,5 @@ impl Cleaner {
             None => self.cleaning.clean(text),
             Some((filter, tags)) => self.cleaning.clean(&filter.apply(tags, text)?),
         })
-    }
-}
-
-/// Retriever whose queries are cleaned.
-struct Cleaned {
-    retriever: SharedRetriever,
-    cleaner: Arc<Cleaner>,
-}
-
-impl Cleaned {
-    fn clean(&self, query: &str) -> Result<String, SearchError> {
-        let cleaned = self.cleaner.clean(query);
-        cleaned.map_err(|error| SearchError::Engine {
-            engine: "query cleaning",
-            source: error.into(),
-        })
-    }
-}
-
-impl Retriever for Cleaned {
-    type Query = str;
-
-    fn ids(&self) -> &DocIds {
-        self.retriever.ids()
-    }
-
-    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
-        self.retriever.search(&self.clean(query)?, search)
-    }
-
-    fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        let texts = queries.iter().map(|(query, _)| self.clean(query));
-        let texts: Vec<String> = texts.collect::<Result<_, _>>()?;
-        let queries = texts.iter().zip(queries);
-        let queries: Vec<(&str, Search<'_>)> = queries
-            .map(|(text, (_, search))| (text.as_str(), *search))
-            .collect();
-        self.retriever.search_batch(&queries)
-    }
-
-    fn explain(
-        &self,
-        query: &str,
-        doc: DocNum,
-        search: &Search<'_>,
-    ) -> Result<Option<Explanation>, SearchError> {
-        self.retriever.explain(&self.clean(query)?, doc, search)
     }
 }

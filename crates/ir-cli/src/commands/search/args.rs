@@ -393,6 +393,10 @@ impl Args {
             self.vectors.check(self.first_lexical_option())?;
         }
         self.prior.check()?;
+        let has_windows = self.sdm.is_some_and(|weights| weights[1..] != [0.0; 2]);
+        if has_windows && self.model.is_bm25f() {
+            bail_usage!("--sdm: expected a --model that scores each field, found bm25f");
+        }
         let lexical = [
             ("--syntax", self.syntax.is_some()),
             ("--feedback", self.feedback.is_some()),

@@ -116,7 +116,7 @@ impl ModelOptions {
             }
             parameters.push((name, value));
         }
-        if !self.field_b.is_empty() && named.name != BM25F {
+        if !self.field_b.is_empty() && !self.is_bm25f() {
             let found = named.name;
             bail_usage!("--field-b: expected --model {BM25F}, found {found}");
         }
@@ -143,6 +143,11 @@ impl ModelOptions {
     /// Default tag of a run.
     pub(crate) fn tag(&self) -> String {
         format!("ir-{}", self.model.map_or(BM25, |model| model.name))
+    }
+
+    /// Whether the model scores all fields together.
+    pub(crate) fn is_bm25f(&self) -> bool {
+        self.model.is_some_and(|model| model.name == BM25F)
     }
 
     /// Whether Anserini has the model with these lengths.

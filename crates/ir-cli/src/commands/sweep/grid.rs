@@ -5,8 +5,7 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::ValueHint;
 use ir_bm25::feedback::{Feedback, FeedbackDocuments, FeedbackModel};
-use ir_bm25::models::NamedModel;
-use ir_bm25::{DuplicateIds, Model, Searcher, SearcherError, SegmentedIndex, StoredFields};
+use ir_bm25::{DuplicateIds, Model, Searcher, SegmentedIndex, StoredFields};
 use ir_core::store::Verify;
 use ir_core::{Distinct, Query, Retriever, Run};
 use ir_data::TextEncoding;
@@ -84,6 +83,14 @@ impl GridOptions {
                 pair[0]
             );
         }
+        for Axis { name, values } in &self.grid {
+            let mut sorted = values.clone();
+            sorted.sort_by(f32::total_cmp);
+            if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+                let value = pair[0];
+                bail_usage!("--grid: expected different values of {name:?}, found {value} twice");
+            }
+        }
         let sizes = self.grid.iter().map(|axis| axis.values.len());
         let count = sizes.fold(1, usize::saturating_mul);
         if !(2..=MAX_POINTS).contains(&count) {
@@ -112,8 +119,7 @@ impl GridOptions {
             (parameters.iter()).partition(|(name, _)| name.starts_with(FEEDBACK));
         let base = self.model.as_deref().unwrap_or("bm25");
         let model = with_parameters(base, of_model.iter().map(|(name, value)| (*name, *value)));
-        let model = check_model(base).and_then(|()| model.parse::<Model>());
-        let model = match model {
+        let model = match model.parse::<Model>() {
             Ok(model) => model,
             Err(error) => bail_usage!("--grid, --model: {error}"),
         };
@@ -189,18 +195,13 @@ impl GridOptions {
         };
         for (label, model, feedback) in points {
             check_stopped()?;
-            let searcher = index.searcher(model)?;
+            let setting = || format!("{collection}: {label}");
+            let searcher = index.searcher(model).with_context(setting)?;
             let run = searched(&label, searcher, feedback, &asked.queries);
-            visit(run.with_context(|| format!("{collection}: {label}"))?)?;
+            visit(run.with_context(setting)?)?;
         }
         Ok(())
     }
-}
-
-/// Checks the name of a model, with the nearest one in the error.
-fn check_model(text: &str) -> Result<(), SearcherError> {
-    let name = text.split('(').next().unwrap_or_default();
-    NamedModel::find(name.trim()).map(|_| ())
 }
 
 /// The text of a model with further parameters.
