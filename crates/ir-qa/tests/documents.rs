@@ -117,6 +117,92 @@ fn html_without_scripts_and_navigation() {
     );
 }
 
+/// Lines of [`shown`] without the title.
+fn body(text: &str, format: DocumentFormat) -> Vec<String> {
+    let reader = DocumentReader::default();
+    let file = reader
+        .read_bytes(text.as_bytes(), format, "f", "f")
+        .unwrap();
+    shown(&file.papers[0]).split_off(1)
+}
+
+#[test]
+fn paragraphs_of_html_end_at_blocks_only() {
+    for (page, expected) in [
+        (
+            "<p>Half is <math><mfrac><mn>1</mn><mn>2</mn></mfrac><mspace/><msubsup><mi>x</mi></msubsup></math> here.",
+            "Half is 12x here.",
+        ),
+        (
+            "<p>A <x-ref>custom</x-ref> <article-id>element</article-id>.",
+            "A custom element.",
+        ),
+        (
+            "<form><p>The page is a form.<textarea>typed</textarea></form>",
+            "The page is a form.",
+        ),
+        ("<template><p>Copy.</p></template><p>Once.", "Once."),
+    ] {
+        assert_eq!(body(page, DocumentFormat::Html), ["# ", expected]);
+    }
+}
+
+#[test]
+fn empty_scripts_and_titles_of_xhtml() {
+    let page = "<?xml version='1.0'?><html><head><script src='a.js'/><title/><style/></head>\
+        <body><iframe src='b'/><p>Tea.</p><textarea/><script>if (a &lt; b) {}</script><p>Cups.</p></body></html>";
+    for format in [DocumentFormat::Html, DocumentFormat::Xml] {
+        assert_eq!(body(page, format), ["# ", "Tea.", "Cups."]);
+    }
+}
+
+#[test]
+fn entities_of_html_in_xml() {
+    let text = "<article><body><p>&alpha;&beta;&Omega;&deg;&mdash;&amp;&#x3b3;&NotEqualTilde;</p></body></article>";
+    assert_eq!(body(text, DocumentFormat::Xml), ["# ", "αβΩ°—&γ≂\u{338}"]);
+    for unknown in ["unknown", "notit", "Alphaa", "x"] {
+        let text = format!("<article><body><p>&{unknown};</p></body></article>");
+        let reader = DocumentReader::default();
+        let read = reader.read_bytes(text.as_bytes(), DocumentFormat::Xml, "f", "f");
+        let expected = format!("f:1: expected an entity of XML or HTML, found &{unknown};");
+        assert_eq!(read.unwrap_err().to_string(), expected);
+    }
+}
+
+#[test]
+fn chinese_sentences_are_no_titles() {
+    assert_eq!(
+        body("茶很好。\n\n水也好。", DocumentFormat::Text),
+        ["# ", "茶很好。", "水也好。"]
+    );
+    let text = "关于茶\n\n1 引言\n\n水也好。\n\n2 杯茶很好！";
+    assert_eq!(
+        body(text, DocumentFormat::Text),
+        ["# 1 引言", "水也好。", "2 杯茶很好！"]
+    );
+}
+
+/// Names that are not Unicode have ids of their own; links to folders are not followed.
+#[cfg(unix)]
+#[test]
+fn names_and_links() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &[u8]| folder.path().join(OsStr::from_bytes(name));
+    for name in [&b"\xfe.txt"[..], b"\xff.txt", "茶.txt".as_bytes()] {
+        std::fs::write(at(name), "Tea.").unwrap();
+    }
+    std::os::unix::fs::symlink(folder.path(), at(b"loop")).unwrap();
+    std::os::unix::fs::symlink(at(b"self.txt"), at(b"self.txt")).unwrap();
+    let (report, ids) = read_folder(folder.path());
+    assert_eq!(ids, ["\\xfe.txt", "\\xff.txt", "茶.txt"]);
+    assert_eq!(
+        (report.read(), report.skipped(), report.failed()),
+        (3, 1, 0)
+    );
+}
+
 #[test]
 fn declared_encodings() {
     assert_eq!(

@@ -1,18 +1,24 @@
 //! Character encodings of documents.
 
-use encoding_rs::{Encoding, UTF_8};
+use encoding_rs::{Encoding, UTF_8, UTF_16BE, UTF_16LE};
 
-use super::DocumentError;
+use super::{DocumentError, DocumentFormat};
 
 /// Number of bytes in which HTML declares its encoding.
 const DECLARATION_BYTES: usize = 1024;
 
 /// Text of a file: by its byte order mark, the encoding that XML or HTML declares, or UTF-8. Line
 /// ends become `\n`.
-pub(super) fn decode(bytes: &[u8], path: &str) -> Result<String, DocumentError> {
-    let (encoding, from) = match Encoding::for_bom(bytes) {
-        Some((encoding, length)) => (encoding, length),
-        None => (declared(bytes, path)?, 0),
+pub(super) fn decode(
+    bytes: &[u8],
+    format: DocumentFormat,
+    path: &str,
+) -> Result<String, DocumentError> {
+    use DocumentFormat::{Html, Jats, Markdown, Squad, Tei, Text, Xml};
+    let (encoding, from) = match (Encoding::for_bom(bytes), format) {
+        (Some((encoding, length)), _) => (encoding, length),
+        (None, Html | Xml | Jats | Tei) => (declared(bytes, path)?, 0),
+        (None, Text | Markdown | Squad) => (UTF_8, 0),
     };
     let bytes = &bytes[from..];
     let Some(text) = encoding.decode_without_bom_handling_and_without_replacement(bytes) else {
@@ -52,14 +58,16 @@ fn declared(bytes: &[u8], path: &str) -> Result<&'static Encoding, DocumentError
         meta.map(|rest| &rest[..rest.find('>').unwrap_or(rest.len())])
             .find_map(|tag| value_after(tag, "charset"))
     };
-    match label {
-        // Text of ASCII characters is declared as UTF-16 by mistake.
-        None | Some("utf-16") => Ok(UTF_8),
-        Some(label) => Encoding::for_label_no_replacement(label.as_bytes()).ok_or_else(|| {
-            DocumentError::UnknownEncoding {
-                path: path.to_owned(),
-                found: label.to_owned(),
-            }
+    let Some(label) = label else {
+        return Ok(UTF_8);
+    };
+    match Encoding::for_label_no_replacement(label.as_bytes()) {
+        // A declaration in ASCII characters is not UTF-16: HTML Standard, section 13.2.3.2.
+        Some(encoding) if encoding == UTF_16LE || encoding == UTF_16BE => Ok(UTF_8),
+        Some(encoding) => Ok(encoding),
+        None => Err(DocumentError::UnknownEncoding {
+            path: path.to_owned(),
+            found: label.to_owned(),
         }),
     }
 }
@@ -91,7 +99,7 @@ mod tests {
     use super::*;
 
     fn text(bytes: &[u8]) -> Result<String, String> {
-        decode(bytes, "f").map_err(|error| error.to_string())
+        decode(bytes, DocumentFormat::Html, "f").map_err(|error| error.to_string())
     }
 
     #[test]
@@ -109,6 +117,19 @@ mod tests {
         let chinese = b"<meta charset='gb2312'>\xb2\xe8";
         assert_eq!(text(chinese), Ok("<meta charset='gb2312'>茶".to_owned()));
         assert_eq!(text(b"a\r\nb\rc"), Ok("a\nb\nc".to_owned()));
+        for label in ["utf-16", "UTF-16LE", "utf-16be", "unicode"] {
+            let page = format!("<meta charset={label}>grün");
+            assert_eq!(text(page.as_bytes()), Ok(page));
+        }
+    }
+
+    #[test]
+    fn text_declares_no_encoding() {
+        let about_html = "Write <meta charset=latin1> for café.";
+        for format in [DocumentFormat::Text, DocumentFormat::Markdown] {
+            let text = decode(about_html.as_bytes(), format, "f").unwrap();
+            assert_eq!(text, about_html);
+        }
     }
 
     #[test]

@@ -24,7 +24,8 @@ pub struct FolderReport {
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct FileReport {
-    /// Path relative to the folder, with `/`; the id of its paper.
+    /// Path relative to the folder, with `/`; the id of its paper. Names that are not Unicode are
+    /// escaped, as in `\xff.txt`.
     pub path: String,
     /// What was read, or why nothing was.
     pub outcome: FileOutcome,
@@ -189,9 +190,12 @@ pub fn document_files(folder: &Path) -> Result<Vec<PathBuf>, DocumentError> {
 
 fn relative_name(folder: &Path, path: &Path) -> String {
     let relative = path.strip_prefix(folder).unwrap_or(path);
-    let parts = relative
-        .components()
-        .map(|part| part.as_os_str().to_string_lossy());
+    let parts = relative.components().map(|part| {
+        let part = part.as_os_str();
+        // Distinct names have distinct ids.
+        let escaped = || part.as_encoded_bytes().escape_ascii().to_string();
+        part.to_str().map_or_else(escaped, str::to_owned)
+    });
     parts.collect::<Vec<_>>().join("/")
 }
 

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use html5gum::{DefaultEmitter, StartTag, Token, Tokenizer};
+use html5gum::{StartTag, Token, Tokenizer, naive_next_state};
 
 use super::paper::{Paper, single_spaced, year_in};
 
-/// Elements whose text is left out: scripts, styles, navigation, forms, tables of numbers.
-const SKIPPED: [&str; 18] = [
+/// Elements whose text is left out: scripts, styles, navigation, controls, tables of numbers.
+const SKIPPED: [&str; 19] = [
     "annotation",
     "annotation-xml",
     "aside",
@@ -15,7 +15,6 @@ const SKIPPED: [&str; 18] = [
     "canvas",
     "datalist",
     "footer",
-    "form",
     "iframe",
     "nav",
     "noscript",
@@ -26,57 +25,61 @@ const SKIPPED: [&str; 18] = [
     "style",
     "svg",
     "table",
+    "template",
+    "textarea",
 ];
-/// Skipped elements that end a paragraph.
-const SKIPPED_BLOCKS: [&str; 6] = ["aside", "footer", "form", "nav", "pre", "table"];
-/// Elements inside of a paragraph. Every other element starts a new one.
-const INLINE: [&str; 41] = [
-    "a",
-    "abbr",
-    "acronym",
-    "b",
-    "bdi",
-    "bdo",
-    "big",
-    "cite",
-    "code",
-    "data",
-    "del",
-    "dfn",
-    "em",
-    "font",
-    "i",
-    "img",
-    "ins",
-    "kbd",
-    "label",
-    "mark",
-    "math",
-    "mi",
-    "mn",
-    "mo",
-    "mrow",
-    "msub",
-    "msup",
-    "mtext",
-    "q",
-    "s",
-    "samp",
-    "semantics",
-    "small",
-    "span",
-    "strong",
-    "sub",
-    "sup",
-    "time",
-    "tt",
-    "u",
-    "var",
+/// Elements that start and end a paragraph: the block elements of the HTML Standard's style sheet,
+/// and the title of the page. Every other element, such as those of MathML, is inside of one.
+const BLOCKS: [&str; 45] = [
+    "address",
+    "article",
+    "aside",
+    "blockquote",
+    "body",
+    "caption",
+    "center",
+    "dd",
+    "details",
+    "dialog",
+    "dir",
+    "div",
+    "dl",
+    "dt",
+    "fieldset",
+    "figcaption",
+    "figure",
+    "footer",
+    "form",
+    "h1",
+    "h2",
+    "h3",
+    "h4",
+    "h5",
+    "h6",
+    "head",
+    "header",
+    "hgroup",
+    "hr",
+    "html",
+    "legend",
+    "li",
+    "main",
+    "menu",
+    "nav",
+    "ol",
+    "optgroup",
+    "p",
+    "pre",
+    "search",
+    "section",
+    "summary",
+    "table",
+    "title",
+    "ul",
 ];
+
 /// Reads a page. Every text is a page to a parser of HTML.
 pub(super) fn read(text: &str, id: &str) -> Paper {
-    let mut emitter = DefaultEmitter::default();
-    emitter.naively_switch_states(true);
     let mut page = PageReader {
         paper: Paper::new(id),
         text: String::new(),
@@ -85,10 +88,16 @@ pub(super) fn read(text: &str, id: &str) -> Paper {
         page_title: String::new(),
         authors: BTreeSet::new(),
     };
-    for token in Tokenizer::new_with_emitter(text, emitter) {
-        let Ok(token) = token;
+    let mut tokens = Tokenizer::new(text);
+    while let Some(Ok(token)) = tokens.next() {
         match token {
-            Token::StartTag(tag) => page.start(&tag),
+            Token::StartTag(tag) => {
+                // XHTML has empty scripts and titles.
+                if let Some(state) = naive_next_state(&tag.name).filter(|_| !tag.self_closing) {
+                    tokens.set_state(state);
+                }
+                page.start(&tag);
+            }
             Token::EndTag(tag) => page.end(&String::from_utf8_lossy(&tag.name)),
             Token::String(text) if page.skipped.is_none() => {
                 page.text.push_str(&String::from_utf8_lossy(&text.value));
@@ -129,7 +138,7 @@ impl PageReader {
             return;
         }
         if SKIPPED.contains(&&*name) {
-            if SKIPPED_BLOCKS.contains(&&*name) {
+            if BLOCKS.contains(&&*name) {
                 self.flush();
             }
             if !tag.self_closing {
@@ -140,16 +149,15 @@ impl PageReader {
         match &*name {
             "meta" => self.read_meta(tag),
             "br" => self.text.push(' '),
-            "wbr" => {}
-            inline if INLINE.contains(&inline) => {}
-            other => {
+            block if BLOCKS.contains(&block) => {
                 self.flush();
-                self.collecting = match (other, heading_level(other)) {
+                self.collecting = match (block, heading_level(block)) {
                     ("title", _) => Collecting::PageTitle,
                     (_, Some(level)) => Collecting::Heading(level),
                     _ => Collecting::Paragraph,
                 };
             }
+            _ => {}
         }
     }
 
@@ -164,7 +172,7 @@ impl PageReader {
             }
             return;
         }
-        if !INLINE.contains(&name) {
+        if BLOCKS.contains(&name) {
             self.flush();
             self.collecting = Collecting::Paragraph;
         }

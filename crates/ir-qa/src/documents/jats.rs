@@ -175,7 +175,7 @@ fn inline_text(element: &Element) -> String {
 
 fn is_superscript_citation(element: &Element) -> bool {
     let is_citation = |e: &Element| e.name == "xref" && e.attribute("ref-type") == Some("bibr");
-    let has_letters = || element.text().contains(char::is_alphabetic);
+    let has_letters = || element.has_text(char::is_alphabetic);
     match element.name.as_str() {
         "sup" => element.elements().any(is_citation) && !has_letters(),
         "xref" => {

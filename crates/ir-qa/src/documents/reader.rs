@@ -131,7 +131,7 @@ impl DocumentReader {
                 found: "PDF".to_owned(),
             });
         }
-        let content = decoding::decode(bytes, path)?;
+        let content = decoding::decode(bytes, format, path)?;
         let (format, mut papers) = match format {
             DocumentFormat::Text => (format, vec![text::read(&content, id)]),
             DocumentFormat::Markdown => (format, vec![markdown::read(&content, id)]),

@@ -5,6 +5,8 @@ use super::paper::{Paper, single_spaced};
 /// Longest title and heading in characters.
 const MAX_TITLE: usize = 200;
 const MAX_HEADING: usize = 80;
+/// Characters that end no title.
+const TITLE_ENDS: [char; 8] = ['.', ':', ';', ',', '。', '：', '；', '，'];
 /// Headings without a number.
 const HEADINGS: [&str; 16] = [
     "abstract",
@@ -63,12 +65,15 @@ pub(super) fn read(text: &str, id: &str) -> Paper {
 }
 
 fn is_title(text: &str) -> bool {
-    text.chars().count() <= MAX_TITLE && !text.ends_with(['.', ':', ';', ','])
+    text.chars().count() <= MAX_TITLE && !text.ends_with(TITLE_ENDS)
 }
 
 /// Depth of a heading; `None` for other text.
 fn heading_level(text: &str) -> Option<u8> {
-    if text.chars().count() > MAX_HEADING || text.ends_with(['.', '?', '!', ':', ';', ',']) {
+    if text.chars().count() > MAX_HEADING
+        || text.ends_with(TITLE_ENDS)
+        || text.ends_with(['?', '!', '？', '！'])
+    {
         return None;
     }
     let (number, rest) = text.split_once(' ').unwrap_or(("", text));
@@ -78,7 +83,7 @@ fn heading_level(text: &str) -> Option<u8> {
             .all(|part| part.len() <= 2 && is_digits_or_end(part));
     if is_number
         && number.starts_with(|c: char| c.is_ascii_digit())
-        && rest.starts_with(char::is_uppercase)
+        && rest.starts_with(|c: char| c.is_alphabetic() && !c.is_lowercase())
     {
         let depth = number.trim_end_matches('.').split('.').count();
         return u8::try_from(depth).ok();

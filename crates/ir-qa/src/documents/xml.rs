@@ -1,8 +1,9 @@
 //! XML as a tree of elements.
 
+use html5gum::{Token, Tokenizer};
 use quick_xml::Reader;
 use quick_xml::XmlVersion;
-use quick_xml::escape::resolve_html5_entity;
+use quick_xml::escape::resolve_xml_entity;
 use quick_xml::events::{BytesStart, Event};
 
 use super::DocumentError;
@@ -70,12 +71,12 @@ pub(super) fn parse(text: &str, path: &str) -> Result<Element, DocumentError> {
                 let character = reference
                     .resolve_char_ref()
                     .map_err(|e| fail(e.to_string()))?;
-                match (character, resolve_html5_entity(&name)) {
-                    (Some(character), _) => {
-                        push_text(&mut open, character.encode_utf8(&mut [0; 4]))
-                    }
-                    (None, Some(value)) => push_text(&mut open, value),
-                    (None, None) => {
+                let predefined = character.map(String::from);
+                let predefined =
+                    predefined.or_else(|| resolve_xml_entity(&name).map(str::to_owned));
+                match predefined.or_else(|| html_entity(&name)) {
+                    Some(value) => push_text(&mut open, &value),
+                    None => {
                         return Err(DocumentError::Entity {
                             path: path.to_owned(),
                             line: line_at(text, at as usize),
@@ -128,6 +129,19 @@ fn element(tag: &BytesStart<'_>) -> Result<Element, String> {
         attributes,
         children: Vec::new(),
     })
+}
+
+/// Value of an entity of HTML. `quick_xml` 0.42 has wrong values: `;` for `alpha`.
+fn html_entity(name: &str) -> Option<String> {
+    let reference = format!("&{name};");
+    let mut value = String::new();
+    for Ok(token) in Tokenizer::new(&reference) {
+        if let Token::String(text) = token {
+            value.push_str(&String::from_utf8_lossy(&text.value));
+        }
+    }
+    // A value has one or two characters; an unknown reference is kept, with at least three.
+    (value.chars().count() <= 2).then_some(value)
 }
 
 fn push_text(open: &mut [Element], text: &str) {
@@ -204,6 +218,14 @@ impl Element {
                 }
             }
         }
+    }
+
+    /// Whether the text of the element has such a character.
+    pub(super) fn has_text(&self, of: fn(char) -> bool) -> bool {
+        self.children.iter().any(|node| match node {
+            Node::Text(text) => text.contains(of),
+            Node::Element(element) => element.has_text(of),
+        })
     }
 
     /// Text of the element with single spaces.

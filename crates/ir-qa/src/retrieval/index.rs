@@ -1,8 +1,7 @@
-use std::collections::HashSet;
 use std::sync::Arc;
 use std::{fmt, iter};
 
-use ir_bm25::{Bm25, Index, IndexConfig};
+use ir_bm25::{Bm25, DocOrder, Index, IndexConfig};
 use ir_core::fusion::WeightedSum;
 use ir_core::{
     DocIds, DocNum, DocSet, Document, Encoded, Encoder, Explanation, Flow, NoProgress, Predicate,
@@ -26,15 +25,16 @@ use crate::frame::Frame;
 /// use ir_qa::frames::FrameConfig;
 /// use ir_qa::retrieval::{AnswerConfig, AnswerIndex};
 ///
-/// let papers = ir_qa::bundled_papers();
+/// let papers = ir_qa::bundled_papers()?;
 /// let config = FrameConfig::default();
 /// let frames = papers.iter().flat_map(|paper| config.convert_paper(paper).frames);
 /// let index = AnswerIndex::lexical(frames.collect(), &AnswerConfig::default())?;
-/// let answers = index.answers("How long do whales hold their breath?", 1, None)?;
-/// println!("{}", answers[0].frame.answer);
+/// let answers = index.answers("How many questions does HarvestQA have?", 1, None)?;
+/// assert_eq!(answers[0].frame.answer, "HarvestQA has 6,200 questions about 410 leaflets.");
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct AnswerIndex {
+    /// By ascending id, which is the order of document numbers.
     frames: Vec<Frame>,
     answers: WeightedSum<TextRetriever>,
     questions: WeightedSum<TextRetriever>,
@@ -51,7 +51,7 @@ impl AnswerIndex {
     /// # Errors
     /// Frames with equal ids, and weights that are negative or not finite.
     pub fn lexical(frames: Vec<Frame>, config: &AnswerConfig) -> Result<Self, AnswerIndexError> {
-        check_ids(&frames)?;
+        let frames = sorted_by_id(frames)?;
         let answers = bm25(frames.iter().map(|frame| (frame.id.clone(), answer(frame))))?;
         let contexts = bm25(
             frames
@@ -83,7 +83,7 @@ impl AnswerIndex {
         encoder: Arc<dyn Encoder>,
         progress: &mut dyn Progress,
     ) -> Result<Self, AnswerIndexError> {
-        check_ids(&frames)?;
+        let frames = sorted_by_id(frames)?;
         let answers = bm25(frames.iter().map(|frame| (frame.id.clone(), answer(frame))))?;
         let question_places = displayable_questions(&frames);
         let questions = bm25(question_texts(&frames, &question_places))?;
@@ -125,7 +125,7 @@ impl AnswerIndex {
         })
     }
 
-    /// The frames in the order of document numbers.
+    /// The frames in the order of document numbers: ascending by id.
     pub fn frames(&self) -> &[Frame] {
         &self.frames
     }
@@ -222,13 +222,13 @@ fn context(frame: &Frame) -> &str {
     &frame.context
 }
 
-/// Fails if two frames have one id.
-fn check_ids(frames: &[Frame]) -> Result<(), AnswerIndexError> {
-    let mut ids = HashSet::new();
-    match frames.iter().find(|frame| !ids.insert(&frame.id)) {
-        None => Ok(()),
-        Some(frame) => Err(AnswerIndexError::DuplicateFrame {
-            id: frame.id.clone(),
+/// Frames by ascending id. Fails if two have the same id.
+fn sorted_by_id(mut frames: Vec<Frame>) -> Result<Vec<Frame>, AnswerIndexError> {
+    frames.sort_unstable_by(|a, b| a.id.cmp(&b.id));
+    match frames.windows(2).find(|pair| pair[0].id == pair[1].id) {
+        None => Ok(frames),
+        Some(pair) => Err(AnswerIndexError::DuplicateFrame {
+            id: pair[0].id.clone(),
         }),
     }
 }
@@ -254,14 +254,15 @@ fn question_texts<'f>(
     ids.zip(places.iter().map(text))
 }
 
-/// BM25 over texts with ids.
+/// BM25 over texts with ids, which are numbered in their order.
 fn bm25<'t>(
     texts: impl Iterator<Item = (String, &'t str)>,
 ) -> Result<TextRetriever, AnswerIndexError> {
     let documents: Vec<Document> = texts
         .map(|(id, text)| Document::new(id).with_text(text))
         .collect();
-    let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress)?;
+    let config = IndexConfig::default().with_order(DocOrder::Insertion);
+    let index = Index::build(&documents, &config, &mut NoProgress)?;
     let searcher = index.searcher(Bm25::LUCENE);
     let searcher = searcher.map_err(|error| AnswerIndexError::Index(error.into()))?;
     Ok(Arc::new(searcher))

@@ -157,6 +157,47 @@ fn related_questions_are_displayable() {
     assert_eq!(texts, ["What is coffee?", "Where does tea grow?"]);
 }
 
+/// Ids that are not in the order of the frames, and numbers of questions of several digits.
+#[test]
+fn hits_are_the_frames_and_questions_with_the_words() {
+    let words: Vec<String> = (0..30).map(|n| format!("word{n}x")).collect();
+    let frames: Vec<Frame> = (0..30)
+        .map(|n| {
+            let word = words[n].as_str();
+            let mut frame = frame(&format!("p/{}", 29 - n), word, word, &[(word, true)]);
+            frame.metadata.set("word", word);
+            frame
+        })
+        .collect();
+    let config = AnswerConfig::default();
+    let encoder = Arc::new(Letters);
+    let lexical = AnswerIndex::lexical(frames.clone(), &config).unwrap();
+    let config = config.with_alpha(1.0);
+    let dense = AnswerIndex::with_encoder(frames, &config, encoder, &mut NoProgress).unwrap();
+    for index in [lexical, dense] {
+        assert!(index.frames().is_sorted_by(|a, b| a.id < b.id));
+        for word in &words {
+            let answers = index.answers(word, 1, None).unwrap();
+            assert_eq!(&answers[0].frame.answer, word);
+            let ranking = index.search(word, &ir_core::Search::top(1)).unwrap();
+            assert_eq!(
+                index.ids().id(ranking.iter().next().unwrap().doc),
+                answers[0].frame.id
+            );
+            let related = index.related_questions(word, 1).unwrap();
+            assert_eq!(&related[0].question.text, word);
+            assert_eq!(&related[0].frame.answer, word);
+            let only = index.select(&Predicate::OneOf {
+                name: "word".into(),
+                values: vec![word.as_str().into()],
+            });
+            let answers = index.answers(word, 5, Some(&only)).unwrap();
+            assert_eq!(answers.len(), 1);
+            assert_eq!(&answers[0].frame.answer, word);
+        }
+    }
+}
+
 #[test]
 fn contract() {
     let frames = |documents: &[Document]| -> Vec<Frame> {

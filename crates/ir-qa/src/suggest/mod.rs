@@ -54,7 +54,9 @@ use words::{TypedWords, WordIndex};
 /// # Complexity
 /// Two finite-state transducers, of the texts and of their words, and a posting list per word. The
 /// transducers map to numbers in the order of popularity and are searched best first, so that the
-/// time depends on the number of suggestions returned, not on the number that match.
+/// time for a prefix or a single word depends on the number and length of the suggestions returned,
+/// not on the number that match. Several words intersect posting lists: the worst case, frequent
+/// words that no suggestion has together, is linear in their length.
 pub struct Suggester {
     analyzer: AnalysisPipeline,
     /// By descending popularity, then by text. The position is the number of an entry.
@@ -168,8 +170,13 @@ impl Suggester {
     /// corrected only if there are no suggestions with fewer edits. Without a word, the most
     /// popular suggestions are returned, as [`MatchKind::Prefix`].
     pub fn complete(&self, typed: &str, limit: usize) -> Vec<Completion<'_>> {
-        let words = self.analyzer.terms(typed);
-        let last_is_prefix = typed.ends_with(char::is_alphanumeric);
+        let mut words = Vec::new();
+        let mut end = 0;
+        self.analyzer.analyze(typed, &mut |token| {
+            words.push(token.term.to_owned());
+            end = token.end;
+        });
+        let last_is_prefix = end == typed.len();
         let mut found = Found {
             limit,
             entries: Vec::new(),

@@ -153,6 +153,42 @@ fn many_matches_of_the_last_word_are_tested_one_by_one() {
     }
 }
 
+/// Each repetition of a word would intersect its posting list once more.
+#[test]
+fn repeated_words_count_once() {
+    let text = |n: usize| format!("the {} q{n}", ["alpha", "omega"][n % 2]);
+    let suggester = Suggester::new((0..50_000).map(|n| (text(n), 1)));
+    let start = std::time::Instant::now();
+    let repeated = "the ".repeat(40_000);
+    assert!(
+        suggester
+            .complete(&format!("{repeated}alpha omega "), 5)
+            .is_empty()
+    );
+    let typed = format!("{repeated}q7 alpha q7");
+    assert_eq!(
+        suggester.complete(&typed, 5),
+        suggester.complete("the q7 alpha q7", 5)
+    );
+    assert!(start.elapsed() < std::time::Duration::from_secs(15));
+}
+
+#[test]
+fn words_end_where_the_analysis_ends_them() {
+    let suggester = Suggester::new([("cafe\u{301} noir", 1), ("क्या है चाय", 1), ("a_b tea", 1)]);
+    for (typed, text) in [
+        ("cafe\u{301}", "cafe\u{301} noir"),
+        ("noir cafe\u{301}", "cafe\u{301} noir"),
+        ("क्", "क्या है चाय"),
+        ("a_", "a_b tea"),
+    ] {
+        let found = suggester.complete(typed, 5);
+        let texts: Vec<&str> = found.iter().map(|found| found.text).collect();
+        assert_eq!(texts, [text], "{typed}");
+    }
+    assert!(suggester.complete("caf ", 5).is_empty());
+}
+
 #[test]
 fn without_words_the_most_popular_are_returned() {
     let suggester = Suggester::new([("tea", 1), ("coffee", 2), ("?!", 9)]);

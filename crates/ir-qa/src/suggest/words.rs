@@ -120,7 +120,8 @@ impl WordIndex {
             complete.push(typed.last);
         }
         // Rare words first: long ones.
-        complete.sort_by_key(|word| Reverse(word.len()));
+        complete.sort_unstable_by_key(|word| (Reverse(word.len()), *word));
+        complete.dedup();
         let mut lists = Vec::with_capacity(complete.len());
         for word in complete {
             let entries = self.entries_of(word, edits);
