@@ -20,6 +20,7 @@ pub mod jsonl;
 mod lines;
 pub mod papers;
 pub mod results;
+pub mod sentences;
 pub mod sgml;
 pub mod smart;
 pub mod squad;

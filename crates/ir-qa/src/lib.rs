@@ -8,8 +8,9 @@ pub mod documents;
 mod frame;
 pub mod frames;
 pub mod highlight;
-pub mod sentences;
 pub mod soco;
+
+pub use ir_data::sentences;
 
 pub use bundled::{bundled_files, bundled_papers};
 pub use characters::{byte_offset, character_count};
