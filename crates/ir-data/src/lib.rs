@@ -21,6 +21,7 @@ mod lines;
 pub mod papers;
 pub mod part_of_speech;
 pub mod results;
+pub mod sentences;
 pub mod sgml;
 pub mod smart;
 pub mod squad;

@@ -10,6 +10,9 @@
 //! - As a test collection ([`Squad::documents`], [`Squad::queries`], [`Squad::qrels`]) a paragraph
 //!   is a document, relevant to the questions about it. Its id is the article's title, `/` and the
 //!   paragraph's index from 0.
+//! - [`Squad::answer_sentences`] is a test collection of sentences.
+
+mod sentences;
 
 use std::collections::BTreeMap;
 use std::io::BufRead;
@@ -25,6 +28,8 @@ use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location, excerpt, name_of};
 use crate::json::{JsonLineNumbers, json_error};
 use crate::lines::read_all;
+
+pub use sentences::{AnswerSentences, SquadSentences};
 
 /// Articles of a SQuAD file.
 #[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
@@ -98,15 +103,15 @@ impl SquadFile {
 
 impl Corpus for SquadFile {
     fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
-        Ok(Box::new(ParagraphReader(
+        Ok(Box::new(InMemoryReader(
             self.read()?.documents().into_iter(),
         )))
     }
 }
 
-struct ParagraphReader(std::vec::IntoIter<Document>);
+struct InMemoryReader(std::vec::IntoIter<Document>);
 
-impl DocReader for ParagraphReader {
+impl DocReader for InMemoryReader {
     fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError> {
         let Some(next) = self.0.next() else {
             return Ok(false);

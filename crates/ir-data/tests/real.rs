@@ -651,6 +651,31 @@ fn squad_counts() {
     );
 }
 
+/// "Talk to Papers" counts 10,250 sentences and 11,426 queries.
+#[test]
+fn squad_sentence_counts() {
+    let Some(path) = file("squad/dev-v1.1.json.zst") else {
+        return;
+    };
+    let squad = Squad::read(open(path).unwrap(), "dev").unwrap();
+    let sentences = squad.answer_sentences();
+    let ids: HashSet<&str> = sentences
+        .documents
+        .iter()
+        .map(|doc| doc.id.as_str())
+        .collect();
+    assert_eq!((sentences.documents.len(), ids.len()), (10_253, 10_253));
+    assert_eq!(
+        (sentences.queries.len(), sentences.pairs.len()),
+        (11_426, 11_426)
+    );
+    assert_eq!(sentences.pairs.judgments(), sentences.pairs.len());
+    assert_eq!(
+        (sentences.questions.len(), sentences.questions.judgments()),
+        (10_570, 11_426)
+    );
+}
+
 /// Field names are sufficient to read another JSON collection.
 #[test]
 fn iclr_as_json_lines() {

@@ -9,9 +9,10 @@ mod frame;
 pub mod frames;
 pub mod highlight;
 pub mod retrieval;
-pub mod sentences;
 pub mod soco;
 pub mod suggest;
+
+pub use ir_data::sentences;
 
 pub use bundled::{bundled_files, bundled_papers};
 pub use characters::{byte_offset, character_count};

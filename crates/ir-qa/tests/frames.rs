@@ -2,6 +2,7 @@
 
 use std::time::{Duration, Instant};
 
+use ir_data::catalog::Catalog;
 use ir_qa::frames::FrameConfig;
 use ir_qa::sentences::{Language, SentenceSplitter};
 use ir_qa::{Chunk, ChunkKind, byte_offset};
@@ -303,5 +304,47 @@ proptest! {
         }
         let found: Vec<_> = set.frames.into_iter().map(|f| (f.answer, f.context, f.answer_start)).collect();
         prop_assert_eq!(found, reference(&config, &chunks));
+    }
+}
+
+/// Contexts of the collection `squad/sentences` are those of frames without a limit of length.
+#[test]
+fn contexts_of_squad_are_those_of_frames() {
+    let Ok(catalog) = Catalog::from_env().open("squad") else {
+        eprintln!("skipped: no squad in IR_DATA");
+        return;
+    };
+    let mut chunks: Vec<Chunk> = Vec::new();
+    let documents = catalog.corpus().docs().unwrap();
+    let mut title = String::new();
+    for document in documents {
+        let document = document.unwrap();
+        if document.title != title {
+            title.clone_from(&document.title);
+            chunks.push(chunk(ChunkKind::Title, &title));
+        }
+        chunks.push(chunk(ChunkKind::Content, &document.text));
+    }
+    let mut config = FrameConfig::default();
+    config.min_length = 1;
+    config.max_length = usize::MAX;
+    let frames = config.convert("p", &chunks).frames.into_iter();
+    let frames = frames.filter(|frame| frame.kind == ChunkKind::Content);
+    let frames: Vec<(String, String)> = frames.map(|frame| (frame.answer, frame.context)).collect();
+
+    let normalized = |text: &str| {
+        text.replace(['\n', '\u{a0}'], " ")
+            .replace(['\r', '\t'], "")
+    };
+    let sentences = Catalog::from_env().open("squad/sentences").unwrap();
+    let sentences = sentences.corpus().docs().unwrap().map(|document| {
+        let document = document.unwrap();
+        let context = document.attributes.text("context").unwrap();
+        (normalized(&document.text), normalized(context))
+    });
+    let sentences: Vec<(String, String)> = sentences.collect();
+    assert_eq!(sentences.len(), frames.len());
+    for (sentence, frame) in sentences.iter().zip(&frames) {
+        assert_eq!(sentence, frame);
     }
 }

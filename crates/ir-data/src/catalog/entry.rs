@@ -46,6 +46,8 @@ pub(crate) enum CatalogFormat {
     Cranfield,
     Cisi,
     Squad,
+    /// SQuAD with sentences as documents.
+    SquadSentences,
     Iclr,
     /// Files without documents and queries.
     Files,

@@ -19,7 +19,7 @@ use crate::error::{DataError, check_count, name_of};
 use crate::json::JsonFields;
 use crate::jsonl::{self, JsonlCorpus};
 use crate::smart::{SmartCorpus, SmartQueries};
-use crate::squad::SquadFile;
+use crate::squad::{SquadFile, SquadSentences};
 use crate::trec::read_qrels;
 
 /// Opens the collection of an entry, whose files are at `paths`.
@@ -72,6 +72,10 @@ pub(super) fn open_entry(
         ),
         CatalogFormat::Squad => {
             let file = SquadFile::new(file(0));
+            counted(entry, file.clone(), file)
+        }
+        CatalogFormat::SquadSentences => {
+            let file = SquadSentences::new(file(0));
             counted(entry, file.clone(), file)
         }
         CatalogFormat::Iclr => {

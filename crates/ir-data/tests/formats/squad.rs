@@ -2,6 +2,7 @@
 
 use ir_data::DataError;
 use ir_data::squad::Squad;
+use serde_json::json;
 
 #[test]
 fn squad_files() {
@@ -56,4 +57,91 @@ fn squad_files() {
         Squad::read(&b"{}"[..], "f"),
         Err(DataError::Json { .. })
     ));
+}
+
+/// Sentences of two entries of an article, of which the second has a repeated sentence.
+#[test]
+fn squad_sentences() {
+    let text = r#"{"data": [
+        {"title": "On_tea", "paragraphs": [{"context": "Tee ist grün. Tea is a drink.\nIt is old.",
+         "qas": [
+            {"id": "a", "question": "What?", "answers": [
+                {"text": "old", "answer_start": 36}, {"text": "grün", "answer_start": 8},
+                {"text": " Tea", "answer_start": 13}, {"text": "drink", "answer_start": 23}]},
+            {"id": "b", "question": "Why?", "answers": []}]}]},
+        {"title": "Milk", "paragraphs": [{"context": "Milk is white.", "qas": []}]},
+        {"title": "On_tea", "paragraphs": [{"context": "It is old. It is hot. (It is old.)",
+         "qas": [{"id": "c", "question": "Who?", "answers": [
+            {"text": "hot", "answer_start": 17}, {"text": "hot", "answer_start": 17}]}]}]}]}"#;
+    let sentences = Squad::read(text.as_bytes(), "f")
+        .unwrap()
+        .answer_sentences();
+    let ids: Vec<&str> = sentences.documents.iter().map(|doc| &*doc.id).collect();
+    assert_eq!(
+        ids,
+        [
+            "On_tea/0/0",
+            "On_tea/0/1",
+            "On_tea/0/2",
+            "On_tea/1/0",
+            "On_tea/1/1",
+            "On_tea/1/2",
+            "Milk/0/0"
+        ]
+    );
+    let hot = &sentences.documents[4];
+    assert_eq!((&*hot.title, &*hot.text), ("On tea", "It is hot."));
+    assert_eq!(
+        hot.attributes.text("context"),
+        Some("On tea Tee ist grün. Tea is a drink. It is old. It is hot. (It is old.)")
+    );
+    let queries = sentences.queries.iter();
+    let queries: Vec<(&str, &str)> = queries.map(|query| (&*query.id, &*query.text)).collect();
+    assert_eq!(
+        queries,
+        [
+            ("a", "What?"),
+            ("a#2", "What?"),
+            ("a#3", "What?"),
+            ("b", "Why?"),
+            ("c", "Who?")
+        ]
+    );
+    for (query, doc) in [
+        ("a", "On_tea/0/0"),
+        ("a#2", "On_tea/0/1"),
+        ("a#3", "On_tea/0/2"),
+        ("c", "On_tea/1/1"),
+    ] {
+        assert_eq!(sentences.pairs.grade(query, doc), Some(1));
+    }
+    assert_eq!(sentences.pairs.judgments(), 4);
+    for doc in &ids[..3] {
+        assert_eq!(sentences.questions.grade("a", doc), Some(1));
+    }
+    assert_eq!(
+        (sentences.questions.len(), sentences.questions.judgments()),
+        (2, 4)
+    );
+}
+
+/// Each side of the context stops as soon as it has 150 characters.
+#[test]
+fn squad_context_budget() {
+    for (nearby, first) in [(50, 1), (49, 0)] {
+        let texts = [40, nearby, 100, 75, 149, 9, 9].into_iter().enumerate();
+        let texts: Vec<String> = texts
+            .map(|(n, length)| format!("{n}{}.", "ü".repeat(length - 2)))
+            .collect();
+        let paragraphs = json!([{"context": texts.join(" "), "qas": []}]);
+        let file = json!({"data": [{"title": "T", "paragraphs": paragraphs}]});
+        let squad = Squad::read(file.to_string().as_bytes(), "f").unwrap();
+        let documents = squad.answer_sentences().documents;
+        assert_eq!(documents.len(), 7);
+        let expected = format!("T {}", texts[first..6].join(" "));
+        assert_eq!(
+            documents[3].attributes.text("context"),
+            Some(expected.as_str())
+        );
+    }
 }

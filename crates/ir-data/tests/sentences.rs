@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use ir_qa::sentences::{Language, SCIENTIFIC_ABBREVIATIONS, SentenceSplitter};
+use ir_data::sentences::{Language, SCIENTIFIC_ABBREVIATIONS, SentenceSplitter};
 use proptest::prelude::*;
 use regex::Regex;
 

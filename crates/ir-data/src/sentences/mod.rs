@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 /// Language of a text: the rules of its sentences and the context budget of its frames.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-#[non_exhaustive]
 pub enum Language {
     /// English; serves other languages that end sentences with a period and white space.
     #[default]
@@ -33,7 +32,7 @@ pub const SCIENTIFIC_ABBREVIATIONS: [&str; 19] = [
 /// Splitter of text into sentences.
 ///
 /// ```
-/// use ir_qa::sentences::{Language, SentenceSplitter};
+/// use ir_data::sentences::{Language, SentenceSplitter};
 /// let splitter = SentenceSplitter::new(Language::English);
 /// let text = "Mr. Smith drinks tea, e.g. Assam. It is strong.";
 /// let sentences: Vec<&str> = splitter.split(text).map(|range| &text[range]).collect();
@@ -59,7 +58,7 @@ impl SentenceSplitter {
     /// only.
     ///
     /// ```
-    /// use ir_qa::sentences::{Language, SCIENTIFIC_ABBREVIATIONS, SentenceSplitter};
+    /// use ir_data::sentences::{Language, SCIENTIFIC_ABBREVIATIONS, SentenceSplitter};
     /// let text = "Smith et al. [12] agree (Fig. 3).";
     /// let splitter = SentenceSplitter::new(Language::English);
     /// assert_eq!(splitter.split(text).count(), 3);
