@@ -35,7 +35,7 @@ Papers are read as by `ir frames --scientific`, which saves them as frames and
 lists the files that cannot be read. Each answer is a sentence, a title or a
 heading, shown with its context.
 
-Without --model, the score is BM25 of the answer plus --alpha (.3) times BM25
+Without --model, the score is BM25 of the answer plus --alpha (1) times BM25
 of its context. With --model, it is the cosine of the question and the answer
 plus --alpha (.02) times BM25 of the answer; all answers are encoded first.";
 
@@ -72,7 +72,7 @@ pub(crate) struct Args {
     #[arg(long, requires = "model")]
     encode_context: bool,
 
-    /// Weight of BM25 of the context or, with --model, of the answer [default: 0.3; with --model
+    /// Weight of BM25 of the context or, with --model, of the answer [default: 1; with --model
     /// 0.02]
     #[arg(long, value_name = "WEIGHT")]
     alpha: Option<f32>,
