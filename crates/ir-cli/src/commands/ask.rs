@@ -37,7 +37,7 @@ heading, shown with its context.
 
 Without --model, the score is BM25 of the answer plus --alpha (1) times BM25
 of its context. With --model, it is the cosine of the question and the answer
-plus --alpha (.02) times BM25 of the answer; all answers are encoded first.";
+plus --alpha (.05) times BM25 of the answer; all answers are encoded first.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -73,7 +73,7 @@ pub(crate) struct Args {
     encode_context: bool,
 
     /// Weight of BM25 of the context or, with --model, of the answer [default: 1; with --model
-    /// 0.02]
+    /// 0.05]
     #[arg(long, value_name = "WEIGHT")]
     alpha: Option<f32>,
 
