@@ -23,9 +23,9 @@ use crate::frame::{Frame, FrameQuestion};
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct AnswerConfig {
-    /// α: weight of BM25 of the answer beside the cosine. 0 ranks by the cosine alone. Without
-    /// effect if there is no encoder. Range: 0 or above, finite. Default: 0.05, selected by cross-validation on SQuAD with all-MiniLM-L6-v2
-    /// (the experiment `minilm-squad-sentences`).
+    /// α: weight of BM25 of the answer beside the cosine; 0 ranks by the cosine alone. Without
+    /// effect if there is no encoder. Range: 0 or above, finite. Default: 0.05, selected by
+    /// cross-validation on SQuAD with all-MiniLM-L6-v2 (the experiment `minilm-squad-sentences`).
     pub alpha: f32,
     /// Weight of BM25 of the context beside BM25 of the answer, if there is no encoder. Range: 0 or
     /// above, finite. Default: 1, about as selected by cross-validation on SQuAD (the experiment
