@@ -1,8 +1,9 @@
 //! Typed attributes of documents and queries.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// Value of an attribute, in the types of JSON.
 ///
@@ -45,7 +46,8 @@ impl<V: Into<AttributeValue>> From<Vec<V>> for AttributeValue {
 
 /// Named, typed attributes of a document or a query: year, repository, task, ...
 ///
-/// When deserialized, a `null` attribute is absent.
+/// When deserialized, a `null` attribute is absent. Clones share memory until one is changed, so
+/// that all parts of a document can have its attributes.
 ///
 /// ```
 /// use ir_core::Attributes;
@@ -56,9 +58,14 @@ impl<V: Into<AttributeValue>> From<Vec<V>> for AttributeValue {
 /// assert_eq!(attributes.text("task"), Some("question answering"));
 /// assert_eq!(attributes.text("year"), None);
 /// ```
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-#[serde(transparent)]
-pub struct Attributes(BTreeMap<String, AttributeValue>);
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Attributes(Arc<BTreeMap<String, AttributeValue>>);
+
+impl Serialize for Attributes {
+    fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
+        self.0.as_ref().serialize(out)
+    }
+}
 
 impl<'de> Deserialize<'de> for Attributes {
     fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
@@ -80,7 +87,7 @@ impl Attributes {
 
     /// Sets an attribute, replacing an earlier value.
     pub fn set(&mut self, name: impl Into<String>, value: impl Into<AttributeValue>) {
-        self.0.insert(name.into(), value.into());
+        Arc::make_mut(&mut self.0).insert(name.into(), value.into());
     }
 
     /// Returns the value of an attribute.
@@ -121,7 +128,10 @@ impl Attributes {
 
     /// Removes all attributes of the record.
     pub fn clear(&mut self) {
-        self.0.clear();
+        match Arc::get_mut(&mut self.0) {
+            Some(own) => own.clear(),
+            None => *self = Self::default(),
+        }
     }
 
     /// Iterates over names and values, sorted by name.
@@ -133,17 +143,30 @@ impl Attributes {
 impl<N: Into<String>, V: Into<AttributeValue>> FromIterator<(N, V)> for Attributes {
     fn from_iter<I: IntoIterator<Item = (N, V)>>(pairs: I) -> Self {
         let pairs = pairs.into_iter();
-        Self(
-            pairs
-                .map(|(name, value)| (name.into(), value.into()))
-                .collect(),
-        )
+        let all: BTreeMap<_, _> = pairs
+            .map(|(name, value)| (name.into(), value.into()))
+            .collect();
+        Self(Arc::new(all))
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn clones_share_memory_until_changed() {
+        let first: Attributes = [("task", "qa")].into_iter().collect();
+        let mut second = first.clone();
+        let address = |attributes: &Attributes| attributes.text("task").map(str::as_ptr);
+        assert_eq!(address(&first), address(&second));
+        second.set("task", "tagging");
+        let mut third = first.clone();
+        third.clear();
+        assert!(third.is_empty());
+        assert_eq!(first.text("task"), Some("qa"));
+        assert_eq!(second.text("task"), Some("tagging"));
+    }
 
     #[test]
     fn null_is_absent() {

@@ -348,3 +348,19 @@ fn contexts_of_squad_are_those_of_frames() {
         assert_eq!(sentence, frame);
     }
 }
+
+/// Copies of the attributes would take the product of their size and the number of frames.
+#[test]
+fn frames_of_a_paper_share_its_attributes() {
+    let mut paper = ir_qa::documents::Paper::new("p");
+    paper.authors = (0..5000).map(|n| format!("Author {n}")).collect();
+    paper.push_paragraph(&"Tea is good. ".repeat(20_000), None);
+    let frames = FrameConfig::default().convert_paper(&paper).frames;
+    assert_eq!(frames.len(), 20_000);
+    let authors = |frame: &ir_qa::Frame| std::ptr::from_ref(frame.metadata.get("authors").unwrap());
+    assert!(
+        frames
+            .iter()
+            .all(|frame| authors(frame) == authors(&frames[0]))
+    );
+}

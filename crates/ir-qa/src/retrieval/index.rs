@@ -29,8 +29,9 @@ use crate::frame::Frame;
 /// let config = FrameConfig::default();
 /// let frames = papers.iter().flat_map(|paper| config.convert_paper(paper).frames);
 /// let index = AnswerIndex::lexical(frames.collect(), &AnswerConfig::default())?;
-/// let answers = index.answers("How many questions does HarvestQA have?", 1, None)?;
-/// assert_eq!(answers[0].frame.answer, "HarvestQA has 6,200 questions about 410 leaflets.");
+/// let answers = index.answers("Who wrote questions after a visit to a farm?", 1, None)?;
+/// let answer = "Volunteers wrote the questions after a visit to a farm.";
+/// assert_eq!(answers[0].frame.answer, answer);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 pub struct AnswerIndex {
