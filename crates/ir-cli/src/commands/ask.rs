@@ -11,7 +11,7 @@ use ir_qa::documents::DocumentReader;
 use ir_qa::frames::FrameConfig;
 use ir_qa::retrieval::{Answer, AnswerConfig, AnswerIndex};
 use ir_qa::sentences::SCIENTIFIC_ABBREVIATIONS;
-use ir_qa::{Frame, highlight};
+use ir_qa::{ChunkKind, Frame, highlight};
 use serde_json::json;
 
 use super::frames::{read_papers, warn};
@@ -32,8 +32,7 @@ Examples:
   ir frames papers/ --scientific -o frames.jsonl && ir ask frames.jsonl ...
 
 Papers are read as by `ir frames --scientific`, which saves them as frames and
-lists the files that cannot be read. Each answer is a sentence, a title or a
-heading, shown with its context.
+lists the files that cannot be read. Each answer is shown with its context.
 
 Without --model, the score is BM25 of the answer plus --alpha (1) times BM25
 of its context. With --model, it is the cosine of the question and the answer
@@ -76,6 +75,10 @@ pub(crate) struct Args {
     /// 0.05]
     #[arg(long, value_name = "WEIGHT")]
     alpha: Option<f32>,
+
+    /// Titles and headings are answers too
+    #[arg(long)]
+    headings: bool,
 
     /// Explain each score
     #[arg(long)]
@@ -175,7 +178,10 @@ fn read_questions(path: &Path) -> Result<Vec<String>> {
 }
 
 fn index(args: &Args, console: &Console) -> Result<AnswerIndex> {
-    let frames = read_frames(&args.papers, console)?;
+    let mut frames = read_frames(&args.papers, console)?;
+    if !args.headings {
+        frames.retain(|frame| frame.kind == ChunkKind::Content);
+    }
     let mut config = AnswerConfig::default();
     #[cfg(feature = "dense")]
     if let Some(model) = &args.model {

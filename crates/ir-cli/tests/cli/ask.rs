@@ -86,6 +86,9 @@ fn filters_and_weights() {
         none.err
     );
     assert_ne!(ask(&["--alpha", "2"]).out, ask(&[]).out);
+    let heading = r#""answer":"On tea""#;
+    assert!(!ask(&[]).out.contains(heading));
+    assert!(ask(&["--headings"]).out.contains(heading));
 }
 
 #[test]
