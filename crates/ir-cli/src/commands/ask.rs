@@ -5,7 +5,7 @@ use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use ir_bm25::analysis::{Analysis, Highlighter, mark};
+use ir_bm25::analysis::{Analysis, Highlighter};
 use ir_core::{DocSet, Explanation, Predicate, Retriever, Search};
 use ir_qa::documents::DocumentReader;
 use ir_qa::frames::FrameConfig;
@@ -299,7 +299,7 @@ impl ShownAnswer<'_> {
         for segment in highlight::segments(frame, words) {
             let part = without_controls(segment.text);
             match (style.color, segment.in_answer, segment.is_match) {
-                (true, _, true) => text += &mark(&part, &[0..part.len()], MATCH.0, MATCH.1),
+                (true, _, true) => text.extend([MATCH.0, &part, MATCH.1]),
                 (true, true, false) => text += &style.paint(BOLD, &part),
                 _ => text += &part,
             }
