@@ -22,6 +22,45 @@ macro_rules! search_queries_in_parallel {
     };
 }
 
+/// Implements `Retriever` for text queries that are rewritten, and then searched and explained by
+/// methods of an inner searcher.
+macro_rules! retrieve_rewritten {
+    (
+        $type:ty, |$this:ident, $query:ident| $rewritten:expr,
+        $inner:ident.$search:ident, $(#[doc = $doc:literal])* $explain:ident
+    ) => {
+        impl ir_core::Retriever for $type {
+            type Query = str;
+
+            fn ids(&self) -> &ir_core::DocIds {
+                self.$inner.ids()
+            }
+
+            fn search(
+                &self,
+                $query: &str,
+                how: &ir_core::Search<'_>,
+            ) -> Result<ir_core::Ranking, ir_core::SearchError> {
+                let $this = self;
+                self.$inner.$search(&$rewritten, how)
+            }
+
+            search_queries_in_parallel!();
+
+            $(#[doc = $doc])*
+            fn explain(
+                &self,
+                $query: &str,
+                doc: ir_core::DocNum,
+                how: &ir_core::Search<'_>,
+            ) -> Result<Option<ir_core::Explanation>, ir_core::SearchError> {
+                let $this = self;
+                self.$inner.$explain(&$rewritten, doc, how)
+            }
+        }
+    };
+}
+
 pub mod analysis;
 mod bm25;
 mod codec;

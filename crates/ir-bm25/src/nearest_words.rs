@@ -4,10 +4,7 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-use ir_core::{
-    DocIds, DocNum, EncodeError, Encoder, Explanation, Ranking, Retriever, Search, SearchError,
-    Side,
-};
+use ir_core::{EncodeError, Encoder, SearchError, Side};
 
 use crate::{Searcher, WeightedTerm};
 
@@ -303,31 +300,13 @@ impl fmt::Debug for NearestWords {
     }
 }
 
-impl Retriever for NearestWords {
-    type Query = str;
-
-    fn ids(&self) -> &DocIds {
-        self.searcher.ids()
-    }
-
-    fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
-        let terms = self.expand(query).map_err(SearchError::Encode)?;
-        self.searcher.search_terms(&terms, how)
-    }
-
-    search_queries_in_parallel!();
-
+retrieve_rewritten!(
+    NearestWords,
+    |this, query| this.expand(query).map_err(SearchError::Encode)?,
+    searcher.search_terms,
     /// Explains a score as the sum of the scores of the weighted terms of the expanded query.
-    fn explain(
-        &self,
-        query: &str,
-        doc: DocNum,
-        how: &Search<'_>,
-    ) -> Result<Option<Explanation>, SearchError> {
-        let terms = self.expand(query).map_err(SearchError::Encode)?;
-        self.searcher.explain_terms(&terms, doc, how)
-    }
-}
+    explain_terms
+);
 
 #[cfg(test)]
 mod tests;

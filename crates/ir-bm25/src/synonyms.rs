@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::sync::Arc;
 
-use ir_core::{DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError};
-
 use crate::{Searcher, WeightedTerm};
 
 /// Synonyms of words and phrases, in the format of Solr's `synonyms.txt`.
@@ -300,29 +298,13 @@ impl SynonymExpansion {
     }
 }
 
-impl Retriever for SynonymExpansion {
-    type Query = str;
-
-    fn ids(&self) -> &DocIds {
-        self.searcher.ids()
-    }
-
-    fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
-        self.searcher.search_terms(&self.expand(query), how)
-    }
-
-    search_queries_in_parallel!();
-
+retrieve_rewritten!(
+    SynonymExpansion,
+    |this, query| this.expand(query),
+    searcher.search_terms,
     /// Explains a score as the sum of the scores of the weighted terms of the expanded query.
-    fn explain(
-        &self,
-        query: &str,
-        doc: DocNum,
-        how: &Search<'_>,
-    ) -> Result<Option<Explanation>, SearchError> {
-        self.searcher.explain_terms(&self.expand(query), doc, how)
-    }
-}
+    explain_terms
+);
 
 #[cfg(test)]
 mod tests;

@@ -1,4 +1,4 @@
-use ir_core::{Document, NoProgress};
+use ir_core::{Document, NoProgress, Retriever, Search};
 
 use super::*;
 use crate::{Bm25, Index, IndexConfig};

@@ -1,7 +1,5 @@
 //! Searcher of queries of words by the sequential dependence model.
 
-use ir_core::{DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError};
-
 use super::query::{QuerySyntax, StructuredQuery};
 use super::searcher::StructuredSearcher;
 use crate::{Searcher, SearcherError};
@@ -83,26 +81,10 @@ impl SequentialDependence {
     }
 }
 
-impl Retriever for SequentialDependence {
-    type Query = str;
-
-    fn ids(&self) -> &DocIds {
-        self.searcher.ids()
-    }
-
-    fn search(&self, query: &str, how: &Search<'_>) -> Result<Ranking, SearchError> {
-        self.searcher.search_query(&self.query(query), how)
-    }
-
-    search_queries_in_parallel!();
-
+retrieve_rewritten!(
+    SequentialDependence,
+    |this, query| this.query(query),
+    searcher.search_query,
     /// Explains a score as the sum of the scores of words, phrases and windows.
-    fn explain(
-        &self,
-        query: &str,
-        doc: DocNum,
-        how: &Search<'_>,
-    ) -> Result<Option<Explanation>, SearchError> {
-        self.searcher.explain_query(&self.query(query), doc, how)
-    }
-}
+    explain_query
+);

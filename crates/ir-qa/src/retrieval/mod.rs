@@ -62,7 +62,7 @@ impl AnswerConfig {
 
     /// Sets [`AnswerConfig::encodes_context`].
     #[must_use]
-    pub fn with_context_in_vectors(mut self, encodes_context: bool) -> Self {
+    pub fn with_encodes_context(mut self, encodes_context: bool) -> Self {
         self.encodes_context = encodes_context;
         self
     }

@@ -85,7 +85,7 @@ fn scores_are_the_best_cosine_and_weighted_bm25() {
     for (alpha, encodes_context) in [(0.0, false), (0.02, false), (0.5, true)] {
         let config = AnswerConfig::default()
             .with_alpha(alpha)
-            .with_context_in_vectors(encodes_context);
+            .with_encodes_context(encodes_context);
         let encoder = Arc::new(Letters);
         let index = AnswerIndex::with_encoder(frames(), &config, encoder, &mut NoProgress).unwrap();
         let question = "a cold drink of tea";
