@@ -17,6 +17,7 @@ mod context;
 
 use std::collections::BTreeMap;
 use std::iter;
+use std::ops::Range;
 
 use ir_core::Attributes;
 
@@ -64,8 +65,29 @@ pub struct FrameConfig {
 pub struct FrameSet {
     /// Frames in the order of the document.
     pub frames: Vec<Frame>,
+    /// Where the answers of the frames are in the document: one position per frame.
+    pub positions: Vec<FramePosition>,
     /// Numbers of sentences, titles and headings without a frame.
     pub dropped: DroppedText,
+}
+
+/// Position of an answer in its document.
+///
+/// ```
+/// use ir_qa::frames::{FrameConfig, normalized};
+/// use ir_qa::{Chunk, ChunkKind};
+/// let chunk = Chunk::new(ChunkKind::Content, "Tea is\na drink. It comes from Asia.");
+/// let set = FrameConfig::default().convert("p1", &[chunk.clone()]);
+/// let text = normalized(chunk.text.as_deref().unwrap_or_default());
+/// assert_eq!(&text[set.positions[1].range.clone()], "It comes from Asia.");
+/// ```
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FramePosition {
+    /// Number of the chunk from 0.
+    pub chunk: usize,
+    /// Bytes of the answer in the [`normalized`] text of the chunk.
+    pub range: Range<usize>,
 }
 
 /// Numbers of pieces of text that did not become frames.
@@ -130,13 +152,13 @@ impl FrameConfig {
             let Some(text) = chunk.text.as_deref() else {
                 continue;
             };
-            let text = normalize(text);
+            let text = normalized(text);
             let ranges: Vec<_> = match chunk.kind {
                 ChunkKind::Content => self.splitter.split(&text).collect(),
                 ChunkKind::Title | ChunkKind::Section => iter::once(0..text.len()).collect(),
             };
             for (sentence, range) in ranges.into_iter().enumerate() {
-                let text = &text[range];
+                let text = &text[range.clone()];
                 let length = character_count(text);
                 let is_blank = text.trim().is_empty();
                 let is_content = chunk.kind == ChunkKind::Content;
@@ -145,6 +167,10 @@ impl FrameConfig {
                 } else if length > self.max_length {
                     set.dropped.too_long += 1;
                 } else {
+                    set.positions.push(FramePosition {
+                        chunk: number,
+                        range,
+                    });
                     pieces.push(Piece {
                         chunk: number,
                         sentence,
@@ -180,8 +206,10 @@ impl FrameConfig {
     }
 }
 
-/// Normalization of the text of a chunk. Deletes carriage returns and tabs.
-fn normalize(text: &str) -> String {
+/// Normalizes the text of a chunk: line breaks and non-breaking spaces become spaces, carriage
+/// returns and tabs are deleted.
+#[must_use]
+pub fn normalized(text: &str) -> String {
     let characters = text.chars().filter(|c| !matches!(c, '\r' | '\t'));
     characters
         .map(|c| if matches!(c, '\n' | '\u{a0}') { ' ' } else { c })

@@ -7,9 +7,9 @@ use ir_core::{
     DocIds, DocNum, DocSet, Document, Encoded, Encoder, Explanation, Flow, NoProgress, Predicate,
     Progress, Ranking, Retriever, Search, SearchError, Side,
 };
-use ir_knn::{FlatIndex, VectorSimilarity};
+use ir_knn::{FlatIndex, VectorError, VectorSimilarity};
 
-use super::{Answer, AnswerConfig, AnswerIndexError, RelatedQuestion, TextRetriever};
+use super::{Answer, AnswerConfig, AnswerIndexError, FrameVectors, RelatedQuestion, TextRetriever};
 use crate::frame::Frame;
 
 /// Searchable answers of frames, in memory.
@@ -84,26 +84,42 @@ impl AnswerIndex {
         encoder: Arc<dyn Encoder>,
         progress: &mut dyn Progress,
     ) -> Result<Self, AnswerIndexError> {
-        let frames = sorted_by_id(frames)?;
+        let answers: Vec<&str> = frames
+            .iter()
+            .map(|frame| config.encoded_text(frame))
+            .collect();
+        let answers = encode(&*encoder, Side::Document, &answers, progress)?;
+        let questions = frames.iter().flat_map(|frame| &frame.questions);
+        let questions: Vec<&str> = questions.map(|question| &*question.text).collect();
+        let questions = encode(&*encoder, Side::Query, &questions, progress)?;
+        let vectors = FrameVectors { answers, questions };
+        Self::with_vectors(frames, config, encoder, vectors)
+    }
+
+    /// Indexes frames for cosine + α·BM25 with vectors that were encoded before; `encoder` encodes
+    /// what users ask.
+    ///
+    /// # Errors
+    /// As [`AnswerIndex::lexical`], and if the vectors are not as many as answers and questions.
+    pub fn with_vectors(
+        frames: Vec<Frame>,
+        config: &AnswerConfig,
+        encoder: Arc<dyn Encoder>,
+        vectors: FrameVectors,
+    ) -> Result<Self, AnswerIndexError> {
+        let (frames, vectors) = sorted_with_vectors(frames, vectors, encoder.dim())?;
         let answers = bm25(frames.iter().map(|frame| (frame.id.clone(), answer(frame))))?;
         let question_places = displayable_questions(&frames);
         let questions = bm25(question_texts(&frames, &question_places))?;
-
-        let mut ids: Vec<&str> = frames.iter().map(|frame| &*frame.id).collect();
-        let encoded = |frame| match config.encodes_context {
-            true => context(frame),
-            false => answer(frame),
-        };
-        let texts: Vec<&str> = frames.iter().map(encoded).collect();
-        let mut vectors = encode(&*encoder, Side::Document, &texts, progress)?;
 
         let all = || {
             let frames = frames.iter();
             frames.flat_map(|frame| iter::repeat(frame).zip(&frame.questions))
         };
+        let mut ids: Vec<&str> = frames.iter().map(|frame| &*frame.id).collect();
         ids.extend(all().map(|(frame, _)| &*frame.id));
-        let texts: Vec<&str> = all().map(|(_, question)| &*question.text).collect();
-        let question_vectors = encode(&*encoder, Side::Query, &texts, progress)?;
+        let question_vectors = vectors.questions;
+        let mut vectors = vectors.answers;
         vectors.extend_from_slice(&question_vectors);
         let answer_vectors = vector_retriever(&encoder, ids.into_iter().collect(), vectors)?;
 
@@ -232,6 +248,47 @@ fn sorted_by_id(mut frames: Vec<Frame>) -> Result<Vec<Frame>, AnswerIndexError> 
             id: pair[0].id.clone(),
         }),
     }
+}
+
+/// Frames by ascending id, with their vectors in the same order.
+fn sorted_with_vectors(
+    frames: Vec<Frame>,
+    vectors: FrameVectors,
+    dim: usize,
+) -> Result<(Vec<Frame>, FrameVectors), AnswerIndexError> {
+    let questions: usize = frames.iter().map(|frame| frame.questions.len()).sum();
+    for (texts, values) in [
+        (frames.len(), vectors.answers.len()),
+        (questions, vectors.questions.len()),
+    ] {
+        if texts * dim != values {
+            return Err(AnswerIndexError::Vectors(VectorError::Values {
+                documents: texts,
+                dim,
+                found: values,
+            }));
+        }
+    }
+    if frames.is_sorted_by(|a, b| a.id < b.id) {
+        return Ok((frames, vectors));
+    }
+    let mut rows = Vec::with_capacity(frames.len());
+    let mut question = 0;
+    for (answer, frame) in frames.into_iter().enumerate() {
+        let next = question + frame.questions.len();
+        rows.push((frame, answer, question..next));
+        question = next;
+    }
+    rows.sort_unstable_by(|a, b| a.0.id.cmp(&b.0.id));
+    let mut sorted = FrameVectors::default();
+    for (_, answer, questions) in &rows {
+        let values = &vectors.answers[answer * dim..][..dim];
+        sorted.answers.extend_from_slice(values);
+        let values = &vectors.questions[questions.start * dim..questions.end * dim];
+        sorted.questions.extend_from_slice(values);
+    }
+    let frames = rows.into_iter().map(|(frame, ..)| frame).collect();
+    Ok((sorted_by_id(frames)?, sorted))
 }
 
 /// Frames and questions that users may see.

@@ -60,12 +60,32 @@ impl AnswerConfig {
         self
     }
 
+    /// The text of a frame that is encoded: the answer or, with
+    /// [`AnswerConfig::encodes_context`], its context.
+    #[must_use]
+    pub fn encoded_text<'f>(&self, frame: &'f Frame) -> &'f str {
+        match self.encodes_context {
+            true => &frame.context,
+            false => &frame.answer,
+        }
+    }
+
     /// Sets [`AnswerConfig::encodes_context`].
     #[must_use]
     pub fn with_encodes_context(mut self, encodes_context: bool) -> Self {
         self.encodes_context = encodes_context;
         self
     }
+}
+
+/// Vectors of frames, for [`AnswerIndex::with_vectors`].
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct FrameVectors {
+    /// Vectors of [`AnswerConfig::encoded_text`] of the frames, row-major `[frames, dim]`.
+    pub answers: Vec<f32>,
+    /// Vectors of all questions of the first frame, then of the second one, and so on, row-major
+    /// `[questions, dim]`.
+    pub questions: Vec<f32>,
 }
 
 /// Answer to a question.

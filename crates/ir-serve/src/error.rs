@@ -1,0 +1,39 @@
+use ir_core::SearchError;
+use ir_qa::documents::DocumentError;
+
+use crate::store::StoreError;
+
+/// Error of a [`Service`](crate::Service).
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)]
+pub enum ServiceError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Search(#[from] SearchError),
+    #[error(transparent)]
+    Document(DocumentError),
+    #[error("{what}: expected at most {limit}, found {found}")]
+    Limit {
+        what: &'static str,
+        limit: usize,
+        found: usize,
+    },
+    /// Entries count from 0.
+    #[error("data[{entry}]: doc_id {id:?}: expected a unique id, found it in data[{first}] too")]
+    DuplicateDocument {
+        id: String,
+        first: usize,
+        entry: usize,
+    },
+    #[error("collection {name:?}: expected a unique name, found it twice")]
+    DuplicateCollection { name: String },
+    #[error("collection {name:?}: not found; known: {}", known.join(", "))]
+    NoCollection { name: String, known: Vec<String> },
+    #[error("internal error")]
+    Panic,
+    /// The published documents are not loaded yet or, with an error, cannot be.
+    #[error("{}", error.as_deref().unwrap_or("the published documents are being loaded"))]
+    Loading { error: Option<String> },
+}

@@ -1,0 +1,380 @@
+//! Published state: the documents, answers and suggestions that queries see.
+
+use std::collections::{HashMap, HashSet};
+use std::ops::Range;
+use std::sync::Arc;
+
+use ir_core::{Attributes, Encoder, Flow, Progress, Side};
+use ir_qa::frames::{FrameConfig, normalized};
+use ir_qa::retrieval::{AnswerConfig, AnswerIndex, AnswerIndexError, FrameVectors};
+use ir_qa::soco::{SocoContent, SocoDocument};
+use ir_qa::suggest::{FrequentPhrases, Suggester};
+use ir_qa::{Chunk, ChunkKind, Frame, FrameQuestion, character_count};
+
+use crate::store::{Publication, PublishedQuestion, Store, StoreError, sha256};
+
+/// Documents, answers and suggestions of a publication. Immutable.
+#[derive(Debug)]
+pub struct PublishedState {
+    /// By id.
+    documents: Vec<PublishedDocument>,
+    numbers: HashMap<String, usize>,
+    index: AnswerIndex,
+    suggester: Suggester,
+}
+
+/// Document with the places of its answers.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct PublishedDocument {
+    /// Id of the document.
+    pub id: String,
+    /// Fields of the document.
+    pub meta: Attributes,
+    /// Chunks with normalized texts. The chunks of questions with answers are the answers.
+    pub chunks: Vec<Chunk>,
+    /// Answers in the order of the text.
+    pub answers: Vec<AnswerPlace>,
+}
+
+/// Place of an answer in its document.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AnswerPlace {
+    /// Id of the frame.
+    pub frame: String,
+    /// Number of the chunk from 0.
+    pub chunk: usize,
+    /// Bytes of the answer in the text of the chunk.
+    pub range: Range<usize>,
+}
+
+/// Parameters of the published state.
+#[derive(Clone)]
+pub(crate) struct PublishConfig {
+    pub(crate) frames: FrameConfig,
+    pub(crate) answers: AnswerConfig,
+    pub(crate) headings: bool,
+    pub(crate) encoder: Option<NamedEncoder>,
+}
+
+/// Encoder with the name under which its vectors are stored.
+#[derive(Clone)]
+pub(crate) struct NamedEncoder {
+    pub(crate) name: String,
+    pub(crate) encoder: Arc<dyn Encoder>,
+}
+
+/// Error of building a published state.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)]
+pub enum PublishError {
+    #[error(transparent)]
+    Store(#[from] StoreError),
+    #[error(transparent)]
+    Index(#[from] AnswerIndexError),
+    #[error("aborted")]
+    Aborted,
+}
+
+/// Texts that are encoded and stored together.
+const BATCH: usize = 64;
+
+/// Phrases of at least this many answers are suggestions.
+const MIN_PHRASE_ANSWERS: u64 = 3;
+
+impl PublishedState {
+    /// Builds the state of a publication. Vectors that the store lacks are encoded and stored, so
+    /// that they survive an abort.
+    pub(crate) fn build(
+        store: &Store,
+        publication: &Publication,
+        config: &PublishConfig,
+        progress: &mut dyn Progress,
+    ) -> Result<Self, PublishError> {
+        let mut questions: HashMap<&str, Vec<&PublishedQuestion>> = HashMap::new();
+        for question in &publication.questions {
+            questions
+                .entry(&question.document)
+                .or_default()
+                .push(question);
+        }
+        let total = publication.documents.len() as u64;
+        let (mut documents, mut frames) = (Vec::new(), Vec::new());
+        for (done, (id, hash)) in (0..).zip(&publication.documents) {
+            report(progress, "reading documents", done, total)?;
+            let record = store.record(id, hash)?.record;
+            let questions = questions.remove(id.as_str()).unwrap_or_default();
+            let (document, answers) = published_document(id, &record, &questions, config);
+            documents.push(document);
+            frames.extend(answers);
+        }
+        report(progress, "reading documents", total, total)?;
+        let suggester = suggester(&documents, &frames);
+        let index = match &config.encoder {
+            None => {
+                report(progress, "indexing", 0, 1)?;
+                AnswerIndex::lexical(frames, &config.answers)?
+            }
+            Some(encoder) => {
+                let texts = |frame| config.answers.encoded_text(frame);
+                let answers: Vec<&str> = frames.iter().map(texts).collect();
+                let answers = encoder.vectors(store, Side::Document, &answers, progress)?;
+                let questions = frames.iter().flat_map(|frame| &frame.questions);
+                let questions: Vec<&str> = questions.map(|question| &*question.text).collect();
+                let questions = encoder.vectors(store, Side::Query, &questions, progress)?;
+                let vectors = FrameVectors { answers, questions };
+                report(progress, "indexing", 0, 1)?;
+                let encoder = Arc::clone(&encoder.encoder);
+                AnswerIndex::with_vectors(frames, &config.answers, encoder, vectors)?
+            }
+        };
+        report(progress, "indexing", 1, 1)?;
+        let ids = documents.iter().map(|document| document.id.clone());
+        let numbers = ids.zip(0..).collect();
+        Ok(Self {
+            documents,
+            numbers,
+            index,
+            suggester,
+        })
+    }
+
+    /// The documents by id.
+    #[must_use]
+    pub fn documents(&self) -> &[PublishedDocument] {
+        &self.documents
+    }
+
+    /// Returns a document by id.
+    #[must_use]
+    pub fn document(&self, id: &str) -> Option<&PublishedDocument> {
+        self.numbers.get(id).map(|&number| &self.documents[number])
+    }
+
+    /// The answers.
+    #[must_use]
+    pub fn index(&self) -> &AnswerIndex {
+        &self.index
+    }
+
+    /// Suggestions: displayable questions, titles and frequent phrases.
+    #[must_use]
+    pub fn suggester(&self) -> &Suggester {
+        &self.suggester
+    }
+}
+
+impl PublishedDocument {
+    /// The title: the field `title` or `doc_title`, the first title of the text, or the id.
+    #[must_use]
+    pub fn title(&self) -> &str {
+        let field = |name| {
+            self.meta
+                .text(name)
+                .filter(|title| !title.trim().is_empty())
+        };
+        let chunk = || {
+            let mut titles = self
+                .chunks
+                .iter()
+                .filter(|chunk| chunk.kind == ChunkKind::Title);
+            titles.find_map(|chunk| chunk.text.as_deref())
+        };
+        let title = field("title").or_else(|| field("doc_title"));
+        title.or_else(chunk).unwrap_or(&self.id)
+    }
+
+    /// The answer that has a character of a chunk.
+    #[must_use]
+    pub fn answer_at(&self, chunk: usize, character: usize) -> Option<&AnswerPlace> {
+        let text = self.chunks.get(chunk)?.text.as_deref()?;
+        let byte = ir_qa::byte_offset(text, character)?;
+        let mut answers = self.answers.iter().filter(|answer| answer.chunk == chunk);
+        answers.find(|answer| answer.range.contains(&byte))
+    }
+
+    /// The text at a span, in characters of a chunk, if it is inside.
+    #[must_use]
+    pub fn span(&self, chunk: usize, start: usize, length: usize) -> Option<&str> {
+        span_of(self.chunks.get(chunk)?.text.as_deref()?, start, length)
+    }
+}
+
+/// Text of `length` characters from character `start` on.
+pub(crate) fn span_of(text: &str, start: usize, length: usize) -> Option<&str> {
+    let from = ir_qa::byte_offset(text, start)?;
+    let to = from + ir_qa::byte_offset(&text[from..], length)?;
+    Some(&text[from..to])
+}
+
+/// Chunks of a record with normalized texts: what annotations refer to.
+pub(crate) fn normalized_chunks(record: &SocoDocument) -> Vec<Chunk> {
+    match &record.content {
+        SocoContent::Document(chunks) => {
+            let normalized = chunks.iter().cloned().map(|mut chunk| {
+                chunk.text = chunk.text.as_deref().map(normalized);
+                chunk
+            });
+            normalized.collect()
+        }
+        SocoContent::Faq(entries) => {
+            let answers = entries.iter().map(|entry| normalized(&entry.answer));
+            answers
+                .map(|answer| Chunk::new(ChunkKind::Content, answer))
+                .collect()
+        }
+    }
+}
+
+/// A document with the places of its answers, and their frames.
+fn published_document(
+    id: &str,
+    record: &SocoDocument,
+    questions: &[&PublishedQuestion],
+    config: &PublishConfig,
+) -> (PublishedDocument, Vec<Frame>) {
+    let chunks = normalized_chunks(record);
+    let mut frames = Vec::new();
+    let mut answers = Vec::new();
+    let mut push = |mut frame: Frame, chunk: usize, range: Range<usize>, meta: &Attributes| {
+        for (name, value) in meta.iter() {
+            if frame.metadata.get(name).is_none() {
+                frame.metadata.set(name, value.clone());
+            }
+        }
+        frame.metadata.set("doc_id", id);
+        answers.push(AnswerPlace {
+            frame: frame.id.clone(),
+            chunk,
+            range,
+        });
+        frames.push(frame);
+    };
+    match &record.content {
+        SocoContent::Document(_) => {
+            let mut meta = record.meta.clone();
+            meta.set("doc_id", id);
+            let set = config.frames.convert(id, &chunks);
+            for (mut frame, position) in set.frames.into_iter().zip(set.positions) {
+                if config.headings || frame.kind == ChunkKind::Content {
+                    // Shared by the frames of a document.
+                    frame.metadata = meta.clone();
+                    push(frame, position.chunk, position.range, &Attributes::new());
+                }
+            }
+        }
+        SocoContent::Faq(entries) => {
+            for (number, entry) in entries.iter().enumerate() {
+                let mut entry = entry.clone();
+                entry.answer = normalized(&entry.answer);
+                let length = entry.answer.len();
+                let frame = entry.to_frame(format!("{id}/{number}"), id);
+                push(frame, number, 0..length, &record.meta);
+            }
+        }
+    }
+    let document = PublishedDocument {
+        id: id.to_owned(),
+        meta: record.meta.clone(),
+        chunks,
+        answers,
+    };
+    for question in questions {
+        let place = document.answer_at(question.chunk, question.start);
+        let frame = place.and_then(|place| frames.iter_mut().find(|frame| frame.id == place.frame));
+        if let Some(frame) = frame {
+            frame
+                .questions
+                .push(FrameQuestion::new(question.question.as_str()));
+        }
+    }
+    (document, frames)
+}
+
+/// Popularity of a question; each of its askers, if it is asked again, adds as much.
+const QUESTION_POPULARITY: u64 = 1_000_000;
+
+fn suggester(documents: &[PublishedDocument], frames: &[Frame]) -> Suggester {
+    let mut phrases = FrequentPhrases::new(3);
+    for frame in frames {
+        phrases.add(&frame.answer);
+    }
+    let questions = frames.iter().flat_map(|frame| &frame.questions);
+    let questions = questions
+        .filter(|question| question.displayable)
+        .map(|question| (question.text.clone(), QUESTION_POPULARITY));
+    let titles = documents
+        .iter()
+        .map(|document| (document.title().to_owned(), 1));
+    Suggester::new(
+        questions
+            .chain(titles)
+            .chain(phrases.frequent(MIN_PHRASE_ANSWERS)),
+    )
+}
+
+impl NamedEncoder {
+    /// Vectors of texts, row-major: stored ones, and newly encoded ones, which are stored.
+    fn vectors(
+        &self,
+        store: &Store,
+        side: Side,
+        texts: &[&str],
+        progress: &mut dyn Progress,
+    ) -> Result<Vec<f32>, PublishError> {
+        let stage = match side {
+            Side::Document => "encoding answers",
+            Side::Query => "encoding questions",
+        };
+        let dim = self.encoder.dim();
+        let hashes: Vec<[u8; 32]> = texts.iter().map(|text| sha256(text.as_bytes())).collect();
+        let mut known: HashMap<[u8; 32], Vec<f32>> = HashMap::new();
+        let (mut missing, mut seen) = (Vec::new(), HashSet::new());
+        for (number, hash) in hashes.iter().enumerate() {
+            if !seen.insert(hash) {
+                continue;
+            }
+            match store.vector(&self.name, side, hash)? {
+                Some(vector) if vector.len() == dim => {
+                    known.insert(*hash, vector);
+                }
+                _ => missing.push(number),
+            }
+        }
+        // Texts of similar length in a batch are encoded faster.
+        missing.sort_by_key(|&number| character_count(texts[number]));
+        let total = texts.len() as u64;
+        for batch in missing.chunks(BATCH) {
+            report(progress, stage, known.len() as u64, total)?;
+            let batch_texts: Vec<&str> = batch.iter().map(|&number| texts[number]).collect();
+            let batch_hashes: Vec<[u8; 32]> = batch.iter().map(|&number| hashes[number]).collect();
+            let encoded = self.encoder.encode(side, &batch_texts);
+            let vectors = encoded.map_err(AnswerIndexError::from)?;
+            store.set_vectors(&self.name, side, &batch_hashes, &vectors, dim)?;
+            let rows = vectors.chunks_exact(dim.max(1)).map(<[f32]>::to_vec);
+            known.extend(batch_hashes.into_iter().zip(rows));
+        }
+        report(progress, stage, total, total)?;
+        let mut vectors = Vec::with_capacity(texts.len() * dim);
+        for hash in &hashes {
+            if let Some(vector) = known.get(hash) {
+                vectors.extend_from_slice(vector);
+            }
+        }
+        Ok(vectors)
+    }
+}
+
+fn report(
+    progress: &mut dyn Progress,
+    stage: &str,
+    done: u64,
+    total: u64,
+) -> Result<(), PublishError> {
+    match progress.report(stage, done, Some(total)) {
+        Flow::Stop => Err(PublishError::Aborted),
+        Flow::Continue => Ok(()),
+    }
+}

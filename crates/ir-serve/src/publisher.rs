@@ -1,0 +1,288 @@
+//! Publication in the background.
+
+use std::collections::VecDeque;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
+use std::thread::{self, JoinHandle};
+
+use ir_core::Flow;
+use ir_qa::character_count;
+
+use crate::published::{PublishConfig, PublishError, PublishedState, normalized_chunks, span_of};
+use crate::store::{
+    AnnotationStatus, DocumentState, Job, JobStatus, Store, StoreError, random_hex,
+};
+
+/// Thread that builds published states and makes them visible.
+///
+/// A state becomes visible with one assignment, after the transaction that stores it: queries see
+/// the old or the new state. Jobs that waited or ran when the process ended run again.
+#[derive(Debug)]
+pub(crate) struct Publisher {
+    shared: Arc<Shared>,
+    thread: Option<JoinHandle<()>>,
+}
+
+struct Shared {
+    store: Arc<Store>,
+    config: PublishConfig,
+    state: RwLock<Option<Arc<PublishedState>>>,
+    queue: Mutex<Queue>,
+    changed: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Queue {
+    waiting: VecDeque<String>,
+    /// Jobs that run together: the state that is built has the documents of all of them.
+    running: Vec<String>,
+    stage: String,
+    done: u64,
+    total: u64,
+    is_aborted: bool,
+    is_closed: bool,
+    /// Error of the state that was visible when the process started.
+    load_error: Option<String>,
+}
+
+impl std::fmt::Debug for Shared {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Shared")
+            .field("store", &self.store)
+            .field("queue", &self.queue)
+            .finish_non_exhaustive()
+    }
+}
+
+impl Publisher {
+    /// Starts the thread, which first loads the published state.
+    pub(crate) fn start(store: Arc<Store>, config: PublishConfig) -> Result<Self, StoreError> {
+        let waiting = store.unfinished_jobs()?.into();
+        let shared = Arc::new(Shared {
+            store,
+            config,
+            state: RwLock::new(None),
+            queue: Mutex::new(Queue {
+                waiting,
+                ..Queue::default()
+            }),
+            changed: Condvar::new(),
+        });
+        let worker = Arc::clone(&shared);
+        let thread = thread::spawn(move || worker.run());
+        Ok(Self {
+            shared,
+            thread: Some(thread),
+        })
+    }
+
+    /// The published state; `None` until it is loaded.
+    pub(crate) fn state(&self) -> Option<Arc<PublishedState>> {
+        let state = self.shared.state.read();
+        state.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Why the published state could not be loaded.
+    pub(crate) fn load_error(&self) -> Option<String> {
+        self.shared.queue().load_error.clone()
+    }
+
+    /// Stores a job, which is durable when this returns, and wakes the thread.
+    pub(crate) fn publish(&self) -> Result<Job, StoreError> {
+        // Held until the job is stored: jobs run in the order of their numbers.
+        let mut queue = self.shared.queue();
+        let job = self.shared.store.create_job(&random_hex(16)?)?;
+        queue.waiting.push_back(job.id.clone());
+        self.shared.changed.notify_all();
+        Ok(job)
+    }
+
+    /// Aborts all jobs that wait or run, and returns their ids. A job whose state is being stored
+    /// finishes.
+    pub(crate) fn abort(&self) -> Result<Vec<String>, StoreError> {
+        let mut queue = self.shared.queue();
+        let waiting: Vec<String> = queue.waiting.drain(..).collect();
+        for id in &waiting {
+            let progress = ("", 0, 0);
+            self.shared
+                .store
+                .end_job(id, JobStatus::Aborted, progress, None)?;
+        }
+        queue.is_aborted = !queue.running.is_empty();
+        Ok(queue.running.iter().cloned().chain(waiting).collect())
+    }
+
+    /// Number of jobs that wait or run.
+    pub(crate) fn unfinished(&self) -> usize {
+        let queue = self.shared.queue();
+        queue.waiting.len() + queue.running.len()
+    }
+
+    /// A job with its progress.
+    pub(crate) fn job(&self, id: &str) -> Result<Option<Job>, StoreError> {
+        // The lock keeps a job from ending between the two reads.
+        let queue = self.shared.queue();
+        let mut job = self.shared.store.job(id)?;
+        if let Some(job) = &mut job
+            && job.status == JobStatus::Started
+            && queue.running.iter().any(|running| running == id)
+        {
+            job.stage.clone_from(&queue.stage);
+            (job.done, job.total) = (queue.done, queue.total);
+        }
+        Ok(job)
+    }
+}
+
+impl Drop for Publisher {
+    /// Stops the thread. What runs is interrupted, and runs again when the store is next opened.
+    fn drop(&mut self) {
+        self.shared.queue().is_closed = true;
+        self.shared.changed.notify_all();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Shared {
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn run(&self) {
+        if let Err(error) = self.load() {
+            if self.queue().is_closed {
+                return;
+            }
+            tracing::error!(%error, "the published state cannot be loaded");
+            self.queue().load_error = Some(error.to_string());
+        }
+        loop {
+            let mut queue = self.queue();
+            while queue.waiting.is_empty() && !queue.is_closed {
+                queue = self
+                    .changed
+                    .wait(queue)
+                    .unwrap_or_else(PoisonError::into_inner);
+            }
+            if queue.is_closed {
+                return;
+            }
+            queue.running = queue.waiting.drain(..).collect();
+            queue.is_aborted = false;
+            (queue.done, queue.total) = (0, 0);
+            let jobs = queue.running.clone();
+            drop(queue);
+            self.run_jobs(&jobs);
+        }
+    }
+
+    /// Loads the published state.
+    fn load(&self) -> Result<(), PublishError> {
+        let publication = self.store.publication(DocumentState::Published)?;
+        self.build_and_show(publication, |_| Ok(()))
+    }
+
+    fn run_jobs(&self, jobs: &[String]) {
+        let result = self.publish(jobs);
+        let mut queue = self.queue();
+        if queue.is_closed && matches!(result, Err(PublishError::Aborted)) && !queue.is_aborted {
+            return;
+        }
+        let (status, error) = match &result {
+            Ok(()) => (JobStatus::Finished, None),
+            Err(PublishError::Aborted) => (JobStatus::Aborted, None),
+            Err(error) => (JobStatus::Failed, Some(error.to_string())),
+        };
+        if let Some(error) = &error {
+            tracing::error!(error, "publication failed");
+        }
+        queue.running.clear();
+        let progress = (queue.stage.as_str(), queue.done, queue.total);
+        for id in jobs {
+            if let Err(error) = self.store.end_job(id, status, progress, error.as_deref()) {
+                tracing::error!(%error, job = id, "the end of a job was not stored");
+            }
+        }
+    }
+
+    fn publish(&self, jobs: &[String]) -> Result<(), PublishError> {
+        for id in jobs {
+            self.store.start_job(id)?;
+        }
+        self.repair_annotations()?;
+        let publication = self.store.publication(DocumentState::Added)?;
+        self.build_and_show(publication, |publication| {
+            self.store.set_published(publication)
+        })
+    }
+
+    fn build_and_show(
+        &self,
+        publication: crate::store::Publication,
+        store: impl FnOnce(&crate::store::Publication) -> Result<(), StoreError>,
+    ) -> Result<(), PublishError> {
+        let mut progress = |stage: &str, done: u64, total: Option<u64>| {
+            let mut queue = self.queue();
+            stage.clone_into(&mut queue.stage);
+            (queue.done, queue.total) = (done, total.unwrap_or(0));
+            match queue.is_aborted || queue.is_closed {
+                true => Flow::Stop,
+                false => Flow::Continue,
+            }
+        };
+        let state = PublishedState::build(&self.store, &publication, &self.config, &mut progress)?;
+        store(&publication)?;
+        let mut visible = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        *visible = Some(Arc::new(state));
+        drop(visible);
+        self.queue().load_error = None;
+        Ok(())
+    }
+
+    /// Moves annotations whose spans are elsewhere in the documents as added, if there is one place
+    /// only, and marks the others as displaced.
+    fn repair_annotations(&self) -> Result<(), StoreError> {
+        let mut annotations = self.store.annotations(None, None)?;
+        let ends = [AnnotationStatus::Rejected, AnnotationStatus::Merged];
+        annotations.retain(|annotation| !ends.contains(&annotation.status));
+        annotations.sort_by(|a, b| a.document.cmp(&b.document));
+        let publication = self.store.publication(DocumentState::Added)?;
+        let mut displaced = Vec::new();
+        for group in annotations.chunk_by(|a, b| a.document == b.document) {
+            let id = &group[0].document;
+            let known = publication
+                .documents
+                .binary_search_by(|(other, _)| other.cmp(id));
+            let chunks = match known {
+                Ok(at) => {
+                    let (id, hash) = &publication.documents[at];
+                    normalized_chunks(&self.store.record(id, hash)?.record)
+                }
+                Err(_) => Vec::new(),
+            };
+            let texts: Vec<&str> = chunks
+                .iter()
+                .map(|chunk| chunk.text.as_deref().unwrap_or_default())
+                .collect();
+            for annotation in group {
+                let length = character_count(&annotation.span);
+                let text = texts.get(annotation.chunk).copied().unwrap_or_default();
+                if span_of(text, annotation.start, length) == Some(&*annotation.span) {
+                    continue;
+                }
+                let mut places = texts.iter().enumerate().flat_map(|(chunk, text)| {
+                    let found = text.match_indices(&*annotation.span);
+                    found.map(move |(byte, _)| (chunk, character_count(&text[..byte])))
+                });
+                match (places.next(), places.next()) {
+                    (Some((chunk, start)), None) => {
+                        self.store.move_annotation(annotation.id, chunk, start)?;
+                    }
+                    _ => displaced.push(annotation.id),
+                }
+            }
+        }
+        self.store.set_displaced(&displaced)
+    }
+}

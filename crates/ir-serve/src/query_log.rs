@@ -1,0 +1,84 @@
+//! Query log in the background: a search does not wait for the disk.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync_channel};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use crate::store::{LoggedQuery, Store, StoreError, now};
+
+/// Longest time between a query and its record.
+const DELAY: Duration = Duration::from_millis(200);
+
+/// Largest number of queries that wait for the disk; further ones are dropped and counted.
+const QUEUE: usize = 10_000;
+
+/// Writer of the query log. Dropping it writes what waits.
+#[derive(Debug)]
+pub(crate) struct QueryLog {
+    next: AtomicI64,
+    dropped: Arc<AtomicU64>,
+    queue: Option<SyncSender<(i64, i64, LoggedQuery)>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl QueryLog {
+    pub(crate) fn start(store: Arc<Store>) -> Result<Self, StoreError> {
+        let next = AtomicI64::new(store.last_query()? + 1);
+        let dropped = Arc::new(AtomicU64::new(0));
+        let (queue, waiting) = sync_channel(QUEUE);
+        let lost = Arc::clone(&dropped);
+        let thread = thread::spawn(move || write(&store, &waiting, &lost));
+        Ok(Self {
+            next,
+            dropped,
+            queue: Some(queue),
+            thread: Some(thread),
+        })
+    }
+
+    /// Logs a query and returns its number. The record is durable within [`DELAY`].
+    pub(crate) fn log(&self, query: LoggedQuery) -> i64 {
+        let id = self.next.fetch_add(1, Ordering::Relaxed);
+        if let Some(queue) = &self.queue
+            && let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) =
+                queue.try_send((id, now(), query))
+        {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+        id
+    }
+
+    /// Number of queries that were not logged.
+    pub(crate) fn dropped(&self) -> u64 {
+        self.dropped.load(Ordering::Relaxed)
+    }
+}
+
+impl Drop for QueryLog {
+    fn drop(&mut self) {
+        self.queue = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// Writes queries in batches until the queue is closed.
+fn write(store: &Store, waiting: &Receiver<(i64, i64, LoggedQuery)>, dropped: &AtomicU64) {
+    while let Ok(first) = waiting.recv() {
+        let mut batch = vec![first];
+        let end = Instant::now() + DELAY;
+        while batch.len() < QUEUE {
+            match waiting.recv_timeout(end.saturating_duration_since(Instant::now())) {
+                Ok(query) => batch.push(query),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        if let Err(error) = store.log_queries(&batch) {
+            dropped.fetch_add(batch.len() as u64, Ordering::Relaxed);
+            tracing::error!(%error, queries = batch.len(), "queries were not logged");
+        }
+    }
+}

@@ -1,0 +1,493 @@
+//! The service: what REST and the pages are thin layers over.
+
+use std::collections::{BTreeMap, HashSet};
+use std::path::Path;
+use std::sync::{Arc, RwLock};
+use std::time::Instant;
+
+use ir_core::{AttributeValue, DocSet, Explanation, Predicate, Progress, Retriever, Search};
+use ir_qa::Frame;
+use ir_qa::documents::{DocumentError, DocumentReader, FolderReport, Paper};
+use ir_qa::soco::{SocoContent, SocoDocument};
+
+use crate::batching::BatchingEncoder;
+use crate::config::{Collection, Limits, ServiceConfig};
+use crate::error::ServiceError;
+use crate::published::{NamedEncoder, PublishConfig, PublishedState};
+use crate::publisher::Publisher;
+use crate::query_log::QueryLog;
+use crate::store::{AddedDocuments, Job, KeyRole, LoggedQuery, Origin, Store, role_of, sha256};
+
+/// Documents, publication, queries and annotations of a data folder.
+///
+/// Methods block and may be called from several threads.
+#[derive(Debug)]
+pub struct Service {
+    store: Arc<Store>,
+    publisher: Publisher,
+    log: QueryLog,
+    /// Hashes and roles of the keys of the store.
+    keys: RwLock<Vec<([u8; 32], KeyRole)>>,
+    collections: BTreeMap<String, Collection>,
+    limits: Limits,
+}
+
+/// Question to the published answers.
+#[derive(Debug, Clone, Default)]
+#[non_exhaustive]
+pub struct Question {
+    /// Text of the question.
+    pub text: String,
+    /// Largest number of answers.
+    pub limit: usize,
+    /// Conditions on the fields of the documents; `doc_id` is one of them.
+    pub filters: Vec<Predicate>,
+    /// Id of the user or session, for the query log.
+    pub user: String,
+    /// Whether the user chose a suggestion.
+    pub is_suggestion: bool,
+    /// Whether answers have explanations.
+    pub explain: bool,
+}
+
+/// Answers to a question.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct AnswerList {
+    /// Number of the query in the log.
+    pub query: i64,
+    /// Answers, the best first.
+    pub answers: Vec<ScoredAnswer>,
+    /// Displayable questions that resemble the question, the best first.
+    pub related: Vec<String>,
+}
+
+/// Answer with its score.
+#[derive(Debug, Clone)]
+#[non_exhaustive]
+pub struct ScoredAnswer {
+    /// Answer with its context.
+    pub frame: Frame,
+    /// Score; higher is better.
+    pub score: f32,
+    /// Explanation of the score, if asked for.
+    pub explanation: Option<Explanation>,
+}
+
+/// Number of related questions.
+const RELATED: usize = 3;
+
+impl Question {
+    /// Creates a question for at most `limit` answers, without filters.
+    #[must_use]
+    pub fn new(text: impl Into<String>, limit: usize) -> Self {
+        Self {
+            text: text.into(),
+            limit,
+            ..Self::default()
+        }
+    }
+
+    /// Restricts the answers to one document.
+    #[must_use]
+    pub fn in_document(mut self, id: &str) -> Self {
+        self.filters.push(Predicate::OneOf {
+            name: "doc_id".to_owned(),
+            values: vec![AttributeValue::Text(id.to_owned())],
+        });
+        self
+    }
+
+    /// Adds a filter.
+    #[must_use]
+    pub fn with_filter(mut self, filter: Predicate) -> Self {
+        self.filters.push(filter);
+        self
+    }
+
+    /// Sets [`Question::user`].
+    #[must_use]
+    pub fn with_user(mut self, user: impl Into<String>) -> Self {
+        self.user = user.into();
+        self
+    }
+
+    /// Sets [`Question::is_suggestion`].
+    #[must_use]
+    pub fn with_is_suggestion(mut self, is_suggestion: bool) -> Self {
+        self.is_suggestion = is_suggestion;
+        self
+    }
+
+    /// Sets [`Question::explain`].
+    #[must_use]
+    pub fn with_explain(mut self, explain: bool) -> Self {
+        self.explain = explain;
+        self
+    }
+}
+
+impl Service {
+    /// Opens the store of a data folder and starts to load what was published.
+    ///
+    /// # Errors
+    /// The store is in use, is damaged, or a later version wrote it; two collections have the same
+    /// name.
+    pub fn open(config: ServiceConfig) -> Result<Self, ServiceError> {
+        let store = Arc::new(Store::open(&config.data)?);
+        let encoder = config.encoder.map(|encoder| NamedEncoder {
+            name: encoder.name,
+            encoder: Arc::new(BatchingEncoder::new(encoder.encoder)),
+        });
+        let publishing = PublishConfig {
+            frames: config.frames,
+            answers: config.answers,
+            headings: config.headings,
+            encoder,
+        };
+        let publisher = Publisher::start(Arc::clone(&store), publishing)?;
+        let log = QueryLog::start(Arc::clone(&store))?;
+        let keys = RwLock::new(store.keys()?);
+        let mut collections = BTreeMap::new();
+        for collection in config.collections {
+            let name = collection.name.clone();
+            if collections.insert(name.clone(), collection).is_some() {
+                return Err(ServiceError::DuplicateCollection { name });
+            }
+        }
+        Ok(Self {
+            store,
+            publisher,
+            log,
+            keys,
+            collections,
+            limits: config.limits,
+        })
+    }
+
+    /// The store of the data folder.
+    #[must_use]
+    pub fn store(&self) -> &Store {
+        &self.store
+    }
+
+    /// Limits on requests.
+    #[must_use]
+    pub fn limits(&self) -> &Limits {
+        &self.limits
+    }
+
+    /// The published state.
+    ///
+    /// # Errors
+    /// [`ServiceError::Loading`] until it is loaded, or if it cannot be.
+    pub fn published(&self) -> Result<Arc<PublishedState>, ServiceError> {
+        self.publisher.state().ok_or_else(|| ServiceError::Loading {
+            error: self.publisher.load_error(),
+        })
+    }
+
+    /// Adds records of documents, all or none, and returns their ids, which are the fields `doc_id`
+    /// or, without one, the first 16 digits of the SHA-256 of the record. A document with a known
+    /// id replaces it. Queries see the documents after [`Service::publish`].
+    ///
+    /// # Errors
+    /// Two of the records have the same id; the disk is full or fails.
+    pub fn add(
+        &self,
+        records: Vec<SocoDocument>,
+    ) -> Result<(Vec<String>, AddedDocuments), ServiceError> {
+        let mut documents = Vec::with_capacity(records.len());
+        let mut entries: BTreeMap<String, usize> = BTreeMap::new();
+        for (entry, record) in records.into_iter().enumerate() {
+            let id = document_id(&record);
+            if let Some(first) = entries.insert(id.clone(), entry) {
+                return Err(ServiceError::DuplicateDocument { id, first, entry });
+            }
+            documents.push((id, record));
+        }
+        let added = self.store.add(&documents, Origin::Api)?;
+        Ok((documents.into_iter().map(|(id, _)| id).collect(), added))
+    }
+
+    /// Deletes documents by id, or all without ids, and returns their number.
+    ///
+    /// # Errors
+    /// The disk is full or fails.
+    pub fn delete(&self, ids: Option<&[String]>) -> Result<usize, ServiceError> {
+        Ok(self.store.delete(ids)?)
+    }
+
+    /// Adds the papers of a folder, and deletes documents that were read from it and are gone.
+    /// Returns the report per file, and whether queries do not see the result yet.
+    ///
+    /// # Errors
+    /// The folder cannot be listed; the disk is full or fails.
+    pub fn read_folder(
+        &self,
+        folder: &Path,
+        reader: &DocumentReader,
+        progress: &mut dyn Progress,
+    ) -> Result<(FolderReport, bool), ServiceError> {
+        let mut gone: HashSet<String> = self.store.folder_documents()?;
+        let report = reader.read_folder(folder, progress, &mut |paper| {
+            let record = record_of(&paper);
+            gone.remove(&paper.id);
+            self.store.add(&[(paper.id, record)], Origin::Folder)?;
+            Ok::<_, FolderError>(())
+        });
+        let report = report.map_err(|error| match error {
+            FolderError::Document(error) => ServiceError::Document(error),
+            FolderError::Store(error) => ServiceError::Store(error),
+        })?;
+        let gone: Vec<String> = gone.into_iter().collect();
+        self.store.delete(Some(&gone))?;
+        Ok((report, self.store.has_changes()?))
+    }
+
+    /// Starts to publish the documents and the questions of accepted annotations.
+    ///
+    /// # Errors
+    /// The disk is full or fails.
+    pub fn publish(&self) -> Result<Job, ServiceError> {
+        Ok(self.publisher.publish()?)
+    }
+
+    /// Aborts publications that wait or run, and returns the ids of their jobs.
+    ///
+    /// # Errors
+    /// The disk is full or fails.
+    pub fn abort(&self) -> Result<Vec<String>, ServiceError> {
+        Ok(self.publisher.abort()?)
+    }
+
+    /// Returns a job with its progress.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn job(&self, id: &str) -> Result<Option<Job>, ServiceError> {
+        Ok(self.publisher.job(id)?)
+    }
+
+    /// Number of publications that wait or run.
+    #[must_use]
+    pub fn unfinished_jobs(&self) -> usize {
+        self.publisher.unfinished()
+    }
+
+    /// Number of queries that could not be logged.
+    #[must_use]
+    pub fn unlogged_queries(&self) -> u64 {
+        self.log.dropped()
+    }
+
+    /// Answers a question, and logs it.
+    ///
+    /// # Errors
+    /// A limit is exceeded, nothing is published yet, or the encoder fails.
+    pub fn ask(&self, question: &Question) -> Result<AnswerList, ServiceError> {
+        self.check_query(&question.text, question.limit)?;
+        let state = self.published()?;
+        let start = Instant::now();
+        let index = state.index();
+        let filter = filter(&question.filters, |predicate| index.select(predicate));
+        let mut answers = Vec::new();
+        for answer in index.answers(&question.text, question.limit, filter.as_ref())? {
+            let explanation = match index.ids().get(&answer.frame.id) {
+                Some(doc) if question.explain => {
+                    let mut search = Search::top(1);
+                    if let Some(filter) = &filter {
+                        search = search.within(filter);
+                    }
+                    index.explain(&question.text, doc, &search)?
+                }
+                _ => None,
+            };
+            answers.push(ScoredAnswer {
+                frame: answer.frame.clone(),
+                score: answer.score,
+                explanation,
+            });
+        }
+        let related = index.related_questions(&question.text, RELATED)?;
+        let related = related.iter().map(|related| related.question.text.clone());
+        let related = related.collect();
+        let query = self.log.log(LoggedQuery {
+            user: question.user.clone(),
+            query: question.text.clone(),
+            is_suggestion: question.is_suggestion,
+            results: answers.len(),
+            micros: u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX),
+        });
+        Ok(AnswerList {
+            query,
+            answers,
+            related,
+        })
+    }
+
+    /// Completes a typed text: at most `limit` suggestions.
+    ///
+    /// # Errors
+    /// A limit is exceeded, or nothing is published yet.
+    pub fn complete(&self, typed: &str, limit: usize) -> Result<Vec<String>, ServiceError> {
+        self.check_query(typed, limit)?;
+        let state = self.published()?;
+        let completions = state.suggester().complete(typed, limit);
+        let texts = completions
+            .iter()
+            .map(|completion| completion.text.to_owned());
+        Ok(texts.collect())
+    }
+
+    /// Searches a collection by name, and returns ids and scores.
+    ///
+    /// # Errors
+    /// No collection has the name, a limit is exceeded, or the retriever fails.
+    pub fn search_collection(
+        &self,
+        name: &str,
+        query: &str,
+        limit: usize,
+        filters: &[Predicate],
+    ) -> Result<Vec<(String, f32)>, ServiceError> {
+        self.check_query(query, limit)?;
+        let Some(collection) = self.collections.get(name) else {
+            return Err(ServiceError::NoCollection {
+                name: name.to_owned(),
+                known: self.collections.keys().cloned().collect(),
+            });
+        };
+        let filter = filter(filters, |predicate| {
+            predicate.select(&collection.attributes)
+        });
+        let mut search = Search::top(limit);
+        if let Some(filter) = &filter {
+            search = search.within(filter);
+        }
+        let ranking = collection.retriever.search(query, &search)?;
+        let ids = collection.retriever.ids();
+        let hits = ranking
+            .iter()
+            .map(|hit| (ids.id(hit.doc).to_owned(), hit.score));
+        Ok(hits.collect())
+    }
+
+    /// Names of the collections.
+    pub fn collections(&self) -> impl Iterator<Item = &str> {
+        self.collections.keys().map(String::as_str)
+    }
+
+    /// Creates a key. It is returned once and stored as a hash.
+    ///
+    /// # Errors
+    /// The disk is full or fails.
+    pub fn create_key(&self, role: KeyRole) -> Result<String, ServiceError> {
+        let key = self.store.create_key(role)?;
+        self.read_keys()?;
+        Ok(key)
+    }
+
+    /// Deletes all keys.
+    ///
+    /// # Errors
+    /// The disk is full or fails.
+    pub fn delete_keys(&self) -> Result<(), ServiceError> {
+        self.store.delete_keys()?;
+        self.read_keys()
+    }
+
+    /// Whether there are keys.
+    #[must_use]
+    pub fn has_keys(&self) -> bool {
+        !self.read_lock().is_empty()
+    }
+
+    /// Returns the role of a key, in a time that does not depend on the key; `None` if it is
+    /// unknown.
+    #[must_use]
+    pub fn role(&self, key: &str) -> Option<KeyRole> {
+        role_of(&self.read_lock(), key)
+    }
+
+    fn read_keys(&self) -> Result<(), ServiceError> {
+        let keys = self.store.keys()?;
+        let lock = self.keys.write();
+        *lock.unwrap_or_else(std::sync::PoisonError::into_inner) = keys;
+        Ok(())
+    }
+
+    fn read_lock(&self) -> std::sync::RwLockReadGuard<'_, Vec<([u8; 32], KeyRole)>> {
+        let lock = self.keys.read();
+        lock.unwrap_or_else(std::sync::PoisonError::into_inner)
+    }
+
+    fn check_query(&self, text: &str, limit: usize) -> Result<(), ServiceError> {
+        if limit > self.limits.results {
+            return Err(ServiceError::Limit {
+                what: "results",
+                limit: self.limits.results,
+                found: limit,
+            });
+        }
+        let characters = ir_qa::character_count(text);
+        if characters > self.limits.query_characters {
+            return Err(ServiceError::Limit {
+                what: "characters of a query",
+                limit: self.limits.query_characters,
+                found: characters,
+            });
+        }
+        Ok(())
+    }
+}
+
+/// The record of a paper: its chunks and fields, with the id as `doc_id`.
+#[must_use]
+pub fn record_of(paper: &Paper) -> SocoDocument {
+    let mut meta = paper.attributes();
+    meta.set("doc_id", paper.id.as_str());
+    SocoDocument {
+        content: SocoContent::Document(paper.chunks()),
+        meta,
+    }
+}
+
+fn document_id(record: &SocoDocument) -> String {
+    match record.meta.get("doc_id") {
+        Some(AttributeValue::Text(id)) if !id.is_empty() => id.clone(),
+        Some(AttributeValue::Int(id)) => id.to_string(),
+        _ => {
+            let record = serde_json::to_vec(record).unwrap_or_default();
+            let hash = sha256(&record);
+            hash[..8].iter().map(|byte| format!("{byte:02x}")).collect()
+        }
+    }
+}
+
+/// The documents that satisfy all filters; `None` without filters.
+fn filter(filters: &[Predicate], select: impl FnOnce(&Predicate) -> DocSet) -> Option<DocSet> {
+    match filters {
+        [] => None,
+        [one] => Some(select(one)),
+        all => Some(select(&Predicate::All(all.to_vec()))),
+    }
+}
+
+/// Error of reading a folder into the store.
+enum FolderError {
+    Document(DocumentError),
+    Store(crate::store::StoreError),
+}
+
+impl From<DocumentError> for FolderError {
+    fn from(error: DocumentError) -> Self {
+        Self::Document(error)
+    }
+}
+
+impl From<crate::store::StoreError> for FolderError {
+    fn from(error: crate::store::StoreError) -> Self {
+        Self::Store(error)
+    }
+}

@@ -1,0 +1,343 @@
+use rusqlite::{OptionalExtension, Row, Transaction, params};
+use serde::{Deserialize, Serialize};
+
+use super::{Store, StoreError, now};
+
+/// Question of an annotator for a span of a document.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct Annotation {
+    /// Number from 1.
+    pub id: i64,
+    /// Number of edits plus 1.
+    pub revision: i64,
+    /// Id of the document.
+    pub document: String,
+    /// Number of the chunk from 0.
+    pub chunk: usize,
+    /// First character of the span in the normalized text of the chunk.
+    pub start: usize,
+    /// Text of the span.
+    pub span: String,
+    /// Text of the question.
+    pub question: String,
+    /// Name or session of the annotator.
+    pub annotator: String,
+    /// State of the review.
+    pub status: AnnotationStatus,
+    /// The annotation that a merged one was merged into.
+    pub merged_into: Option<i64>,
+    /// Whether the document no longer has the span at the offset. Set when documents are
+    /// published, reset by an edit of the span.
+    pub is_displaced: bool,
+    /// Unix time in milliseconds.
+    pub created_at: i64,
+    /// Unix time in milliseconds.
+    pub updated_at: i64,
+}
+
+/// Span and question of an annotation.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct NewAnnotation {
+    /// Id of the document.
+    pub document: String,
+    /// Number of the chunk from 0.
+    pub chunk: usize,
+    /// First character of the span in the normalized text of the chunk.
+    pub start: usize,
+    /// Text of the span.
+    pub span: String,
+    /// Text of the question.
+    pub question: String,
+}
+
+/// State of the review of an annotation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+pub enum AnnotationStatus {
+    /// Not reviewed.
+    Pending,
+    /// Becomes a question of its frame at the next publication.
+    Accepted,
+    /// Rejected.
+    Rejected,
+    /// A duplicate of another annotation.
+    Merged,
+}
+
+/// Decision of a reviewer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Verdict {
+    /// See [`AnnotationStatus::Accepted`].
+    Accept,
+    /// See [`AnnotationStatus::Rejected`].
+    Reject,
+    /// Merge into the annotation with this id.
+    Merge(i64),
+}
+
+const COLUMNS: &str = "id, revision, document, chunk, span_start, span, question, annotator, \
+                       status, merged_into, is_displaced, created_at, updated_at";
+
+impl AnnotationStatus {
+    /// Name of the state, in lower case.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Accepted => "accepted",
+            Self::Rejected => "rejected",
+            Self::Merged => "merged",
+        }
+    }
+
+    fn parse(name: &str) -> Self {
+        match name {
+            "accepted" => Self::Accepted,
+            "rejected" => Self::Rejected,
+            "merged" => Self::Merged,
+            _ => Self::Pending,
+        }
+    }
+}
+
+impl Verdict {
+    fn status(self) -> AnnotationStatus {
+        match self {
+            Self::Accept => AnnotationStatus::Accepted,
+            Self::Reject => AnnotationStatus::Rejected,
+            Self::Merge(_) => AnnotationStatus::Merged,
+        }
+    }
+}
+
+impl Store {
+    /// Stores an annotation.
+    ///
+    /// # Errors
+    /// The disk is full or fails.
+    pub fn annotate(&self, new: &NewAnnotation, annotator: &str) -> Result<Annotation, StoreError> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction()?;
+        transaction.execute(
+            "INSERT INTO annotations (document, chunk, span_start, span, question, annotator,
+             status, created_at, updated_at) VALUES (?, ?, ?, ?, ?, ?, 'pending', ?7, ?7)",
+            params![
+                new.document,
+                new.chunk,
+                new.start,
+                new.span,
+                new.question,
+                annotator,
+                now()
+            ],
+        )?;
+        let annotation = by_id(&transaction, transaction.last_insert_rowid())?;
+        transaction.commit()?;
+        Ok(annotation)
+    }
+
+    /// Returns an annotation by id.
+    ///
+    /// # Errors
+    /// No annotation has the id, or the store cannot be read.
+    pub fn annotation(&self, id: i64) -> Result<Annotation, StoreError> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction()?;
+        by_id(&transaction, id)
+    }
+
+    /// Returns the annotations of a document or of all, in a state or in all, by id.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn annotations(
+        &self,
+        document: Option<&str>,
+        status: Option<AnnotationStatus>,
+    ) -> Result<Vec<Annotation>, StoreError> {
+        let connection = self.connection();
+        let mut select = connection.prepare_cached(&format!(
+            "SELECT {COLUMNS} FROM annotations WHERE (?1 IS NULL OR document = ?1)
+             AND (?2 IS NULL OR status = ?2) ORDER BY id"
+        ))?;
+        let status = status.map(AnnotationStatus::name);
+        let annotations = select.query_map(params![document, status], annotation)?;
+        Ok(annotations.collect::<Result<_, _>>()?)
+    }
+
+    /// Replaces span and question of an annotation, which is pending again.
+    ///
+    /// # Errors
+    /// [`StoreError::Conflict`] if the annotation has another revision: it was edited meanwhile.
+    pub fn edit_annotation(
+        &self,
+        id: i64,
+        revision: i64,
+        new: &NewAnnotation,
+    ) -> Result<Annotation, StoreError> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction()?;
+        check_revision(&transaction, id, revision)?;
+        transaction.execute(
+            "UPDATE annotations SET revision = revision + 1, document = ?, chunk = ?,
+             span_start = ?, span = ?, question = ?, status = 'pending', merged_into = NULL,
+             is_displaced = 0, updated_at = ? WHERE id = ?",
+            params![
+                new.document,
+                new.chunk,
+                new.start,
+                new.span,
+                new.question,
+                now(),
+                id
+            ],
+        )?;
+        transaction.execute("DELETE FROM verdicts WHERE annotation = ?", [id])?;
+        let annotation = by_id(&transaction, id)?;
+        transaction.commit()?;
+        Ok(annotation)
+    }
+
+    /// Deletes an annotation. Annotations that were merged into it are pending again.
+    ///
+    /// # Errors
+    /// As [`Store::edit_annotation`].
+    pub fn delete_annotation(&self, id: i64, revision: i64) -> Result<(), StoreError> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction()?;
+        check_revision(&transaction, id, revision)?;
+        transaction.execute(
+            "UPDATE annotations SET status = 'pending', merged_into = NULL,
+             revision = revision + 1 WHERE merged_into = ?",
+            [id],
+        )?;
+        transaction.execute("DELETE FROM annotations WHERE id = ?", [id])?;
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// Stores the verdict of a reviewer, which decides the state.
+    ///
+    /// # Errors
+    /// As [`Store::edit_annotation`]; an annotation is merged into itself, or into a merged one.
+    pub fn review(
+        &self,
+        id: i64,
+        revision: i64,
+        reviewer: &str,
+        verdict: Verdict,
+    ) -> Result<Annotation, StoreError> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction()?;
+        check_revision(&transaction, id, revision)?;
+        let target = match verdict {
+            Verdict::Merge(target) => {
+                let other = by_id(&transaction, target)?;
+                if target == id || other.status == AnnotationStatus::Merged {
+                    return Err(StoreError::NoMerge { id, target });
+                }
+                Some(target)
+            }
+            Verdict::Accept | Verdict::Reject => None,
+        };
+        let status = verdict.status().name();
+        transaction.execute(
+            "UPDATE annotations SET revision = revision + 1, status = ?, merged_into = ?,
+             updated_at = ? WHERE id = ?",
+            params![status, target, now(), id],
+        )?;
+        transaction.execute(
+            "INSERT OR REPLACE INTO verdicts VALUES (?, ?, ?, ?)",
+            params![id, reviewer, status, now()],
+        )?;
+        let annotation = by_id(&transaction, id)?;
+        transaction.commit()?;
+        Ok(annotation)
+    }
+
+    /// Latest verdict of each reviewer on each annotation, by annotation and reviewer.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn verdicts(&self) -> Result<Vec<(i64, String, AnnotationStatus)>, StoreError> {
+        let connection = self.connection();
+        let mut select = connection.prepare_cached(
+            "SELECT annotation, reviewer, verdict FROM verdicts ORDER BY annotation, reviewer",
+        )?;
+        let verdicts = select.query_map([], |row| {
+            let verdict: String = row.get(2)?;
+            Ok((row.get(0)?, row.get(1)?, AnnotationStatus::parse(&verdict)))
+        })?;
+        Ok(verdicts.collect::<Result<_, _>>()?)
+    }
+
+    /// Marks the annotations whose spans the documents no longer have, and no others.
+    pub(crate) fn set_displaced(&self, ids: &[i64]) -> Result<(), StoreError> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction()?;
+        transaction.execute(
+            "UPDATE annotations SET is_displaced = 0 WHERE is_displaced",
+            [],
+        )?;
+        for id in ids {
+            let mut update = transaction
+                .prepare_cached("UPDATE annotations SET is_displaced = 1 WHERE id = ?")?;
+            update.execute([id])?;
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// Moves the span of an annotation within its document.
+    pub(crate) fn move_annotation(
+        &self,
+        id: i64,
+        chunk: usize,
+        start: usize,
+    ) -> Result<(), StoreError> {
+        self.connection().execute(
+            "UPDATE annotations SET chunk = ?, span_start = ? WHERE id = ?",
+            params![chunk, start, id],
+        )?;
+        Ok(())
+    }
+}
+
+fn by_id(transaction: &Transaction<'_>, id: i64) -> Result<Annotation, StoreError> {
+    let select = format!("SELECT {COLUMNS} FROM annotations WHERE id = ?");
+    let mut select = transaction.prepare_cached(&select)?;
+    let found = select.query_row([id], annotation).optional()?;
+    found.ok_or(StoreError::NoAnnotation { id })
+}
+
+fn check_revision(transaction: &Transaction<'_>, id: i64, revision: i64) -> Result<(), StoreError> {
+    let found = by_id(transaction, id)?.revision;
+    if found != revision {
+        return Err(StoreError::Conflict {
+            id,
+            expected: revision,
+            found,
+        });
+    }
+    Ok(())
+}
+
+fn annotation(row: &Row<'_>) -> rusqlite::Result<Annotation> {
+    let status: String = row.get(8)?;
+    Ok(Annotation {
+        id: row.get(0)?,
+        revision: row.get(1)?,
+        document: row.get(2)?,
+        chunk: row.get(3)?,
+        start: row.get(4)?,
+        span: row.get(5)?,
+        question: row.get(6)?,
+        annotator: row.get(7)?,
+        status: AnnotationStatus::parse(&status),
+        merged_into: row.get(9)?,
+        is_displaced: row.get(10)?,
+        created_at: row.get(11)?,
+        updated_at: row.get(12)?,
+    })
+}

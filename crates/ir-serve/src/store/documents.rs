@@ -1,0 +1,318 @@
+use std::collections::HashSet;
+
+use ir_qa::soco::SocoDocument;
+use rusqlite::{OptionalExtension, Transaction, params};
+
+use super::{Store, StoreError, now, sha256};
+
+/// Where a document came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Origin {
+    /// Added over REST.
+    Api,
+    /// Read from the folder of papers.
+    Folder,
+}
+
+/// Document of the store.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct StoredDocument {
+    /// Id of the document.
+    pub id: String,
+    /// Its record.
+    pub record: SocoDocument,
+}
+
+/// Numbers of documents that an addition changed.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AddedDocuments {
+    /// New ids.
+    pub new: u64,
+    /// Known ids with another record.
+    pub replaced: u64,
+    /// Known ids with the same record.
+    pub unchanged: u64,
+}
+
+/// State of the documents: those that were added, or those that queries see.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DocumentState {
+    /// As last added and deleted.
+    Added,
+    /// As last published.
+    Published,
+}
+
+/// Question of an accepted annotation at its span.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct PublishedQuestion {
+    /// Id of the annotation.
+    pub annotation: i64,
+    /// Id of the document.
+    pub document: String,
+    /// Number of the chunk.
+    pub chunk: usize,
+    /// First character of the span in the normalized text of the chunk.
+    pub start: usize,
+    /// Text of the question.
+    pub question: String,
+}
+
+/// Content that the next publication makes visible.
+#[derive(Debug, Default)]
+pub(crate) struct Publication {
+    /// Ids and hashes of the documents, by id.
+    pub(crate) documents: Vec<(String, [u8; 32])>,
+    /// Questions of accepted annotations, by annotation.
+    pub(crate) questions: Vec<PublishedQuestion>,
+}
+
+impl Origin {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Api => "api",
+            Self::Folder => "folder",
+        }
+    }
+}
+
+impl DocumentState {
+    fn table(self) -> &'static str {
+        match self {
+            Self::Added => "documents",
+            Self::Published => "published_documents",
+        }
+    }
+}
+
+impl Store {
+    /// Adds documents with their ids, all or none. A document with a known id replaces it.
+    ///
+    /// # Errors
+    /// The disk is full or fails.
+    pub fn add(
+        &self,
+        documents: &[(String, SocoDocument)],
+        origin: Origin,
+    ) -> Result<AddedDocuments, StoreError> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction()?;
+        let mut added = AddedDocuments::default();
+        for (id, document) in documents {
+            let record = record(document)?;
+            let hash = sha256(record.as_bytes());
+            let mut known =
+                transaction.prepare_cached("SELECT hash FROM documents WHERE id = ?")?;
+            let known: Option<[u8; 32]> = known.query_row([id], |row| row.get(0)).optional()?;
+            match known {
+                None => added.new += 1,
+                Some(known) if known == hash => added.unchanged += 1,
+                Some(_) => added.replaced += 1,
+            }
+            let mut insert = transaction
+                .prepare_cached("INSERT OR IGNORE INTO contents (hash, record) VALUES (?, ?)")?;
+            insert.execute(params![hash, record])?;
+            let mut insert = transaction.prepare_cached(
+                "INSERT INTO documents (id, hash, origin, added_at) VALUES (?1, ?2, ?3, ?4)
+                 ON CONFLICT (id) DO UPDATE SET hash = ?2, origin = ?3",
+            )?;
+            insert.execute(params![id, hash, origin.name(), now()])?;
+        }
+        transaction.commit()?;
+        Ok(added)
+    }
+
+    /// Deletes documents by id, or all documents without ids, and returns their number. Unknown ids
+    /// are left out.
+    ///
+    /// # Errors
+    /// The disk is full or fails.
+    pub fn delete(&self, ids: Option<&[String]>) -> Result<usize, StoreError> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction()?;
+        let mut deleted = 0;
+        match ids {
+            None => deleted = transaction.execute("DELETE FROM documents", [])?,
+            Some(ids) => {
+                for id in ids {
+                    let mut delete =
+                        transaction.prepare_cached("DELETE FROM documents WHERE id = ?")?;
+                    deleted += delete.execute([id])?;
+                }
+            }
+        }
+        transaction.commit()?;
+        Ok(deleted)
+    }
+
+    /// Returns at most `limit` documents in the order of their ids, from position `skip` on.
+    ///
+    /// # Errors
+    /// The store cannot be read, or a record is damaged.
+    pub fn documents(
+        &self,
+        state: DocumentState,
+        skip: u64,
+        limit: u64,
+    ) -> Result<Vec<StoredDocument>, StoreError> {
+        let connection = self.connection();
+        let mut select = connection.prepare_cached(&format!(
+            "SELECT id, hash, record FROM {} JOIN contents USING (hash)
+             ORDER BY id LIMIT ? OFFSET ?",
+            state.table()
+        ))?;
+        let bound = |n: u64| i64::try_from(n).unwrap_or(i64::MAX);
+        let mut rows = select.query([bound(limit), bound(skip)])?;
+        let mut documents = Vec::new();
+        while let Some(row) = rows.next()? {
+            let (id, hash, record): (String, [u8; 32], String) =
+                (row.get(0)?, row.get(1)?, row.get(2)?);
+            documents.push(self.parsed(id, hash, &record)?);
+        }
+        Ok(documents)
+    }
+
+    /// Ids of the documents that were read from the folder.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn folder_documents(&self) -> Result<HashSet<String>, StoreError> {
+        let connection = self.connection();
+        let mut select =
+            connection.prepare_cached("SELECT id FROM documents WHERE origin = 'folder'")?;
+        let ids = select.query_map([], |row| row.get(0))?;
+        Ok(ids.collect::<Result<_, _>>()?)
+    }
+
+    /// Ids, hashes and questions of a state.
+    pub(crate) fn publication(&self, state: DocumentState) -> Result<Publication, StoreError> {
+        let mut connection = self.connection();
+        // One snapshot of both tables.
+        let transaction = connection.transaction()?;
+        let documents = ids_and_hashes(&transaction, state)?;
+        let mut select = transaction.prepare_cached(match state {
+            DocumentState::Added => {
+                "SELECT id, document, chunk, span_start, question FROM annotations
+                 WHERE status = 'accepted' AND NOT is_displaced ORDER BY id"
+            }
+            DocumentState::Published => {
+                "SELECT annotation, document, chunk, span_start, question
+                 FROM published_questions ORDER BY annotation"
+            }
+        })?;
+        let questions = select.query_map([], |row| {
+            Ok(PublishedQuestion {
+                annotation: row.get(0)?,
+                document: row.get(1)?,
+                chunk: row.get(2)?,
+                start: row.get(3)?,
+                question: row.get(4)?,
+            })
+        })?;
+        let questions = questions.collect::<Result<_, _>>()?;
+        Ok(Publication {
+            documents,
+            questions,
+        })
+    }
+
+    /// Record of a document by its hash.
+    pub(crate) fn record(&self, id: &str, hash: &[u8; 32]) -> Result<StoredDocument, StoreError> {
+        let record: Option<String> = {
+            let connection = self.connection();
+            let mut select =
+                connection.prepare_cached("SELECT record FROM contents WHERE hash = ?")?;
+            select.query_row([hash], |row| row.get(0)).optional()?
+        };
+        match record {
+            Some(record) => self.parsed(id.to_owned(), *hash, &record),
+            None => Err(self.damaged(id)),
+        }
+    }
+
+    /// Makes a publication the published state, and forgets records that no state has.
+    pub(crate) fn set_published(&self, publication: &Publication) -> Result<(), StoreError> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction()?;
+        transaction.execute("DELETE FROM published_documents", [])?;
+        for (id, hash) in &publication.documents {
+            let mut insert = transaction
+                .prepare_cached("INSERT INTO published_documents (id, hash) VALUES (?, ?)")?;
+            insert.execute(params![id, hash])?;
+        }
+        transaction.execute("DELETE FROM published_questions", [])?;
+        for question in &publication.questions {
+            let mut insert = transaction
+                .prepare_cached("INSERT INTO published_questions VALUES (?, ?, ?, ?, ?)")?;
+            insert.execute(params![
+                question.annotation,
+                question.document,
+                question.chunk,
+                question.start,
+                question.question
+            ])?;
+        }
+        transaction.execute(
+            "DELETE FROM contents WHERE hash NOT IN
+             (SELECT hash FROM documents UNION SELECT hash FROM published_documents)",
+            [],
+        )?;
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// Whether a state has documents that the other lacks, or other records of them.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn has_changes(&self) -> Result<bool, StoreError> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction()?;
+        let added = ids_and_hashes(&transaction, DocumentState::Added)?;
+        Ok(added != ids_and_hashes(&transaction, DocumentState::Published)?)
+    }
+
+    fn parsed(
+        &self,
+        id: String,
+        hash: [u8; 32],
+        record: &str,
+    ) -> Result<StoredDocument, StoreError> {
+        if sha256(record.as_bytes()) != hash {
+            return Err(self.damaged(&id));
+        }
+        let document = ir_qa::soco::SocoReader::new(record.as_bytes(), &id).next();
+        match document {
+            Some(Ok(record)) => Ok(StoredDocument { id, record }),
+            _ => Err(self.damaged(&id)),
+        }
+    }
+
+    fn damaged(&self, document: &str) -> StoreError {
+        StoreError::Damaged {
+            path: self.path.clone(),
+            document: document.to_owned(),
+        }
+    }
+}
+
+fn ids_and_hashes(
+    transaction: &Transaction<'_>,
+    state: DocumentState,
+) -> Result<Vec<(String, [u8; 32])>, StoreError> {
+    let mut select = transaction.prepare_cached(&format!(
+        "SELECT id, hash FROM {} ORDER BY id",
+        state.table()
+    ))?;
+    let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)))?;
+    Ok(rows.collect::<Result<_, _>>()?)
+}
+
+fn record(document: &SocoDocument) -> Result<String, StoreError> {
+    serde_json::to_string(document).map_err(|error| {
+        StoreError::Database(rusqlite::Error::ToSqlConversionFailure(error.into()))
+    })
+}

@@ -1,0 +1,47 @@
+use std::io;
+
+/// Error of the store of a data folder.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)]
+pub enum StoreError {
+    #[error("{path}: cannot be opened")]
+    Open {
+        path: String,
+        #[source]
+        source: io::Error,
+    },
+    #[error("{path}: in use by another server")]
+    InUse { path: String },
+    #[error("{path}: expected a store of ir-serve, found another database")]
+    NotAStore { path: String },
+    #[error("{path}: expected a store of version {expected} or below, found version {found}")]
+    Version {
+        path: String,
+        expected: usize,
+        found: usize,
+    },
+    #[error("{path}: document {document:?}: damaged record")]
+    Damaged { path: String, document: String },
+    #[error(
+        "annotation {id}: expected revision {expected}, found {found}: it was edited meanwhile"
+    )]
+    Conflict { id: i64, expected: i64, found: i64 },
+    #[error("annotation {id}: cannot be merged into {target}")]
+    NoMerge { id: i64, target: i64 },
+    #[error("annotation {id}: not found")]
+    NoAnnotation { id: i64 },
+    #[error("store: {0}")]
+    Database(#[from] rusqlite::Error),
+}
+
+impl StoreError {
+    /// Whether the disk, or the quota of the file, is full.
+    #[must_use]
+    pub fn is_full(&self) -> bool {
+        let Self::Database(error) = self else {
+            return false;
+        };
+        error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
+    }
+}

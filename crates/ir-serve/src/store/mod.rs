@@ -1,0 +1,100 @@
+//! Documents, jobs, keys, vectors, annotations and the query log in a SQLite file.
+//!
+//! A write is durable when its method returns: every commit is synchronized to the disk (write-ahead
+//! log, `synchronous = FULL`).
+
+mod annotations;
+mod documents;
+mod error;
+mod jobs;
+mod keys;
+mod query_log;
+mod schema;
+mod vectors;
+
+use std::fs::{self, File, TryLockError};
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rusqlite::Connection;
+use sha2::{Digest, Sha256};
+
+pub use annotations::{Annotation, AnnotationStatus, NewAnnotation, Verdict};
+pub(crate) use documents::Publication;
+pub use documents::{AddedDocuments, DocumentState, Origin, PublishedQuestion, StoredDocument};
+pub use error::StoreError;
+pub use jobs::{Job, JobStatus};
+pub use keys::KeyRole;
+pub(crate) use keys::{random_hex, role_of};
+pub use query_log::{LoggedQuery, QueryRecord};
+
+/// Store of a data folder. One process at a time opens it.
+#[derive(Debug)]
+pub struct Store {
+    path: String,
+    connection: Mutex<Connection>,
+    /// Locked while the store is open.
+    _lock: File,
+}
+
+impl Store {
+    /// Opens the store of a data folder, or creates folder and store.
+    ///
+    /// # Errors
+    /// Another process has it open; the file is not a store, is damaged, or a later version wrote
+    /// it.
+    pub fn open(folder: &Path) -> Result<Self, StoreError> {
+        let fail = |path: &Path| {
+            let path = path.display().to_string();
+            |source| StoreError::Open { path, source }
+        };
+        fs::create_dir_all(folder).map_err(fail(folder))?;
+        let lock_path = folder.join("lock");
+        let lock = File::create(&lock_path).map_err(fail(&lock_path))?;
+        lock.try_lock().map_err(|error| match error {
+            TryLockError::WouldBlock => StoreError::InUse {
+                path: folder.display().to_string(),
+            },
+            TryLockError::Error(source) => fail(&lock_path)(source),
+        })?;
+        let file = folder.join("store.sqlite");
+        let path = file.display().to_string();
+        let mut connection = Connection::open(&file)?;
+        connection.busy_timeout(Duration::from_secs(10))?;
+        connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "synchronous", "FULL")?;
+        connection.pragma_update(None, "foreign_keys", true)?;
+        schema::migrate(&mut connection, &path)?;
+        Ok(Self {
+            path,
+            connection: Mutex::new(connection),
+            _lock: lock,
+        })
+    }
+
+    /// The connection. A panic of another thread in a transaction has rolled it back, so that a
+    /// poisoned lock is usable.
+    fn connection(&self) -> MutexGuard<'_, Connection> {
+        self.connection
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// SHA-256 of bytes.
+pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
+    Sha256::digest(bytes).into()
+}
+
+/// Unix time in milliseconds. Records are ordered by their numbers, never by time, because clocks
+/// go back.
+pub(crate) fn now() -> i64 {
+    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH);
+    elapsed.map_or(0, |elapsed| {
+        i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX)
+    })
+}
+
+#[cfg(test)]
+mod tests;

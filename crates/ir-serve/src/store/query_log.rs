@@ -1,0 +1,124 @@
+use rusqlite::params;
+use serde::Serialize;
+
+use super::{Store, StoreError, now};
+
+/// Query of a user, for the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoggedQuery {
+    /// Id of the user or session.
+    pub user: String,
+    /// Text of the query.
+    pub query: String,
+    /// Whether the user chose a suggestion.
+    pub is_suggestion: bool,
+    /// Number of answers.
+    pub results: usize,
+    /// Time of the search in microseconds.
+    pub micros: u64,
+}
+
+/// Query of the log.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[non_exhaustive]
+pub struct QueryRecord {
+    /// Number from 1.
+    pub id: i64,
+    /// Unix time in milliseconds.
+    pub asked_at: i64,
+    /// Id of the user or session.
+    pub user: String,
+    /// Text of the query.
+    pub query: String,
+    /// Whether the user chose a suggestion.
+    pub is_suggestion: bool,
+    /// Number of answers.
+    pub results: u64,
+    /// Time of the search in microseconds.
+    pub micros: u64,
+    /// Frames of the answers that the user opened, in that order.
+    pub clicks: Vec<String>,
+}
+
+impl Store {
+    /// Appends queries to the log, with their numbers and times.
+    pub(crate) fn log_queries(
+        &self,
+        queries: &[(i64, i64, LoggedQuery)],
+    ) -> Result<(), StoreError> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction()?;
+        for (id, asked_at, query) in queries {
+            let mut insert = transaction.prepare_cached(
+                "INSERT INTO queries (id, asked_at, user, query, is_suggestion, results, micros)
+                 VALUES (?, ?, ?, ?, ?, ?, ?)",
+            )?;
+            insert.execute(params![
+                id,
+                asked_at,
+                query.user,
+                query.query,
+                query.is_suggestion,
+                query.results,
+                query.micros
+            ])?;
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// Number of the last query of the log; 0 if it is empty.
+    pub(crate) fn last_query(&self) -> Result<i64, StoreError> {
+        let connection = self.connection();
+        Ok(
+            connection.query_row("SELECT coalesce(max(id), 0) FROM queries", [], |row| {
+                row.get(0)
+            })?,
+        )
+    }
+
+    /// Logs that a user opened the answer of a query. `rank` counts from 1. An unknown query is
+    /// ignored.
+    ///
+    /// # Errors
+    /// The disk is full or fails.
+    pub fn log_click(&self, query: i64, frame: &str, rank: u32) -> Result<(), StoreError> {
+        self.connection().execute(
+            "INSERT INTO clicks SELECT id, ?, ?, ? FROM queries WHERE id = ?",
+            params![frame, rank, now(), query],
+        )?;
+        Ok(())
+    }
+
+    /// Returns at most `limit` queries of the log after number `after`, by number.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn queries(&self, after: i64, limit: u32) -> Result<Vec<QueryRecord>, StoreError> {
+        let connection = self.connection();
+        let mut select = connection.prepare_cached(
+            "SELECT id, asked_at, user, query, is_suggestion, results, micros FROM queries
+             WHERE id > ? ORDER BY id LIMIT ?",
+        )?;
+        let records = select.query_map(params![after, limit], |row| {
+            Ok(QueryRecord {
+                id: row.get(0)?,
+                asked_at: row.get(1)?,
+                user: row.get(2)?,
+                query: row.get(3)?,
+                is_suggestion: row.get(4)?,
+                results: row.get(5)?,
+                micros: row.get(6)?,
+                clicks: Vec::new(),
+            })
+        })?;
+        let mut records: Vec<QueryRecord> = records.collect::<Result<_, _>>()?;
+        let mut clicks =
+            connection.prepare_cached("SELECT frame FROM clicks WHERE query = ? ORDER BY rowid")?;
+        for record in &mut records {
+            let frames = clicks.query_map([record.id], |row| row.get(0))?;
+            record.clicks = frames.collect::<Result<_, _>>()?;
+        }
+        Ok(records)
+    }
+}
