@@ -1,14 +1,51 @@
 use std::sync::Arc;
 
+use governor::clock::DefaultClock;
+use governor::state::keyed::DashMapStateStore;
+use governor::{Quota, RateLimiter};
+use tokio::sync::Semaphore;
+
+use crate::api::ApiError;
 use crate::error::ServiceError;
+use crate::metrics::Metrics;
 use crate::service::Service;
+use crate::store::sha256;
 
 /// State of the web server, shared by all requests.
-#[derive(Debug)]
 pub(crate) struct App {
     pub(crate) service: Arc<Service>,
     /// Whether pages need a session: the server listens beyond the loopback.
     pub(crate) needs_session: bool,
+    pub(crate) metrics: Metrics,
+    /// Permits of the requests that are processed at the same time.
+    pub(crate) permits: Arc<Semaphore>,
+    rate: Option<RateLimiter<[u8; 32], DashMapStateStore<[u8; 32]>, DefaultClock>>,
+}
+
+impl App {
+    pub(crate) fn new(service: Arc<Service>, needs_session: bool) -> Self {
+        let limits = service.limits();
+        let quota = limits.rate.map(Quota::per_second);
+        let permits = Arc::new(Semaphore::new(
+            limits.concurrency.min(Semaphore::MAX_PERMITS),
+        ));
+        Self {
+            needs_session,
+            metrics: Metrics::new(),
+            permits,
+            rate: quota.map(RateLimiter::dashmap),
+            service,
+        }
+    }
+
+    /// Counts a request of a key that exists.
+    pub(crate) fn check_rate(&self, key: &str) -> Result<(), ApiError> {
+        let Some(rate) = &self.rate else {
+            return Ok(());
+        };
+        rate.check_key(&sha256(key.as_bytes()))
+            .map_err(|_| ApiError::busy("too many requests with this key"))
+    }
 }
 
 /// Runs a blocking function of the service on a thread for such functions.

@@ -1,18 +1,23 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod api;
 mod app;
 mod batching;
 mod config;
 mod error;
+mod metrics;
 mod pages;
 mod published;
 mod publisher;
 mod query_log;
+mod server;
 mod service;
 pub mod store;
 
+pub use api::openapi;
 pub use config::{Collection, Limits, ServiceConfig, ServiceEncoder};
 pub use error::ServiceError;
 pub use published::{AnswerPlace, PublishError, PublishedDocument, PublishedState};
+pub use server::{Server, ServerError};
 pub use service::{AnswerList, Question, ScoredAnswer, Service, record_of};

@@ -199,8 +199,11 @@ impl Service {
     ) -> Result<(Vec<String>, AddedDocuments), ServiceError> {
         let mut documents = Vec::with_capacity(records.len());
         let mut entries: BTreeMap<String, usize> = BTreeMap::new();
-        for (entry, record) in records.into_iter().enumerate() {
+        for (entry, mut record) in records.into_iter().enumerate() {
             let id = document_id(&record);
+            if record.meta.get("doc_id").is_none() {
+                record.meta.set("doc_id", id.as_str());
+            }
             if let Some(first) = entries.insert(id.clone(), entry) {
                 return Err(ServiceError::DuplicateDocument { id, first, entry });
             }

@@ -4,50 +4,18 @@ use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail};
 use ir_bm25::{DuplicateIds, SegmentedIndex, StoredFields};
-use ir_core::{AllOf, AttributeValue, Attributes, DocFilter, DocNum, DocSet, Predicate, Years};
+use ir_core::{
+    AllOf, AttributeValue, Attributes, DocFilter, DocNum, DocSet, ParsePredicateError, Predicate,
+    Years,
+};
 
 use crate::shared::console::Console;
 use crate::shared::suggest::did_you_mean;
 
-/// Parses a condition: `year<=2015`, `repository=geo,sra`, `language!=German`, `license`.
+/// Parses a condition, as `FromStr` of [`Predicate`].
 pub(crate) fn condition(text: &str) -> Result<Predicate, String> {
-    let expected = || {
-        format!(
-            "expected NAME<=NUMBER, NAME>=NUMBER, NAME=VALUE,..., NAME!=VALUE,... or NAME, found {text:?}"
-        )
-    };
-    let cut = |sign: &str| {
-        let (name, rest) = text.split_once(sign)?;
-        Some((name.trim().to_owned(), rest.trim()))
-    };
-    let number = |text: &str| {
-        text.parse()
-            .ok()
-            .filter(|n: &f64| !n.is_nan())
-            .ok_or_else(expected)
-    };
-    let predicate = if let Some((name, limit)) = cut("<=") {
-        let limit = number(limit)?;
-        Predicate::AtMost { name, limit }
-    } else if let Some((name, limit)) = cut(">=") {
-        let limit = number(limit)?;
-        Predicate::AtLeast { name, limit }
-    } else if let Some((name, list)) = cut("!=") {
-        Predicate::Not(Box::new(one_of(name, list)))
-    } else if let Some((name, list)) = cut("=") {
-        one_of(name, list)
-    } else {
-        Predicate::Known {
-            name: text.trim().to_owned(),
-        }
-    };
-    let name = subject(&predicate).map_or("", |subject| subject.0);
-    // `year=<2015` is not a condition on the text `<2015`.
-    let is_transposed = matches!(cut("="), Some((_, value)) if value.starts_with(['<', '>', '=']));
-    if name.is_empty() || name.contains(['<', '>', '=']) || is_transposed {
-        return Err(expected());
-    }
-    Ok(predicate)
+    text.parse()
+        .map_err(|error: ParsePredicateError| error.to_string())
 }
 
 /// The attribute that a condition tests, and whether only a number can satisfy it; `None` for a
@@ -59,20 +27,6 @@ fn subject(condition: &Predicate) -> Option<(&str, bool)> {
         Predicate::Not(inner) => subject(inner),
         _ => None,
     }
-}
-
-fn one_of(name: String, list: &str) -> Predicate {
-    let mut values = Vec::new();
-    for text in list.split(',').map(str::trim) {
-        // `2015` may be a number or a text in the data.
-        values.push(AttributeValue::Text(text.to_owned()));
-        if let Ok(number) = text.parse::<i64>() {
-            values.push(AttributeValue::Int(number));
-        } else if let Ok(truth) = text.parse::<bool>() {
-            values.push(AttributeValue::Bool(truth));
-        }
-    }
-    Predicate::OneOf { name, values }
 }
 
 /// Filters of `--filter` and `--not-later-than-query`.

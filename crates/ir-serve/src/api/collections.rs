@@ -1,0 +1,98 @@
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::ApiError;
+use super::auth::QueryAccess;
+use super::body::JsonBody;
+use super::error::ErrorBody;
+use super::query::Filter;
+use crate::app::{App, blocking};
+
+/// Body of `/v1/collections/{name}/search`.
+#[derive(Debug, Deserialize, ToSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SearchRequest {
+    /// Text of the query.
+    query: String,
+    /// Largest number of hits.
+    #[serde(default = "hits")]
+    #[schema(default = 10, minimum = 0)]
+    k: usize,
+    /// Conditions on the attributes of the documents, as in `/v1/search/query`.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<String>>)]
+    filter: Option<Filter>,
+}
+
+/// Hits of a query, the best first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct SearchResponse {
+    hits: Vec<CollectionHit>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct CollectionHit {
+    /// Id of the document.
+    id: String,
+    /// Score; higher is better.
+    score: f32,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct CollectionList {
+    /// Names of the collections.
+    collections: Vec<String>,
+}
+
+const fn hits() -> usize {
+    10
+}
+
+/// Returns the names of the collections.
+#[utoipa::path(
+    get,
+    path = "/v1/collections",
+    tag = "collections",
+    security(("key" = [])),
+    responses((status = 200, body = CollectionList), (status = "4XX", body = ErrorBody))
+)]
+pub(super) async fn list(State(app): State<Arc<App>>, _: QueryAccess) -> Json<CollectionList> {
+    let collections = app.service.collections().map(str::to_owned).collect();
+    Json(CollectionList { collections })
+}
+
+/// Searches a collection.
+#[utoipa::path(
+    post,
+    path = "/v1/collections/{name}/search",
+    tag = "collections",
+    security(("key" = [])),
+    params(("name" = String, Path, description = "Name of the collection")),
+    request_body = SearchRequest,
+    responses((status = 200, body = SearchResponse), (status = "4XX", body = ErrorBody))
+)]
+pub(super) async fn search(
+    State(app): State<Arc<App>>,
+    _: QueryAccess,
+    Path(name): Path<String>,
+    JsonBody(request): JsonBody<SearchRequest>,
+) -> Result<Json<SearchResponse>, ApiError> {
+    let filters = match request.filter {
+        Some(filter) => filter.predicates()?,
+        None => Vec::new(),
+    };
+    let hits = blocking(&app, move |service| {
+        service.search_collection(&name, &request.query, request.k, &filters)
+    })
+    .await?;
+    let hits = hits
+        .into_iter()
+        .map(|(id, score)| CollectionHit { id, score });
+    Ok(Json(SearchResponse {
+        hits: hits.collect(),
+    }))
+}

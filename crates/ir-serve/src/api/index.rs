@@ -1,0 +1,254 @@
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use ir_qa::soco::{SocoDocument, SocoReader};
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use utoipa::ToSchema;
+
+use super::ApiError;
+use super::auth::AdminAccess;
+use super::body::JsonBody;
+use super::error::ErrorBody;
+use super::operations::JobRecord;
+use crate::app::{App, blocking};
+use crate::store::DocumentState;
+
+/// Body of `/v1/index/add`.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct AddRequest {
+    /// Documents: `{"data": [...], "meta": {...}, "doc_type": "soco_doc"}`. The field `doc_id` of
+    /// `meta` is the id; a document with a known id replaces it.
+    #[schema(value_type = Vec<Object>, example = json!([{
+        "doc_type": "soco_doc",
+        "meta": {"doc_id": "tea", "year": 2020},
+        "data": [{"type": "title", "text": "On tea"}, {"type": "content", "text": "Tea is a drink."}]
+    }]))]
+    data: Box<RawValue>,
+    /// Whether to publish afterwards.
+    #[serde(default)]
+    auto_index: bool,
+}
+
+/// Documents that were added. They are durable.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct AddResponse {
+    /// Ids of the documents, in the order of the request.
+    doc_ids: Vec<String>,
+    /// Number of new ids.
+    new: u64,
+    /// Number of documents that replaced another one.
+    replaced: u64,
+    /// Number of documents that were known.
+    unchanged: u64,
+    /// Id of the publication, with `auto_index`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    op_id: Option<String>,
+    #[serde(flatten)]
+    job: JobRecord,
+}
+
+/// Body of `/v1/index/read`.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct ReadRequest {
+    /// Number of documents to skip.
+    #[serde(default)]
+    skip: u64,
+    /// Largest number of documents.
+    #[serde(default = "page")]
+    #[schema(default = 100, maximum = 1000)]
+    limit: u64,
+}
+
+/// Body of `/v1/index/delete`.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct DeleteRequest {
+    /// Whether to publish afterwards.
+    #[serde(default)]
+    auto_index: bool,
+    /// Ids of the documents. Default: all documents.
+    #[serde(default)]
+    doc_ids: Option<Vec<String>>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct DeleteResponse {
+    /// Number of documents that were deleted.
+    deleted: usize,
+    /// Id of the publication, with `auto_index`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    op_id: Option<String>,
+}
+
+/// Body of `/v1/index/publish`. Its fields are ignored.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct PublishRequest {}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct PublishResponse {
+    /// Id for `/v1/op/status/{op_id}`.
+    op_id: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct AbortResponse {
+    /// Ids of the publications that were waiting or running.
+    aborted: Vec<String>,
+}
+
+const fn page() -> u64 {
+    100
+}
+
+/// Largest number of documents that are read at a time.
+const MAX_PAGE: u64 = 1_000;
+
+/// Adds documents, all or none. Queries see them after a publication.
+#[utoipa::path(
+    post,
+    path = "/v1/index/add",
+    tag = "index",
+    security(("key" = [])),
+    request_body = AddRequest,
+    responses(
+        (status = 200, body = AddResponse),
+        (status = "4XX", body = ErrorBody),
+        (status = 507, description = "The disk is full", body = ErrorBody),
+    )
+)]
+pub(super) async fn add(
+    State(app): State<Arc<App>>,
+    _: AdminAccess,
+    JsonBody(request): JsonBody<AddRequest>,
+) -> Result<Json<AddResponse>, ApiError> {
+    let documents = documents(&request.data)?;
+    let total = documents.len() as u64;
+    let enqueued_at = crate::store::now();
+    let (doc_ids, added, job) = blocking(&app, move |service| {
+        let (ids, added) = service.add(documents)?;
+        let job = match request.auto_index {
+            true => Some(service.publish()?),
+            false => None,
+        };
+        Ok((ids, added, job))
+    })
+    .await?;
+    Ok(Json(AddResponse {
+        doc_ids,
+        new: added.new,
+        replaced: added.replaced,
+        unchanged: added.unchanged,
+        op_id: job.map(|job| job.id),
+        job: JobRecord::addition(total, enqueued_at)?,
+    }))
+}
+
+/// Returns documents as they were added, in the order of their ids.
+#[utoipa::path(
+    post,
+    path = "/v1/index/read",
+    tag = "index",
+    security(("key" = [])),
+    request_body = ReadRequest,
+    responses(
+        (status = 200, description = "Documents", body = Vec<Object>),
+        (status = "4XX", body = ErrorBody),
+    )
+)]
+pub(super) async fn read(
+    State(app): State<Arc<App>>,
+    _: AdminAccess,
+    JsonBody(request): JsonBody<ReadRequest>,
+) -> Result<Json<Vec<SocoDocument>>, ApiError> {
+    let limit = request.limit;
+    if limit > MAX_PAGE {
+        return Err(ApiError::invalid(format!(
+            "limit: expected at most {MAX_PAGE}, found {limit}"
+        )));
+    }
+    let documents = blocking(&app, move |service| {
+        let store = service.store();
+        Ok(store.documents(DocumentState::Added, request.skip, limit)?)
+    })
+    .await?;
+    Ok(Json(
+        documents
+            .into_iter()
+            .map(|document| document.record)
+            .collect(),
+    ))
+}
+
+/// Deletes documents by id, or all. Queries see them until a publication.
+#[utoipa::path(
+    post,
+    path = "/v1/index/delete",
+    tag = "index",
+    security(("key" = [])),
+    request_body = DeleteRequest,
+    responses((status = 200, body = DeleteResponse), (status = "4XX", body = ErrorBody))
+)]
+pub(super) async fn delete(
+    State(app): State<Arc<App>>,
+    _: AdminAccess,
+    JsonBody(request): JsonBody<DeleteRequest>,
+) -> Result<Json<DeleteResponse>, ApiError> {
+    let (deleted, job) = blocking(&app, move |service| {
+        let deleted = service.delete(request.doc_ids.as_deref())?;
+        let job = match request.auto_index {
+            true => Some(service.publish()?),
+            false => None,
+        };
+        Ok((deleted, job))
+    })
+    .await?;
+    Ok(Json(DeleteResponse {
+        deleted,
+        op_id: job.map(|job| job.id),
+    }))
+}
+
+/// Starts to make the documents visible to queries.
+#[utoipa::path(
+    post,
+    path = "/v1/index/publish",
+    tag = "index",
+    security(("key" = [])),
+    request_body = PublishRequest,
+    responses((status = 200, body = PublishResponse), (status = "4XX", body = ErrorBody))
+)]
+pub(super) async fn publish(
+    State(app): State<Arc<App>>,
+    _: AdminAccess,
+    JsonBody(PublishRequest {}): JsonBody<PublishRequest>,
+) -> Result<Json<PublishResponse>, ApiError> {
+    let job = blocking(&app, |service| service.publish()).await?;
+    Ok(Json(PublishResponse { op_id: job.id }))
+}
+
+/// Aborts the publications that wait or run. What queries see does not change.
+#[utoipa::path(
+    post,
+    path = "/v1/index/abort",
+    tag = "index",
+    security(("key" = [])),
+    responses((status = 200, body = AbortResponse), (status = "4XX", body = ErrorBody))
+)]
+pub(super) async fn abort(
+    State(app): State<Arc<App>>,
+    _: AdminAccess,
+) -> Result<Json<AbortResponse>, ApiError> {
+    let aborted = blocking(&app, |service| service.abort()).await?;
+    Ok(Json(AbortResponse { aborted }))
+}
+
+/// Documents of an array. Errors name entry and field.
+fn documents(data: &RawValue) -> Result<Vec<SocoDocument>, ApiError> {
+    if !data.get().starts_with('[') {
+        return Err(ApiError::invalid("body: field data: expected an array"));
+    }
+    SocoReader::new(data.get().as_bytes(), "data")
+        .collect::<Result<_, _>>()
+        .map_err(|error| ApiError::invalid(error.to_string()))
+}

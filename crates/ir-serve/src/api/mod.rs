@@ -1,0 +1,38 @@
+//! REST interface: documents, publication, queries and collections as JSON.
+
+mod auth;
+mod body;
+mod collections;
+mod error;
+mod index;
+mod openapi;
+mod operations;
+mod query;
+
+use std::sync::Arc;
+
+use axum::Router;
+use axum::routing::{get, post};
+
+use crate::app::App;
+
+pub(crate) use error::ApiError;
+pub use openapi::openapi;
+
+/// Routes under `/v1`, and `/openapi.json`.
+pub(crate) fn router() -> Router<Arc<App>> {
+    Router::new()
+        .route("/v1/search/query", post(query::query))
+        .route("/v1/search/suggest", post(query::suggest))
+        .route("/v1/index/add", post(index::add))
+        .route("/v1/index/read", post(index::read))
+        .route("/v1/index/delete", post(index::delete))
+        .route("/v1/index/publish", post(index::publish))
+        .route("/v1/index/abort", post(index::abort))
+        .route("/v1/op/status/{op_id}", get(operations::status))
+        .route("/v1/collections", get(collections::list))
+        .route("/v1/collections/{name}/search", post(collections::search))
+        .route("/openapi.json", get(openapi::document))
+        .route("/v1/{*path}", axum::routing::any(error::not_found))
+        .method_not_allowed_fallback(error::method_not_allowed)
+}

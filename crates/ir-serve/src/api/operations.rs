@@ -1,0 +1,105 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::{Path, State};
+use serde::Serialize;
+use utoipa::ToSchema;
+
+use super::ApiError;
+use super::auth::QueryAccess;
+use super::error::ErrorBody;
+use crate::app::{App, blocking};
+use crate::error::ServiceError;
+use crate::store::{Job, JobStatus, now, random_hex};
+
+/// Progress of a job.
+#[derive(Debug, Clone, Serialize, ToSchema)]
+pub(super) struct JobRecord {
+    job_id: String,
+    /// Units that are done.
+    done: u64,
+    /// Units of the current stage.
+    total: u64,
+    /// Unix time in milliseconds.
+    enqueued_at: i64,
+    queue: &'static str,
+    status: JobStatus,
+    /// Unix time in milliseconds.
+    started_at: Option<i64>,
+    /// `add`, or the stage of a publication.
+    #[serde(rename = "type")]
+    kind: String,
+}
+
+/// State of a publication.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct StatusResponse {
+    /// `finished` once queries see the documents.
+    status: JobStatus,
+    /// Why the publication failed.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
+    /// Progress by job.
+    progress: BTreeMap<String, JobRecord>,
+}
+
+impl JobRecord {
+    /// Record of an addition, which is done at once.
+    pub(super) fn addition(documents: u64, enqueued_at: i64) -> Result<Self, ApiError> {
+        let job_id = random_hex(16).map_err(ServiceError::from)?;
+        Ok(Self {
+            job_id,
+            done: documents,
+            total: documents,
+            enqueued_at,
+            queue: "documents",
+            status: JobStatus::Finished,
+            started_at: Some(now()),
+            kind: "add".to_owned(),
+        })
+    }
+}
+
+impl From<Job> for JobRecord {
+    fn from(job: Job) -> Self {
+        Self {
+            job_id: job.id,
+            done: job.done,
+            total: job.total,
+            enqueued_at: job.enqueued_at,
+            queue: "publications",
+            status: job.status,
+            started_at: job.started_at,
+            kind: job.stage,
+        }
+    }
+}
+
+/// Returns the state of a publication.
+#[utoipa::path(
+    get,
+    path = "/v1/op/status/{op_id}",
+    tag = "index",
+    security(("key" = [])),
+    params(("op_id" = String, Path, description = "Id of the publication")),
+    responses((status = 200, body = StatusResponse), (status = "4XX", body = ErrorBody))
+)]
+pub(super) async fn status(
+    State(app): State<Arc<App>>,
+    _: QueryAccess,
+    Path(op_id): Path<String>,
+) -> Result<Json<StatusResponse>, ApiError> {
+    let id = op_id.clone();
+    let job = blocking(&app, move |service| service.job(&id)).await?;
+    let Some(job) = job else {
+        return Err(ApiError::missing(format!(
+            "publication {op_id:?}: not found; the last 1,000 are kept"
+        )));
+    };
+    Ok(Json(StatusResponse {
+        status: job.status,
+        error: job.error.clone(),
+        progress: BTreeMap::from([(op_id, job.into())]),
+    }))
+}

@@ -1,0 +1,322 @@
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use ir_core::{AttributeValue, Attributes, Explanation, Predicate};
+use ir_qa::Frame;
+use serde::{Deserialize, Serialize};
+use utoipa::ToSchema;
+
+use super::ApiError;
+use super::auth::QueryAccess;
+use super::body::JsonBody;
+use super::error::ErrorBody;
+use crate::app::{App, blocking};
+use crate::service::{AnswerList, Question, ScoredAnswer};
+use crate::store::random_hex;
+
+/// Body of `/v1/search/query`. Unknown fields are ignored.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct QueryRequest {
+    query: QueryFields,
+    /// Id of the user or session, for the query log. Default: random.
+    #[serde(default)]
+    uid: Option<String>,
+    /// Counts of values of fields among the 1,000 best answers, by name.
+    #[serde(default)]
+    aggs: BTreeMap<String, Aggregation>,
+}
+
+#[derive(Debug, Deserialize, ToSchema)]
+struct QueryFields {
+    /// Text of the question.
+    #[schema(example = "How many hours of recordings are there?")]
+    query: String,
+    /// Largest number of answers.
+    #[serde(default = "default_results")]
+    #[schema(default = 10, minimum = 0)]
+    n_best: usize,
+    /// Conditions on the fields of the documents: a text such as `year>=2020` or `doc_id=p1,p2`, a
+    /// list of such texts, or a predicate as JSON. All of them must hold.
+    #[serde(default)]
+    #[schema(value_type = Option<Vec<String>>, example = json!(["year>=2010"]))]
+    filter: Option<Filter>,
+    /// Whether results have explanations of their scores.
+    #[serde(default)]
+    explain: bool,
+}
+
+/// Counts of the values of a field.
+#[derive(Debug, Deserialize, ToSchema)]
+struct Aggregation {
+    /// Name of the field.
+    #[schema(example = "year")]
+    field: String,
+    /// Largest number of values; the most frequent ones are returned.
+    #[serde(default = "default_results")]
+    size: usize,
+}
+
+/// Conditions in one of three forms.
+#[derive(Debug, Deserialize)]
+#[serde(untagged)]
+pub(super) enum Filter {
+    Condition(String),
+    Conditions(Vec<String>),
+    Predicate(Predicate),
+}
+
+/// Answers to a question.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct QueryResponse {
+    /// Answers, the best first.
+    results: Vec<QueryResult>,
+    /// Questions that resemble the question, the best first.
+    related: Vec<QuestionText>,
+    /// Number of the query in the query log.
+    query_id: i64,
+    /// Counts of values by the names of the request.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    aggs: BTreeMap<String, Vec<ValueCount>>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct QueryResult {
+    /// Score; higher is better.
+    score: f32,
+    a: AnswerFields,
+    /// Questions of the answer that may be shown.
+    questions: Vec<QuestionText>,
+    /// Fields of the document, with `doc_id`, `chunk_type` and, if known, `page`.
+    #[schema(value_type = Object)]
+    meta: Attributes,
+    /// The terms of the score, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(value_type = Option<Object>)]
+    explanation: Option<Explanation>,
+}
+
+/// Answer with its context: `context[answer_start..]` starts with `value`.
+#[derive(Debug, Serialize, ToSchema)]
+struct AnswerFields {
+    /// Id of the answer.
+    id: String,
+    /// Answer sentence.
+    value: String,
+    /// Text around the answer.
+    context: String,
+    /// Offset of the answer in the context, in characters.
+    answer_start: usize,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct QuestionText {
+    /// Text of the question.
+    value: String,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct ValueCount {
+    #[schema(value_type = Value)]
+    value: AttributeValue,
+    count: usize,
+}
+
+/// Body of `/v1/search/suggest`.
+#[derive(Debug, Deserialize, ToSchema)]
+pub(super) struct SuggestRequest {
+    /// What was typed.
+    #[schema(example = "how many")]
+    query: String,
+    /// Largest number of suggestions.
+    #[serde(default = "default_results")]
+    #[schema(default = 10, minimum = 0)]
+    n_best: usize,
+}
+
+/// Suggestions, the best first.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct SuggestResponse {
+    results: Vec<QuestionText>,
+}
+
+const fn default_results() -> usize {
+    10
+}
+
+/// Answers among which values are counted.
+const AGGREGATED: usize = 1_000;
+
+/// Largest number of aggregations in a request.
+const AGGREGATIONS: usize = 20;
+
+impl Filter {
+    pub(super) fn predicates(self) -> Result<Vec<Predicate>, ApiError> {
+        let parse = |condition: &str| {
+            condition
+                .parse::<Predicate>()
+                .map_err(|error| ApiError::invalid(format!("filter: {error}")))
+        };
+        match self {
+            Self::Condition(condition) => Ok(vec![parse(&condition)?]),
+            Self::Conditions(conditions) => conditions
+                .iter()
+                .map(|condition| parse(condition))
+                .collect(),
+            Self::Predicate(predicate) => Ok(vec![predicate]),
+        }
+    }
+}
+
+/// Answers a question with sentences of the published documents.
+#[utoipa::path(
+    post,
+    path = "/v1/search/query",
+    tag = "search",
+    security(("key" = [])),
+    request_body = QueryRequest,
+    responses(
+        (status = 200, body = QueryResponse),
+        (status = "4XX", body = ErrorBody),
+        (status = 503, description = "Not loaded yet", body = ErrorBody),
+    )
+)]
+pub(super) async fn query(
+    State(app): State<Arc<App>>,
+    _: QueryAccess,
+    JsonBody(request): JsonBody<QueryRequest>,
+) -> Result<Json<QueryResponse>, ApiError> {
+    if request.aggs.len() > AGGREGATIONS {
+        return Err(ApiError::invalid(format!(
+            "aggs: expected at most {AGGREGATIONS}, found {}",
+            request.aggs.len()
+        )));
+    }
+    let fields = request.query;
+    let n_best = fields.n_best;
+    let uid = match request.uid {
+        Some(uid) => uid,
+        None => random_hex(16).map_err(|error| ApiError::from(crate::ServiceError::from(error)))?,
+    };
+    let depth = match request.aggs.is_empty() {
+        true => n_best,
+        false => n_best.max(AGGREGATED.min(app.service.limits().results)),
+    };
+    let mut question = Question::new(fields.query, depth)
+        .with_user(uid)
+        .with_explain(fields.explain);
+    if let Some(filter) = fields.filter {
+        question.filters = filter.predicates()?;
+    }
+    let mut list = blocking(&app, move |service| service.ask(&question)).await?;
+    let count = |aggregation: &Aggregation| value_counts(&list.answers, aggregation);
+    let aggs = request
+        .aggs
+        .iter()
+        .map(|(name, aggregation)| (name.clone(), count(aggregation)));
+    let aggs = aggs.collect();
+    list.answers.truncate(n_best);
+    Ok(Json(QueryResponse::new(list, aggs)))
+}
+
+/// Completes what a user has typed, with questions and phrases of the published documents.
+#[utoipa::path(
+    post,
+    path = "/v1/search/suggest",
+    tag = "search",
+    security(("key" = [])),
+    request_body = SuggestRequest,
+    responses((status = 200, body = SuggestResponse), (status = "4XX", body = ErrorBody))
+)]
+pub(super) async fn suggest(
+    State(app): State<Arc<App>>,
+    _: QueryAccess,
+    JsonBody(request): JsonBody<SuggestRequest>,
+) -> Result<Json<SuggestResponse>, ApiError> {
+    let complete = move |service: &crate::Service| service.complete(&request.query, request.n_best);
+    let texts = blocking(&app, complete).await?;
+    let results = texts.into_iter().map(|value| QuestionText { value });
+    Ok(Json(SuggestResponse {
+        results: results.collect(),
+    }))
+}
+
+impl QueryResponse {
+    fn new(list: AnswerList, aggs: BTreeMap<String, Vec<ValueCount>>) -> Self {
+        let related = list.related.into_iter().map(|value| QuestionText { value });
+        Self {
+            results: list.answers.into_iter().map(QueryResult::from).collect(),
+            related: related.collect(),
+            query_id: list.query,
+            aggs,
+        }
+    }
+}
+
+impl From<ScoredAnswer> for QueryResult {
+    fn from(answer: ScoredAnswer) -> Self {
+        let Frame {
+            id,
+            kind,
+            page,
+            answer: value,
+            context,
+            answer_start,
+            questions,
+            metadata: mut meta,
+            ..
+        } = answer.frame;
+        meta.set("chunk_type", kind.name());
+        if let Some(page) = page {
+            meta.set("page", i64::from(page));
+        }
+        let questions = questions
+            .into_iter()
+            .filter(|question| question.displayable);
+        Self {
+            score: answer.score,
+            a: AnswerFields {
+                id,
+                value,
+                context,
+                answer_start,
+            },
+            questions: questions
+                .map(|question| QuestionText {
+                    value: question.text,
+                })
+                .collect(),
+            meta,
+            explanation: answer.explanation,
+        }
+    }
+}
+
+/// Values of a field among answers, by descending count, then in the order of the answers. A list
+/// counts for each of its members.
+fn value_counts(answers: &[ScoredAnswer], aggregation: &Aggregation) -> Vec<ValueCount> {
+    let mut counts: Vec<ValueCount> = Vec::new();
+    let mut positions: BTreeMap<String, usize> = BTreeMap::new();
+    for answer in answers {
+        let values = match answer.frame.metadata.get(&aggregation.field) {
+            None => &[],
+            Some(AttributeValue::List(members)) => members.as_slice(),
+            Some(value) => std::slice::from_ref(value),
+        };
+        for value in values {
+            let key = serde_json::to_string(value).unwrap_or_default();
+            let position = *positions.entry(key).or_insert(counts.len());
+            match counts.get_mut(position) {
+                Some(found) => found.count += 1,
+                None => counts.push(ValueCount {
+                    value: value.clone(),
+                    count: 1,
+                }),
+            }
+        }
+    }
+    counts.sort_by(|a, b| b.count.cmp(&a.count));
+    counts.truncate(aggregation.size);
+    counts
+}

@@ -1,0 +1,187 @@
+//! The web server.
+
+use std::net::{SocketAddr, TcpListener};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::middleware::{Next, from_fn_with_state};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+use tower_http::catch_panic::CatchPanicLayer;
+use tower_http::compression::CompressionLayer;
+use tower_http::timeout::TimeoutLayer;
+
+use crate::api::{self, ApiError};
+use crate::app::App;
+use crate::pages;
+use crate::service::Service;
+
+/// Web server of a service, bound to an address.
+#[derive(Debug)]
+pub struct Server {
+    listener: TcpListener,
+    address: SocketAddr,
+    service: Arc<Service>,
+}
+
+/// Error of a [`Server`].
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)]
+pub enum ServerError {
+    #[error("address {address}: cannot be bound")]
+    Bind {
+        address: SocketAddr,
+        #[source]
+        source: std::io::Error,
+    },
+    #[error("the server failed")]
+    Serve(#[source] std::io::Error),
+}
+
+/// Threads of blocking requests: more wait, so that searches do not compete for the processors, and
+/// concurrent encodes still form batches.
+const BLOCKING_THREADS: usize = 64;
+
+/// Time for the requests that run when the server is shut down.
+const GRACE: Duration = Duration::from_secs(30);
+
+impl Server {
+    /// Binds to an address; port 0 chooses a free port. Beyond the loopback, pages need a sign-in
+    /// with a key.
+    ///
+    /// # Errors
+    /// The address is in use or not of this machine.
+    pub fn bind(service: Arc<Service>, address: SocketAddr) -> Result<Self, ServerError> {
+        let fail = |source| ServerError::Bind { address, source };
+        let listener = TcpListener::bind(address).map_err(fail)?;
+        listener.set_nonblocking(true).map_err(fail)?;
+        let address = listener.local_addr().map_err(fail)?;
+        Ok(Self {
+            listener,
+            address,
+            service,
+        })
+    }
+
+    /// The address, with the port that was chosen.
+    #[must_use]
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// Serves requests until `shutdown` completes, then finishes those that run, for at most 30 s.
+    ///
+    /// # Errors
+    /// The threads cannot be started, or the listener fails.
+    pub fn run(
+        self,
+        shutdown: impl Future<Output = ()> + Send + 'static,
+    ) -> Result<(), ServerError> {
+        let runtime = tokio::runtime::Builder::new_multi_thread()
+            .max_blocking_threads(BLOCKING_THREADS)
+            .enable_all()
+            .build()
+            .map_err(ServerError::Serve)?;
+        let needs_session = !self.address.ip().is_loopback();
+        let app = Arc::new(App::new(self.service, needs_session));
+        let served = runtime.block_on(async {
+            let listener = tokio::net::TcpListener::from_std(self.listener)?;
+            let (begin, begun) = tokio::sync::oneshot::channel();
+            let server = axum::serve(listener, router(app)).with_graceful_shutdown(async move {
+                shutdown.await;
+                let _ = begin.send(());
+            });
+            tokio::select! {
+                served = server => served,
+                () = async {
+                    // If the sender is gone, the server ended by itself.
+                    if begun.await.is_err() {
+                        std::future::pending::<()>().await;
+                    }
+                    tokio::time::sleep(GRACE).await;
+                } => Ok(()),
+            }
+        });
+        runtime.shutdown_timeout(Duration::from_secs(5));
+        served.map_err(ServerError::Serve)
+    }
+}
+
+/// All routes: pages, REST, health and metrics.
+pub(crate) fn router(app: Arc<App>) -> Router {
+    let limits = app.service.limits().clone();
+    let limited = pages::router()
+        .merge(api::router())
+        .layer(DefaultBodyLimit::max(limits.body_bytes))
+        .layer(TimeoutLayer::with_status_code(
+            StatusCode::GATEWAY_TIMEOUT,
+            limits.time,
+        ))
+        .layer(from_fn_with_state(Arc::clone(&app), limit_concurrency));
+    limited
+        .route("/health", get(health))
+        .route("/ready", get(ready))
+        .route("/metrics", get(metrics))
+        .layer(CompressionLayer::new())
+        .layer(CatchPanicLayer::custom(|_| {
+            let status = StatusCode::INTERNAL_SERVER_ERROR;
+            ApiError::new(status, "internal", "internal error").into_response()
+        }))
+        .layer(from_fn_with_state(Arc::clone(&app), observe))
+        .with_state(app)
+}
+
+/// Rejects a request if as many as permitted are processed.
+async fn limit_concurrency(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let Ok(_permit) = app.permits.try_acquire() else {
+        return ApiError::busy("too many requests at the same time").into_response();
+    };
+    next.run(request).await
+}
+
+/// Logs and counts a request.
+async fn observe(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
+    let start = Instant::now();
+    let route = request.extensions().get::<MatchedPath>();
+    let route = route.map_or_else(|| "(none)".to_owned(), |route| route.as_str().to_owned());
+    let method = request.method().clone();
+    let response = next.run(request).await;
+    let (status, time) = (response.status().as_u16(), start.elapsed());
+    app.metrics.request(&route, status, time);
+    let ms = time.as_secs_f64() * 1e3;
+    match status {
+        500.. => tracing::error!(%method, route, status, ms, "request"),
+        _ => tracing::info!(%method, route, status, ms, "request"),
+    }
+    response
+}
+
+/// The process lives.
+async fn health() -> &'static str {
+    "ok\n"
+}
+
+/// Queries are answered.
+async fn ready(State(app): State<Arc<App>>) -> Response {
+    match app.service.published() {
+        Ok(_) => "ready\n".into_response(),
+        Err(error) => {
+            let body = format!("{error}\n");
+            (StatusCode::SERVICE_UNAVAILABLE, body).into_response()
+        }
+    }
+}
+
+/// Metrics for Prometheus.
+async fn metrics(State(app): State<Arc<App>>) -> Response {
+    let mut response = app.metrics.text(&app.service).into_response();
+    response.headers_mut().insert(
+        header::CONTENT_TYPE,
+        HeaderValue::from_static("application/openmetrics-text; version=1.0.0; charset=utf-8"),
+    );
+    response
+}
