@@ -8,6 +8,8 @@ use clap::{CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use ir_data::{DataError, InvalidText};
 
+#[cfg(feature = "serve")]
+use crate::commands::serve;
 use crate::commands::{
     agree, ask, buckets, compare, datasets, diff, eval, frames, fuse, import_results, index,
     interleave, knn_accuracy, mine, overlap, pool, reproduce, run, search, stats, sweep,
@@ -107,6 +109,9 @@ pub(crate) enum Command {
     Ask(Box<ask::Args>),
     /// Convert a folder of papers to answer sentences with their contexts (frames)
     Frames(Box<frames::Args>),
+    /// Serve a search page and a REST interface over papers, from one data folder
+    #[cfg(feature = "serve")]
+    Serve(Box<serve::Args>),
     /// Report statistics of a collection: lengths, vocabulary, judgments, years
     Stats(stats::Args),
     /// List, verify and download known collections
@@ -172,6 +177,8 @@ impl Command {
             Self::Mine(args) => mine::run(args, console),
             Self::Ask(args) => ask::run(args, console),
             Self::Frames(args) => frames::run(args, console),
+            #[cfg(feature = "serve")]
+            Self::Serve(args) => serve::run(args, console),
             Self::Stats(args) => stats::run(args, console),
             Self::Datasets(args) => datasets::run(args, console),
             Self::Completions { shell } => print_completions(*shell),

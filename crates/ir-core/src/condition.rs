@@ -10,7 +10,7 @@ use crate::{AttributeValue, Predicate};
     "expected NAME<=NUMBER, NAME>=NUMBER, NAME=VALUE,..., NAME!=VALUE,... or NAME, found {found:?}"
 )]
 pub struct ParsePredicateError {
-    /// The text.
+    /// The text that is not a condition.
     pub found: String,
 }
 

@@ -23,7 +23,7 @@ pub struct ServiceConfig {
     pub encoder: Option<ServiceEncoder>,
     /// Further retrievers, searched over REST by name.
     pub collections: Vec<Collection>,
-    /// Limits on requests.
+    /// Limits on size, time and number of requests.
     pub limits: Limits,
 }
 
@@ -33,7 +33,7 @@ pub struct ServiceConfig {
 pub struct ServiceEncoder {
     /// Name of the encoder.
     pub name: String,
-    /// The encoder.
+    /// Encoder of both sides.
     pub encoder: Arc<dyn Encoder>,
 }
 
@@ -45,12 +45,12 @@ impl fmt::Debug for ServiceEncoder {
     }
 }
 
-/// Named retriever.
+/// Retriever that is searched at `/v1/collections/{name}/search`.
 #[derive(Clone)]
 pub struct Collection {
     /// Name in the path of requests.
     pub name: String,
-    /// The retriever.
+    /// Retriever of texts by text.
     pub retriever: Arc<dyn Retriever<Query = str>>,
     /// Attributes of the documents by number, for filters; empty if there are none.
     pub attributes: Vec<Attributes>,
@@ -116,7 +116,7 @@ impl ServiceConfig {
         }
     }
 
-    /// Sets the encoder.
+    /// Sets [`ServiceConfig::encoder`].
     #[must_use]
     pub fn with_encoder(mut self, name: impl Into<String>, encoder: Arc<dyn Encoder>) -> Self {
         self.encoder = Some(ServiceEncoder {

@@ -1,4 +1,4 @@
-//! Prometheus metrics.
+//! Metrics of requests and of the published state, for Prometheus.
 
 use std::fmt;
 use std::time::Duration;
@@ -95,7 +95,7 @@ impl Metrics {
         metrics
     }
 
-    /// Counts a request.
+    /// Counts a request by route and status, and its time by route.
     pub(crate) fn request(&self, path: &str, status: u16, time: Duration) {
         let path = path.to_owned();
         let labels = RequestLabels {

@@ -16,7 +16,7 @@ use crate::store::{Publication, PublishedQuestion, Store, StoreError, sha256};
 /// Documents, answers and suggestions of a publication. Immutable.
 #[derive(Debug)]
 pub struct PublishedState {
-    /// By id.
+    /// In the order of their ids.
     documents: Vec<PublishedDocument>,
     numbers: HashMap<String, usize>,
     index: AnswerIndex,
@@ -153,7 +153,7 @@ impl PublishedState {
         self.numbers.get(id).map(|&number| &self.documents[number])
     }
 
-    /// The answers.
+    /// Index of the answers of all documents.
     #[must_use]
     pub fn index(&self) -> &AnswerIndex {
         &self.index

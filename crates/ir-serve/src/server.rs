@@ -1,4 +1,4 @@
-//! The web server.
+//! Web server: routes, limits, logs, health.
 
 use std::net::{SocketAddr, TcpListener};
 use std::sync::Arc;
@@ -42,9 +42,12 @@ pub enum ServerError {
     Serve(#[source] std::io::Error),
 }
 
-/// Threads of blocking requests: more wait, so that searches do not compete for the processors, and
-/// concurrent encodes still form batches.
+/// Threads of blocking requests; further requests wait. Few, so that searches do not compete for
+/// the CPU, and enough for concurrent encodes to form batches.
 const BLOCKING_THREADS: usize = 64;
+
+/// Time between two questions whether to stop.
+const STOP_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Time for the requests that run when the server is shut down.
 const GRACE: Duration = Duration::from_secs(30);
@@ -73,14 +76,12 @@ impl Server {
         self.address
     }
 
-    /// Serves requests until `shutdown` completes, then finishes those that run, for at most 30 s.
+    /// Serves requests until `is_stopped` returns true, which is asked ten times a second, then
+    /// finishes the requests that run, for at most 30 s.
     ///
     /// # Errors
     /// The threads cannot be started, or the listener fails.
-    pub fn run(
-        self,
-        shutdown: impl Future<Output = ()> + Send + 'static,
-    ) -> Result<(), ServerError> {
+    pub fn run(self, is_stopped: impl Fn() -> bool + Send + 'static) -> Result<(), ServerError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .max_blocking_threads(BLOCKING_THREADS)
             .enable_all()
@@ -92,7 +93,9 @@ impl Server {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             let (begin, begun) = tokio::sync::oneshot::channel();
             let server = axum::serve(listener, router(app)).with_graceful_shutdown(async move {
-                shutdown.await;
+                while !is_stopped() {
+                    tokio::time::sleep(STOP_INTERVAL).await;
+                }
                 let _ = begin.send(());
             });
             tokio::select! {
@@ -160,12 +163,12 @@ async fn observe(State(app): State<Arc<App>>, request: Request, next: Next) -> R
     response
 }
 
-/// The process lives.
+/// Liveness: status 200 while the process responds.
 async fn health() -> &'static str {
     "ok\n"
 }
 
-/// Queries are answered.
+/// Readiness: status 200 once the published state is loaded.
 async fn ready(State(app): State<Arc<App>>) -> Response {
     match app.service.published() {
         Ok(_) => "ready\n".into_response(),
@@ -176,7 +179,7 @@ async fn ready(State(app): State<Arc<App>>) -> Response {
     }
 }
 
-/// Metrics for Prometheus.
+/// Returns [`Metrics`](crate::metrics::Metrics) as text.
 async fn metrics(State(app): State<Arc<App>>) -> Response {
     let mut response = app.metrics.text(&app.service).into_response();
     response.headers_mut().insert(

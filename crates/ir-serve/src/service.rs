@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use ir_core::{AttributeValue, DocSet, Explanation, Predicate, Progress, Retriever, Search};
 use ir_qa::Frame;
-use ir_qa::documents::{DocumentError, DocumentReader, FolderReport, Paper};
+use ir_qa::documents::{DocumentError, DocumentReader, FileOutcome, FolderReport, Paper};
 use ir_qa::soco::{SocoContent, SocoDocument};
 
 use crate::batching::BatchingEncoder;
@@ -74,6 +74,9 @@ pub struct ScoredAnswer {
     pub explanation: Option<Explanation>,
 }
 
+/// Papers of a folder that are stored together.
+const FOLDER_BATCH: usize = 64;
+
 /// Number of related questions.
 const RELATED: usize = 3;
 
@@ -98,7 +101,7 @@ impl Question {
         self
     }
 
-    /// Adds a filter.
+    /// Adds a condition to [`Question::filters`].
     #[must_use]
     pub fn with_filter(mut self, filter: Predicate) -> Self {
         self.filters.push(filter);
@@ -171,7 +174,7 @@ impl Service {
         &self.store
     }
 
-    /// Limits on requests.
+    /// Limits of the configuration.
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.limits
@@ -221,8 +224,9 @@ impl Service {
         Ok(self.store.delete(ids)?)
     }
 
-    /// Adds the papers of a folder, and deletes documents that were read from it and are gone.
-    /// Returns the report per file, and whether queries do not see the result yet.
+    /// Adds the papers of a folder, and deletes documents that were read from it and are gone;
+    /// those of files with errors are kept. Returns the report per file, and whether a publication
+    /// would change what queries see.
     ///
     /// # Errors
     /// The folder cannot be listed; the disk is full or fails.
@@ -233,16 +237,32 @@ impl Service {
         progress: &mut dyn Progress,
     ) -> Result<(FolderReport, bool), ServiceError> {
         let mut gone: HashSet<String> = self.store.folder_documents()?;
+        let mut batch = Vec::new();
         let report = reader.read_folder(folder, progress, &mut |paper| {
-            let record = record_of(&paper);
             gone.remove(&paper.id);
-            self.store.add(&[(paper.id, record)], Origin::Folder)?;
+            batch.push((paper.id.clone(), record_of(&paper)));
+            if batch.len() == FOLDER_BATCH {
+                self.store
+                    .add(&std::mem::take(&mut batch), Origin::Folder)?;
+            }
             Ok::<_, FolderError>(())
         });
         let report = report.map_err(|error| match error {
             FolderError::Document(error) => ServiceError::Document(error),
             FolderError::Store(error) => ServiceError::Store(error),
         })?;
+        self.store.add(&batch, Origin::Folder)?;
+        // A file that is damaged at the moment keeps its documents.
+        let failed: HashSet<&str> = report
+            .files
+            .iter()
+            .filter(|file| matches!(file.outcome, FileOutcome::Failed(_)))
+            .map(|file| &*file.path)
+            .collect();
+        gone.retain(|id| {
+            let mut folders = id.match_indices('/').map(|(end, _)| &id[..end]);
+            !failed.contains(id.as_str()) && !folders.any(|folder| failed.contains(folder))
+        });
         let gone: Vec<String> = gone.into_iter().collect();
         self.store.delete(Some(&gone))?;
         Ok((report, self.store.has_changes()?))

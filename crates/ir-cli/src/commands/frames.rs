@@ -186,7 +186,7 @@ fn config(args: &Args) -> Result<FrameConfig> {
 }
 
 /// Whether an argument names the bundled papers.
-fn is_bundled(papers: &Path) -> bool {
+pub(super) fn is_bundled(papers: &Path) -> bool {
     papers == Path::new("bundled") && !papers.exists()
 }
 

@@ -23,6 +23,8 @@ pub(crate) mod pool;
 pub(crate) mod reproduce;
 pub(crate) mod run;
 pub(crate) mod search;
+#[cfg(feature = "serve")]
+pub(crate) mod serve;
 pub(crate) mod stats;
 pub(crate) mod sweep;
 #[cfg(feature = "dense")]

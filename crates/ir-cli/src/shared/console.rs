@@ -83,6 +83,12 @@ impl Console {
         }
     }
 
+    /// Whether everything but errors is suppressed.
+    #[cfg(feature = "serve")]
+    pub(crate) fn is_quiet(&self) -> bool {
+        self.quiet
+    }
+
     /// Prints a warning, also when standard error is not a terminal.
     pub(crate) fn warn(&self, what: impl Display) {
         if !self.quiet {

@@ -24,7 +24,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
             let path = error.path().to_string();
             let error = error.into_inner();
             match path.as_str() {
-                "." => ApiError::invalid(format!("body: {error}")),
+                "." | "?" => ApiError::invalid(format!("body: {error}")),
                 path => ApiError::invalid(format!("body: field {path}: {error}")),
             }
         })?;

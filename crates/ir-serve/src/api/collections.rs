@@ -65,7 +65,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, _: QueryAccess) -> Json<Co
     Json(CollectionList { collections })
 }
 
-/// Searches a collection.
+/// Returns ids and scores of the best documents of a collection.
 #[utoipa::path(
     post,
     path = "/v1/collections/{name}/search",

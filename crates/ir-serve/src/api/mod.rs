@@ -8,6 +8,8 @@ mod index;
 mod openapi;
 mod operations;
 mod query;
+#[cfg(test)]
+mod tests;
 
 use std::sync::Arc;
 

@@ -44,7 +44,7 @@ impl Modify for Keys {
     }
 }
 
-/// Returns the description.
+/// Returns [`openapi`] as JSON.
 pub(super) async fn document() -> Json<utoipa::openapi::OpenApi> {
     Json(openapi())
 }

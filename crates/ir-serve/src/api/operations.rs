@@ -40,7 +40,7 @@ pub(super) struct StatusResponse {
     /// Why the publication failed.
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
-    /// Progress by job.
+    /// Progress of the job, by its id.
     progress: BTreeMap<String, JobRecord>,
 }
 

@@ -102,7 +102,7 @@ struct QueryResult {
 struct AnswerFields {
     /// Id of the answer.
     id: String,
-    /// Answer sentence.
+    /// Text of the answer sentence.
     value: String,
     /// Text around the answer.
     context: String,
@@ -126,7 +126,7 @@ struct ValueCount {
 /// Body of `/v1/search/suggest`.
 #[derive(Debug, Deserialize, ToSchema)]
 pub(super) struct SuggestRequest {
-    /// What was typed.
+    /// Typed text; its last word may be incomplete.
     #[schema(example = "how many")]
     query: String,
     /// Largest number of suggestions.

@@ -7,7 +7,7 @@ use super::{Store, StoreError, now};
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct Annotation {
-    /// Number from 1.
+    /// Id, in the order of creation from 1.
     pub id: i64,
     /// Number of edits plus 1.
     pub revision: i64,
@@ -55,11 +55,11 @@ pub struct NewAnnotation {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AnnotationStatus {
-    /// Not reviewed.
+    /// Waits for a review.
     Pending,
     /// Becomes a question of its frame at the next publication.
     Accepted,
-    /// Rejected.
+    /// Rejected by the last reviewer.
     Rejected,
     /// A duplicate of another annotation.
     Merged,

@@ -8,7 +8,7 @@ use super::{Store, StoreError, now, sha256};
 /// Where a document came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Origin {
-    /// Added over REST.
+    /// Added as a record, over REST or with `Service::add`.
     Api,
     /// Read from the folder of papers.
     Folder,
@@ -20,7 +20,7 @@ pub enum Origin {
 pub struct StoredDocument {
     /// Id of the document.
     pub id: String,
-    /// Its record.
+    /// Record that was added.
     pub record: SocoDocument,
 }
 
@@ -28,20 +28,20 @@ pub struct StoredDocument {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AddedDocuments {
-    /// New ids.
+    /// Documents whose ids are new.
     pub new: u64,
-    /// Known ids with another record.
+    /// Documents that replaced another record.
     pub replaced: u64,
-    /// Known ids with the same record.
+    /// Documents whose records were known.
     pub unchanged: u64,
 }
 
 /// State of the documents: those that were added, or those that queries see.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DocumentState {
-    /// As last added and deleted.
+    /// After all additions and deletions.
     Added,
-    /// As last published.
+    /// Documents that queries see: those of the last publication.
     Published,
 }
 

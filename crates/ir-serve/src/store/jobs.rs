@@ -7,7 +7,7 @@ use super::{Store, StoreError, now};
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Job {
-    /// Random id.
+    /// Random id of 32 hexadecimal digits.
     pub id: String,
     /// State of the job.
     pub status: JobStatus,
@@ -31,9 +31,9 @@ pub struct Job {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, utoipa::ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum JobStatus {
-    /// Waits.
+    /// Waits for the end of another publication.
     Queued,
-    /// Runs.
+    /// Reads documents, encodes or indexes.
     Started,
     /// Ended: its result is visible.
     Finished,

@@ -6,9 +6,9 @@ use super::{Store, StoreError, now, sha256};
 /// What a key permits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum KeyRole {
-    /// Queries.
+    /// Queries and states of publications.
     Query,
-    /// Queries, changes of the index, review of annotations.
+    /// All requests, and the review of annotations.
     Admin,
 }
 

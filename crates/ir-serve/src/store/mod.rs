@@ -1,7 +1,7 @@
 //! Documents, jobs, keys, vectors, annotations and the query log in a SQLite file.
 //!
-//! A write is durable when its method returns: every commit is synchronized to the disk (write-ahead
-//! log, `synchronous = FULL`).
+//! A write is durable when its method returns: every commit is synchronized to the disk
+//! (write-ahead log, `synchronous = FULL`).
 
 mod annotations;
 mod documents;
@@ -82,7 +82,7 @@ impl Store {
     }
 }
 
-/// SHA-256 of bytes.
+/// Digest by which records, texts and keys are stored.
 pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()
 }

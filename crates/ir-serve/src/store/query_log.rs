@@ -12,7 +12,7 @@ pub struct LoggedQuery {
     pub query: String,
     /// Whether the user chose a suggestion.
     pub is_suggestion: bool,
-    /// Number of answers.
+    /// Number of answers that were returned.
     pub results: usize,
     /// Time of the search in microseconds.
     pub micros: u64,
@@ -22,7 +22,7 @@ pub struct LoggedQuery {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[non_exhaustive]
 pub struct QueryRecord {
-    /// Number from 1.
+    /// Number in the log, from 1.
     pub id: i64,
     /// Unix time in milliseconds.
     pub asked_at: i64,
@@ -32,7 +32,7 @@ pub struct QueryRecord {
     pub query: String,
     /// Whether the user chose a suggestion.
     pub is_suggestion: bool,
-    /// Number of answers.
+    /// Number of answers that were returned.
     pub results: u64,
     /// Time of the search in microseconds.
     pub micros: u64,

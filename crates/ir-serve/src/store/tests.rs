@@ -1,1 +1,314 @@
+use ir_qa::soco::{SocoContent, SocoDocument};
+use ir_qa::{Chunk, ChunkKind};
+use proptest::prelude::*;
+use tempfile::TempDir;
 
+use super::*;
+
+fn record(text: &str) -> SocoDocument {
+    SocoDocument {
+        content: SocoContent::Document(vec![Chunk::new(ChunkKind::Content, text)]),
+        meta: ir_core::Attributes::new(),
+    }
+}
+
+fn ids(store: &Store, state: DocumentState) -> Vec<String> {
+    let documents = store.documents(state, 0, 100).unwrap();
+    documents.into_iter().map(|document| document.id).collect()
+}
+
+fn annotation(question: &str) -> NewAnnotation {
+    NewAnnotation {
+        document: "p".to_owned(),
+        chunk: 0,
+        start: 0,
+        span: "Tea".to_owned(),
+        question: question.to_owned(),
+    }
+}
+
+#[test]
+fn what_was_stored_is_there_after_reopening() {
+    let folder = TempDir::new().unwrap();
+    let key = {
+        let store = Store::open(folder.path()).unwrap();
+        let added = store
+            .add(&[("p".to_owned(), record("Tea."))], Origin::Api)
+            .unwrap();
+        assert_eq!((added.new, added.replaced, added.unchanged), (1, 0, 0));
+        store.annotate(&annotation("What?"), "me").unwrap();
+        store.create_job("j").unwrap();
+        store.create_key(KeyRole::Query).unwrap()
+    };
+    let store = Store::open(folder.path()).unwrap();
+    assert_eq!(ids(&store, DocumentState::Added), ["p"]);
+    assert_eq!(ids(&store, DocumentState::Published), [""; 0]);
+    assert!(store.has_changes().unwrap());
+    assert_eq!(
+        store.annotations(Some("p"), None).unwrap()[0].question,
+        "What?"
+    );
+    assert_eq!(store.unfinished_jobs().unwrap(), ["j"]);
+    let keys = store.keys().unwrap();
+    assert_eq!(role_of(&keys, &key), Some(KeyRole::Query));
+    assert_eq!(role_of(&keys, "other"), None);
+    // The key itself is nowhere in the file.
+    drop(store);
+    let file = std::fs::read(folder.path().join("store.sqlite")).unwrap();
+    assert!(!file.windows(key.len()).any(|bytes| bytes == key.as_bytes()));
+}
+
+#[test]
+fn one_process_opens_a_store() {
+    let folder = TempDir::new().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let error = Store::open(folder.path()).unwrap_err();
+    assert!(matches!(error, StoreError::InUse { .. }), "{error}");
+    drop(store);
+    Store::open(folder.path()).unwrap();
+}
+
+#[test]
+fn other_files_are_rejected() {
+    let folder = TempDir::new().unwrap();
+    let file = folder.path().join("store.sqlite");
+    let open = || Store::open(folder.path()).unwrap_err().to_string();
+    std::fs::write(
+        &file,
+        "not a database, but long enough to be one: ".repeat(100),
+    )
+    .unwrap();
+    assert!(open().contains("not a database"), "{}", open());
+    std::fs::remove_file(&file).unwrap();
+    let other = rusqlite::Connection::open(&file).unwrap();
+    other.execute_batch("CREATE TABLE t (a)").unwrap();
+    drop(other);
+    assert!(open().contains("found another database"), "{}", open());
+    std::fs::remove_file(&file).unwrap();
+    drop(Store::open(folder.path()).unwrap());
+    let later = rusqlite::Connection::open(&file).unwrap();
+    later.pragma_update(None, "user_version", 99).unwrap();
+    drop(later);
+    assert!(open().contains("found version 99"), "{}", open());
+}
+
+#[test]
+fn damaged_records_are_reported() {
+    let folder = TempDir::new().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    store
+        .add(&[("p".to_owned(), record("Tea."))], Origin::Api)
+        .unwrap();
+    let sql = "UPDATE contents SET record = replace(record, 'Tea', 'Sea')";
+    store.connection().execute(sql, []).unwrap();
+    let error = store
+        .documents(DocumentState::Added, 0, 1)
+        .unwrap_err()
+        .to_string();
+    assert!(error.contains("document \"p\": damaged record"), "{error}");
+}
+
+#[test]
+fn a_full_disk_changes_nothing() {
+    let folder = TempDir::new().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    store
+        .add(&[("p".to_owned(), record("Tea."))], Origin::Api)
+        .unwrap();
+    let pages: i64 = store
+        .connection()
+        .query_row("PRAGMA page_count", [], |row| row.get(0))
+        .unwrap();
+    store
+        .connection()
+        .pragma_update(None, "max_page_count", pages + 2)
+        .unwrap();
+    let large = record(&"Tea. ".repeat(100_000));
+    let documents = [("q".to_owned(), record("Small.")), ("r".to_owned(), large)];
+    let error = store.add(&documents, Origin::Api).unwrap_err();
+    assert!(error.is_full(), "{error}");
+    assert_eq!(ids(&store, DocumentState::Added), ["p"]);
+    store
+        .connection()
+        .pragma_update(None, "max_page_count", 1_000_000)
+        .unwrap();
+    store.add(&documents, Origin::Api).unwrap();
+    assert_eq!(ids(&store, DocumentState::Added), ["p", "q", "r"]);
+}
+
+#[test]
+fn edits_of_an_older_revision_are_rejected() {
+    let folder = TempDir::new().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let first = store.annotate(&annotation("a"), "me").unwrap();
+    let edited = store
+        .edit_annotation(first.id, first.revision, &annotation("b"))
+        .unwrap();
+    assert_eq!((edited.revision, &*edited.question), (2, "b"));
+    let error = store
+        .edit_annotation(first.id, first.revision, &annotation("c"))
+        .unwrap_err();
+    assert!(
+        matches!(
+            error,
+            StoreError::Conflict {
+                expected: 1,
+                found: 2,
+                ..
+            }
+        ),
+        "{error}"
+    );
+    let error = store.delete_annotation(first.id, 1).unwrap_err();
+    assert!(matches!(error, StoreError::Conflict { .. }), "{error}");
+    assert_eq!(store.annotation(first.id).unwrap().question, "b");
+    store.delete_annotation(first.id, 2).unwrap();
+    assert!(matches!(
+        store.annotation(first.id),
+        Err(StoreError::NoAnnotation { .. })
+    ));
+}
+
+#[test]
+fn the_last_verdict_decides() {
+    let folder = TempDir::new().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let [a, b] = ["a", "b"].map(|text| store.annotate(&annotation(text), "me").unwrap());
+    store.review(a.id, 1, "x", Verdict::Accept).unwrap();
+    store.review(a.id, 2, "y", Verdict::Reject).unwrap();
+    let merged = store.review(b.id, 1, "x", Verdict::Merge(a.id)).unwrap();
+    assert_eq!(
+        store.annotation(a.id).unwrap().status,
+        AnnotationStatus::Rejected
+    );
+    assert_eq!(
+        (merged.status, merged.merged_into),
+        (AnnotationStatus::Merged, Some(a.id))
+    );
+    for target in [a.id, b.id] {
+        let error = store
+            .review(a.id, 3, "x", Verdict::Merge(target))
+            .unwrap_err();
+        assert!(matches!(error, StoreError::NoMerge { .. }), "{error}");
+    }
+    let verdicts: Vec<_> = store
+        .verdicts()
+        .unwrap()
+        .into_iter()
+        .map(|(id, reviewer, status)| (id, reviewer, status.name()))
+        .collect();
+    let expected = [
+        (a.id, "x".to_owned(), "accepted"),
+        (a.id, "y".to_owned(), "rejected"),
+        (b.id, "x".to_owned(), "merged"),
+    ];
+    assert_eq!(verdicts, expected);
+    store.delete_annotation(a.id, 3).unwrap();
+    assert_eq!(
+        store.annotation(b.id).unwrap().status,
+        AnnotationStatus::Pending
+    );
+}
+
+#[test]
+fn clicks_belong_to_queries() {
+    let folder = TempDir::new().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let query = |text: &str| LoggedQuery {
+        user: "u".to_owned(),
+        query: text.to_owned(),
+        is_suggestion: text == "b",
+        results: 3,
+        micros: 7,
+    };
+    assert_eq!(store.last_query().unwrap(), 0);
+    store
+        .log_queries(&[(1, 10, query("a")), (2, 9, query("b"))])
+        .unwrap();
+    store.log_click(2, "f", 1).unwrap();
+    store.log_click(2, "g", 3).unwrap();
+    store.log_click(5, "g", 3).unwrap();
+    let records = store.queries(0, 10).unwrap();
+    let found: Vec<_> = records
+        .iter()
+        .map(|r| (&*r.query, r.is_suggestion, r.clicks.clone()))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("a", false, vec![]),
+            ("b", true, vec!["f".to_owned(), "g".to_owned()])
+        ]
+    );
+    assert_eq!(store.queries(1, 10).unwrap().len(), 1);
+    assert_eq!(store.last_query().unwrap(), 2);
+}
+
+/// Change of a store.
+#[derive(Debug, Clone)]
+enum Change {
+    Add(u8, u8),
+    Delete(u8),
+    DeleteAll,
+    Publish,
+    Reopen,
+}
+
+fn change() -> impl Strategy<Value = Change> {
+    prop_oneof![
+        5 => (0..4_u8, 0..3_u8).prop_map(|(id, text)| Change::Add(id, text)),
+        2 => (0..4_u8).prop_map(Change::Delete),
+        1 => Just(Change::DeleteAll),
+        2 => Just(Change::Publish),
+        1 => Just(Change::Reopen),
+    ]
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(32))]
+
+    /// Added and published documents are those of two maps.
+    #[test]
+    fn documents_are_those_of_a_map(changes in prop::collection::vec(change(), 0..20)) {
+        use std::collections::BTreeMap;
+        let folder = TempDir::new().unwrap();
+        let mut store = Store::open(folder.path()).unwrap();
+        let (mut added, mut published) = (BTreeMap::new(), BTreeMap::new());
+        for change in changes {
+            match change {
+                Change::Add(id, text) => {
+                    let (id, record) = (id.to_string(), record(&text.to_string()));
+                    store.add(&[(id.clone(), record.clone())], Origin::Api).unwrap();
+                    added.insert(id, record);
+                }
+                Change::Delete(id) => {
+                    let id = id.to_string();
+                    let deleted = store.delete(Some(std::slice::from_ref(&id))).unwrap();
+                    prop_assert_eq!(deleted, usize::from(added.remove(&id).is_some()));
+                }
+                Change::DeleteAll => {
+                    prop_assert_eq!(store.delete(None).unwrap(), added.len());
+                    added.clear();
+                }
+                Change::Publish => {
+                    let publication = store.publication(DocumentState::Added).unwrap();
+                    store.set_published(&publication).unwrap();
+                    published.clone_from(&added);
+                }
+                Change::Reopen => {
+                    drop(store);
+                    store = Store::open(folder.path()).unwrap();
+                }
+            }
+            prop_assert_eq!(store.has_changes().unwrap(), added != published);
+            for (state, expected) in
+                [(DocumentState::Added, &added), (DocumentState::Published, &published)]
+            {
+                let found = store.documents(state, 0, 100).unwrap();
+                let found: BTreeMap<_, _> =
+                    found.into_iter().map(|document| (document.id, document.record)).collect();
+                prop_assert_eq!(&found, expected);
+            }
+        }
+    }
+}

@@ -1,0 +1,334 @@
+//! `ir serve`: answers to questions on web pages and over REST.
+
+use std::io::Write;
+use std::net::SocketAddr;
+use std::num::NonZeroU32;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result, bail};
+use clap::ValueEnum;
+use ir_bm25::{Bm25, StoredFields};
+use ir_core::{DocNum, Retriever, store::Verify};
+use ir_data::TextEncoding;
+use ir_qa::documents::{DocumentError, DocumentReader};
+use ir_serve::store::KeyRole;
+use ir_serve::{Collection, Limits, Server, Service, ServiceConfig, ServiceError, record_of};
+
+use super::frames::{is_bundled, warn};
+use crate::shared::console::{Console, Interrupted, bail_usage, check_stopped, stop_on_interrupt};
+use crate::shared::format::grouped;
+use crate::shared::input::{CollectionSource, open_collection};
+use crate::shared::options::positive;
+use crate::shared::output::{OutputSink, failed};
+
+const EXAMPLES: &str = "\
+Examples:
+  ir serve bundled                        invented papers of the library
+  ir serve papers/                        a folder and its subfolders
+  ir serve papers/ --model all-MiniLM-L6-v2
+  ir serve --data library.ir-serve        documents are added over REST
+  ir serve papers/ --listen 0.0.0.0:8080  pages need a sign-in with a key
+
+Then open the address that is printed. Papers are read as by `ir frames
+--scientific`, at every start; files that changed are published again, and
+files that are gone are deleted.
+
+The data folder has documents, annotations and the query log: one SQLite file.
+The first start prints an admin key and a query key for REST, of which only
+hashes are stored:
+  curl -H \"Authorization: $KEY\" -d '{\"query\": {\"query\": \"What is ...?\"}}' \\
+    http://127.0.0.1:7860/v1/search/query
+/openapi.json describes the interface; /health, /ready and /metrics are for
+monitoring.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Folder of papers, a file, or `bundled` [default: none, the documents of --data]
+    #[arg(required_unless_present = "data")]
+    papers: Option<PathBuf>,
+
+    /// Data folder, created if absent [default: .ir-serve in the folder of papers, for `bundled`
+    /// bundled.ir-serve]
+    #[arg(long, value_name = "FOLDER")]
+    data: Option<PathBuf>,
+
+    /// Address to listen on; port 0 chooses a free port
+    #[arg(long, default_value = "127.0.0.1:7860", value_name = "ADDRESS")]
+    listen: SocketAddr,
+
+    /// Encoder: a folder in Hugging Face layout, or a downloaded model
+    #[cfg(feature = "dense")]
+    #[arg(long, value_name = "MODEL")]
+    model: Option<PathBuf>,
+
+    /// Encode answers with their contexts
+    #[cfg(feature = "dense")]
+    #[arg(long, requires = "model")]
+    encode_context: bool,
+
+    /// Weight of BM25 of the context or, with --model, of the answer [default: 1; with --model
+    /// 0.05]
+    #[arg(long, value_name = "WEIGHT")]
+    alpha: Option<f32>,
+
+    /// Titles and headings are answers too
+    #[arg(long)]
+    headings: bool,
+
+    /// Index, searched with BM25 at /v1/collections/NAME/search; may be repeated
+    #[arg(long, value_name = "NAME=INDEX", value_parser = named_index)]
+    collection: Vec<(String, String)>,
+
+    /// Replace all keys, and print the new ones
+    #[arg(long)]
+    new_keys: bool,
+
+    /// Requests per second of each key [default: unlimited]
+    #[arg(long, value_name = "N")]
+    rate_limit: Option<NonZeroU32>,
+
+    /// Requests that are processed or wait at the same time; further ones get status 429
+    #[arg(long, default_value_t = 256, value_parser = positive, value_name = "N")]
+    max_requests: usize,
+
+    /// Maximum size of a request in MiB
+    #[arg(long, default_value_t = 64, value_parser = positive, value_name = "MIB")]
+    max_size: usize,
+
+    /// Form of the log on standard error
+    #[arg(long, default_value = "text", value_name = "FORM")]
+    log: LogForm,
+}
+
+#[derive(Debug, Clone, Copy, ValueEnum)]
+enum LogForm {
+    /// Lines for people
+    Text,
+    /// JSON objects, one per line
+    Json,
+}
+
+fn named_index(text: &str) -> Result<(String, String), String> {
+    match text.split_once('=') {
+        Some((name, index)) if !name.is_empty() && !index.is_empty() => {
+            Ok((name.to_owned(), index.to_owned()))
+        }
+        _ => Err(format!("expected NAME=INDEX, found {text:?}")),
+    }
+}
+
+pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
+    stop_on_interrupt();
+    if let Some(alpha) = args.alpha
+        && !(alpha >= 0.0 && alpha.is_finite())
+    {
+        bail_usage!("--alpha: expected a finite number >= 0, found {alpha}");
+    }
+    start_log(args.log, console);
+    let data = data_folder(args)?;
+    let service = Arc::new(Service::open(config(args, &data, console)?)?);
+    let server = Server::bind(Arc::clone(&service), args.listen)?;
+    let keys = keys(args, &service)?;
+    let address = server.address();
+    // The server answers while papers are read.
+    let failed_to_read = Arc::new(AtomicBool::new(false));
+    let is_ended = Arc::clone(&failed_to_read);
+    let is_stopped = move || is_ended.load(Ordering::Relaxed) || check_stopped().is_err();
+    let serving = std::thread::spawn(move || server.run(is_stopped));
+    let mut out = OutputSink::open(None)?;
+    let mut print = || -> std::io::Result<()> {
+        writeln!(out, "http://{address}/")?;
+        for (role, key) in &keys {
+            writeln!(out, "{} key: {key}", role.name())?;
+        }
+        out.flush()
+    };
+    print().with_context(|| failed("standard output"))?;
+    let read = match &args.papers {
+        Some(papers) => read_papers(papers, &service, console),
+        None => Ok(()),
+    };
+    match &read {
+        Ok(()) => console.log(format_args!("serving {} until Ctrl-C", data.display())),
+        Err(_) => failed_to_read.store(true, Ordering::Relaxed),
+    }
+    let served = serving.join();
+    // A signal ends the command in order at any time.
+    if let Err(error) = read
+        && !error.is::<Interrupted>()
+    {
+        return Err(error);
+    }
+    match served {
+        Ok(result) => Ok(result?),
+        Err(_) => bail!("the server ended"),
+    }
+}
+
+/// Log of the server on standard error; errors only with `--quiet`.
+fn start_log(form: LogForm, console: &Console) {
+    let level = match console.is_quiet() {
+        true => tracing::Level::ERROR,
+        false => tracing::Level::INFO,
+    };
+    let log = tracing_subscriber::fmt()
+        .with_max_level(level)
+        .with_writer(std::io::stderr)
+        .with_target(false);
+    match form {
+        LogForm::Text => log.init(),
+        LogForm::Json => log.json().init(),
+    }
+}
+
+fn data_folder(args: &Args) -> Result<PathBuf> {
+    match (&args.data, &args.papers) {
+        (Some(data), _) => Ok(data.clone()),
+        (None, Some(papers)) if is_bundled(papers) => Ok("bundled.ir-serve".into()),
+        (None, Some(papers)) if papers.is_dir() => Ok(papers.join(".ir-serve")),
+        (None, Some(papers)) if papers.exists() => {
+            bail_usage!(
+                "--data: required for papers of one file, such as {}",
+                papers.display()
+            )
+        }
+        (None, Some(papers)) => bail!("{}: not found", papers.display()),
+        (None, None) => bail_usage!("expected papers or --data"),
+    }
+}
+
+fn config(args: &Args, data: &Path, console: &Console) -> Result<ServiceConfig> {
+    let limits = Limits::default()
+        .with_concurrency(args.max_requests)
+        .with_rate(args.rate_limit)
+        .with_body_bytes(args.max_size.saturating_mul(1 << 20));
+    let mut config = ServiceConfig::new(data)
+        .with_limits(limits)
+        .with_headings(args.headings);
+    for (name, index) in &args.collection {
+        config = config.with_collection(collection(name, index, console)?);
+    }
+    #[cfg(feature = "dense")]
+    if let Some(model) = &args.model {
+        use crate::shared::encoder::{find_model, open_encoder};
+        use ir_core::Side;
+
+        config.answers.alpha = args.alpha.unwrap_or(config.answers.alpha);
+        config.answers.encodes_context = args.encode_context;
+        let folder = find_model(model)?.folder;
+        let encoder = open_encoder(&folder, &ir_dense::EncoderConfig::default())?;
+        let fingerprints = [Side::Document, Side::Query].map(|side| encoder.fingerprint(side));
+        let name = serde_json::to_string(&fingerprints)?;
+        return Ok(config.with_encoder(name, Arc::new(encoder)));
+    }
+    config.answers.context_weight = args.alpha.unwrap_or(config.answers.context_weight);
+    Ok(config)
+}
+
+/// Opens an index under a name.
+fn collection(name: &str, index: &str, console: &Console) -> Result<Collection> {
+    let source = open_collection(index, TextEncoding::Utf8, Verify::AllSections, console)?;
+    let CollectionSource::Index(opened) = source else {
+        bail!("--collection {name}={index}: expected an index of `ir index`");
+    };
+    let attributes = match opened.config().store {
+        StoredFields::Nothing => Vec::new(),
+        _ => {
+            let docs = (0..opened.len() as u32).map(DocNum::new);
+            docs.map(|doc| opened.attributes(doc))
+                .collect::<Result<_, _>>()
+                .with_context(|| format!("{index}: cannot be read"))?
+        }
+    };
+    let retriever: Arc<dyn Retriever<Query = str>> = Arc::new(opened.searcher(Bm25::ANSERINI)?);
+    Ok(Collection {
+        name: name.to_owned(),
+        retriever,
+        attributes,
+    })
+}
+
+/// Creates the keys of a new data folder, or those of `--new-keys`.
+fn keys(args: &Args, service: &Service) -> Result<Vec<(KeyRole, String)>> {
+    if args.new_keys {
+        service.delete_keys()?;
+    }
+    if service.has_keys() {
+        return Ok(Vec::new());
+    }
+    [KeyRole::Admin, KeyRole::Query]
+        .into_iter()
+        .map(|role| Ok((role, service.create_key(role)?)))
+        .collect()
+}
+
+/// Adds the papers, and publishes them if that changes what queries see.
+fn read_papers(papers: &Path, service: &Service, console: &Console) -> Result<()> {
+    let has_changes = if is_bundled(papers) {
+        let records = ir_qa::bundled_papers()?.iter().map(record_of).collect();
+        service.add(records)?;
+        service.store().has_changes()?
+    } else {
+        let mut bar = console.bar();
+        let read = service.read_folder(papers, &DocumentReader::default(), &mut bar);
+        bar.finish();
+        let (report, has_changes) = read.map_err(|error| match error {
+            ServiceError::Document(DocumentError::Canceled) => Interrupted.into(),
+            error => anyhow::Error::from(error),
+        })?;
+        warn(&report, false, console);
+        has_changes
+    };
+    if has_changes {
+        publish(service, console)?;
+    }
+    let state = wait_for(|| service.published().ok())?;
+    console.log(format_args!(
+        "{} answers of {} documents",
+        grouped(state.index().frames().len() as u64),
+        grouped(state.documents().len() as u64)
+    ));
+    Ok(())
+}
+
+/// Publishes, and waits for the end.
+fn publish(service: &Service, console: &Console) -> Result<()> {
+    use ir_core::Progress;
+
+    let start = Instant::now();
+    let id = service.publish()?.id;
+    let mut bar = console.bar();
+    let ended = wait_for(|| match service.job(&id) {
+        Ok(Some(job)) if !job.status.is_end() => {
+            bar.report(&job.stage, job.done, Some(job.total));
+            None
+        }
+        job => Some(job),
+    });
+    bar.finish();
+    let job = ended??.context("the publication is unknown")?;
+    if job.status != ir_serve::store::JobStatus::Finished {
+        let error = job.error.unwrap_or_default();
+        bail!("publication {}: {error}", job.status.name());
+    }
+    console.log(format_args!(
+        "published in {:.1} s",
+        start.elapsed().as_secs_f64()
+    ));
+    Ok(())
+}
+
+/// Waits until `ready` returns a value.
+fn wait_for<T>(mut ready: impl FnMut() -> Option<T>) -> Result<T> {
+    loop {
+        check_stopped()?;
+        match ready() {
+            Some(value) => return Ok(value),
+            None => std::thread::sleep(Duration::from_millis(20)),
+        }
+    }
+}

@@ -1,0 +1,269 @@
+//! `ir serve`, run as a user would.
+#![cfg(unix)]
+#![allow(clippy::unwrap_used, reason = "tests")]
+
+mod server;
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Command, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::thread;
+use std::time::Duration;
+
+use serde_json::{Value, json};
+use server::{Client, RunningServer, serve_command};
+use tempfile::TempDir;
+
+const QUESTION: &str = "Who wrote questions after a visit to a farm?";
+const ANSWER: &str = "Volunteers wrote the questions after a visit to a farm.";
+
+#[test]
+fn bundled_papers_are_served_from_the_first_start_on() {
+    let folder = TempDir::new().unwrap();
+    let server = RunningServer::start(folder.path(), &["bundled"]);
+    let keys = server.keys.clone();
+    assert_eq!(server.client.answers(QUESTION, 1), [ANSWER]);
+    server.stop();
+    // The second start has the same keys and state, and publishes nothing.
+    let server = RunningServer::start_with_keys(folder.path(), &["bundled"], keys.clone());
+    assert_eq!(server.client.answers(QUESTION, 1), [ANSWER]);
+    let (log, printed) = server.stop();
+    assert!(
+        printed.is_empty() && !log.contains("published in"),
+        "{printed:?} {log}"
+    );
+    let server = RunningServer::start(folder.path(), &["bundled", "--new-keys"]);
+    let old = Client::new(server.client.address.clone(), keys);
+    assert_eq!(old.post("/v1/index/read", &json!({})).0, 401);
+    assert_eq!(server.client.post("/v1/index/read", &json!({})).0, 200);
+}
+
+#[test]
+fn changed_files_are_published_at_the_next_start() {
+    let folder = TempDir::new().unwrap();
+    let papers = folder.path().join("papers");
+    fs::create_dir(&papers).unwrap();
+    fs::write(papers.join("tea.md"), "# Tea\n\nTea comes from Asia.\n").unwrap();
+    fs::write(
+        papers.join("cup.md"),
+        "# Cup\n\nA cup holds tea and coffee.\n",
+    )
+    .unwrap();
+    fs::write(papers.join("bad.xml"), "<article><unclosed>").unwrap();
+    let server = RunningServer::start(folder.path(), &["papers"]);
+    assert_eq!(
+        server.client.answers("coffee", 5),
+        ["A cup holds tea and coffee."]
+    );
+    let keys = server.keys.clone();
+    let (log, _) = server.stop();
+    assert!(log.contains("bad.xml"), "{log}");
+    fs::write(
+        papers.join("tea.md"),
+        "# Tea\n\nTea grows in many countries.\n",
+    )
+    .unwrap();
+    fs::remove_file(papers.join("cup.md")).unwrap();
+    let server = RunningServer::start_with_keys(folder.path(), &["papers"], keys);
+    assert_eq!(
+        server.client.answers("tea coffee", 5),
+        ["Tea grows in many countries."]
+    );
+    // A file that is damaged keeps its document.
+    let keys = server.keys.clone();
+    server.stop();
+    fs::write(
+        papers.join("bad.xml"),
+        "<article><front/><body><p>Lakes freeze.</p></body></article>",
+    )
+    .unwrap();
+    let server = RunningServer::start_with_keys(folder.path(), &["papers"], keys);
+    assert_eq!(server.client.answers("lakes", 5), ["Lakes freeze."]);
+    let keys = server.keys.clone();
+    server.stop();
+    fs::write(papers.join("bad.xml"), "<article><unclosed>").unwrap();
+    let server = RunningServer::start_with_keys(folder.path(), &["papers"], keys);
+    assert_eq!(server.client.answers("lakes", 5), ["Lakes freeze."]);
+}
+
+#[test]
+fn indexes_are_collections() {
+    let folder = TempDir::new().unwrap();
+    let corpus = "{\"_id\": \"d1\", \"text\": \"green tea\", \"metadata\": {\"year\": 2012}}\n\
+                  {\"_id\": \"d2\", \"text\": \"black tea leaves\", \"metadata\": {\"year\": 2020}}\n";
+    fs::write(folder.path().join("corpus.jsonl"), corpus).unwrap();
+    let built = Command::new(env!("CARGO_BIN_EXE_ir"))
+        .args([
+            "index",
+            "corpus.jsonl",
+            "-o",
+            "tea.ir",
+            "--store",
+            "attributes",
+        ])
+        .current_dir(folder.path())
+        .stderr(Stdio::null())
+        .status();
+    assert!(built.unwrap().success());
+    let server = RunningServer::start(
+        folder.path(),
+        &["--data", "d", "--collection", "tea=tea.ir"],
+    );
+    let search = |body: Value| server.client.post("/v1/collections/tea/search", &body);
+    let (status, body) = search(json!({"query": "green tea"}));
+    assert_eq!(status, 200, "{body}");
+    let ids: Vec<&str> = body["hits"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(|hit| hit["id"].as_str())
+        .collect();
+    assert_eq!(ids, ["d1", "d2"]);
+    let (_, body) = search(json!({"query": "green tea", "filter": "year>=2015"}));
+    assert_eq!(body["hits"][0]["id"], "d2");
+}
+
+#[test]
+fn errors_before_the_start() {
+    let folder = TempDir::new().unwrap();
+    let fails = |args: &[&str], code: i32, expected: &str| {
+        let ran = serve_command(folder.path(), args).output().unwrap();
+        let error = String::from_utf8_lossy(&ran.stderr).into_owned();
+        assert_eq!(ran.status.code(), Some(code), "{args:?} {error}");
+        assert!(error.contains(expected), "{args:?} {error}");
+    };
+    fails(&[], 2, "PAPERS");
+    fails(&["absent"], 1, "absent: not found");
+    fails(
+        &["bundled", "--alpha", "nan"],
+        2,
+        "expected a finite number",
+    );
+    fails(&["bundled", "--collection", "x"], 2, "expected NAME=INDEX");
+    fails(&["bundled", "--collection", "x=y"], 1, "y");
+    fs::write(folder.path().join("file"), "").unwrap();
+    fails(&["--data", "file"], 1, "file");
+    let server = RunningServer::start(folder.path(), &["bundled"]);
+    fails(&["bundled"], 1, "in use by another server");
+    let address = server.client.address.clone();
+    fails(
+        &["--data", "other", "--listen", &address],
+        1,
+        "cannot be bound",
+    );
+}
+
+/// Documents of one addition, which have its number in their texts.
+const GROUP: usize = 3;
+
+fn group(number: usize) -> Value {
+    let document = |id: usize| {
+        json!({
+            "doc_type": "soco_doc",
+            "meta": {"doc_id": format!("d{id}")},
+            "data": [{"type": "content", "text": format!("Version {number} of this text.")}],
+        })
+    };
+    json!({"data": (0..GROUP).map(document).collect::<Vec<_>>()})
+}
+
+/// Kills the server at random moments of additions and publications. What was acknowledged is
+/// there, and queries see one addition, whole, never older than one that was seen before. 200 kills
+/// with `IR_KILLS=200`.
+#[test]
+fn kills_lose_nothing_that_was_acknowledged() {
+    let kills: u64 = std::env::var("IR_KILLS").map_or(8, |n| n.parse().unwrap());
+    let folder = TempDir::new().unwrap();
+    let args = ["--data", "d"];
+    let first = RunningServer::start(folder.path(), &args);
+    let keys = first.keys.clone();
+    first.kill();
+    // Numbers of the last additions that were acknowledged and sent, and the publications.
+    let (mut acknowledged, mut sent, mut seen) = (0, 0, 0);
+    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
+    for kill in 0..kills {
+        let server = RunningServer::start_with_keys(folder.path(), &args, keys.clone());
+        let client = server.client.clone();
+        // The state after the kill: the last acknowledged addition, or the one that was sent.
+        let (status, documents) = client.post("/v1/index/read", &json!({}));
+        assert_eq!(status, 200, "{documents}");
+        let stored = versions(
+            documents
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|d| &d["data"][0]["text"]),
+        );
+        if acknowledged > 0 {
+            assert_eq!(stored.len(), 1, "kill {kill}: {documents}");
+        }
+        for (&number, &count) in &stored {
+            assert_eq!(count, GROUP);
+            assert!(
+                (acknowledged..=sent).contains(&number),
+                "{acknowledged} {number} {sent}"
+            );
+            acknowledged = number;
+        }
+        let answers = versions(client.answers("version", 100).iter());
+        assert!(answers.len() <= 1, "kill {kill}: {answers:?}");
+        for (&number, &count) in &answers {
+            assert_eq!(count, GROUP);
+            assert!(
+                seen <= number && number <= acknowledged,
+                "{seen} {number} {acknowledged}"
+            );
+            seen = number;
+        }
+        let stop = Arc::new(AtomicBool::new(false));
+        let progress = Arc::new(Mutex::new((acknowledged, sent)));
+        let writer = {
+            let (stop, progress) = (Arc::clone(&stop), Arc::clone(&progress));
+            thread::spawn(move || {
+                while !stop.load(Ordering::Relaxed) {
+                    let number = {
+                        let mut progress = progress.lock().unwrap();
+                        progress.1 += 1;
+                        progress.1
+                    };
+                    let Ok((200, _)) = client.try_post("/v1/index/add", &group(number)) else {
+                        return;
+                    };
+                    progress.lock().unwrap().0 = number;
+                    if client.try_post("/v1/index/publish", &json!({})).is_err() {
+                        return;
+                    }
+                }
+            })
+        };
+        random ^= random << 13;
+        random ^= random >> 7;
+        random ^= random << 17;
+        thread::sleep(Duration::from_millis(random % 60));
+        server.kill();
+        stop.store(true, Ordering::Relaxed);
+        writer.join().unwrap();
+        (acknowledged, sent) = *progress.lock().unwrap();
+    }
+    assert!(acknowledged > 0);
+    // Publications that were acknowledged run after the next start.
+    let server = RunningServer::start_with_keys(folder.path(), &args, keys);
+    let (_, body) = server.client.post("/v1/index/publish", &json!({}));
+    server.client.wait(body["op_id"].as_str().unwrap());
+    let answers = versions(server.client.answers("version", 100).iter());
+    let number = *answers.keys().next().unwrap();
+    assert!((acknowledged..=sent).contains(&number));
+}
+
+/// Numbers of the additions in texts, with the numbers of texts.
+fn versions<'t, T: ToString + 't>(texts: impl Iterator<Item = T>) -> BTreeMap<usize, usize> {
+    let mut versions = BTreeMap::new();
+    for text in texts {
+        let text = text.to_string();
+        let number = text.split(' ').nth(1).unwrap().parse().unwrap();
+        *versions.entry(number).or_default() += 1;
+    }
+    versions
+}

@@ -1,0 +1,501 @@
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, StatusCode, header};
+use ir_qa::soco::SocoDocument;
+use serde_json::{Value, json};
+use tempfile::TempDir;
+use tower::ServiceExt;
+
+use crate::app::App;
+use crate::config::{Limits, ServiceConfig};
+use crate::service::{Service, record_of};
+use crate::store::KeyRole;
+
+/// Server over a new data folder, without a socket.
+struct TestServer {
+    runtime: tokio::runtime::Runtime,
+    router: Router,
+    service: Arc<Service>,
+    admin: String,
+    query: String,
+    _data: TempDir,
+}
+
+impl TestServer {
+    fn new() -> Self {
+        Self::with_limits(Limits::default())
+    }
+
+    fn with_limits(limits: Limits) -> Self {
+        let data = TempDir::new().unwrap();
+        let config = ServiceConfig::new(data.path()).with_limits(limits);
+        let service = Arc::new(Service::open(config).unwrap());
+        while service.published().is_err() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        let app = Arc::new(App::new(Arc::clone(&service), false));
+        Self {
+            runtime: tokio::runtime::Builder::new_multi_thread()
+                .enable_all()
+                .build()
+                .unwrap(),
+            router: crate::server::router(app),
+            admin: service.create_key(KeyRole::Admin).unwrap(),
+            query: service.create_key(KeyRole::Query).unwrap(),
+            service,
+            _data: data,
+        }
+    }
+
+    fn with_bundled_papers() -> Self {
+        let server = Self::new();
+        let papers = ir_qa::bundled_papers().unwrap();
+        let records: Vec<SocoDocument> = papers.iter().map(record_of).collect();
+        let body = json!({"data": records, "auto_index": true});
+        let (status, added) = server.post("/v1/index/add", &server.admin, &body);
+        assert_eq!((status, &added["new"]), (200, &json!(20)), "{added}");
+        server.wait(added["op_id"].as_str().unwrap());
+        server
+    }
+
+    fn request(&self, method: &str, path: &str, key: Option<&str>, body: &str) -> (u16, String) {
+        let mut request = Request::builder().method(method).uri(path);
+        if let Some(key) = key {
+            request = request.header(header::AUTHORIZATION, key);
+        }
+        let request = request.body(Body::from(body.to_owned())).unwrap();
+        self.runtime.block_on(async {
+            let response = self.router.clone().oneshot(request).await.unwrap();
+            let status = response.status().as_u16();
+            let bytes = axum::body::to_bytes(response.into_body(), usize::MAX)
+                .await
+                .unwrap();
+            (status, String::from_utf8(bytes.to_vec()).unwrap())
+        })
+    }
+
+    fn post(&self, path: &str, key: &str, body: &Value) -> (u16, Value) {
+        let (status, text) = self.request("POST", path, Some(key), &body.to_string());
+        (
+            status,
+            serde_json::from_str(&text).unwrap_or(Value::String(text)),
+        )
+    }
+
+    /// Waits for the end of a publication and returns its state.
+    fn wait(&self, op_id: &str) -> Value {
+        loop {
+            let path = format!("/v1/op/status/{op_id}");
+            let (status, text) = self.request("GET", &path, Some(&self.query), "");
+            assert_eq!(status, 200, "{text}");
+            let state: Value = serde_json::from_str(&text).unwrap();
+            if !["queued", "started"].contains(&state["status"].as_str().unwrap()) {
+                return state;
+            }
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    fn publish(&self) -> Value {
+        let (status, body) = self.post("/v1/index/publish", &self.admin, &json!({}));
+        assert_eq!(status, 200, "{body}");
+        self.wait(body["op_id"].as_str().unwrap())
+    }
+
+    fn answers(&self, query: Value) -> Vec<String> {
+        let (status, body) = self.post("/v1/search/query", &self.query, &json!({"query": query}));
+        assert_eq!(status, 200, "{body}");
+        let results = body["results"].as_array().unwrap();
+        let value = |result: &Value| result["a"]["value"].as_str().unwrap().to_owned();
+        results.iter().map(value).collect()
+    }
+}
+
+fn document(id: &str, text: &str) -> Value {
+    json!({"doc_type": "soco_doc", "meta": {"doc_id": id}, "data": [{"type": "content", "text": text}]})
+}
+
+const QUESTION: &str = "Who wrote questions after a visit to a farm?";
+const ANSWER: &str = "Volunteers wrote the questions after a visit to a farm.";
+
+#[test]
+fn documents_are_added_published_and_found() {
+    let server = TestServer::with_bundled_papers();
+    let (status, body) = server.post(
+        "/v1/search/query",
+        &server.query,
+        &json!({
+            "query": {"query": QUESTION, "n_best": 2, "explain": true, "other": 1},
+            "uid": "u",
+            "aggs": {"years": {"field": "year", "size": 2}},
+        }),
+    );
+    assert_eq!(status, 200, "{body}");
+    let results = body["results"].as_array().unwrap();
+    assert_eq!(results.len(), 2);
+    let best = &results[0];
+    assert_eq!(best["a"]["value"], ANSWER);
+    assert_eq!(best["meta"]["doc_id"], "harvestqa.xml");
+    assert_eq!(best["meta"]["chunk_type"], "content");
+    let (context, start) = (
+        best["a"]["context"].as_str().unwrap(),
+        best["a"]["answer_start"].as_u64().unwrap() as usize,
+    );
+    let tail: String = context.chars().skip(start).collect();
+    assert!(tail.starts_with(ANSWER));
+    let explained = best["explanation"]["value"].as_f64().unwrap();
+    assert!(
+        (explained - best["score"].as_f64().unwrap()).abs() < 1e-6,
+        "{best}"
+    );
+    let years = body["aggs"]["years"].as_array().unwrap();
+    assert_eq!(years.len(), 2);
+    assert!(years[0]["count"].as_u64() >= years[1]["count"].as_u64());
+}
+
+#[test]
+fn filters_restrict_the_documents() {
+    let server = TestServer::with_bundled_papers();
+    for filter in [
+        json!("doc_id!=harvestqa.xml"),
+        json!(["year>=1000", "doc_id!=harvestqa.xml"]),
+        json!({"not": {"one_of": {"name": "doc_id", "values": ["harvestqa.xml"]}}}),
+    ] {
+        let answers = server.answers(json!({"query": QUESTION, "n_best": 500, "filter": filter}));
+        assert!(
+            !answers.is_empty() && !answers.contains(&ANSWER.to_owned()),
+            "{filter}"
+        );
+    }
+    let answers =
+        server.answers(json!({"query": QUESTION, "n_best": 1, "filter": "doc_id=harvestqa.xml"}));
+    assert_eq!(answers, [ANSWER]);
+}
+
+#[test]
+fn queries_see_documents_only_after_a_publication() {
+    let server = TestServer::new();
+    let tea = json!({"query": "tea", "n_best": 10});
+    let add = |text: &str| {
+        let body = json!({"data": [document("p", text)]});
+        let (status, body) = server.post("/v1/index/add", &server.admin, &body);
+        assert_eq!(
+            (status, &body["status"]),
+            (200, &json!("finished")),
+            "{body}"
+        );
+    };
+    add("Tea is a drink.");
+    assert!(server.answers(tea.clone()).is_empty());
+    assert_eq!(server.publish()["status"], "finished");
+    assert_eq!(server.answers(tea.clone()), ["Tea is a drink."]);
+    add("Tea grows in Asia.");
+    assert_eq!(server.answers(tea.clone()), ["Tea is a drink."]);
+    server.publish();
+    assert_eq!(server.answers(tea.clone()), ["Tea grows in Asia."]);
+    let (status, body) = server.post(
+        "/v1/index/delete",
+        &server.admin,
+        &json!({"doc_ids": ["p", "unknown"]}),
+    );
+    assert_eq!((status, &body["deleted"]), (200, &json!(1)));
+    assert_eq!(server.answers(tea.clone()), ["Tea grows in Asia."]);
+    server.publish();
+    assert!(server.answers(tea).is_empty());
+}
+
+#[test]
+fn pages_of_documents_end_with_a_short_one() {
+    let server = TestServer::with_bundled_papers();
+    let mut ids = Vec::new();
+    for skip in [0, 8, 16] {
+        let body = json!({"skip": skip, "limit": 8});
+        let (status, page) = server.post("/v1/index/read", &server.admin, &body);
+        assert_eq!(status, 200);
+        let page = page.as_array().unwrap().clone();
+        assert_eq!(page.len(), if skip == 16 { 4 } else { 8 });
+        ids.extend(
+            page.iter()
+                .map(|document| document["meta"]["doc_id"].clone()),
+        );
+    }
+    let mut sorted = ids.clone();
+    sorted.sort_by(|a, b| a.as_str().cmp(&b.as_str()));
+    sorted.dedup();
+    assert_eq!((ids.len(), &ids), (20, &sorted));
+    // What was read can be added again.
+    let (_, page) = server.post("/v1/index/read", &server.admin, &json!({}));
+    let (status, added) = server.post("/v1/index/add", &server.admin, &json!({"data": page}));
+    assert_eq!((status, &added["unchanged"]), (200, &json!(20)), "{added}");
+}
+
+#[test]
+fn questions_with_answers_are_documents() {
+    let server = TestServer::new();
+    let faq = json!({"doc_type": "soco_faq", "meta": {"doc_id": "faq"}, "data": [
+        {"answer": {"value": "At nine."}, "questions": ["When does it open?"], "meta": {"year": 2020}},
+    ]});
+    let body = json!({"data": [faq, document("p", "Nine is a number.")], "auto_index": true});
+    let (_, body) = server.post("/v1/index/add", &server.admin, &body);
+    server.wait(body["op_id"].as_str().unwrap());
+    assert_eq!(
+        server.answers(json!({"query": "nine", "filter": "year=2020"})),
+        ["At nine."]
+    );
+    let (_, body) = server.post(
+        "/v1/search/suggest",
+        &server.query,
+        &json!({"query": "when do"}),
+    );
+    assert_eq!(body["results"], json!([{"value": "When does it open?"}]));
+    let query = json!({"query": {"query": "does it open"}});
+    let (_, body) = server.post("/v1/search/query", &server.query, &query);
+    assert_eq!(body["related"][0]["value"], "When does it open?");
+}
+
+#[test]
+fn keys_permit_their_role_only() {
+    let server = TestServer::new();
+    let admin = [
+        ("POST", "/v1/index/add"),
+        ("POST", "/v1/index/read"),
+        ("POST", "/v1/index/delete"),
+        ("POST", "/v1/index/publish"),
+        ("POST", "/v1/index/abort"),
+    ];
+    for (method, path) in admin {
+        for (key, expected) in [
+            (None, 401),
+            (Some("unknown"), 401),
+            (Some(""), 401),
+            (Some(&*server.query), 403),
+        ] {
+            let (status, text) = server.request(method, path, key, "{}");
+            assert_eq!(status, expected, "{path} {key:?} {text}");
+        }
+    }
+    for path in [
+        "/v1/search/query",
+        "/v1/search/suggest",
+        "/v1/collections/c/search",
+    ] {
+        assert_eq!(server.request("POST", path, None, "{}").0, 401);
+    }
+    assert_eq!(server.request("GET", "/v1/op/status/x", None, "").0, 401);
+    let bearer = format!("Bearer {}", server.admin);
+    assert_eq!(
+        server
+            .request("POST", "/v1/index/read", Some(&bearer), "")
+            .0,
+        200
+    );
+    server.service.delete_keys().unwrap();
+    assert_eq!(
+        server
+            .request("POST", "/v1/index/read", Some(&bearer), "")
+            .0,
+        401
+    );
+}
+
+#[test]
+fn errors_name_field_and_entry() {
+    let server = TestServer::new();
+    let cases = [
+        ("/v1/search/query", "{", "body: EOF"),
+        ("/v1/search/query", "{}", "missing field `query`"),
+        (
+            "/v1/search/query",
+            r#"{"query": {"query": 5}}"#,
+            "field query.query: invalid type",
+        ),
+        (
+            "/v1/search/query",
+            r#"{"query": {"query": "a", "n_best": -1}}"#,
+            "field query.n_best",
+        ),
+        (
+            "/v1/search/query",
+            r#"{"query": {"query": "a", "n_best": 1001}}"#,
+            "results: expected at most 1000, found 1001",
+        ),
+        (
+            "/v1/search/query",
+            r#"{"query": {"query": "a", "filter": "year=>5"}}"#,
+            "filter: expected NAME<=NUMBER",
+        ),
+        (
+            "/v1/search/query",
+            r#"{"query": {"query": "a"}} x"#,
+            "trailing characters",
+        ),
+        (
+            "/v1/index/add",
+            r#"{"data": 5}"#,
+            "field data: expected an array",
+        ),
+        (
+            "/v1/index/add",
+            r#"{"data": [{"doc_type": "x", "data": []}]}"#,
+            "expected soco_doc",
+        ),
+        (
+            "/v1/index/add",
+            r#"{"data": [{"doc_type": "soco_doc", "data": [{"text": 5, "type": "title"}]}]}"#,
+            "entry 1: field data[0].text",
+        ),
+        (
+            "/v1/index/add",
+            r#"{"data": [{"doc_type": "soco_doc", "data": [], "meta": {"doc_id": "a"}},
+                         {"doc_type": "soco_doc", "data": [], "meta": {"doc_id": "a"}}]}"#,
+            "data[1]: doc_id \"a\": expected a unique id, found it in data[0] too",
+        ),
+        (
+            "/v1/index/read",
+            r#"{"limit": 1001}"#,
+            "limit: expected at most 1000",
+        ),
+        (
+            "/v1/collections/c/search",
+            r#"{"query": "a", "n": 5}"#,
+            "unknown field `n`",
+        ),
+    ];
+    for (path, body, expected) in cases {
+        let (status, text) = server.request("POST", path, Some(&server.admin), body);
+        let error: Value = serde_json::from_str(&text).unwrap();
+        let message = error["error"]["message"].as_str().unwrap();
+        assert_eq!(status, 400, "{path} {body} {text}");
+        assert!(message.contains(expected), "{path} {body}: {message}");
+        assert_eq!(error["error"]["code"], "invalid_request");
+    }
+    let (status, body) = server.post(
+        "/v1/collections/c/search",
+        &server.query,
+        &json!({"query": "a"}),
+    );
+    assert_eq!((status, &body["error"]["code"]), (404, &json!("not_found")));
+    assert_eq!(
+        server
+            .request("GET", "/v1/op/status/x", Some(&server.query), "")
+            .0,
+        404
+    );
+    assert_eq!(
+        server
+            .request("GET", "/v1/index/add", Some(&server.admin), "")
+            .0,
+        405
+    );
+    assert_eq!(
+        server.request("POST", "/v1/x", Some(&server.admin), "").0,
+        404
+    );
+    // Nothing of the failed additions was stored.
+    let (_, page) = server.post("/v1/index/read", &server.admin, &json!({}));
+    assert_eq!(page, json!([]));
+}
+
+#[test]
+fn limits_are_enforced() {
+    let limits = Limits::default()
+        .with_body_bytes(1_000)
+        .with_rate(std::num::NonZeroU32::new(3));
+    let server = TestServer::with_limits(limits);
+    let long = " ".repeat(2_000);
+    let (status, text) = server.request("POST", "/v1/index/read", Some(&server.admin), &long);
+    assert_eq!(status, 413, "{text}");
+    assert!(text.contains("too_large"), "{text}");
+    let statuses: Vec<u16> = (0..5)
+        .map(|_| {
+            server
+                .request(
+                    "POST",
+                    "/v1/search/suggest",
+                    Some(&server.query),
+                    r#"{"query": ""}"#,
+                )
+                .0
+        })
+        .collect();
+    assert_eq!(statuses[..3], [200, 200, 200]);
+    assert!(statuses.contains(&429), "{statuses:?}");
+
+    let server = TestServer::with_limits(Limits::default().with_concurrency(0));
+    let (status, text) = server.request("POST", "/v1/index/read", Some(&server.admin), "");
+    assert_eq!(
+        (status, text.contains("too_many_requests")),
+        (429, true),
+        "{text}"
+    );
+    assert_eq!(
+        server.request("GET", "/health", None, ""),
+        (200, "ok\n".to_owned())
+    );
+}
+
+#[test]
+fn aborts_end_publications_that_wait() {
+    let server = TestServer::with_bundled_papers();
+    let (status, body) = server.post("/v1/index/abort", &server.admin, &json!({}));
+    assert_eq!((status, body), (200, json!({"aborted": []})));
+    let jobs: Vec<String> = (0..20)
+        .map(|_| server.service.publish().unwrap().id)
+        .collect();
+    let (_, body) = server.post("/v1/index/abort", &server.admin, &json!({}));
+    let aborted: Vec<&str> = body["aborted"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    for job in &jobs {
+        let state = server.wait(job);
+        let found = state["status"].as_str().unwrap();
+        // A job whose result was being stored finishes.
+        assert!(
+            found == "finished" || (found == "aborted" && aborted.contains(&&**job)),
+            "{state}"
+        );
+    }
+    assert_eq!(
+        server.answers(json!({"query": QUESTION, "n_best": 1})),
+        [ANSWER]
+    );
+}
+
+#[test]
+fn metrics_count_requests_by_route() {
+    let server = TestServer::with_bundled_papers();
+    server.answers(json!({"query": QUESTION}));
+    let (status, text) = server.request("GET", "/metrics", None, "");
+    assert_eq!(status, 200);
+    for line in [
+        "ir_http_requests_total{path=\"/v1/search/query\",status=\"200\"} 1",
+        "ir_documents 20",
+        "ir_ready 1",
+        "ir_jobs 0",
+    ] {
+        assert!(text.lines().any(|found| found == line), "{line}\n{text}");
+    }
+    assert_eq!(server.request("GET", "/ready", None, "").0, 200);
+}
+
+#[test]
+fn description_has_every_route() {
+    let server = TestServer::new();
+    let (status, text) = server.request("GET", "/openapi.json", None, "");
+    assert_eq!(status, StatusCode::OK.as_u16());
+    let description: Value = serde_json::from_str(&text).unwrap();
+    let paths: Vec<&String> = description["paths"].as_object().unwrap().keys().collect();
+    assert_eq!(paths.len(), 10, "{paths:?}");
+    for path in paths {
+        let path = path.replace("{name}", "x").replace("{op_id}", "x");
+        let status = server.request("POST", &path, None, "{}").0;
+        assert!([401, 405].contains(&status), "{path} {status}");
+    }
+}
