@@ -141,3 +141,88 @@ impl Drop for Encoding<'_> {
         self.encoder.ended.notify_all();
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+
+    /// Length of a text. Fails for `bad`, panics for `panic`, and counts its batches.
+    #[derive(Default)]
+    struct Lengths(AtomicUsize);
+
+    impl Encoder for Lengths {
+        fn dim(&self) -> usize {
+            1
+        }
+
+        fn encode_into(&self, _: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
+            self.0.fetch_add(1, Ordering::Relaxed);
+            std::thread::sleep(Duration::from_millis(2));
+            assert!(!texts.contains(&"panic"));
+            if texts.contains(&"bad") {
+                return Err(EncodeError::Shape {
+                    expected: 0,
+                    found: 1,
+                });
+            }
+            for (text, value) in texts.iter().zip(out) {
+                *value = text.len() as f32;
+            }
+            Ok(())
+        }
+    }
+
+    #[test]
+    fn concurrent_texts_share_batches_and_fail_alone() {
+        let inner = Arc::new(Lengths::default());
+        let encoder = BatchingEncoder::new(Arc::clone(&inner) as Arc<dyn Encoder>);
+        std::thread::scope(|scope| {
+            let encoder = &encoder;
+            for n in 0..64 {
+                scope.spawn(move || {
+                    let text = if n % 16 == 3 {
+                        "bad".to_owned()
+                    } else {
+                        "x".repeat(n)
+                    };
+                    let side = [Side::Document, Side::Query][n % 2];
+                    let result = encoder.encode(side, &[&text]);
+                    match n % 16 {
+                        3 => assert!(result.is_err()),
+                        _ => assert_eq!(result.unwrap(), [n as f32]),
+                    }
+                });
+            }
+        });
+        let batches = inner.0.load(Ordering::Relaxed);
+        assert!(batches < 60, "{batches}");
+        assert_eq!(
+            encoder.encode(Side::Query, &["ab", "c"]).unwrap(),
+            [2.0, 1.0]
+        );
+    }
+
+    #[test]
+    fn a_panic_ends_no_other_caller() {
+        let encoder = BatchingEncoder::new(Arc::new(Lengths::default()));
+        std::thread::scope(|scope| {
+            let encoder = &encoder;
+            let callers: Vec<_> = (0..8)
+                .map(|n| {
+                    let text = if n == 0 { "panic" } else { "abc" };
+                    scope.spawn(move || encoder.encode(Side::Query, &[text]))
+                })
+                .collect();
+            // Every caller ends: with a vector, an error or, one of them, the panic.
+            let panics = callers
+                .into_iter()
+                .filter_map(|caller| caller.join().err())
+                .count();
+            assert!(panics <= 1);
+        });
+        assert_eq!(encoder.encode(Side::Query, &["abc"]).unwrap(), [3.0]);
+    }
+}

@@ -31,6 +31,8 @@ pub enum ServiceError {
     DuplicateCollection { name: String },
     #[error("collection {name:?}: not found; known: {}", known.join(", "))]
     NoCollection { name: String, known: Vec<String> },
+    #[error("document {id:?}: not found")]
+    NoDocument { id: String },
     #[error("internal error")]
     Panic,
     /// The published documents are not loaded yet or, with an error, cannot be.

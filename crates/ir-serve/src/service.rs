@@ -514,3 +514,6 @@ impl From<crate::store::StoreError> for FolderError {
         Self::Store(error)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,6 +1,6 @@
 //! `ir serve`: answers to questions on web pages and over REST.
 
-use std::io::Write;
+use std::io::{IsTerminal, Write};
 use std::net::SocketAddr;
 use std::num::NonZeroU32;
 use std::path::{Path, PathBuf};
@@ -178,6 +178,7 @@ fn start_log(form: LogForm, console: &Console) {
     let log = tracing_subscriber::fmt()
         .with_max_level(level)
         .with_writer(std::io::stderr)
+        .with_ansi(std::io::stderr().is_terminal())
         .with_target(false);
     match form {
         LogForm::Text => log.init(),

@@ -240,3 +240,49 @@ fn errors() {
     let empty = AnswerIndex::lexical(Vec::new(), &config).unwrap();
     assert!(empty.answers("tea", 5, None).unwrap().is_empty());
 }
+
+#[test]
+fn vectors_follow_their_frames() {
+    let encoder: Arc<dyn Encoder> = Arc::new(Letters);
+    let config = AnswerConfig::default();
+    let expected =
+        AnswerIndex::with_encoder(frames(), &config, Arc::clone(&encoder), &mut NoProgress);
+    let expected = expected.unwrap();
+    let mut reversed = frames();
+    reversed.reverse();
+    let texts = |texts: Vec<&str>, side| encoder.encode(side, &texts).unwrap();
+    let questions = reversed.iter().flat_map(|frame| &frame.questions);
+    let vectors = FrameVectors {
+        answers: texts(
+            reversed.iter().map(|frame| &*frame.answer).collect(),
+            Side::Document,
+        ),
+        questions: texts(
+            questions.map(|question| &*question.text).collect(),
+            Side::Query,
+        ),
+    };
+    let index = |vectors| {
+        AnswerIndex::with_vectors(reversed.clone(), &config, Arc::clone(&encoder), vectors)
+    };
+    let found = index(vectors.clone()).unwrap();
+    for question in ["Where does tea grow?", "coffee beans", "drink"] {
+        let list = |index: &AnswerIndex| -> Vec<(String, f32)> {
+            let answers = index.answers(question, 10, None).unwrap();
+            answers
+                .iter()
+                .map(|answer| (answer.frame.id.clone(), answer.score))
+                .collect()
+        };
+        assert_eq!(list(&found), list(&expected));
+    }
+    let short = FrameVectors {
+        answers: vectors.answers[5..].to_vec(),
+        ..vectors
+    };
+    let error = index(short).unwrap_err().to_string();
+    assert!(
+        error.contains("expected 3 vectors of 5 values, found 10 values"),
+        "{error}"
+    );
+}

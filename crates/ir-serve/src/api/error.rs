@@ -60,7 +60,9 @@ impl From<ServiceError> for ApiError {
             ServiceError::Limit { .. } | ServiceError::DuplicateDocument { .. } => {
                 Self::invalid(message)
             }
-            ServiceError::NoCollection { .. } => Self::missing(message),
+            ServiceError::NoCollection { .. } | ServiceError::NoDocument { .. } => {
+                Self::missing(message)
+            }
             ServiceError::Loading { .. } => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "loading", message)
             }

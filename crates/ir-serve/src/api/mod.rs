@@ -5,6 +5,7 @@ mod body;
 mod collections;
 mod error;
 mod index;
+mod mcp;
 mod openapi;
 mod operations;
 mod query;
@@ -21,7 +22,7 @@ use crate::app::App;
 pub(crate) use error::ApiError;
 pub use openapi::openapi;
 
-/// Routes under `/v1`, and `/openapi.json`.
+/// Routes under `/v1`, `/mcp` and `/openapi.json`.
 pub(crate) fn router() -> Router<Arc<App>> {
     Router::new()
         .route("/v1/search/query", post(query::query))
@@ -34,6 +35,7 @@ pub(crate) fn router() -> Router<Arc<App>> {
         .route("/v1/op/status/{op_id}", get(operations::status))
         .route("/v1/collections", get(collections::list))
         .route("/v1/collections/{name}/search", post(collections::search))
+        .route("/mcp", post(mcp::call).get(mcp::no_stream))
         .route("/openapi.json", get(openapi::document))
         .route("/v1/{*path}", axum::routing::any(error::not_found))
         .method_not_allowed_fallback(error::method_not_allowed)

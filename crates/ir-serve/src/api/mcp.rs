@@ -1,0 +1,225 @@
+//! Model Context Protocol: agents ask for answer sentences, and quote them.
+//!
+//! The streamable HTTP transport without streams and sessions: every request gets one JSON
+//! response, as the specification of 2025-06-18 permits.
+
+use std::sync::Arc;
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
+use ir_core::Predicate;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::ApiError;
+use super::auth::QueryAccess;
+use super::body::JsonBody;
+use crate::app::{App, blocking};
+use crate::error::ServiceError;
+use crate::service::{AnswerList, Question, Service};
+
+/// Versions of the protocol, the latest first.
+const VERSIONS: [&str; 2] = ["2025-06-18", "2025-03-26"];
+
+/// Default number of answers.
+const ANSWERS: usize = 5;
+
+/// Request or notification of JSON-RPC 2.0. A notification has no id.
+#[derive(Debug, Deserialize)]
+pub(super) struct RpcRequest {
+    jsonrpc: String,
+    #[serde(default)]
+    id: Option<Value>,
+    method: String,
+    #[serde(default)]
+    params: Value,
+}
+
+/// Code and message of an error of JSON-RPC.
+struct RpcError {
+    code: i64,
+    message: String,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct FindAnswers {
+    question: String,
+    #[serde(default)]
+    limit: Option<usize>,
+    #[serde(default)]
+    filter: Vec<String>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct ReadPaper {
+    doc_id: String,
+}
+
+/// Answers a request of the protocol.
+pub(super) async fn call(
+    State(app): State<Arc<App>>,
+    _: QueryAccess,
+    JsonBody(request): JsonBody<RpcRequest>,
+) -> Result<Response, ApiError> {
+    if request.jsonrpc != "2.0" {
+        return Err(ApiError::invalid(format!(
+            "jsonrpc: expected \"2.0\", found {:?}",
+            request.jsonrpc
+        )));
+    }
+    let Some(id) = request.id else {
+        return Ok(StatusCode::ACCEPTED.into_response());
+    };
+    let result = match request.method.as_str() {
+        "initialize" => Ok(initialize(&request.params)),
+        "ping" => Ok(json!({})),
+        "tools/list" => Ok(json!({"tools": tools()})),
+        "tools/call" => call_tool(&app, request.params).await,
+        method => Err(RpcError {
+            code: -32601,
+            message: format!("method {method:?}: not found"),
+        }),
+    };
+    Ok(Json(match result {
+        Ok(result) => json!({"jsonrpc": "2.0", "id": id, "result": result}),
+        Err(RpcError { code, message }) => {
+            json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}})
+        }
+    })
+    .into_response())
+}
+
+/// Answer for `GET`, which would open a stream.
+pub(super) async fn no_stream() -> ApiError {
+    ApiError::new(
+        StatusCode::METHOD_NOT_ALLOWED,
+        "method_not_allowed",
+        "streams are not supported; POST a request",
+    )
+}
+
+fn initialize(params: &Value) -> Value {
+    let asked = params["protocolVersion"].as_str().unwrap_or_default();
+    let version = VERSIONS.iter().find(|&&version| version == asked);
+    json!({
+        "protocolVersion": version.unwrap_or(&VERSIONS[0]),
+        "capabilities": {"tools": {}},
+        "serverInfo": {"name": "ir-serve", "version": env!("CARGO_PKG_VERSION")},
+        "instructions": "Sentences of papers that answer questions. Quote them, with title and year.",
+    })
+}
+
+fn tools() -> Value {
+    json!([
+        {
+            "name": "find_answers",
+            "description": "Returns sentences of papers that answer a question, verbatim, with their contexts, titles and years.",
+            "annotations": {"readOnlyHint": true},
+            "inputSchema": {
+                "type": "object",
+                "properties": {
+                    "question": {"type": "string"},
+                    "limit": {"type": "integer", "minimum": 1, "default": ANSWERS},
+                    "filter": {
+                        "type": "array",
+                        "items": {"type": "string"},
+                        "description": "Conditions that all papers must meet, such as year>=2020 or doc_id=p1",
+                    },
+                },
+                "required": ["question"],
+                "additionalProperties": false,
+            },
+        },
+        {
+            "name": "read_paper",
+            "description": "Returns the text of a paper by the doc_id of an answer.",
+            "annotations": {"readOnlyHint": true},
+            "inputSchema": {
+                "type": "object",
+                "properties": {"doc_id": {"type": "string"}},
+                "required": ["doc_id"],
+                "additionalProperties": false,
+            },
+        },
+    ])
+}
+
+async fn call_tool(app: &Arc<App>, mut params: Value) -> Result<Value, RpcError> {
+    let name = params["name"].as_str().unwrap_or_default().to_owned();
+    let arguments = match params.get_mut("arguments") {
+        Some(arguments) => arguments.take(),
+        None => json!({}),
+    };
+    let invalid = |error: String| RpcError {
+        code: -32602,
+        message: format!("tool {name:?}: {error}"),
+    };
+    let result = match name.as_str() {
+        "find_answers" => {
+            let arguments: FindAnswers =
+                serde_json::from_value(arguments).map_err(|error| invalid(error.to_string()))?;
+            let limit = arguments.limit.unwrap_or(ANSWERS);
+            let mut question = Question::new(arguments.question, limit).with_user("mcp");
+            for condition in &arguments.filter {
+                let predicate: Predicate = condition
+                    .parse()
+                    .map_err(|error| invalid(format!("filter: {error}")))?;
+                question = question.with_filter(predicate);
+            }
+            blocking(app, move |service| service.ask(&question))
+                .await
+                .map(|list| answers(&list))
+        }
+        "read_paper" => {
+            let ReadPaper { doc_id } =
+                serde_json::from_value(arguments).map_err(|error| invalid(error.to_string()))?;
+            blocking(app, move |service| paper_text(service, &doc_id)).await
+        }
+        _ => return Err(invalid("not found".to_owned())),
+    };
+    // Errors of a tool are results, so that the agent sees them.
+    Ok(match result {
+        Ok(text) => json!({"content": [{"type": "text", "text": text}]}),
+        Err(error) => {
+            let message = ApiError::from(error).message;
+            json!({"content": [{"type": "text", "text": message}], "isError": true})
+        }
+    })
+}
+
+/// Answers as JSON text.
+fn answers(list: &AnswerList) -> String {
+    let answers: Vec<Value> = list
+        .answers
+        .iter()
+        .map(|answer| {
+            let frame = &answer.frame;
+            json!({
+                "answer": frame.answer,
+                "context": frame.context,
+                "doc_id": frame.paper,
+                "page": frame.page,
+                "meta": frame.metadata,
+                "score": answer.score,
+            })
+        })
+        .collect();
+    Value::Array(answers).to_string()
+}
+
+/// Chunks of a published document, separated by blank lines.
+fn paper_text(service: &Service, id: &str) -> Result<String, ServiceError> {
+    let state = service.published()?;
+    let Some(document) = state.document(id) else {
+        return Err(ServiceError::NoDocument { id: id.to_owned() });
+    };
+    let texts = document
+        .chunks
+        .iter()
+        .filter_map(|chunk| chunk.text.as_deref());
+    Ok(texts.collect::<Vec<_>>().join("\n\n"))
+}

@@ -1,0 +1,304 @@
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use ir_core::{EncodeError, Encoder, Side};
+use ir_qa::{Chunk, ChunkKind};
+use tempfile::TempDir;
+
+use super::*;
+use crate::store::{AnnotationStatus, JobStatus, NewAnnotation, Verdict};
+
+/// Counts of letters. Counts the texts of each side, and waits before every batch.
+#[derive(Default)]
+struct CountingEncoder {
+    documents: AtomicUsize,
+    queries: AtomicUsize,
+    delay: Duration,
+}
+
+impl Encoder for CountingEncoder {
+    fn dim(&self) -> usize {
+        27
+    }
+
+    fn encode_into(&self, side: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
+        thread::sleep(self.delay);
+        let counter = match side {
+            Side::Document => &self.documents,
+            Side::Query => &self.queries,
+        };
+        counter.fetch_add(texts.len(), Ordering::Relaxed);
+        for (text, row) in texts.iter().zip(out.chunks_exact_mut(27)) {
+            row.fill(0.0);
+            row[26] = 1.0;
+            for letter in text
+                .to_ascii_lowercase()
+                .bytes()
+                .filter(u8::is_ascii_lowercase)
+            {
+                row[usize::from(letter - b'a')] += 1.0;
+            }
+        }
+        Ok(())
+    }
+}
+
+fn document(id: &str, text: &str) -> SocoDocument {
+    let mut meta = ir_core::Attributes::new();
+    meta.set("doc_id", id);
+    SocoDocument {
+        content: SocoContent::Document(vec![Chunk::new(ChunkKind::Content, text)]),
+        meta,
+    }
+}
+
+fn publish(service: &Service) -> Job {
+    let id = service.publish().unwrap().id;
+    wait(service, &id)
+}
+
+fn wait(service: &Service, id: &str) -> Job {
+    loop {
+        let job = service.job(id).unwrap().unwrap();
+        if job.status.is_end() {
+            return job;
+        }
+        thread::sleep(Duration::from_millis(1));
+    }
+}
+
+fn answers(service: &Service, text: &str) -> Vec<String> {
+    let list = service.ask(&Question::new(text, 10)).unwrap();
+    list.answers
+        .into_iter()
+        .map(|answer| answer.frame.answer)
+        .collect()
+}
+
+fn annotation(document: &str, start: usize, span: &str, question: &str) -> NewAnnotation {
+    NewAnnotation {
+        document: document.to_owned(),
+        chunk: 0,
+        start,
+        span: span.to_owned(),
+        question: question.to_owned(),
+    }
+}
+
+#[test]
+fn only_new_texts_are_encoded() {
+    let data = TempDir::new().unwrap();
+    let encoder = Arc::new(CountingEncoder::default());
+    let config = || ServiceConfig::new(data.path()).with_encoder("letters", encoder.clone());
+    let encoded = || encoder.documents.swap(0, Ordering::Relaxed);
+    let service = Service::open(config()).unwrap();
+    let (tea, cup) = (
+        "Tea is a drink. It is hot.",
+        "A cup is made of clay. It is hot.",
+    );
+    service
+        .add(vec![document("tea", tea), document("cup", cup)])
+        .unwrap();
+    assert_eq!(publish(&service).status, JobStatus::Finished);
+    // The sentence of both documents is encoded once.
+    assert_eq!(encoded(), 3);
+    service
+        .add(vec![document("tea", "Tea is a drink. It is cold.")])
+        .unwrap();
+    publish(&service);
+    assert_eq!(encoded(), 1);
+    let before = answers(&service, "tea");
+    drop(service);
+    let service = Service::open(config()).unwrap();
+    while service.published().is_err() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(answers(&service, "tea"), before);
+    assert_eq!(encoded(), 0);
+    // Another encoder has vectors of its own.
+    drop(service);
+    let config = ServiceConfig::new(data.path()).with_encoder("other", encoder.clone());
+    let service = Service::open(config).unwrap();
+    while service.published().is_err() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(encoded(), 4);
+}
+
+#[test]
+fn an_abort_keeps_the_published_state_and_the_vectors() {
+    let data = TempDir::new().unwrap();
+    let encoder = Arc::new(CountingEncoder {
+        delay: Duration::from_millis(20),
+        ..CountingEncoder::default()
+    });
+    let config = ServiceConfig::new(data.path()).with_encoder("letters", encoder.clone());
+    let service = Service::open(config).unwrap();
+    service
+        .add(vec![document("old", "Old tea is a drink.")])
+        .unwrap();
+    publish(&service);
+    encoder.documents.store(0, Ordering::Relaxed);
+    let text: String = (0..640)
+        .map(|n| format!("Sentence {n} of a text. "))
+        .collect();
+    service.add(vec![document("new", &text)]).unwrap();
+    let id = service.publish().unwrap().id;
+    while service.job(&id).unwrap().unwrap().done == 0 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    while encoder.documents.load(Ordering::Relaxed) < 128 {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(service.abort().unwrap(), [id.clone()]);
+    let job = wait(&service, &id);
+    assert_eq!(job.status, JobStatus::Aborted);
+    assert!(job.total >= 640, "{job:?}");
+    assert_eq!(answers(&service, "sentence"), ["Old tea is a drink."]);
+    let first = encoder.documents.load(Ordering::Relaxed);
+    assert!((128..640).contains(&first), "{first}");
+    publish(&service);
+    assert_eq!(encoder.documents.load(Ordering::Relaxed), 640);
+    assert_eq!(service.published().unwrap().index().frames().len(), 641);
+}
+
+#[test]
+fn publications_run_again_after_the_process_ended() {
+    let data = TempDir::new().unwrap();
+    let encoder = Arc::new(CountingEncoder {
+        delay: Duration::from_millis(30),
+        ..CountingEncoder::default()
+    });
+    let config = || ServiceConfig::new(data.path()).with_encoder("letters", encoder.clone());
+    let service = Service::open(config()).unwrap();
+    let text: String = (0..320)
+        .map(|n| format!("Sentence {n} of a text. "))
+        .collect();
+    service.add(vec![document("p", &text)]).unwrap();
+    let ids: Vec<String> = (0..3).map(|_| service.publish().unwrap().id).collect();
+    drop(service);
+    let service = Service::open(config()).unwrap();
+    for id in &ids {
+        assert_eq!(wait(&service, id).status, JobStatus::Finished);
+    }
+    assert_eq!(service.published().unwrap().index().frames().len(), 320);
+}
+
+#[test]
+fn accepted_questions_are_found_after_a_publication() {
+    let data = TempDir::new().unwrap();
+    let service = Service::open(ServiceConfig::new(data.path())).unwrap();
+    let text = "Ünlü tea is hot. It comes from Asia.";
+    service.add(vec![document("p", text)]).unwrap();
+    publish(&service);
+    let store = service.store();
+    let new = annotation("p", 17, "It comes from Asia.", "Where is its origin?");
+    let asia = store.annotate(&new, "me").unwrap();
+    store
+        .annotate(&annotation("p", 0, "Ünlü", "Rejected?"), "me")
+        .unwrap();
+    let suggestions = || service.complete("where is", 5).unwrap();
+    publish(&service);
+    assert!(suggestions().is_empty());
+    store
+        .review(asia.id, asia.revision, "you", Verdict::Accept)
+        .unwrap();
+    assert!(suggestions().is_empty());
+    publish(&service);
+    assert_eq!(suggestions(), ["Where is its origin?"]);
+    let state = service.published().unwrap();
+    let frames = state.index().frames();
+    let questions: Vec<(&str, usize)> = frames
+        .iter()
+        .map(|frame| (&*frame.answer, frame.questions.len()))
+        .collect();
+    assert_eq!(
+        questions,
+        [("Ünlü tea is hot.", 0), ("It comes from Asia.", 1)]
+    );
+    drop(state);
+    drop(service);
+    // The state of the last publication is loaded, whatever has changed since.
+    let service = Service::open(ServiceConfig::new(data.path())).unwrap();
+    while service.published().is_err() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    service.store().delete_annotation(asia.id, 2).unwrap();
+    assert_eq!(
+        service.complete("where is", 5).unwrap(),
+        ["Where is its origin?"]
+    );
+    publish(&service);
+    assert!(service.complete("where is", 5).unwrap().is_empty());
+}
+
+#[test]
+fn spans_follow_their_text_or_are_displaced() {
+    let data = TempDir::new().unwrap();
+    let service = Service::open(ServiceConfig::new(data.path())).unwrap();
+    service
+        .add(vec![document("p", "Tea is hot. It comes from Asia.")])
+        .unwrap();
+    let store = service.store();
+    let asia = annotation("p", 12, "It comes from Asia.", "Where?");
+    let asia = store.annotate(&asia, "me").unwrap().id;
+    let hot = store
+        .annotate(&annotation("p", 0, "Tea is hot.", "How?"), "me")
+        .unwrap()
+        .id;
+    let state = |id| {
+        let annotation = store.annotation(id).unwrap();
+        (annotation.start, annotation.is_displaced, annotation.status)
+    };
+    publish(&service);
+    assert_eq!(state(asia), (12, false, AnnotationStatus::Pending));
+    service
+        .add(vec![document(
+            "p",
+            "Ünlü. Tea is cold. It comes from Asia.",
+        )])
+        .unwrap();
+    publish(&service);
+    assert_eq!(state(asia), (19, false, AnnotationStatus::Pending));
+    assert_eq!(state(hot), (0, true, AnnotationStatus::Pending));
+    service
+        .add(vec![document("p", "Tea is hot. Tea is hot.")])
+        .unwrap();
+    publish(&service);
+    assert_eq!(state(asia), (19, true, AnnotationStatus::Pending));
+    assert_eq!(state(hot), (0, false, AnnotationStatus::Pending));
+    service.delete(None).unwrap();
+    publish(&service);
+    assert_eq!(state(hot), (0, true, AnnotationStatus::Pending));
+}
+
+#[test]
+fn questions_beyond_a_limit_are_errors() {
+    let data = TempDir::new().unwrap();
+    let service = Service::open(ServiceConfig::new(data.path())).unwrap();
+    while service.published().is_err() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let error = service
+        .ask(&Question::new("a", 1_001))
+        .unwrap_err()
+        .to_string();
+    assert_eq!(error, "results: expected at most 1000, found 1001");
+    let long = "ü".repeat(10_001);
+    let error = service
+        .ask(&Question::new(long, 1))
+        .unwrap_err()
+        .to_string();
+    assert_eq!(
+        error,
+        "characters of a query: expected at most 10000, found 10001"
+    );
+    assert!(
+        service
+            .ask(&Question::new("", 10))
+            .unwrap()
+            .answers
+            .is_empty()
+    );
+}
