@@ -9,6 +9,8 @@ pub(crate) struct App {
     pub(crate) service: Arc<Service>,
     /// Whether pages need a session: the server listens beyond the loopback.
     pub(crate) needs_session: bool,
+    /// Host names of the server besides `localhost` and IP addresses.
+    pub(crate) hosts: Vec<String>,
 }
 
 /// Runs a blocking function of the service on a thread for such functions.

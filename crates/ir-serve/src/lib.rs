@@ -14,5 +14,6 @@ pub mod store;
 
 pub use config::{Collection, Limits, ServiceConfig, ServiceEncoder};
 pub use error::ServiceError;
+pub use pages::pages;
 pub use published::{AnswerPlace, PublishError, PublishedDocument, PublishedState};
 pub use service::{AnswerList, Question, ScoredAnswer, Service, record_of};
