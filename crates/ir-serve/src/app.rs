@@ -16,6 +16,8 @@ pub(crate) struct App {
     pub(crate) service: Arc<Service>,
     /// Whether pages need a session: the server listens beyond the loopback.
     pub(crate) needs_session: bool,
+    /// Host names of the server besides `localhost` and IP addresses.
+    pub(crate) hosts: Vec<String>,
     pub(crate) metrics: Metrics,
     /// Permits of the requests that are processed at the same time.
     pub(crate) permits: Arc<Semaphore>,
@@ -23,7 +25,7 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(service: Arc<Service>, needs_session: bool) -> Self {
+    pub(crate) fn new(service: Arc<Service>, needs_session: bool, hosts: Vec<String>) -> Self {
         let limits = service.limits();
         let quota = limits.rate.map(Quota::per_second);
         let permits = Arc::new(Semaphore::new(
@@ -31,6 +33,7 @@ impl App {
         ));
         Self {
             needs_session,
+            hosts,
             metrics: Metrics::new(),
             permits,
             rate: quota.map(RateLimiter::dashmap),

@@ -18,6 +18,7 @@ pub mod store;
 pub use api::openapi;
 pub use config::{Collection, Limits, ServiceConfig, ServiceEncoder};
 pub use error::ServiceError;
+pub use pages::pages;
 pub use published::{AnswerPlace, PublishError, PublishedDocument, PublishedState};
 pub use server::{Server, ServerError};
 pub use service::{AnswerList, Question, ScoredAnswer, Service, record_of};

@@ -25,6 +25,7 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     service: Arc<Service>,
+    hosts: Vec<String>,
 }
 
 /// Error of a [`Server`].
@@ -67,7 +68,16 @@ impl Server {
             listener,
             address,
             service,
+            hosts: Vec::new(),
         })
+    }
+
+    /// Sets the host names of the server besides `localhost` and IP addresses. Pages are not served
+    /// under other names, which prevents DNS rebinding.
+    #[must_use]
+    pub fn with_hosts(mut self, hosts: Vec<String>) -> Self {
+        self.hosts = hosts;
+        self
     }
 
     /// The address, with the port that was chosen.
@@ -88,7 +98,7 @@ impl Server {
             .build()
             .map_err(ServerError::Serve)?;
         let needs_session = !self.address.ip().is_loopback();
-        let app = Arc::new(App::new(self.service, needs_session));
+        let app = Arc::new(App::new(self.service, needs_session, self.hosts));
         let served = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             let (begin, begun) = tokio::sync::oneshot::channel();
@@ -117,7 +127,7 @@ impl Server {
 /// All routes: pages, REST, health and metrics.
 pub(crate) fn router(app: Arc<App>) -> Router {
     let limits = app.service.limits().clone();
-    let limited = pages::router()
+    let limited = pages::router(&app)
         .merge(api::router())
         .layer(DefaultBodyLimit::max(limits.body_bytes))
         .layer(TimeoutLayer::with_status_code(

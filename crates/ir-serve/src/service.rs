@@ -48,13 +48,16 @@ pub struct Question {
     pub is_suggestion: bool,
     /// Whether answers have explanations.
     pub explain: bool,
+    /// Whether the question continues a logged one, such as on a further page of its answers: it is
+    /// not logged again.
+    pub is_continued: bool,
 }
 
 /// Answers to a question.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AnswerList {
-    /// Number of the query in the log.
+    /// Number of the query in the log; 0 for a question that continues another.
     pub query: i64,
     /// Answers, the best first.
     pub answers: Vec<ScoredAnswer>,
@@ -126,6 +129,13 @@ impl Question {
     #[must_use]
     pub fn with_explain(mut self, explain: bool) -> Self {
         self.explain = explain;
+        self
+    }
+
+    /// Sets [`Question::is_continued`].
+    #[must_use]
+    pub fn with_is_continued(mut self, is_continued: bool) -> Self {
+        self.is_continued = is_continued;
         self
     }
 }
@@ -304,7 +314,7 @@ impl Service {
         self.log.dropped()
     }
 
-    /// Answers a question, and logs it.
+    /// Answers a question, and logs it unless it continues another.
     ///
     /// # Errors
     /// A limit is exceeded, nothing is published yet, or the encoder fails.
@@ -335,13 +345,16 @@ impl Service {
         let related = index.related_questions(&question.text, RELATED)?;
         let related = related.iter().map(|related| related.question.text.clone());
         let related = related.collect();
-        let query = self.log.log(LoggedQuery {
-            user: question.user.clone(),
-            query: question.text.clone(),
-            is_suggestion: question.is_suggestion,
-            results: answers.len(),
-            micros: u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX),
-        });
+        let query = match question.is_continued {
+            true => 0,
+            false => self.log.log(LoggedQuery {
+                user: question.user.clone(),
+                query: question.text.clone(),
+                is_suggestion: question.is_suggestion,
+                results: answers.len(),
+                micros: u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX),
+            }),
+        };
         Ok(AnswerList {
             query,
             answers,

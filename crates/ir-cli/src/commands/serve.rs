@@ -60,6 +60,10 @@ pub(crate) struct Args {
     #[arg(long, default_value = "127.0.0.1:7860", value_name = "ADDRESS")]
     listen: SocketAddr,
 
+    /// Host name of the server besides localhost and IP addresses, for pages; may be repeated
+    #[arg(long, value_name = "NAME")]
+    host: Vec<String>,
+
     /// Encoder: a folder in Hugging Face layout, or a downloaded model
     #[cfg(feature = "dense")]
     #[arg(long, value_name = "MODEL")]
@@ -131,7 +135,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     start_log(args.log, console);
     let data = data_folder(args)?;
     let service = Arc::new(Service::open(config(args, &data, console)?)?);
-    let server = Server::bind(Arc::clone(&service), args.listen)?;
+    let server = Server::bind(Arc::clone(&service), args.listen)?.with_hosts(args.host.clone());
     let keys = keys(args, &service)?;
     let address = server.address();
     // The server answers while papers are read.

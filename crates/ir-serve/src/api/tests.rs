@@ -37,7 +37,7 @@ impl TestServer {
         while service.published().is_err() {
             thread::sleep(Duration::from_millis(1));
         }
-        let app = Arc::new(App::new(Arc::clone(&service), false));
+        let app = Arc::new(App::new(Arc::clone(&service), false, Vec::new()));
         Self {
             runtime: tokio::runtime::Builder::new_multi_thread()
                 .enable_all()

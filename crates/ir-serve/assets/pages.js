@@ -1,0 +1,186 @@
+// Comfort for the pages, which work without it: auto-complete, keys for answers, selection of spans.
+"use strict";
+
+// Auto-complete: a combobox with a list box, as in the ARIA Authoring Practices Guide.
+for (const input of document.querySelectorAll("input[data-suggest]")) {
+  const list = document.createElement("ul");
+  list.id = input.id + "-suggestions";
+  list.hidden = true;
+  list.setAttribute("role", "listbox");
+  list.setAttribute("aria-label", "Suggestions");
+  input.after(list);
+  for (const [name, value] of Object.entries({
+    role: "combobox", "aria-autocomplete": "list", "aria-expanded": "false", "aria-controls": list.id,
+  })) {
+    input.setAttribute(name, value);
+  }
+  const flag = input.form.elements.namedItem("suggested");
+  let active = -1;
+  let typed = input.value;
+  let timer = 0;
+  let request = null;
+
+  const close = () => {
+    list.hidden = true;
+    active = -1;
+    input.setAttribute("aria-expanded", "false");
+    input.removeAttribute("aria-activedescendant");
+  };
+  const activate = (next) => {
+    const options = list.children;
+    if (active >= 0 && options[active]) options[active].setAttribute("aria-selected", "false");
+    active = next;
+    if (active < 0) {
+      input.removeAttribute("aria-activedescendant");
+      input.value = typed;
+      return;
+    }
+    options[active].setAttribute("aria-selected", "true");
+    options[active].scrollIntoView({ block: "nearest" });
+    input.setAttribute("aria-activedescendant", options[active].id);
+    input.value = options[active].textContent;
+  };
+  const choose = (text) => {
+    input.value = text;
+    if (flag) flag.disabled = false;
+    close();
+    input.form.requestSubmit();
+  };
+  const show = (suggestions) => {
+    list.replaceChildren(...suggestions.map((text, number) => {
+      const option = document.createElement("li");
+      option.id = list.id + "-" + number;
+      option.setAttribute("role", "option");
+      option.setAttribute("aria-selected", "false");
+      option.textContent = text;
+      // The input keeps the focus.
+      option.addEventListener("pointerdown", (event) => event.preventDefault());
+      option.addEventListener("click", () => choose(text));
+      return option;
+    }));
+    active = -1;
+    list.hidden = suggestions.length === 0;
+    input.setAttribute("aria-expanded", String(!list.hidden));
+    input.removeAttribute("aria-activedescendant");
+  };
+  const suggest = async () => {
+    if (request) request.abort();
+    request = new AbortController();
+    const { signal } = request;
+    try {
+      const response = await fetch(input.dataset.suggest + "?q=" + encodeURIComponent(typed), { signal });
+      const suggestions = response.ok ? await response.json() : [];
+      if (!signal.aborted && document.activeElement === input) show(suggestions);
+    } catch {
+      // Without suggestions the form still works.
+    }
+  };
+  input.addEventListener("input", () => {
+    typed = input.value;
+    if (flag) flag.disabled = true;
+    clearTimeout(timer);
+    if (typed.trim() === "") {
+      if (request) request.abort();
+      close();
+      return;
+    }
+    timer = setTimeout(suggest, 60);
+  });
+  input.addEventListener("keydown", (event) => {
+    const count = list.children.length;
+    if (list.hidden || event.isComposing) return;
+    if (event.key === "ArrowDown") {
+      activate(active + 1 < count ? active + 1 : -1);
+    } else if (event.key === "ArrowUp") {
+      activate(active < 0 ? count - 1 : active - 1);
+    } else if (event.key === "Enter" && active >= 0) {
+      choose(list.children[active].textContent);
+    } else if (event.key === "Escape") {
+      input.value = typed;
+      close();
+    } else {
+      return;
+    }
+    event.preventDefault();
+  });
+  input.addEventListener("blur", close);
+}
+
+// Answers of a document: next and previous without loading the page, and the keys n and p, unless
+// the focus is in a control.
+const step = document.querySelector(".step[data-answers]");
+if (step) {
+  const answers = [...document.querySelectorAll("mark[id^=answer-]")];
+  const label = step.querySelector("[data-current]");
+  let current = Math.max(0, answers.findIndex((answer) => answer.classList.contains("current")));
+  const go = (next) => {
+    if (answers.length === 0) return;
+    const of = (number) => document.querySelectorAll('mark[data-answer="' + number + '"]');
+    of(current + 1).forEach((part) => part.classList.remove("current"));
+    current = (next + answers.length) % answers.length;
+    of(current + 1).forEach((part) => part.classList.add("current"));
+    label.textContent = String(current + 1);
+    answers[current].scrollIntoView({ block: "center" });
+    answers[current].focus({ preventScroll: true });
+  };
+  for (const link of step.querySelectorAll("a[data-step]")) {
+    link.addEventListener("click", (event) => {
+      event.preventDefault();
+      go(current + Number(link.dataset.step));
+    });
+  }
+  document.addEventListener("keydown", (event) => {
+    const control = event.target.closest("input, textarea, select, [contenteditable]");
+    if (control || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.key === "n") go(current + 1);
+    else if (event.key === "p") go(current - 1);
+    else return;
+    event.preventDefault();
+  });
+  if (answers.length > 0) {
+    answers[current].scrollIntoView({ block: "center", behavior: "instant" });
+    answers[current].focus({ preventScroll: true });
+  }
+}
+
+// Selection of a span: fills the form of annotations. Offsets are code points.
+const panel = document.querySelector("#annotate");
+if (panel) {
+  const length = (text) => [...text].length;
+  const offset = (chunk, node, at) => {
+    const range = document.createRange();
+    range.setStart(chunk, 0);
+    range.setEnd(node, at);
+    return length(range.toString());
+  };
+  const chunkOf = (node) => (node.nodeType === Node.TEXT_NODE ? node.parentElement : node)?.closest("[data-chunk]");
+  const fields = panel.elements;
+  const read = () => {
+    const selection = document.getSelection();
+    if (!selection || selection.isCollapsed || selection.rangeCount === 0) return;
+    const range = selection.getRangeAt(0);
+    const chunk = chunkOf(range.startContainer);
+    if (!chunk) return;
+    // A selection that ends after its chunk is cut.
+    if (!chunk.contains(range.endContainer)) range.setEnd(chunk, chunk.childNodes.length);
+    const text = range.toString();
+    const span = text.trim();
+    if (span === "") return;
+    const start = offset(chunk, range.startContainer, range.startOffset) + length(text) - length(text.trimStart());
+    fields.namedItem("chunk").value = chunk.dataset.chunk;
+    fields.namedItem("start").value = String(start);
+    fields.namedItem("span").value = span;
+    panel.querySelector("[data-span]").textContent = span;
+    panel.hidden = false;
+  };
+  document.addEventListener("pointerup", (event) => {
+    if (!panel.contains(event.target)) setTimeout(read, 0);
+  });
+  document.addEventListener("keyup", (event) => {
+    if (event.shiftKey && !panel.contains(event.target)) read();
+  });
+  panel.querySelector("[data-close]").addEventListener("click", () => { panel.hidden = true; });
+  document.addEventListener("keydown", (event) => {
+    if (event.key === "Escape") panel.hidden = true;
+  });
+}

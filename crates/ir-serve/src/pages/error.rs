@@ -1,0 +1,125 @@
+//! Errors of pages and of the service as pages.
+
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use maud::html;
+
+use super::layout::Page;
+use crate::error::ServiceError;
+use crate::store::StoreError;
+
+/// Error as a page, or a redirect in place of a page.
+#[derive(Debug)]
+pub(super) struct PageError(Box<PageErrorKind>);
+
+#[derive(Debug)]
+enum PageErrorKind {
+    Message {
+        status: StatusCode,
+        message: String,
+        /// Whether the page loads itself again.
+        is_loading: bool,
+    },
+    Redirect(String),
+}
+
+impl PageError {
+    pub(super) fn new(status: StatusCode, message: impl Into<String>) -> Self {
+        Self(Box::new(PageErrorKind::Message {
+            status,
+            message: message.into(),
+            is_loading: false,
+        }))
+    }
+
+    /// Redirects with status 303.
+    pub(super) fn redirect(url: String) -> Self {
+        Self(Box::new(PageErrorKind::Redirect(url)))
+    }
+
+    pub(super) fn not_found(message: impl Into<String>) -> Self {
+        Self::new(StatusCode::NOT_FOUND, message)
+    }
+}
+
+/// Status of an error of the service.
+pub(super) fn status_of(error: &ServiceError) -> StatusCode {
+    match error {
+        ServiceError::Limit { .. } => StatusCode::BAD_REQUEST,
+        ServiceError::Loading { .. } => StatusCode::SERVICE_UNAVAILABLE,
+        ServiceError::Store(error) if error.is_full() => StatusCode::INSUFFICIENT_STORAGE,
+        ServiceError::Store(StoreError::NoAnnotation { .. }) => StatusCode::NOT_FOUND,
+        ServiceError::Store(StoreError::Conflict { .. }) => StatusCode::CONFLICT,
+        ServiceError::Store(StoreError::NoMerge { .. }) => StatusCode::UNPROCESSABLE_ENTITY,
+        _ => StatusCode::INTERNAL_SERVER_ERROR,
+    }
+}
+
+impl From<ServiceError> for PageError {
+    fn from(error: ServiceError) -> Self {
+        let status = status_of(&error);
+        let message = match &error {
+            ServiceError::Loading { error: None } => {
+                "The papers are being loaded. This page loads itself again.".to_owned()
+            }
+            ServiceError::Loading { error: Some(error) } => {
+                format!("The papers cannot be loaded: {error}. Publish them again.")
+            }
+            ServiceError::Store(store) if store.is_full() => {
+                "The disk of the server is full. Nothing was stored.".to_owned()
+            }
+            error if status == StatusCode::INTERNAL_SERVER_ERROR => {
+                tracing::error!(%error, "a page failed");
+                "The server failed to answer. Its log has the reason.".to_owned()
+            }
+            error => error.to_string(),
+        };
+        Self(Box::new(PageErrorKind::Message {
+            status,
+            message,
+            is_loading: matches!(error, ServiceError::Loading { error: None }),
+        }))
+    }
+}
+
+impl From<StoreError> for PageError {
+    fn from(error: StoreError) -> Self {
+        ServiceError::from(error).into()
+    }
+}
+
+impl IntoResponse for PageError {
+    fn into_response(self) -> Response {
+        let (status, message, is_loading) = match *self.0 {
+            PageErrorKind::Redirect(url) => return Redirect::to(&url).into_response(),
+            PageErrorKind::Message {
+                status,
+                message,
+                is_loading,
+            } => (status, message, is_loading),
+        };
+        let title = match status {
+            StatusCode::NOT_FOUND => "Not found",
+            StatusCode::FORBIDDEN => "Not permitted",
+            StatusCode::UNAUTHORIZED => "Not signed in",
+            StatusCode::SERVICE_UNAVAILABLE if is_loading => "Loading",
+            StatusCode::BAD_REQUEST | StatusCode::UNPROCESSABLE_ENTITY => "Invalid request",
+            _ => "Error",
+        };
+        let mut page = Page::new(title);
+        if is_loading {
+            page = page.refresh(2);
+        }
+        let body = html! {
+            h1 { (title) }
+            p role="status" { (message) }
+            p { a href="/" { "Search" } }
+        };
+        (status, Html(page.render(&body))).into_response()
+    }
+}
+
+/// Page of an unknown path.
+pub(super) async fn not_found() -> PageError {
+    PageError::not_found("This page does not exist.")
+}

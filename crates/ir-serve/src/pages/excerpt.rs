@@ -1,0 +1,124 @@
+//! Answers in the text around them, and explanations of their scores.
+
+use std::ops::Range;
+use std::sync::LazyLock;
+
+use ir_bm25::analysis::{Analysis, AnalysisPipeline, Highlighter};
+use ir_core::Explanation;
+use ir_qa::highlight::{segments, segments_of, to_html};
+use ir_qa::{ChunkKind, Frame};
+use maud::{Markup, html};
+
+use crate::published::{AnswerPlace, PublishedDocument};
+
+/// Bytes of the sentences on each side of an answer.
+const CONTEXT: usize = 300;
+
+/// Analysis of matching words: as that of the answers.
+#[expect(clippy::expect_used, reason = "the analysis is a preset")]
+static ANALYSIS: LazyLock<AnalysisPipeline> =
+    LazyLock::new(|| Analysis::anserini().build().expect("presets are valid"));
+
+/// Analysis of the words that are marked.
+pub(super) fn analysis() -> &'static AnalysisPipeline {
+    &ANALYSIS
+}
+
+/// Sentences around an answer.
+#[derive(Debug)]
+pub(super) struct Excerpt<'a> {
+    frame: &'a Frame,
+    /// Text of the chunk, bytes of the excerpt, bytes of the answer; `None` if the document was
+    /// published anew meanwhile.
+    text: Option<(&'a str, Range<usize>, Range<usize>)>,
+    /// Heading above the answer.
+    pub(super) section: Option<&'a str>,
+}
+
+impl<'a> Excerpt<'a> {
+    /// The sentences of the answer's chunk around it.
+    pub(super) fn new(document: Option<&'a PublishedDocument>, frame: &'a Frame) -> Self {
+        let place = document.and_then(|document| {
+            let place = document
+                .answers
+                .iter()
+                .find(|place| place.frame == frame.id)?;
+            Some((document, place))
+        });
+        let text = place.and_then(|(document, place)| {
+            let text = document.chunks.get(place.chunk)?.text.as_deref()?;
+            Some((text, around(document, place), place.range.clone()))
+        });
+        Self {
+            frame,
+            text,
+            section: place.and_then(|(document, place)| section(document, place.chunk)),
+        }
+    }
+
+    /// HTML with the answer and the words of a question marked.
+    pub(super) fn html(&self, analysis: &AnalysisPipeline, question: &str) -> String {
+        let words = Highlighter::new(analysis, question);
+        let Some((text, range, answer)) = &self.text else {
+            return to_html(&segments(self.frame, &words));
+        };
+        let excerpt = &text[range.clone()];
+        let answer = answer.start - range.start..answer.end - range.start;
+        let mut html = to_html(&segments_of(excerpt, answer, &words.spans(excerpt)));
+        if range.start > 0 {
+            html.insert_str(0, "… ");
+        }
+        if range.end < text.len() {
+            html.push_str(" …");
+        }
+        html
+    }
+}
+
+/// Bytes from the first to the last sentence within [`CONTEXT`] of an answer in its chunk.
+fn around(document: &PublishedDocument, place: &AnswerPlace) -> Range<usize> {
+    let mut range = place.range.clone();
+    for other in &document.answers {
+        if other.chunk == place.chunk {
+            let other = &other.range;
+            if other.start < range.start && place.range.start - other.start <= CONTEXT {
+                range.start = other.start;
+            }
+            if other.end > range.end && other.end - place.range.end <= CONTEXT {
+                range.end = other.end;
+            }
+        }
+    }
+    range
+}
+
+/// The last heading above a chunk.
+pub(super) fn section(document: &PublishedDocument, chunk: usize) -> Option<&str> {
+    let above = document.chunks.get(..chunk)?;
+    let heading = above
+        .iter()
+        .rev()
+        .find(|chunk| chunk.kind == ChunkKind::Section)?;
+    heading.text.as_deref()
+}
+
+/// Nested lists of the values that a score is computed from.
+pub(super) fn explanation(node: &Explanation) -> Markup {
+    html! {
+        ul.explanation { (explanation_item(node, 0)) }
+    }
+}
+
+/// Levels of an explanation that are shown.
+const DEPTH: usize = 12;
+
+fn explanation_item(node: &Explanation, depth: usize) -> Markup {
+    html! {
+        li {
+            span.value { (format!("{:.4}", node.value)) } " " (node.description)
+            @if !node.details.is_empty() && depth < DEPTH {
+                ul { @for detail in &node.details { (explanation_item(detail, depth + 1)) } }
+            }
+        }
+    }
+}

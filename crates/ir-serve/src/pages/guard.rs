@@ -1,0 +1,182 @@
+//! Checks of every request to the pages, and headers of every response.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, ORIGIN, REFERRER_POLICY,
+    SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::uri::Authority;
+use axum::http::{HeaderMap, HeaderValue, StatusCode};
+use axum::middleware::Next;
+use axum::response::{IntoResponse, Response};
+
+use super::access::{VISITOR_COOKIE, VisitorToken, cookie_value, visitor_cookie};
+use super::error::PageError;
+use crate::app::App;
+use crate::store::random_hex;
+
+/// What pages may load, and where their forms go: this server.
+const POLICY: &str = "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; \
+                      connect-src 'self'; form-action 'self'; frame-ancestors 'none'; \
+                      base-uri 'none'";
+
+/// Characters of the token of a visitor.
+const TOKEN: usize = 32;
+
+/// Rejects requests for unknown hosts and forms of other sites, gives visitors a token, and sets
+/// the headers of the response.
+pub(super) async fn check(
+    State(app): State<Arc<App>>,
+    mut request: Request,
+    next: Next,
+) -> Response {
+    let is_https = request.uri().scheme_str() == Some("https");
+    let known = cookie_value(request.headers(), VISITOR_COOKIE);
+    let known = known
+        .filter(|token| token.len() == TOKEN && token.bytes().all(|byte| byte.is_ascii_hexdigit()));
+    let (token, is_new) = match known {
+        Some(token) => (Ok(token.to_owned()), false),
+        None => (random_hex(TOKEN / 2), true),
+    };
+    let mut response = match (rejection(&app, &request), &token) {
+        (Some(message), _) => PageError::new(StatusCode::FORBIDDEN, message).into_response(),
+        (None, Err(error)) => {
+            PageError::new(StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response()
+        }
+        (None, Ok(token)) => {
+            request.extensions_mut().insert(VisitorToken(token.clone()));
+            next.run(request).await
+        }
+    };
+    let headers = response.headers_mut();
+    let is_html = headers
+        .get(CONTENT_TYPE)
+        .is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
+    if (is_html || headers.contains_key(axum::http::header::LOCATION))
+        && is_new
+        && let Ok(token) = token
+    {
+        let secure = if is_https { "; Secure" } else { "" };
+        let cookie = format!("{}{secure}", visitor_cookie(&token));
+        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+            headers.append(SET_COOKIE, cookie);
+        }
+    }
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    // Not `no-referrer`, which would set the `Origin` of forms to `null`.
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("same-origin"));
+    // Pages differ between visitors.
+    headers
+        .entry(CACHE_CONTROL)
+        .or_insert(HeaderValue::from_static("no-store"));
+    response
+}
+
+/// Why a request is rejected.
+fn rejection(app: &App, request: &Request) -> Option<String> {
+    let headers = request.headers();
+    let host = headers.get(HOST).and_then(|host| host.to_str().ok());
+    let host = host.or_else(|| request.uri().authority().map(Authority::as_str));
+    let host = host.unwrap_or_default();
+    if !is_known_host(host, &app.hosts) {
+        return Some(format!(
+            "Host {host:?}: expected localhost, an IP address or a host that the server was \
+             started with."
+        ));
+    }
+    if !request.method().is_safe() && !is_same_origin(headers, host) {
+        return Some("The form was sent from another site.".to_owned());
+    }
+    None
+}
+
+/// Whether a host is a name of the server or an IP address. Names of others may be rebound to the
+/// address of the server, so that their pages would read it; addresses cannot.
+fn is_known_host(host: &str, hosts: &[String]) -> bool {
+    let Ok(authority) = host.parse::<Authority>() else {
+        return false;
+    };
+    let name = authority.host().trim_end_matches('.').to_ascii_lowercase();
+    let address = name.trim_start_matches('[').trim_end_matches(']');
+    name == "localhost"
+        || name.ends_with(".localhost")
+        || address.parse::<IpAddr>().is_ok()
+        || hosts.iter().any(|known| known.eq_ignore_ascii_case(&name))
+}
+
+/// Whether a page of this server sent a request. Browsers tell it in `Sec-Fetch-Site` or `Origin`;
+/// without both, the request is not of a current browser.
+fn is_same_origin(headers: &HeaderMap, host: &str) -> bool {
+    if let Some(site) = headers.get("sec-fetch-site") {
+        return site == "same-origin";
+    }
+    let Some(origin) = headers.get(ORIGIN).and_then(|origin| origin.to_str().ok()) else {
+        return false;
+    };
+    let authority = origin.split_once("://").map(|(_, authority)| authority);
+    authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_others_are_unknown_hosts() {
+        let hosts = ["papers.example.org".to_owned()];
+        for host in [
+            "localhost",
+            "localhost:8080",
+            "LOCALHOST.",
+            "papers.localhost:1",
+            "127.0.0.1:8080",
+            "[::1]:8080",
+            "192.168.1.7",
+            "papers.example.org",
+            "Papers.Example.org:443",
+        ] {
+            assert!(is_known_host(host, &hosts), "{host}");
+        }
+        for host in [
+            "",
+            "evil.example",
+            "localhost.evil.example",
+            "127.0.0.1.evil.example",
+            "example.org",
+            "a b",
+            "papers.example.org.evil.example",
+        ] {
+            assert!(!is_known_host(host, &hosts), "{host}");
+        }
+    }
+
+    #[test]
+    fn forms_come_from_the_same_origin() {
+        let check = |pairs: &[(&'static str, &str)]| {
+            let pairs = pairs.iter().map(|(name, value)| {
+                let name = axum::http::HeaderName::from_static(name);
+                (name, HeaderValue::from_str(value).unwrap())
+            });
+            is_same_origin(&pairs.collect(), "localhost:8080")
+        };
+        assert!(check(&[("origin", "http://localhost:8080")]));
+        assert!(check(&[
+            ("sec-fetch-site", "same-origin"),
+            ("origin", "null")
+        ]));
+        assert!(!check(&[]));
+        assert!(!check(&[("origin", "null")]));
+        assert!(!check(&[("origin", "http://localhost:9090")]));
+        assert!(!check(&[("origin", "http://evil.example")]));
+        assert!(!check(&[
+            ("sec-fetch-site", "same-site"),
+            ("origin", "http://localhost:8080")
+        ]));
+        assert!(!check(&[("sec-fetch-site", "cross-site")]));
+        assert!(!check(&[("sec-fetch-site", "none")]));
+    }
+}

@@ -1,0 +1,514 @@
+//! Search: answer sentences in their contexts.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Json;
+use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse, Redirect, Response};
+use ir_core::{AttributeValue, Attributes, Predicate, Retriever};
+use maud::{Markup, PreEscaped, html};
+
+use super::access::Visitor;
+use super::error::{PageError, status_of};
+use super::excerpt::{Excerpt, analysis, explanation};
+use super::layout::{Page, count, page_url, pagination, slice_of};
+use super::parameters::{Parameters, UrlParameters};
+use super::urls::{document_url, url};
+use crate::app::{App, blocking};
+use crate::error::ServiceError;
+use crate::published::PublishedState;
+use crate::service::{AnswerList, Question, ScoredAnswer, Service};
+
+/// Answers on a page.
+const ANSWERS: usize = 10;
+
+/// Suggestions for a typed text.
+const SUGGESTIONS: usize = 8;
+
+/// Papers that the filter lists.
+const PAPERS: usize = 50;
+
+/// The state of the form.
+#[derive(Debug, Default)]
+struct SearchForm {
+    question: String,
+    /// Ids of documents; empty for all.
+    documents: Vec<String>,
+    from: String,
+    to: String,
+    /// Words of the titles that the filter lists.
+    titles: String,
+    page: usize,
+    /// Number of the query in the log, on further pages of results.
+    query: Option<i64>,
+    is_suggestion: bool,
+}
+
+/// What is found for a form.
+struct SearchResult {
+    state: Arc<PublishedState>,
+    found: Result<Option<AnswerList>, ServiceError>,
+    /// Suggestions: for a question without answers, or for the empty form.
+    suggestions: Vec<String>,
+    time: Duration,
+}
+
+impl SearchForm {
+    fn new(parameters: &Parameters) -> Self {
+        let documents = parameters.all("doc").filter(|id| !id.is_empty());
+        Self {
+            question: parameters.text("q").to_owned(),
+            documents: documents.map(str::to_owned).collect(),
+            from: parameters.text("from").to_owned(),
+            to: parameters.text("to").to_owned(),
+            titles: parameters.text("titles").to_owned(),
+            page: parameters.page(),
+            query: parameters.number("query"),
+            is_suggestion: parameters.text("suggested") == "1",
+        }
+    }
+
+    /// Years and a message for those that are not numbers.
+    fn year(text: &str) -> Result<Option<f64>, String> {
+        if text.is_empty() {
+            return Ok(None);
+        }
+        let year = text
+            .parse::<i32>()
+            .ok()
+            .filter(|year| (-9999..=9999).contains(year));
+        let year =
+            year.ok_or_else(|| format!("Year: expected a number such as 2020, found {text:?}."));
+        year.map(|year| Some(year.into()))
+    }
+
+    fn filters(&self) -> Result<Vec<Predicate>, String> {
+        let name = || Attributes::YEAR.to_owned();
+        let mut filters = Vec::new();
+        let (from, to) = (Self::year(&self.from)?, Self::year(&self.to)?);
+        if from.is_some() || to.is_some() {
+            filters.push(Predicate::Known { name: name() });
+        }
+        if let Some(limit) = from {
+            filters.push(Predicate::AtLeast {
+                name: name(),
+                limit,
+            });
+        }
+        if let Some(limit) = to {
+            filters.push(Predicate::AtMost {
+                name: name(),
+                limit,
+            });
+        }
+        if !self.documents.is_empty() {
+            let values = self.documents.iter().cloned().map(AttributeValue::Text);
+            filters.push(Predicate::OneOf {
+                name: "doc_id".to_owned(),
+                values: values.collect(),
+            });
+        }
+        Ok(filters)
+    }
+
+    fn has_filters(&self) -> bool {
+        !(self.documents.is_empty() && self.from.is_empty() && self.to.is_empty())
+    }
+
+    /// Parameters of the form with another question, and without the number of the page.
+    fn with_question<'a>(&'a self, question: &'a str) -> Vec<(&'a str, &'a str)> {
+        let mut parameters = vec![("q", question)];
+        parameters.extend(self.documents.iter().map(|id| ("doc", id.as_str())));
+        for (name, value) in [
+            ("from", &self.from),
+            ("to", &self.to),
+            ("titles", &self.titles),
+        ] {
+            if !value.is_empty() {
+                parameters.push((name, value));
+            }
+        }
+        parameters
+    }
+}
+
+/// Page of search: the form, and the answers if there is a question.
+pub(super) async fn page(
+    State(app): State<Arc<App>>,
+    visitor: Visitor,
+    UrlParameters(parameters): UrlParameters,
+) -> Result<Response, PageError> {
+    let form = SearchForm::new(&parameters);
+    let filters = match form.filters() {
+        Ok(filters) => filters,
+        Err(message) => {
+            let state = app.service.published()?;
+            let content = html! {
+                (form_of(&form, &state))
+                p.error role="alert" { (message) }
+            };
+            let page = page_of(&app, &form, &content);
+            return Ok((StatusCode::BAD_REQUEST, Html(page)).into_response());
+        }
+    };
+    let limit = (form.page.saturating_mul(ANSWERS))
+        .saturating_add(1)
+        .min(app.service.limits().results);
+    let question = Question::new(form.question.clone(), limit)
+        .with_user(visitor.id)
+        .with_is_suggestion(form.is_suggestion)
+        .with_is_continued(form.query.is_some())
+        .with_explain(true);
+    let question = filters.into_iter().fold(question, Question::with_filter);
+    let result = blocking(&app, move |service| search(service, &question)).await?;
+    let status = match &result.found {
+        Ok(_) => StatusCode::OK,
+        Err(error) => status_of(error),
+    };
+    let content = html! {
+        (form_of(&form, &result.state))
+        (results(&form, &result))
+    };
+    Ok((status, Html(page_of(&app, &form, &content))).into_response())
+}
+
+fn search(service: &Service, question: &Question) -> Result<SearchResult, ServiceError> {
+    let state = service.published()?;
+    let start = Instant::now();
+    let found = match question.text.as_str() {
+        "" => Ok(None),
+        _ => service.ask(question).map(Some),
+    };
+    let time = start.elapsed();
+    let has_answers = matches!(&found, Ok(Some(list)) if !list.answers.is_empty());
+    let suggestions = match (has_answers, &found) {
+        (false, Ok(_)) => service.complete(&question.text, 5).unwrap_or_default(),
+        _ => Vec::new(),
+    };
+    Ok(SearchResult {
+        state,
+        found,
+        suggestions,
+        time,
+    })
+}
+
+fn page_of(app: &App, form: &SearchForm, content: &Markup) -> String {
+    let title = match form.question.as_str() {
+        "" => "Search",
+        question => question,
+    };
+    Page::new(title)
+        .current("/")
+        .with_session(app.needs_session)
+        .render(content)
+}
+
+fn form_of(form: &SearchForm, state: &PublishedState) -> Markup {
+    html! {
+        h1 .visually-hidden[!form.question.is_empty()] { "Search papers" }
+        form.search role="search" action="/" {
+            (question_input("Question", &form.question))
+            details.filters open[form.has_filters() || !form.titles.is_empty()] {
+                summary { "Filters" }
+                (filter_inputs(form, state))
+            }
+        }
+    }
+}
+
+/// Input for a question with auto-complete, and its button.
+pub(super) fn question_input(label: &str, question: &str) -> Markup {
+    html! {
+        label for="q" { (label) }
+        div.box {
+            div.combobox {
+                input #q name="q" type="search" value=(question) autocomplete="off" maxlength="1000"
+                    placeholder="Ask a question" enterkeyhint="search" data-suggest="/suggest";
+                input type="hidden" name="suggested" value="1" disabled;
+            }
+            button { "Search" }
+        }
+    }
+}
+
+fn filter_inputs(form: &SearchForm, state: &PublishedState) -> Markup {
+    let documents = state.documents();
+    let words: Vec<String> = form
+        .titles
+        .split_whitespace()
+        .map(str::to_lowercase)
+        .collect();
+    let is_listed = |title: &str| {
+        let title = title.to_lowercase();
+        words.iter().all(|word| title.contains(word.as_str()))
+    };
+    let selected = documents
+        .iter()
+        .filter(|document| form.documents.contains(&document.id));
+    let mut others = documents
+        .iter()
+        .filter(|document| !form.documents.contains(&document.id));
+    let lists_all = documents.len() <= PAPERS || !words.is_empty();
+    let listed: Vec<_> = others
+        .by_ref()
+        .filter(|document| lists_all && is_listed(document.title()))
+        .take(PAPERS)
+        .collect();
+    html! {
+        div.row {
+            div {
+                label for="from" { "From year" }
+                input #from name="from" inputmode="numeric" size="6" value=(form.from);
+            }
+            div {
+                label for="to" { "To year" }
+                input #to name="to" inputmode="numeric" size="6" value=(form.to);
+            }
+            div {
+                label for="titles" { "Papers with these words in their titles" }
+                input #titles name="titles" value=(form.titles);
+            }
+            button.plain { "Apply" }
+        }
+        fieldset {
+            legend {
+                "Only in these papers "
+                span.hint {
+                    @if lists_all { "(none selected: all papers)" }
+                    @else { "(" (count(documents.len(), "paper")) ": enter words of a title to list some)" }
+                }
+            }
+            div.scroll role="group" aria-label="Papers" tabindex="0" {
+                @for document in selected {
+                    label.check {
+                        input type="checkbox" name="doc" value=(document.id) checked;
+                        " " (document.title())
+                    }
+                }
+                @for document in &listed {
+                    label.check {
+                        input type="checkbox" name="doc" value=(document.id);
+                        " " (document.title())
+                    }
+                }
+                @if listed.is_empty() && !words.is_empty() {
+                    p.hint { "No title has all of these words." }
+                }
+            }
+        }
+    }
+}
+
+fn results(form: &SearchForm, result: &SearchResult) -> Markup {
+    let list = match &result.found {
+        Err(error) => {
+            return html! {
+                p.error role="alert" { "The search failed: " (error) "." }
+            };
+        }
+        Ok(None) => return home(result),
+        Ok(Some(list)) => list,
+    };
+    let (answers, has_next) = slice_of(&list.answers, form.page, ANSWERS);
+    let query = form.query.unwrap_or(list.query).to_string();
+    let milliseconds = result.time.as_micros() as f64 / 1000.0;
+    html! {
+        section aria-labelledby="results" {
+            h2 #results .visually-hidden { "Answers" }
+            @if answers.is_empty() {
+                (no_answers(form, result))
+            } @else {
+                p.hint role="status" {
+                    @if has_next || form.page > 1 { "Page " (form.page) }
+                    @else { (count(answers.len(), "answer")) }
+                    " in " (format!("{milliseconds:.1}")) " ms"
+                }
+                ol.answers start=((form.page - 1) * ANSWERS + 1) {
+                    @for (rank, answer) in ((form.page - 1) * ANSWERS + 1..).zip(answers) {
+                        li { (answer_of(form, &result.state, answer, rank, &query)) }
+                    }
+                }
+                (pagination(form.page, has_next, |page| {
+                    let mut parameters = form.with_question(&form.question);
+                    parameters.push(("query", &query));
+                    page_url("/", &parameters, page)
+                }))
+            }
+        }
+        @if !list.related.is_empty() {
+            section.related aria-labelledby="related" {
+                h2 #related { "You may also want to know" }
+                ul {
+                    @for question in &list.related {
+                        li { (question_link(form, question)) }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Link that asks a suggested question.
+fn question_link(form: &SearchForm, question: &str) -> Markup {
+    let mut parameters = form.with_question(question);
+    parameters.push(("suggested", "1"));
+    html! { a href=(url("/", &parameters)) { (question) } }
+}
+
+/// The page without a question.
+fn home(result: &SearchResult) -> Markup {
+    let documents = result.state.documents().len();
+    html! {
+        @if documents == 0 {
+            section aria-label="First steps" {
+                h2 { "There are no published papers yet" }
+                ol {
+                    li { "Start the server with a folder of papers, or add papers over REST." }
+                    li { "Publish them on the page " a href="/review" { "Review" } " or over REST." }
+                }
+            }
+        } @else {
+            p.hint {
+                (count(documents, "paper")) ", "
+                (count(result.state.index().frames().len(), "answer sentence"))
+            }
+            @if !result.suggestions.is_empty() {
+                section aria-labelledby="frequent" {
+                    h2 #frequent { "Start with" }
+                    ul {
+                        @for question in &result.suggestions {
+                            li { (question_link(&SearchForm::default(), question)) }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+fn no_answers(form: &SearchForm, result: &SearchResult) -> Markup {
+    html! {
+        div role="status" {
+            @if form.page > 1 {
+                p { "There are no further answers." }
+            } @else {
+                p { strong { "No sentence answers this question." } }
+            }
+        }
+        ul {
+            @if form.page > 1 {
+                li { a href=(url("/", &form.with_question(&form.question))) { "First page" } }
+            }
+            @if form.has_filters() {
+                li { a href=(url("/", &[("q", &form.question)])) { "Search all papers and years" } }
+            }
+            @for question in &result.suggestions {
+                li { "Did you mean " (question_link(form, question)) }
+            }
+            @if result.state.documents().is_empty() {
+                li { "There are no published papers yet. Publish them on the page " a href="/review" { "Review" } "." }
+            }
+            li { "Ask with other words: names of methods, data or measures." }
+        }
+    }
+}
+
+fn answer_of(
+    form: &SearchForm,
+    state: &PublishedState,
+    answer: &ScoredAnswer,
+    rank: usize,
+    query: &str,
+) -> Markup {
+    let frame = &answer.frame;
+    let document = state.document(&frame.paper);
+    let excerpt = Excerpt::new(document, frame);
+    let title = document.map_or(frame.paper.as_str(), |document| document.title());
+    let year = document.and_then(|document| document.meta.year());
+    let rank_text = rank.to_string();
+    let open = url(
+        "/open",
+        &[
+            ("query", query),
+            ("frame", &frame.id),
+            ("rank", &rank_text),
+            ("q", &form.question),
+        ],
+    );
+    let only = {
+        let mut parameters = vec![("q", form.question.as_str()), ("doc", &frame.paper)];
+        parameters.retain(|(_, value)| !value.is_empty());
+        url("/", &parameters)
+    };
+    html! {
+        article aria-labelledby={ "answer-" (rank) } {
+            h3 id={ "answer-" (rank) } { a href=(open) { (title) } }
+            p.place {
+                @if let Some(year) = year { span { (year) } }
+                @if let Some(section) = excerpt.section { span { "Section “" (section) "”" } }
+                @if let Some(page) = frame.page { span { "Page " (page) } }
+            }
+            p.context { (PreEscaped(excerpt.html(analysis(), &form.question))) }
+            p.actions {
+                a href=(open) { "View in document" span.visually-hidden { ": " (title) } }
+                a href=(only) { "Only this paper" span.visually-hidden { ": " (title) } }
+            }
+            @if let Some(why) = &answer.explanation {
+                details {
+                    summary { "Why? Score " (format!("{:.3}", answer.score)) }
+                    (explanation(why))
+                }
+            }
+        }
+    }
+}
+
+/// Suggestions for a typed text, as a JSON array of strings.
+pub(super) async fn suggest(
+    State(app): State<Arc<App>>,
+    _: Visitor,
+    UrlParameters(parameters): UrlParameters,
+) -> Response {
+    let typed = parameters.raw("q");
+    if typed.trim().is_empty() {
+        return Json(Vec::<String>::new()).into_response();
+    }
+    match app.service.complete(typed, SUGGESTIONS) {
+        Ok(suggestions) => Json(suggestions).into_response(),
+        Err(error) => (status_of(&error), Json(Vec::<String>::new())).into_response(),
+    }
+}
+
+/// Logs that an answer is opened, and redirects to it in its document.
+pub(super) async fn open(
+    State(app): State<Arc<App>>,
+    _: Visitor,
+    UrlParameters(parameters): UrlParameters,
+) -> Result<Response, PageError> {
+    let state = app.service.published()?;
+    let id = parameters.raw("frame").to_owned();
+    let frame = state.index().ids().get(&id);
+    let frame = frame.map(|number| &state.index().frames()[number.index()]);
+    let frame = frame.ok_or_else(|| {
+        PageError::not_found("This sentence is not in the published papers any more. Search again.")
+    })?;
+    let query = parameters.number::<i64>("query");
+    if let Some(query) = query {
+        let rank = parameters.number("rank").unwrap_or(1);
+        blocking(&app, move |service| {
+            Ok(service.store().log_click(query, &id, rank)?)
+        })
+        .await?;
+    }
+    let query = query.unwrap_or_default().to_string();
+    let parameters = [
+        ("q", parameters.text("q")),
+        ("frame", &frame.id),
+        ("query", &query),
+    ];
+    let url = document_url(&frame.paper, &parameters);
+    Ok(Redirect::to(&format!("{url}#current")).into_response())
+}

@@ -1,0 +1,192 @@
+//! Search, suggestions and links into documents.
+
+use axum::http::StatusCode;
+
+use crate::support::{HOSTILE, Site, document, link};
+
+#[test]
+fn the_first_page_has_the_form_and_suggestions() {
+    let site = Site::bundled();
+    let page = site.client().get("/");
+    let page = page.ok();
+    assert!(page.contains("20 papers, "));
+    assert!(page.contains("<label for=\"q\">Question</label>"));
+    assert!(page.contains("suggested=1"));
+    assert!(page.contains("name=\"doc\" value=\"harvestqa.xml\""));
+}
+
+#[test]
+fn answers_are_marked_in_context_with_title_year_score_and_explanation() {
+    let site = Site::bundled();
+    let page = site
+        .client()
+        .get("/?q=who+wrote+questions+after+a+visit+to+a+farm");
+    let page = page.ok();
+    assert!(page.contains(
+        "<mark>Volunteers <b>wrote</b> the <b>questions</b> <b>after</b> a <b>visit</b> to a <b>farm</b>.</mark>"
+    ), "{page}");
+    assert!(page.contains("HarvestQA: Questions About Farming Leaflets</a></h3>"));
+    assert!(page.contains("<span>2014</span>"));
+    assert!(page.contains("<summary>Why? Score "));
+    assert!(page.contains("<ul class=\"explanation\"><li><span class=\"value\">"));
+    assert!(page.contains("<ol class=\"answers\" start=\"1\">"));
+}
+
+#[test]
+fn results_have_pages_and_only_the_first_is_logged() {
+    let site = Site::bundled();
+    let client = site.client();
+    let first = client.get("/?q=the+model+and+the+data");
+    let next = link(first.ok(), "/?q=the+model+and+the+data&amp;query=");
+    assert!(next.ends_with("&query=1&page=2"), "{next}");
+    let second = client.get(&next);
+    assert!(second.ok().contains("<ol class=\"answers\" start=\"11\">"));
+    assert!(link(second.ok(), "/open?").starts_with("/open?query=1&"));
+    assert_ne!(link(first.ok(), "/open?"), link(second.ok(), "/open?"));
+    let far = client.get("/?q=data&page=99999&query=1");
+    assert!(far.ok().contains("There are no further answers."));
+    client.get("/?q=dropout&suggested=1").ok();
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    let log = site.service.store().queries(0, 10).unwrap();
+    let log: Vec<_> = log
+        .iter()
+        .map(|query| (&*query.query, query.is_suggestion))
+        .collect();
+    assert_eq!(log, [("the model and the data", false), ("dropout", true)]);
+}
+
+#[test]
+fn filters_restrict_years_and_documents() {
+    let site = Site::new(
+        vec![
+            document("a/1", "old", 2001),
+            document("b \"2\"", "new", 2020),
+        ],
+        false,
+    );
+    let client = site.client();
+    let both = client.get("/?q=green+tea");
+    assert!(both.ok().contains("Tea old</a>") && both.ok().contains("Tea new</a>"));
+    for (filter, is_old, is_new) in [
+        ("from=2010", false, true),
+        ("to=2010", true, false),
+        ("from=2001&to=2020", true, true),
+        ("doc=a%2F1", true, false),
+        ("doc=a%2F1&doc=b+%222%22", true, true),
+        ("doc=unknown", false, false),
+    ] {
+        let page = client.get(&format!("/?q=green+tea&{filter}"));
+        let page = page.ok();
+        assert_eq!(page.contains("Tea old</a>"), is_old, "{filter}");
+        assert_eq!(page.contains("Tea new</a>"), is_new, "{filter}");
+        assert!(
+            page.contains("<details class=\"filters\" open>"),
+            "{filter}"
+        );
+    }
+    let page = client.get("/?q=green+tea&doc=unknown");
+    assert!(page.ok().contains("Search all papers and years"));
+    assert!(
+        client
+            .get("/?titles=NEW")
+            .ok()
+            .contains("value=\"b &quot;2&quot;\"")
+    );
+    assert!(!client.get("/?titles=NEW").ok().contains("value=\"a/1\""));
+    let page = client.get("/?q=tea&from=%3Cb%3E");
+    let page = page.page(StatusCode::BAD_REQUEST);
+    assert!(
+        page.contains("Year: expected a number such as 2020, found &quot;&lt;b&gt;&quot;."),
+        "{page}"
+    );
+}
+
+#[test]
+fn nothing_found_helps() {
+    let site = Site::bundled();
+    let page = site.client().get("/?q=zzzyzx");
+    assert!(page.ok().contains("No sentence answers this question."));
+    let page = site.client().get("/?q=harvstqa");
+    assert!(page.ok().contains("Did you mean <a"), "{}", page.body);
+    let empty = Site::new(Vec::new(), false);
+    assert!(
+        empty
+            .client()
+            .get("/")
+            .ok()
+            .contains("There are no published papers yet")
+    );
+    assert!(
+        empty
+            .client()
+            .get("/?q=tea")
+            .ok()
+            .contains("There are no published papers yet")
+    );
+}
+
+#[test]
+fn long_questions_are_rejected_on_the_page() {
+    let site = Site::bundled();
+    let page = site.client().get(&format!("/?q={}", "a".repeat(10_001)));
+    let page = page.page(StatusCode::BAD_REQUEST);
+    assert!(page.contains("expected at most 10000, found 10001"));
+}
+
+#[test]
+fn suggestions_are_json() {
+    let site = Site::bundled();
+    let answer = site.client().get("/suggest?q=harv");
+    assert_eq!(answer.headers["content-type"], "application/json");
+    let suggestions: Vec<String> = serde_json::from_str(&answer.body).unwrap();
+    assert_eq!(
+        suggestions,
+        ["harvestqa", "HarvestQA: Questions About Farming Leaflets"]
+    );
+    assert_eq!(site.client().get("/suggest?q=+").body, "[]");
+    let answer = site
+        .client()
+        .get(&format!("/suggest?q={}", "a".repeat(10_001)));
+    assert_eq!(answer.status, StatusCode::BAD_REQUEST);
+}
+
+#[test]
+fn opening_an_answer_logs_a_click_and_leads_to_its_document() {
+    let id = "a/b \"<script>\" ünï..";
+    let site = Site::new(vec![document(id, HOSTILE, 2020)], false);
+    let client = site.client();
+    let page = client.get("/?q=black+tea+boiling");
+    let open = link(page.ok(), "/open?");
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    let answer = client.get(&open);
+    let location = answer.location();
+    assert!(
+        location.starts_with(
+            "/document/a%2Fb%20%22%3Cscript%3E%22%20%C3%BCn%C3%AF..?q=black+tea+boiling&frame="
+        ),
+        "{location}"
+    );
+    let log = site.service.store().queries(0, 10).unwrap();
+    assert_eq!(log[0].clicks, [format!("{id}/2/1")]);
+    let gone = client.get("/open?query=1&frame=unknown");
+    assert!(gone.page(StatusCode::NOT_FOUND).contains("Search again"));
+}
+
+#[test]
+fn texts_of_papers_and_users_are_escaped() {
+    let site = Site::new(vec![document(HOSTILE, HOSTILE, 2020)], false);
+    let hostile: String = form_urlencoded::byte_serialize(HOSTILE.as_bytes()).collect();
+    for url in [
+        format!("/?q=green+tea+{hostile}"),
+        format!("/?q={hostile}&titles={hostile}&doc={hostile}"),
+        format!("/?from={hostile}"),
+    ] {
+        let page = site.client().get(&url);
+        assert!(
+            !page.body.contains("<script>") && !page.body.contains("<img"),
+            "{}",
+            page.body
+        );
+        assert!(page.body.contains("&lt;script&gt;alert"), "{url}");
+    }
+}

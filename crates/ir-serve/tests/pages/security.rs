@@ -1,0 +1,140 @@
+//! Hosts, origins, headers and sessions.
+
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use ir_serve::store::KeyRole;
+
+use crate::support::{Site, document};
+
+#[test]
+fn pages_have_a_strict_policy() {
+    let site = Site::bundled();
+    for url in [
+        "/",
+        "/assets/style.css",
+        "/suggest?q=a",
+        "/nothing",
+        "/sign-in",
+    ] {
+        let answer = site.client().get(url);
+        let policy = answer.headers["content-security-policy"].to_str().unwrap();
+        assert!(policy.starts_with("default-src 'none'; "), "{url}");
+        for directive in [
+            "form-action 'self'",
+            "frame-ancestors 'none'",
+            "base-uri 'none'",
+        ] {
+            assert!(policy.contains(directive), "{url}");
+        }
+        assert!(!policy.contains("unsafe"));
+        assert_eq!(answer.headers["x-content-type-options"], "nosniff");
+        assert_eq!(answer.headers["referrer-policy"], "same-origin");
+    }
+    assert_eq!(site.client().get("/").headers["cache-control"], "no-store");
+}
+
+#[test]
+fn assets_are_cached_under_their_hash() {
+    let site = Site::bundled();
+    let page = site.client().get("/");
+    for name in ["style.css", "pages.js", "icon.svg"] {
+        let url = crate::support::link(
+            &page.body.replace("src=", "href="),
+            &format!("/assets/{name}?"),
+        );
+        let file = site.client().get(&url);
+        assert_eq!(file.status, StatusCode::OK);
+        assert!(
+            file.headers["cache-control"]
+                .to_str()
+                .unwrap()
+                .contains("immutable")
+        );
+        assert!(file.headers.get("set-cookie").is_none());
+    }
+    assert_eq!(
+        site.client().get("/assets/..%2Fsecret").status,
+        StatusCode::NOT_FOUND
+    );
+}
+
+#[test]
+fn unknown_hosts_are_rejected() {
+    let site = Site::bundled();
+    for (host, status) in [
+        ("localhost:9", StatusCode::OK),
+        ("127.0.0.1:9", StatusCode::OK),
+        ("papers.test", StatusCode::OK),
+        ("evil.test", StatusCode::FORBIDDEN),
+        ("localhost.evil.test", StatusCode::FORBIDDEN),
+    ] {
+        let request = Request::get("/").header("host", host);
+        assert_eq!(
+            site.send(request.body(Body::empty()).unwrap()).status,
+            status,
+            "{host}"
+        );
+    }
+    let none = Request::get("/").body(Body::empty()).unwrap();
+    assert_eq!(site.send(none).status, StatusCode::FORBIDDEN);
+}
+
+#[test]
+fn forms_of_other_sites_are_rejected() {
+    let site = Site::bundled();
+    for (name, value, is_rejected) in [
+        ("origin", "http://localhost:8080", false),
+        ("sec-fetch-site", "same-origin", false),
+        ("origin", "http://evil.test", true),
+        ("origin", "null", true),
+        ("sec-fetch-site", "cross-site", true),
+        ("sec-fetch-site", "same-site", true),
+        ("x-nothing", "", true),
+    ] {
+        let request = Request::post("/sign-out")
+            .header("host", "localhost:8080")
+            .header(name, value);
+        let answer = site.send(request.body(Body::empty()).unwrap());
+        assert_eq!(
+            answer.status == StatusCode::FORBIDDEN,
+            is_rejected,
+            "{name}: {value}"
+        );
+    }
+}
+
+#[test]
+fn visitors_sign_in_with_a_key() {
+    let site = Site::new(vec![document("a", "x", 2020)], true);
+    let key = site.service.create_key(KeyRole::Query).unwrap();
+    let client = site.client();
+    let location = client.get("/?q=tea&from=2001").location().to_owned();
+    assert_eq!(location, "/sign-in?next=%2F%3Fq%3Dtea%26from%3D2001");
+    assert!(
+        client
+            .get(&location)
+            .ok()
+            .contains("value=\"/?q=tea&amp;from=2001\"")
+    );
+    assert_eq!(client.get("/suggest?q=a").status, StatusCode::SEE_OTHER);
+    assert_eq!(client.get("/open?frame=a").status, StatusCode::SEE_OTHER);
+    for wrong in ["", "wrong", &key[1..]] {
+        let page = client.post("/sign-in", &[("key", wrong), ("next", "/")]);
+        assert!(
+            page.page(StatusCode::UNAUTHORIZED)
+                .contains("does not know this key")
+        );
+    }
+    let evil = client.post("/sign-in", &[("key", &key), ("next", "//evil.test")]);
+    assert_eq!(evil.location(), "/");
+    let cookie = evil.headers["set-cookie"].to_str().unwrap();
+    assert!(
+        cookie.starts_with("ir_session=")
+            && cookie.contains("; HttpOnly; SameSite=Strict; Max-Age=")
+    );
+    assert!(!cookie.contains(&key));
+    let page = client.get("/?q=tea");
+    assert!(page.ok().contains("Sign out"));
+    assert_eq!(client.post("/sign-out", &[]).location(), "/sign-in");
+    assert_eq!(client.get("/").status, StatusCode::SEE_OTHER);
+}

@@ -1,0 +1,212 @@
+//! A site in a temporary folder, and a client that keeps cookies.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use axum::Router;
+use axum::body::{Body, to_bytes};
+use axum::http::{HeaderMap, Request, StatusCode, header};
+use ir_qa::soco::{SocoContent, SocoDocument};
+use ir_qa::{Chunk, ChunkKind};
+use ir_serve::{Service, ServiceConfig, pages, record_of};
+use tempfile::TempDir;
+use tokio::runtime::{Builder, Runtime};
+use tower::ServiceExt;
+
+/// Markup that must never reach a page as it is.
+pub(crate) const HOSTILE: &str =
+    "<script>alert('x')</script> \"&amp; <img src=x onerror=alert(1)> 茶";
+
+pub(crate) struct Site {
+    pub(crate) service: Arc<Service>,
+    router: Router,
+    runtime: Runtime,
+    _folder: TempDir,
+}
+
+/// Client of a site that keeps cookies.
+pub(crate) struct Client<'a> {
+    site: &'a Site,
+    cookies: RefCell<Vec<(String, String)>>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: StatusCode,
+    pub(crate) headers: HeaderMap,
+    pub(crate) body: String,
+}
+
+impl Site {
+    /// The bundled papers, published.
+    pub(crate) fn bundled() -> Self {
+        let records = ir_qa::bundled_papers()
+            .unwrap()
+            .iter()
+            .map(record_of)
+            .collect();
+        Self::new(records, false)
+    }
+
+    /// Publishes records; without records, the site is empty.
+    pub(crate) fn new(records: Vec<SocoDocument>, needs_session: bool) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let config = ServiceConfig::new(folder.path().join("data"));
+        let service = Arc::new(Service::open(config).unwrap());
+        let site = Self {
+            router: pages(
+                Arc::clone(&service),
+                needs_session,
+                vec!["papers.test".to_owned()],
+            ),
+            service,
+            runtime: Builder::new_current_thread().enable_all().build().unwrap(),
+            _folder: folder,
+        };
+        if !records.is_empty() {
+            site.service.add(records).unwrap();
+            site.publish();
+        } else {
+            let end = Instant::now() + Duration::from_secs(20);
+            while site.service.published().is_err() && Instant::now() < end {
+                std::thread::sleep(Duration::from_millis(5));
+            }
+        }
+        site
+    }
+
+    pub(crate) fn publish(&self) {
+        let job = self.service.publish().unwrap();
+        let end = Instant::now() + Duration::from_secs(60);
+        while Instant::now() < end {
+            let job = self.service.job(&job.id).unwrap().unwrap();
+            if job.status.is_end() {
+                assert_eq!(job.error, None);
+                return;
+            }
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        panic!("the publication did not end");
+    }
+
+    pub(crate) fn client(&self) -> Client<'_> {
+        Client {
+            site: self,
+            cookies: RefCell::default(),
+        }
+    }
+
+    pub(crate) fn send(&self, request: Request<Body>) -> Answer {
+        self.runtime.block_on(async {
+            let response = self.router.clone().oneshot(request).await.unwrap();
+            let (parts, body) = response.into_parts();
+            let body = to_bytes(body, 1 << 26).await.unwrap();
+            Answer {
+                status: parts.status,
+                headers: parts.headers,
+                body: String::from_utf8(body.to_vec()).unwrap(),
+            }
+        })
+    }
+}
+
+impl Client<'_> {
+    pub(crate) fn get(&self, url: &str) -> Answer {
+        self.send(Request::get(url), Body::empty())
+    }
+
+    pub(crate) fn post(&self, url: &str, form: &[(&str, &str)]) -> Answer {
+        let body = form_urlencoded::Serializer::new(String::new())
+            .extend_pairs(form)
+            .finish();
+        let request = Request::post(url)
+            .header(header::ORIGIN, "http://localhost:8080")
+            .header(header::CONTENT_TYPE, "application/x-www-form-urlencoded");
+        self.send(request, Body::from(body))
+    }
+
+    fn send(&self, request: axum::http::request::Builder, body: Body) -> Answer {
+        let pair = |(name, value): &(String, String)| format!("{name}={value}");
+        let cookies: Vec<String> = self.cookies.borrow().iter().map(pair).collect();
+        let request = request
+            .header(header::HOST, "localhost:8080")
+            .header(header::COOKIE, cookies.join("; "));
+        let answer = self.site.send(request.body(body).unwrap());
+        for cookie in answer.headers.get_all(header::SET_COOKIE) {
+            let cookie = cookie.to_str().unwrap();
+            assert!(cookie.contains("; HttpOnly; SameSite="), "{cookie}");
+            let (pair, _) = cookie.split_once(';').unwrap();
+            let (name, value) = pair.split_once('=').unwrap();
+            let mut cookies = self.cookies.borrow_mut();
+            cookies.retain(|(other, _)| other != name);
+            cookies.push((name.to_owned(), value.to_owned()));
+        }
+        answer
+    }
+}
+
+impl Answer {
+    /// Checks the status and that the page is complete and has no inline script or style.
+    #[track_caller]
+    pub(crate) fn page(&self, status: StatusCode) -> &str {
+        assert_eq!(self.status, status, "{}", self.body);
+        let kind = self.headers[header::CONTENT_TYPE].to_str().unwrap();
+        assert!(kind.starts_with("text/html"), "{kind}");
+        assert!(self.body.starts_with("<!DOCTYPE html>") && self.body.ends_with("</html>"));
+        assert!(
+            self.body.contains("<title>") && self.body.contains("<h1"),
+            "{}",
+            self.body
+        );
+        for inline in [" style=", " onclick=", "<style", "javascript:", "<script>"] {
+            assert!(!self.body.contains(inline), "{inline}: {}", self.body);
+        }
+        &self.body
+    }
+
+    #[track_caller]
+    pub(crate) fn ok(&self) -> &str {
+        self.page(StatusCode::OK)
+    }
+
+    /// The target of a redirect.
+    #[track_caller]
+    pub(crate) fn location(&self) -> &str {
+        assert_eq!(self.status, StatusCode::SEE_OTHER, "{}", self.body);
+        self.headers[header::LOCATION].to_str().unwrap()
+    }
+}
+
+/// Document with a section and two sentences; the texts have `marker` in them.
+pub(crate) fn document(id: &str, marker: &str, year: i64) -> SocoDocument {
+    let chunks = vec![
+        Chunk::new(ChunkKind::Title, format!("Tea {marker}")),
+        Chunk::new(ChunkKind::Section, format!("Leaves {marker}")),
+        Chunk::new(
+            ChunkKind::Content,
+            format!(
+                "Green tea is steeped for two minutes {marker}. Black tea needs boiling water."
+            ),
+        )
+        .with_page(Some(3)),
+    ];
+    let mut meta = ir_core::Attributes::new();
+    meta.set("doc_id", id);
+    meta.set("year", year);
+    SocoDocument {
+        content: SocoContent::Document(chunks),
+        meta,
+    }
+}
+
+/// The value of an attribute `href` that starts with a text, unescaped.
+pub(crate) fn link(page: &str, start: &str) -> String {
+    let from = format!("href=\"{start}");
+    let at = page
+        .find(&from)
+        .unwrap_or_else(|| panic!("{start} is not in {page}"));
+    let rest = &page[at + "href=\"".len()..];
+    let end = rest.find('"').unwrap();
+    rest[..end].replace("&amp;", "&")
+}
