@@ -1,6 +1,7 @@
 //! Data of a task: documents, test queries and training queries.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use ir_core::trec::read_qrels;
@@ -439,19 +440,25 @@ pub(crate) fn open_collection(
     key: &str,
     name: &str,
 ) -> Result<Collection, ExperimentError> {
-    let catalog = Catalog::from_env();
-    let opened = if catalog.entry(name).is_ok() {
-        catalog.open(name)
-    } else {
-        let path = source.resolve(key, name);
-        let path = path.map_err(|error| source.located(key, error))?;
-        if path.exists() {
-            ir_data::open_path_or_name(&path.to_string_lossy())
-        } else {
-            catalog.open(name)
-        }
-    };
+    let opened = open_named(name, || source.resolve(key, name));
+    let opened = opened.map_err(|error| source.located(key, error))?;
     opened.map_err(|error| data_error(source, key, error))
+}
+
+/// Opens a collection of the catalog by name, or a folder by the path that `resolve` returns.
+pub(crate) fn open_named(
+    name: &str,
+    resolve: impl FnOnce() -> Result<PathBuf, SystemError>,
+) -> Result<Result<Collection, DataError>, SystemError> {
+    let catalog = Catalog::from_env();
+    if catalog.entry(name).is_ok() {
+        return Ok(catalog.open(name));
+    }
+    let path = resolve()?;
+    Ok(match path.exists() {
+        true => ir_data::open_path_or_name(&path.to_string_lossy()),
+        false => catalog.open(name),
+    })
 }
 
 /// Adds the position of a key to an error of its data.

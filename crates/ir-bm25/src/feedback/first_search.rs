@@ -9,13 +9,13 @@ use crate::{
 /// How a query is searched before feedback.
 #[derive(Debug, Clone)]
 pub(super) enum FirstSearch {
-    /// By its words.
+    /// Words of the query alone.
     Words,
-    /// By its words and their synonyms.
+    /// Words of the query and their synonyms.
     Synonyms(SynonymExpansion),
-    /// By its words and the words nearest to it.
+    /// Words of the query and the words nearest to it.
     NearestWords(NearestWords),
-    /// By the sequential dependence model with these weights.
+    /// Search by the sequential dependence model with these weights.
     SequentialDependence([f32; 3]),
 }
 

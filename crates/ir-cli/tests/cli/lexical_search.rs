@@ -161,7 +161,6 @@ fn sequential_dependence() {
     for wrong in ["1,0", "0,1,1", "1,x,0", "1,-1,0", "1,1,1,1"] {
         search(&["--sdm", wrong]).fails(2, &["--sdm", "expected three weights"]);
     }
-    search(&["--sdm", "1,1,1", "--feedback", "rm3"]).fails(2, &["--sdm", "--feedback"]);
     search(&["--sdm", "1,1,1", "--syntax", "lucene"]).fails(2, &["--sdm", "--syntax"]);
     search(&["--sdm", "1,1,1", "--model", "bm25f"]).fails(
         2,
