@@ -454,11 +454,22 @@ impl SystemContext<'_> {
         config: &IndexConfig,
         template: Option<&DocTemplate>,
     ) -> Result<Arc<Index>, SystemError> {
+        let stage = self.index_stage_of_collection(key, name, config, template)?;
+        let collection = self.collection(key, name)?;
+        self.opened_index(stage, collection.corpus(), config, template)
+    }
+
+    /// Cache key and description of the index of another collection.
+    pub(crate) fn index_stage_of_collection(
+        &self,
+        key: &str,
+        name: &str,
+        config: &IndexConfig,
+        template: Option<&DocTemplate>,
+    ) -> Result<(String, String), SystemError> {
         let hash = self.collection_hash(key, name)?;
         let (stage, description) = self.index_stage_of(&hash, config, template)?;
-        let collection = self.collection(key, name)?;
-        let stage = (stage, format!("{description}, of {name}"));
-        self.opened_index(stage, collection.corpus(), config, template)
+        Ok((stage, format!("{description}, of {name}")))
     }
 
     fn collection(&self, key: &str, name: &str) -> Result<Collection, SystemError> {

@@ -492,9 +492,19 @@ impl System for Bm25System {
     }
 
     fn stages(&self, context: &SystemContext<'_>) -> Result<Vec<StageReport>, SystemError> {
-        let (key, description) =
-            context.index_stage(&self.index_config()?, self.template()?.as_ref())?;
-        Ok(vec![context.planned(Stage::Index, &key, &description)])
+        let (config, template) = (self.index_config()?, self.template()?);
+        let (key, description) = context.index_stage(&config, template.as_ref())?;
+        let mut stages = vec![context.planned(Stage::Index, &key, &description)];
+        if let Some(name) = &self.feedback_collection {
+            let (key, description) = context.index_stage_of_collection(
+                "feedback_collection",
+                name,
+                &config,
+                template.as_ref(),
+            )?;
+            stages.push(context.planned(Stage::Index, &key, &description));
+        }
+        Ok(stages)
     }
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {

@@ -68,7 +68,7 @@ struct Axis {
 
 /// Setting of a grid.
 pub(super) struct Point {
-    /// Its values, by which it is named.
+    /// Name of the setting: parameters and values.
     label: String,
     model: Model,
     feedback: Option<FeedbackModel>,
