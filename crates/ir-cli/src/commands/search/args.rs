@@ -20,7 +20,8 @@ use crate::shared::filter::condition;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::DocumentSource;
 use crate::shared::options::{
-    EncodingOption, QueryForm, choice, first_set, non_negative, of_field, positive, tag,
+    EncodingOption, QueryForm, choice, first_set, non_negative, of_field, positive,
+    reject_repeated, tag,
 };
 use crate::shared::output::OutputPath;
 
@@ -344,6 +345,16 @@ impl Args {
         Ok(queries)
     }
 
+    /// Options of [`Args::cleaned`] that are set, for messages.
+    pub(super) fn cleaning_options(&self) -> Option<&'static str> {
+        match (self.pos_tags.is_some(), !self.clean.is_empty()) {
+            (true, true) => Some("--pos-tags and --clean"),
+            (true, false) => Some("--pos-tags"),
+            (false, true) => Some("--clean"),
+            (false, false) => None,
+        }
+    }
+
     /// Whether the output is a list of hits for a reader.
     pub(crate) fn is_list(&self) -> bool {
         self.typed().is_some() && self.output.is_none() && !self.json
@@ -393,6 +404,7 @@ impl Args {
             self.vectors.check(self.first_lexical_option())?;
         }
         self.prior.check()?;
+        reject_repeated("--weights", &self.weights)?;
         let has_windows = self.sdm.is_some_and(|weights| weights[1..] != [0.0; 2]);
         if has_windows && self.model.is_bm25f() {
             bail_usage!("--sdm: expected a --model that scores each field, found bm25f");
