@@ -180,10 +180,10 @@ fn popularity_by_venue() {
     assert_eq!(*nlp, expected);
     here.ir(&[&communities[..], &["--plots", "figures"]].concat())
         .ok();
-    let bars = here.read("figures/test-relevant-documents-in-vision.csv");
+    let bars = here.read("figures/test-relevant-documents-in-Vision.csv");
     assert_eq!(bars, "document,queries\nCOCO,2\nKITTI,2\n");
     assert!(
-        here.at("figures/test-relevant-documents-in-nlp.svg")
+        here.at("figures/test-relevant-documents-in-NLP.svg")
             .is_file()
     );
     here.ir(&["stats", "bundled", "--communities"]).fails(
