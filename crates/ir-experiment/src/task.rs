@@ -13,6 +13,7 @@ use ir_eval::Rules;
 use ir_knn::TrainingQuery;
 
 use crate::attributes::unknown_condition_attributes;
+use crate::best_record::years_of_records;
 use crate::error::{ExperimentError, SystemError};
 use crate::file::{
     DocumentOrder, Experiment, FilterName, QuerySet, SourceMap, TaskEntry, TrecFile, TrecFileError,
@@ -298,6 +299,16 @@ impl TaskData {
         ids.iter()
             .map(|id| by_id.get(id).copied().flatten())
             .collect()
+    }
+
+    /// Returns the years of other document numbers, each that of its own record.
+    ///
+    /// # Errors
+    /// Some records of an id are missing in `ids`, and its records differ in their years.
+    pub(crate) fn years_of_records(&self, ids: &DocIds) -> Result<Years, SystemError> {
+        let (all, years) = (&self.documents.ids, &self.documents.years);
+        let years = years_of_records(all, years, ids);
+        years.map_err(|message| SystemError::parameter("filter", message))
     }
 
     /// Returns the test queries.

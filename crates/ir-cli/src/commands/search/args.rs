@@ -13,14 +13,15 @@ use ir_data::DocTemplate;
 use ir_data::part_of_speech::{PartOfSpeech, PartOfSpeechFilter, TaggedTexts};
 
 use super::expansion::ExpansionOptions;
-use super::model::{ModelOptions, check_fields_differ};
+use super::model::ModelOptions;
 use super::prior::PriorOptions;
 use crate::shared::console::bail_usage;
 use crate::shared::filter::condition;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::DocumentSource;
 use crate::shared::options::{
-    EncodingOption, QueryForm, choice, first_set, of_field, positive, tag,
+    EncodingOption, QueryForm, choice, first_set, non_negative, of_field, positive,
+    reject_repeated, tag,
 };
 use crate::shared::output::OutputPath;
 
@@ -315,6 +316,16 @@ impl Args {
         Ok(queries)
     }
 
+    /// Options of [`Args::cleaned`] that are set, for messages.
+    pub(super) fn cleaning_options(&self) -> Option<&'static str> {
+        match (self.pos_tags.is_some(), !self.clean.is_empty()) {
+            (true, true) => Some("--pos-tags and --clean"),
+            (true, false) => Some("--pos-tags"),
+            (false, true) => Some("--clean"),
+            (false, false) => None,
+        }
+    }
+
     /// Whether the output is a list of hits for a reader.
     pub(crate) fn is_list(&self) -> bool {
         self.typed().is_some() && self.output.is_none() && !self.json
@@ -324,7 +335,7 @@ impl Args {
     /// collection are checked when it is opened.
     pub(crate) fn check(&self) -> Result<()> {
         self.model.model()?;
-        check_fields_differ("--weights", &self.weights)?;
+        reject_repeated("--weights", &self.weights)?;
         let typed = self.typed().is_some();
         if typed && self.not_later_than_query.is_some() {
             bail_usage!(

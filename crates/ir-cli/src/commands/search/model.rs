@@ -1,6 +1,5 @@
 //! The scoring model as options.
 
-use std::collections::HashSet;
 
 use anyhow::{Result, anyhow};
 use ir_bm25::models::{NAMED_MODELS, NamedModel, Parameter};
@@ -9,7 +8,7 @@ use ir_bm25::{Bm25, DocLengths, Model, SearcherError};
 use crate::shared::console::bail_usage;
 #[cfg(feature = "dense")]
 use crate::shared::options::first_set;
-use crate::shared::options::{Bm25Options, choice, of_field};
+use crate::shared::options::{Bm25Options, choice, of_field, reject_repeated};
 
 /// Scoring model, its parameters and document lengths.
 #[derive(Debug, clap::Args)]
@@ -122,7 +121,7 @@ impl ModelOptions {
             let found = named.name;
             bail_usage!("--field-b: expected --model {BM25F}, found {found}");
         }
-        check_fields_differ("--field-b", &self.field_b)?;
+        reject_repeated("--field-b", &self.field_b)?;
         let of_fields = self.field_b.iter();
         let of_fields: Vec<_> = of_fields
             .map(|(field, b)| (format!("b.{field}"), *b))
@@ -185,15 +184,6 @@ const LENGTHS: [(&str, &str, DocLengths); 2] = [
     ),
     ("exact", "Exact", DocLengths::Exact),
 ];
-
-/// Checks that an option names every field once.
-pub(super) fn check_fields_differ(option: &str, values: &[(String, f32)]) -> Result<()> {
-    let mut known = HashSet::new();
-    if let Some((field, _)) = values.iter().find(|(field, _)| !known.insert(field)) {
-        bail_usage!("{option}: expected every field once, found {field:?} twice");
-    }
-    Ok(())
-}
 
 fn parameter(model: &NamedModel, name: &str) -> Option<&'static Parameter> {
     model.parameters.iter().find(|known| known.name == name)
