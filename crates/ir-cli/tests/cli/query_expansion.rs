@@ -173,7 +173,7 @@ fn repeated_fields_are_errors() {
     let fields = ["--fields", "title,text", "--model", "bm25f"];
     for option in ["--field-b", "--weights"] {
         let options = [&fields[..], &[option, "text=1,text=0.5"]].concat();
-        let expected = format!("{option}: expected every field once, found \"text\" twice");
+        let expected = format!("{option}: expected each field once, found \"text\" twice");
         search(&here, "tea", &options).fails(2, &[&expected]);
     }
     // Clauses over combined fields.

@@ -1,6 +1,5 @@
 //! The scoring model as options.
 
-
 use anyhow::{Result, anyhow};
 use ir_bm25::models::{NAMED_MODELS, NamedModel, Parameter};
 use ir_bm25::{Bm25, DocLengths, Model, SearcherError};
