@@ -15,13 +15,14 @@
 //! IR_DATA=... cargo bench -p bench-bm25 -- --workload updates [--documents N]
 //! IR_DATA=... cargo bench -p bench-bm25 -- --workload instructions [--documents N]
 //! IR_DATA=... cargo bench -p bench-bm25 -- --workload growth [--documents N]
-//! IR_DATA=... cargo bench -p bench-bm25 -- --workload phrases [--documents N]
+//! IR_BM25_PEERS=... IR_DATA=... cargo bench -p bench-bm25 -- --workload phrases [--documents N]
+//! IR_BM25_PEERS=... IR_DATA=... cargo bench -p bench-bm25 -- --workload models [--model NAME,...]
 //! ```
 //! Lucene, PISA and bm25s run only with `IR_BM25_PEERS`. They read analyzed text, so that their
 //! index time is without analysis. The workload `updates` measures commits, replacements and
 //! merging, `instructions` counts the instructions of ir-bm25 per query, with valgrind, and
-//! `growth` builds, opens and searches 10 thousand to 10 million documents; `phrases` compares
-//! phrases with tantivy.
+//! `growth` builds, opens and searches 10 thousand to 10 million documents. `phrases` compares
+//! phrases with tantivy and Lucene, and `models` the scoring models that Lucene has too.
 //! Without the real collection, synthetic documents of the same shape are generated from a seed.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
@@ -30,6 +31,8 @@
 mod external;
 mod growth;
 mod instructions;
+mod lucene;
+mod models;
 mod ours;
 mod peer_tantivy;
 mod phrases;
@@ -68,7 +71,7 @@ const MIN_OVERLAP: f64 = 0.9;
 fn main() -> Result<()> {
     // The options after --collection are for the child processes.
     let options = Options::parse(
-        "--documents --workload --collection --engine --threads --index --kind --k",
+        "--documents --workload --collection --engine --threads --index --kind --k --model",
     )?;
     let collection = options.value("--collection").unwrap_or(PACKAGES);
     let limit: u64 = options.number("--documents", u64::MAX)?;
@@ -93,6 +96,10 @@ fn main() -> Result<()> {
         None | Some("queries") => {}
         Some("growth") => return growth::run(collection, limit, threads),
         Some("phrases") => return phrases::run(&Workload::open(collection, limit)?, threads),
+        Some("models") => {
+            let work = Workload::open(collection, limit)?;
+            return models::run(&work, options.value("--model"), threads);
+        }
         Some("updates") => return updates::run(&Workload::open(collection, limit)?, threads),
         Some("instructions") => {
             let work = Workload::open(collection, limit)?;
@@ -100,7 +107,7 @@ fn main() -> Result<()> {
         }
         Some(other) => {
             bail!(
-                "--workload: expected queries, updates, instructions, growth or phrases, found {other:?}"
+                "--workload: expected queries, models, phrases, updates, instructions or growth, found {other:?}"
             )
         }
     }

@@ -1,9 +1,10 @@
-//! Phrases beside tantivy: both engines index positions, with one segment; CPU time on one thread,
-//! the best of three passes per phrase. The scores of the top 10 must agree.
+//! Phrases beside tantivy and Lucene: all engines index positions, with one segment; CPU time on
+//! one thread. Rounds of the engines alternate, each phrase at its best of these. The scores of the
+//! top 10 must agree.
 
 use std::collections::HashSet;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use ir_bm25::{Bm25, IndexBuilder, IndexConfig, QuerySyntax, StructuredQuery, StructuredSearcher};
 use ir_core::{Analyzer, Document, Search};
 use tantivy::collector::TopDocs;
@@ -11,12 +12,19 @@ use tantivy::query::PhraseQuery;
 use tantivy::schema::{IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
 use tantivy::{Index, TantivyDocument, Term};
 
+use crate::lucene::{Lucene, Queries};
 use crate::peer_tantivy::{FACTOR, SharedTokenizer};
 use crate::workload::{Workload, process_seconds, thread_seconds};
 
 /// Phrases of each length.
 const PHRASES: usize = 400;
 const LENGTHS: [usize; 2] = [2, 3];
+/// Number of timed rounds.
+const ROUNDS: usize = 5;
+/// CPU time of the phrases in Lucene before the first round, in milliseconds.
+const WARM_UP: f64 = 2000.0;
+/// BM25 with k1 = 1.2 and b = 0.75.
+const LUCENE_BM25: &str = "bm25-lucene";
 
 /// A phrase as text, and its terms with their positions.
 struct Phrase {
@@ -77,10 +85,22 @@ pub(crate) fn run(work: &Workload, threads: usize) -> Result<()> {
     let ours = StructuredSearcher::new(index.searcher(Bm25::LUCENE)?, QuerySyntax::Lucene);
     let reader = peer.reader()?;
     let searcher = reader.searcher();
-    println!("| mean; 99th percentile, ms | ir-bm25 | tantivy | ratio of the means |");
-    println!("|---|---|---|---|");
-    for length in LENGTHS {
-        let phrases = phrases(work, &pipeline, length)?;
+    let all = LENGTHS.map(|length| phrases(work, &pipeline, length));
+    let [two, three] = all;
+    let all = [("two", two?), ("three", three?)];
+    let queries = all.iter().flat_map(|(name, phrases)| {
+        let terms = phrases.iter().map(|phrase| phrase.terms.clone());
+        terms.map(move |terms| (*name, terms))
+    });
+    let queries: Vec<_> = queries.collect();
+    let mut lucene = Lucene::start(work, &queries, Queries::Phrases)?;
+    let mut of_lucene = match &mut lucene {
+        Some(lucene) => lucene.top(LUCENE_BM25)?.into_scores(),
+        None => Vec::new(),
+    };
+    println!("| mean; 99th percentile, ms | ir-bm25 | tantivy | Lucene | ratio to the fastest |");
+    println!("|---|---|---|---|---|");
+    for (name, phrases) in &all {
         let search = |phrase: &Phrase| -> Result<Vec<f32>> {
             let query = StructuredQuery::phrase(phrase.text.as_str());
             let ranking = ours.search_query(&query, &Search::top(10))?;
@@ -93,23 +113,46 @@ pub(crate) fn run(work: &Workload, threads: usize) -> Result<()> {
             let hits = searcher.search(&query, &TopDocs::with_limit(10).order_by_score())?;
             Ok(hits.into_iter().map(|(score, _)| score / FACTOR).collect())
         };
-        let mut differing = 0;
-        for phrase in &phrases {
-            let (found, expected) = (search(phrase)?, search_peer(phrase)?);
-            let close = |(a, b): (&f32, &f32)| (a - b).abs() <= 1e-3 * a.abs();
-            let equal = found.len() == expected.len() && found.iter().zip(&expected).all(close);
-            differing += usize::from(!equal);
+        let found: Vec<_> = phrases.iter().map(search).collect::<Result<_>>()?;
+        let expected: Vec<_> = phrases.iter().map(search_peer).collect::<Result<_>>()?;
+        ensure_equal("tantivy", &found, &expected)?;
+        if lucene.is_some() {
+            let rest = of_lucene.split_off(phrases.len());
+            ensure_equal("Lucene", &found, &std::mem::replace(&mut of_lucene, rest))?;
         }
-        ensure!(
-            differing * 50 <= phrases.len(),
-            "expected equal scores, found others in {differing} of {} phrases",
-            phrases.len()
-        );
-        let (mean, p99) = times(&phrases, &search)?;
-        let (peer_mean, peer_p99) = times(&phrases, &search_peer)?;
+        let mut best: [Vec<f64>; 3] = [const { Vec::new() }; 3];
+        // The first round of each is a warm-up.
+        for round in 0..=ROUNDS {
+            let mut times = vec![times(phrases, &search)?, times(phrases, &search_peer)?];
+            if let Some(lucene) = &mut lucene {
+                let mut time = || lucene.time(LUCENE_BM25, name, 10);
+                let mut warm = time()?;
+                while round == 0 && warm.iter().sum::<f64>() < WARM_UP {
+                    let more = time()?;
+                    let pairs = warm.iter_mut().zip(more);
+                    pairs.for_each(|(sum, time)| *sum += time);
+                }
+                times.push(warm);
+            }
+            for (best, times) in best.iter_mut().zip(times).filter(|_| round > 0) {
+                best.resize(times.len(), f64::INFINITY);
+                let pairs = best.iter_mut().zip(times);
+                pairs.for_each(|(best, time)| *best = best.min(time));
+            }
+        }
+        let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
+        let cells = best.iter_mut().filter(|times| !times.is_empty());
+        let cells = cells.map(|times| {
+            times.sort_by(f64::total_cmp);
+            format!("{:.3}; {:.2}", mean(times), times[times.len() * 99 / 100])
+        });
+        let cells: Vec<String> = cells.collect();
+        let peers = best[1..].iter().filter(|times| !times.is_empty());
+        let fastest = peers.map(|times| mean(times)).fold(f64::INFINITY, f64::min);
         println!(
-            "| phrases of {length} words, k = 10 | {mean:.3}; {p99:.2} | {peer_mean:.3}; {peer_p99:.2} | {:.2} |",
-            peer_mean / mean
+            "| phrases of {name} words, k = 10 | {} | {:.2} |",
+            cells.join(" | "),
+            fastest / mean(&best[0])
         );
     }
     let mib = |bytes: u64| bytes as f64 / 1_048_576.0;
@@ -118,6 +161,31 @@ pub(crate) fn run(work: &Workload, threads: usize) -> Result<()> {
          | ir-bm25 | {ours_seconds:.1} | {:.1} |\n| tantivy | {peer_seconds:.1} | {:.1} |",
         mib(ours_bytes),
         mib(peer_bytes)
+    );
+    if let Some(lucene) = &lucene {
+        let facts = &lucene.facts;
+        println!(
+            "| {}, of analyzed text | {:.1} | {:.1} |",
+            facts.name,
+            facts.index_seconds,
+            mib(facts.index_bytes)
+        );
+    }
+    Ok(())
+}
+
+/// Checks that the scores of at least 98 % of the phrases agree.
+fn ensure_equal(peer: &str, found: &[Vec<f32>], expected: &[Vec<f32>]) -> Result<()> {
+    let close = |(a, b): (&f32, &f32)| (a - b).abs() <= 1e-3 * a.abs();
+    let is_equal = |(found, expected): (&Vec<f32>, &Vec<f32>)| {
+        found.len() == expected.len() && found.iter().zip(expected).all(close)
+    };
+    let pairs = found.iter().zip(expected);
+    let differing = pairs.filter(|pair| !is_equal(*pair)).count();
+    ensure!(
+        differing * 50 <= found.len() && found.len() == expected.len(),
+        "{peer}: expected equal scores, found others in {differing} of {} phrases",
+        found.len()
     );
     Ok(())
 }
@@ -156,20 +224,12 @@ fn phrases(work: &Workload, analyzer: &dyn Analyzer, length: usize) -> Result<Ve
     Ok(all)
 }
 
-/// Mean and 99th percentile in milliseconds.
-fn times(phrases: &[Phrase], search: &dyn Fn(&Phrase) -> Result<Vec<f32>>) -> Result<(f64, f64)> {
-    let mut best = vec![f64::INFINITY; phrases.len()];
-    // The first pass is a warm-up.
-    for pass in 0..4 {
-        for (best, phrase) in best.iter_mut().zip(phrases) {
-            let start = thread_seconds();
-            let _ = std::hint::black_box(search(phrase)?);
-            if pass > 0 {
-                *best = best.min((thread_seconds() - start) * 1e3);
-            }
-        }
-    }
-    best.sort_by(f64::total_cmp);
-    let p99 = best.get(best.len() * 99 / 100).context("no phrases")?;
-    Ok((best.iter().sum::<f64>() / best.len() as f64, *p99))
+/// CPU time of each phrase in milliseconds.
+fn times(phrases: &[Phrase], search: &dyn Fn(&Phrase) -> Result<Vec<f32>>) -> Result<Vec<f64>> {
+    let times = phrases.iter().map(|phrase| {
+        let start = thread_seconds();
+        let _ = std::hint::black_box(search(phrase)?);
+        Ok((thread_seconds() - start) * 1e3)
+    });
+    times.collect()
 }

@@ -55,6 +55,24 @@ pub(crate) struct Latency {
 pub(crate) struct TopHits(Vec<Vec<(u64, f32)>>);
 
 impl TopHits {
+    pub(crate) fn new(hits: Vec<Vec<(u64, f32)>>) -> Self {
+        Self(hits)
+    }
+
+    /// The scores of every query.
+    pub(crate) fn into_scores(self) -> Vec<Vec<f32>> {
+        let hits = self.0.into_iter();
+        hits.map(|hits| hits.into_iter().map(|hit| hit.1).collect())
+            .collect()
+    }
+
+    /// Number of queries with another score at any rank, to the last bit.
+    pub(crate) fn differing(&self, other: &Self) -> usize {
+        let scores = |hits: &[(u64, f32)]| -> Vec<f32> { hits.iter().map(|hit| hit.1).collect() };
+        let pairs = self.0.iter().zip(&other.0);
+        pairs.filter(|(a, b)| scores(a) != scores(b)).count()
+    }
+
     /// Number of queries that were ranked.
     pub(crate) fn queries(&self) -> usize {
         self.0.len()

@@ -111,6 +111,9 @@ pub enum SearcherError {
         expected: Vec<&'static str>,
         found: String,
     },
+    /// A parameter of a scoring model as text occurs twice.
+    #[error("expected every parameter once, found {found:?} twice")]
+    RepeatedModelParameter { found: String },
     /// A scoring model as text is malformed.
     #[error("expected a scoring model such as qld, or qld(mu=1000,lengths=exact), found {found:?}")]
     ModelSyntax { found: String },

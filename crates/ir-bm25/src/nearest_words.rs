@@ -245,13 +245,14 @@ impl NearestWords {
     pub fn new(
         searcher: Searcher,
         encoder: Arc<dyn Encoder>,
-        vectors: TermVectors,
+        vectors: impl Into<Arc<TermVectors>>,
         words: usize,
         weight: f32,
     ) -> Result<Self, NearestWordsError> {
         if !(weight >= 0.0 && weight.is_finite()) {
             return Err(NearestWordsError::Weight { found: weight });
         }
+        let vectors = vectors.into();
         if encoder.dim() != vectors.dim {
             return Err(NearestWordsError::Dimension {
                 expected: vectors.dim,
@@ -261,7 +262,7 @@ impl NearestWords {
         Ok(Self {
             searcher,
             encoder,
-            vectors: Arc::new(vectors),
+            vectors,
             words,
             weight,
         })

@@ -313,6 +313,35 @@ fn structured_queries_need_scores_of_each_field() {
     assert_eq!(
         reason,
         "expected words and weights, or a model that scores each field, found \
-         bm25f(k1=0.9,b=0.4,lengths=one-byte)"
+         bm25f(k1=0.9,b=0.4,lengths=one-byte): it adds up the frequencies of a term over all \
+         fields, and clauses, phrases and windows are matched in single fields"
     );
+}
+
+#[test]
+fn the_model_of_a_searcher_has_its_weights() {
+    let searcher = searcher("bm25f(weight.title=3)").unwrap();
+    let weighted = searcher.with_weights(&[("title", 2.0), ("text", 0.0)]);
+    let weighted = weighted.unwrap();
+    let model = weighted.model().to_string();
+    assert_eq!(
+        model,
+        "bm25f(k1=0.9,b=0.4,weight.title=2,b.title=0.4,weight.text=0,b.text=0.4,lengths=one-byte)"
+    );
+    // A searcher of the printed model has the same scores.
+    let again = weighted.index().searcher(model.parse::<Model>().unwrap());
+    let (again, how) = (again.unwrap(), Search::top(10));
+    let found = weighted.search("tea green", &how).unwrap();
+    assert_eq!(found, again.search("tea green", &how).unwrap());
+}
+
+#[test]
+fn repeated_parameters_are_errors() {
+    for text in ["bm25f(b.title=0.1,b.title=0.2)", "qld(mu=1,mu=2)"] {
+        let error = text.parse::<Model>().unwrap_err().to_string();
+        assert!(
+            error.starts_with("expected every parameter once"),
+            "{error}"
+        );
+    }
 }

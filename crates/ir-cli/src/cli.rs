@@ -85,7 +85,7 @@ pub(crate) enum Command {
     /// Measure inter-assessor agreement
     Agree(agree::Args),
     /// Estimate a tuned parameter's score by leave-one-query-out cross-validation
-    Sweep(sweep::Args),
+    Sweep(Box<sweep::Args>),
     /// Report recall by frequency of the documents in training data
     Buckets(buckets::Args),
     /// Run an experiment file: systems, grids, measures and significance tests

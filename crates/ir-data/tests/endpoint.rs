@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 
 use ir_core::NoProgress;
 use ir_data::papers::{
-    AnswerError, AnswerFile, EndpointConfig, EndpointError, EndpointWriter, Paper, PaperKeys,
-    QueryPrompt, QueryWriter, QueryWriterError,
+    AnswerError, AnswerFile, EndpointConfig, EndpointError, EndpointWriter, KeyHeader, Paper,
+    PaperKeys, QueryPrompt, QueryWriter, QueryWriterError,
 };
 use serde_json::{Value, json};
 
@@ -174,6 +174,50 @@ fn request_and_answer() {
     let head = server.requests().remove(1).head.to_ascii_lowercase();
     assert!(head.starts_with("post /v1/chat/completions "), "{head}");
     assert!(!head.contains("authorization"));
+}
+
+/// The key in the header `api-key`: of a deployment's URL, without a bearer token, and to no other
+/// host.
+#[test]
+fn key_in_the_header_api_key() {
+    let elsewhere = Server::new([says(ANSWER)]);
+    let location = format!("Location: {}/chat/completions\r\n", elsewhere.url);
+    let moved = |status| Reply::Http(status, location.clone().leak(), "secret-key".to_owned());
+    let server = Server::new([
+        says(ANSWER),
+        status(401),
+        moved(302),
+        moved(307),
+        moved(308),
+    ]);
+    let config = EndpointConfig {
+        key_header: "API-Key".parse().unwrap(),
+        ..server.config()
+    };
+    assert_eq!(config.key_header, KeyHeader::ApiKey);
+    let url = format!("{}?api-version=2024-10-21", server.url);
+    let config = EndpointConfig { url, ..config };
+    let mut writer = EndpointWriter::new(config, Some("secret-key")).unwrap();
+    assert_eq!(
+        writer.write(&paper("p1", "We parse.")).unwrap().task,
+        "Parsing"
+    );
+    let head = server.requests().remove(0).head.to_ascii_lowercase();
+    let first = "post /v1/chat/completions?api-version=2024-10-21 http/1.1\r\n";
+    assert!(head.starts_with(first), "{head}");
+    assert!(head.contains("\r\napi-key: secret-key\r\n"), "{head}");
+    assert!(!head.contains("authorization"), "{head}");
+    for found in [401, 302, 307, 308] {
+        let error = writer.write(&paper("p1", "We parse.")).unwrap_err();
+        let error = message(&error);
+        assert!(error.contains(&found.to_string()), "{found}: {error}");
+        assert!(!error.contains("secret-key"), "{error}");
+    }
+    assert!(elsewhere.requests().is_empty());
+    assert!(!format!("{writer:?}").contains("secret-key"));
+    let error = "x-api-key".parse::<KeyHeader>().unwrap_err();
+    let expected = "header of the key: expected authorization or api-key, found \"x-api-key\"";
+    assert_eq!(error.to_string(), expected);
 }
 
 /// The query string stays behind the path.

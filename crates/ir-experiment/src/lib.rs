@@ -2,6 +2,7 @@
 #![forbid(unsafe_code)]
 
 mod attributes;
+mod best_record;
 mod cache;
 mod classification;
 mod error;
@@ -36,7 +37,7 @@ pub use file::{
 };
 pub use observer::{Observer, StageReport, StageStatus};
 pub use registry::{Registry, SystemType};
-pub use reproduction::{ReproducedValue, Reproduction};
+pub use reproduction::{ReproducedValue, Reproduction, WallTime};
 pub use results::{ExperimentResults, ResultFile, ResultsError, TaskResults, portable_file_name};
 pub use runner::{Plan, Runner};
 pub use selection::{SelectedPoint, SelectionResult};

@@ -1,5 +1,8 @@
 //! Reproduction of published values: expected, obtained, difference.
 
+use std::fmt;
+use std::time::Duration;
+
 use ir_eval::Measure;
 
 use crate::file::{ExpectedValues, Experiment};
@@ -19,6 +22,77 @@ pub struct Reproduction {
     pub source: String,
     /// Values, in the order of the file.
     pub values: Vec<ReproducedValue>,
+    /// Wall time of the run, a line of the page. [`Reproduction::new`] sets none.
+    pub wall_time: Option<WallTime>,
+}
+
+/// Wall time of an experiment, with the threads and the CPU that it was measured with.
+///
+/// ```
+/// use std::time::Duration;
+///
+/// let mut time = ir_experiment::WallTime::new(Duration::from_millis(1234), 2);
+/// time.cpu = "AMD EPYC".to_owned();
+/// assert_eq!(time.to_string(), "1.2 s, 2 threads, AMD EPYC");
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct WallTime {
+    /// Wall time in seconds, from reading the collections to the values.
+    pub seconds: f64,
+    /// Number of threads of the search.
+    pub threads: usize,
+    /// Model of the CPU.
+    pub cpu: String,
+}
+
+impl WallTime {
+    /// Wall time on the CPU of this machine: its model on Linux, elsewhere its architecture.
+    #[must_use]
+    pub fn new(time: Duration, threads: usize) -> Self {
+        let info = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
+        Self {
+            seconds: time.as_secs_f64(),
+            threads,
+            cpu: cpu_model(&info)
+                .unwrap_or(std::env::consts::ARCH)
+                .to_owned(),
+        }
+    }
+}
+
+impl fmt::Display for WallTime {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            seconds,
+            threads,
+            cpu,
+        } = self;
+        let plural = if *threads == 1 { "" } else { "s" };
+        write!(f, "{seconds:.1} s, {threads} thread{plural}, {cpu}")
+    }
+}
+
+/// Start of the line of the wall time.
+const WALL_TIME: &str = "Wall time: ";
+
+/// Value of `model name` in `/proc/cpuinfo`.
+fn cpu_model(info: &str) -> Option<&str> {
+    let mut fields = info.lines().filter_map(|line| line.split_once(':'));
+    let (_, model) = fields.find(|(key, _)| key.trim() == "model name")?;
+    Some(model.trim()).filter(|model| !model.is_empty())
+}
+
+/// A page without the paragraph of its wall time, which follows the line of the command; `None` if
+/// it has none.
+fn without_wall_time(page: &str) -> Option<String> {
+    let lines: Vec<&str> = page.split_inclusive('\n').collect();
+    let command = lines
+        .iter()
+        .position(|line| line.starts_with("Written by `ir reproduce "))?;
+    let at = command + 2;
+    lines.get(at).filter(|line| line.starts_with(WALL_TIME))?;
+    Some([&lines[..at - 1], &lines[at + 1..]].concat().concat())
 }
 
 /// Expected and obtained value of a measure.
@@ -91,7 +165,15 @@ impl Reproduction {
             description: results.description.clone(),
             source: reproduction.source,
             values,
+            wall_time: None,
         }
+    }
+
+    /// Adds the wall time of the run, for its line in the page.
+    #[must_use]
+    pub fn with_wall_time(mut self, time: WallTime) -> Self {
+        self.wall_time = Some(time);
+        self
     }
 
     /// Returns the values that differ by more than their tolerance.
@@ -99,8 +181,34 @@ impl Reproduction {
         self.values.iter().filter(|value| !value.is_reproduced())
     }
 
-    /// Writes the page of the reproduction as Markdown. It has no time and no path, so that two
-    /// runs on the same data write the same bytes.
+    /// Returns whether a page is that of this reproduction. The line of the wall time is not
+    /// compared: two runs on the same data differ in nothing else.
+    #[must_use]
+    pub fn has_page(&self, page: &str) -> bool {
+        let own = self.without_wall_time();
+        page == own || without_wall_time(page).is_some_and(|page| page == own)
+    }
+
+    /// Returns whether a page is that of this reproduction, and has a wall time if this has one.
+    /// Such a page does not need to be written again.
+    #[must_use]
+    pub fn is_written(&self, page: &str) -> bool {
+        let own = self.without_wall_time();
+        self.wall_time.is_none() && page == own
+            || without_wall_time(page).is_some_and(|page| page == own)
+    }
+
+    fn without_wall_time(&self) -> String {
+        let wall_time = None;
+        let without = Self {
+            wall_time,
+            ..self.clone()
+        };
+        without.to_markdown()
+    }
+
+    /// Writes the page of the reproduction as Markdown. Apart from the line of the wall time, if
+    /// there is one, two runs on the same data write the same bytes.
     #[must_use]
     pub fn to_markdown(&self) -> String {
         let name = &self.name;
@@ -110,6 +218,9 @@ impl Reproduction {
             env!("CARGO_PKG_VERSION"),
             self.source.trim_end_matches('.')
         ));
+        if let Some(time) = &self.wall_time {
+            page.push_str(&format!("\n{WALL_TIME}{time}.\n"));
+        }
         if let Some(description) = &self.description {
             page.push_str(&format!("\n{}\n", description.trim()));
         }
@@ -209,6 +320,7 @@ mod tests {
             description: None,
             source: "Anserini.".to_owned(),
             values: vec![value(0.3218, 0.32182), value(0.2457, 0.2463)],
+            wall_time: None,
         };
         reproduction.values[1].reason = Some("Rounded.".to_owned());
         let page = reproduction.to_markdown();
@@ -227,5 +339,58 @@ mod tests {
         }
         assert_eq!(reproduction.failures().count(), 1);
         assert!(!value(0.1, f64::NAN).is_reproduced());
+    }
+
+    #[test]
+    fn only_the_line_of_the_wall_time_is_not_compared() {
+        let time = |seconds, threads| WallTime {
+            seconds,
+            threads,
+            cpu: "AMD EPYC".to_owned(),
+        };
+        let without = Reproduction {
+            name: "bm25".to_owned(),
+            title: "NFCorpus".to_owned(),
+            description: Some("Wall time: not that of the run.".to_owned()),
+            source: "Anserini.".to_owned(),
+            values: vec![value(0.3218, 0.32182)],
+            wall_time: None,
+        };
+        let first = without.clone().with_wall_time(time(1.26, 1));
+        let second = without.clone().with_wall_time(time(80.0, 16));
+        let (page, other) = (first.to_markdown(), second.to_markdown());
+        assert_ne!(page, other);
+        assert!(
+            page.contains("Anserini.\n\nWall time: 1.3 s, 1 thread, AMD EPYC.\n\nWall time: not"),
+            "{page}"
+        );
+        for page in [&page, &other] {
+            assert!(without.is_written(page) && first.is_written(page) && second.is_written(page));
+        }
+        // A page without a wall time is not stale, but is written again by a run with one.
+        let plain = without.to_markdown();
+        assert!(without.is_written(&plain) && first.has_page(&plain) && !first.is_written(&plain));
+        // Any other line counts, the description that looks like a wall time included.
+        for (line, changed) in [
+            ("| 0.3218 |", "| 0.3219 |"),
+            ("not that of the run", "of the run"),
+            ("# NFCorpus", "# ArguAna"),
+            ("ir run experiments", "ir run  experiments"),
+            ("AMD EPYC.\n", "AMD EPYC.\nWall time: 2 s.\n"),
+        ] {
+            assert!(page.contains(line), "{line}");
+            assert!(!first.has_page(&page.replace(line, changed)), "{line}");
+        }
+        assert!(!first.has_page(page.trim_end()));
+        assert!(!first.has_page(""));
+    }
+
+    #[test]
+    fn model_of_the_cpu() {
+        let info = "vendor_id\t: x\nmodel\t\t: 17\nmodel name\t: AMD EPYC\nflags : a\n";
+        assert_eq!(cpu_model(info), Some("AMD EPYC"));
+        assert_eq!(cpu_model("vendor_id : x\nmodel name :\n"), None);
+        assert_eq!(cpu_model(""), None);
+        assert!(!WallTime::new(Duration::ZERO, 1).cpu.is_empty());
     }
 }

@@ -1,8 +1,9 @@
 //! Searching the queries of a task with a system.
 
-use ir_core::{Flow, NotLaterThan, Run, Search};
+use ir_core::{Flow, NotLaterThan, Retriever, Run, Search};
 use ir_data::datafinder::{published_depth, published_filter};
 
+use crate::best_record::best_records;
 use crate::error::{ExperimentError, SystemError};
 use crate::file::{Experiment, FilterName, SystemEntry, TaskEntry};
 use crate::hash::ContentHash;
@@ -48,15 +49,15 @@ impl SearchParameters {
             return Ok(run);
         }
         let open = context.system(name)?;
-        let published = self.filter == FilterName::PublishedYear;
         let retriever = match &open.with_duplicates {
-            Some(raw) if published => raw.clone(),
+            Some(raw) if self.filter.of_records().is_some() => raw.clone(),
             _ => open.retriever.clone(),
         };
         let ids = retriever.ids();
         let years = match self.filter {
             FilterName::None => ir_core::Years::default(),
-            _ => context.task.years_of(ids),
+            FilterName::Year | FilterName::PublishedYear => context.task.years_of(ids),
+            FilterName::YearOfBestRecord => context.task.years_of_records(ids)?,
         };
         let passing = context.task.passing(ids);
         let filters: Vec<NotLaterThan<'_>> = (set.queries.iter())
@@ -64,10 +65,10 @@ impl SearchParameters {
             .collect();
         let mut run = Run::new(name);
         let total = set.queries.len();
-        let depth = if published {
-            published_depth(self.hits)
-        } else {
-            self.hits
+        let depth = match self.filter {
+            FilterName::None | FilterName::Year => self.hits,
+            FilterName::PublishedYear => published_depth(self.hits),
+            FilterName::YearOfBestRecord => self.hits.saturating_mul(2),
         };
         for (start, batch) in (0..).step_by(BATCH).zip(set.queries.chunks(BATCH)) {
             let stage = format!("searching {name}");
@@ -87,22 +88,25 @@ impl SearchParameters {
                     ir_core::AllOf(all)
                 })
                 .collect();
-            let searches: Vec<(&str, Search<'_>)> = (batch.iter().zip(&both))
-                .map(|(query, filter)| {
-                    let search = Search::top(depth);
-                    let search = match filter.0.is_empty() {
-                        true => search,
-                        false => search.within(filter),
-                    };
-                    (query.text.as_str(), search)
-                })
+            let within = |n: usize, depth: usize| match both[n].0.is_empty() {
+                true => Search::top(depth),
+                false => Search::top(depth).within(&both[n]),
+            };
+            let searches: Vec<(&str, Search<'_>)> = (batch.iter().enumerate())
+                .map(|(n, query)| (query.text.as_str(), within(n, depth)))
                 .collect();
             let rankings = retriever.search_batch(&searches);
             let rankings = rankings.map_err(SystemError::stage("searching"))?;
-            for ((n, query), ranking) in (start..).zip(batch).zip(rankings) {
-                let ranking = match published {
-                    true => published_filter(&ranking, ids, &filters[n], self.hits),
-                    false => ranking,
+            for ((n, query), ranking) in batch.iter().enumerate().zip(rankings) {
+                let time = &filters[start + n];
+                let ranking = match self.filter {
+                    FilterName::None | FilterName::Year => ranking,
+                    FilterName::PublishedYear => published_filter(&ranking, ids, time, self.hits),
+                    FilterName::YearOfBestRecord => {
+                        let deeper = |depth| retriever.search(&query.text, &within(n, depth));
+                        let found = best_records((ranking, depth), ids, time, self.hits, deeper);
+                        found.map_err(SystemError::stage("searching"))?
+                    }
                 };
                 run.push_ranking(&query.id, &ranking, ids);
             }

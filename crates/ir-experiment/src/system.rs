@@ -10,8 +10,8 @@ use std::sync::Arc;
 
 use ir_bm25::{Index, IndexConfig};
 use ir_core::store::{OpenIndexError, Verify};
-use ir_core::{Corpus, Retriever, Run};
-use ir_data::{DataError, DocTemplate, TemplatedCorpus};
+use ir_core::{Corpus, Flow, Retriever, Run};
+use ir_data::{Collection, DataError, DocTemplate, TemplatedCorpus};
 use ir_knn::TrainingQuery;
 use serde_json::{Value, json};
 
@@ -22,10 +22,10 @@ use crate::hash::ContentHash;
 use crate::observer::{Observer, StageReport, StageStatus};
 use crate::queries::{JudgedSet, TrainingSet};
 use crate::registry::ParsedSystem;
-use crate::systems::EncoderEntry;
 #[cfg(feature = "dense")]
 use crate::systems::SharedEncoder;
-use crate::task::TaskData;
+use crate::systems::{EncoderEntry, FittedExpansion};
+use crate::task::{TaskData, open_named};
 
 /// Type of systems: parameters, read with serde, and the retriever that they configure.
 ///
@@ -143,6 +143,7 @@ pub(crate) struct PreparedSystem {
 #[derive(Default)]
 pub(crate) struct Session {
     indexes: HashMap<String, Arc<Index>>,
+    expansions: HashMap<String, FittedExpansion>,
     #[cfg(feature = "dense")]
     pub(crate) vectors: HashMap<String, Arc<ir_knn::FlatIndex>>,
     #[cfg(feature = "dense")]
@@ -183,15 +184,21 @@ pub(crate) struct Validation<'a> {
 
 /// Hashes of files, each computed once.
 #[derive(Debug, Default)]
-pub(crate) struct FileHashes(RefCell<HashMap<PathBuf, String>>);
+pub(crate) struct FileHashes {
+    files: RefCell<HashMap<PathBuf, String>>,
+    /// Of the documents of collections, by name.
+    collections: RefCell<HashMap<String, String>>,
+}
 
 impl FileHashes {
     pub(crate) fn get(&self, path: &Path) -> io::Result<String> {
-        if let Some(hash) = self.0.borrow().get(path) {
+        if let Some(hash) = self.files.borrow().get(path) {
             return Ok(hash.clone());
         }
         let hash = file_hash(path)?;
-        self.0.borrow_mut().insert(path.to_owned(), hash.clone());
+        self.files
+            .borrow_mut()
+            .insert(path.to_owned(), hash.clone());
         Ok(hash)
     }
 }
@@ -322,11 +329,16 @@ impl SystemContext<'_> {
     /// task, the stage and the versions are part of it.
     #[must_use]
     pub fn key(&self, stage: Stage, parameters: &str) -> String {
+        self.key_of(self.task.corpus_hash(), stage, parameters)
+    }
+
+    /// The key of a cache entry for documents with a hash.
+    pub(crate) fn key_of(&self, documents: &str, stage: Stage, parameters: &str) -> String {
         let mut hash = ContentHash::default();
         hash.number(i64::from(CACHE_VERSION))
             .text(env!("CARGO_PKG_VERSION"))
             .text(stage.name())
-            .text(self.task.corpus_hash())
+            .text(documents)
             .text(parameters);
         hash.finish()
     }
@@ -397,6 +409,15 @@ impl SystemContext<'_> {
         config: &IndexConfig,
         template: Option<&DocTemplate>,
     ) -> Result<(String, String), SystemError> {
+        self.index_stage_of(self.task.corpus_hash(), config, template)
+    }
+
+    fn index_stage_of(
+        &self,
+        documents: &str,
+        config: &IndexConfig,
+        template: Option<&DocTemplate>,
+    ) -> Result<(String, String), SystemError> {
         let parameters = serde_json::to_string(config);
         let mut parameters = parameters.map_err(SystemError::stage("serialization"))?;
         let mut description = format!("BM25 index, analyzer {}", config.analysis);
@@ -404,7 +425,10 @@ impl SystemContext<'_> {
             parameters.push_str(&format!("\n{template}"));
             description.push_str(&format!(", template {template}"));
         }
-        Ok((self.key(Stage::Index, &parameters), description))
+        Ok((
+            self.key_of(documents, Stage::Index, &parameters),
+            description,
+        ))
     }
 
     /// Opens the BM25 index of the documents, or builds it. With a template, the text of a document
@@ -418,7 +442,95 @@ impl SystemContext<'_> {
         config: &IndexConfig,
         template: Option<&DocTemplate>,
     ) -> Result<Arc<Index>, SystemError> {
-        let (key, description) = self.index_stage(config, template)?;
+        let stage = self.index_stage(config, template)?;
+        self.opened_index(stage, self.task.corpus(), config, template)
+    }
+
+    /// Opens the BM25 index of another collection, by name or folder, or builds it.
+    pub(crate) fn index_of_collection(
+        &mut self,
+        key: &str,
+        name: &str,
+        config: &IndexConfig,
+        template: Option<&DocTemplate>,
+    ) -> Result<Arc<Index>, SystemError> {
+        let stage = self.index_stage_of_collection(key, name, config, template)?;
+        let collection = self.collection(key, name)?;
+        self.opened_index(stage, collection.corpus(), config, template)
+    }
+
+    /// Cache key and description of the index of another collection.
+    pub(crate) fn index_stage_of_collection(
+        &self,
+        key: &str,
+        name: &str,
+        config: &IndexConfig,
+        template: Option<&DocTemplate>,
+    ) -> Result<(String, String), SystemError> {
+        let hash = self.collection_hash(key, name)?;
+        let (stage, description) = self.index_stage_of(&hash, config, template)?;
+        Ok((stage, format!("{description}, of {name}")))
+    }
+
+    fn collection(&self, key: &str, name: &str) -> Result<Collection, SystemError> {
+        let resolve = || self.resolve(key, name);
+        let opened = open_named(name, resolve)?;
+        opened.map_err(|error| match error.is_missing() {
+            true => SystemError::missing(key, error.to_string()),
+            false => SystemError::parameter(key, error.to_string()),
+        })
+    }
+
+    /// Hash of the documents of a collection, by name or folder.
+    pub(crate) fn collection_hash(&self, key: &str, name: &str) -> Result<String, SystemError> {
+        if let Some(hash) = self.hashes.collections.borrow().get(name) {
+            return Ok(hash.clone());
+        }
+        let collection = self.collection(key, name)?;
+        let mut hash = ContentHash::default();
+        let documents = collection.corpus().docs();
+        for document in documents.map_err(SystemError::stage("reading documents"))? {
+            let doc = document.map_err(SystemError::stage("reading documents"))?;
+            hash.text(&doc.id).text(&doc.title).text(&doc.text);
+            let attributes = serde_json::to_string(&doc.attributes).unwrap_or_default();
+            hash.text(&attributes);
+        }
+        let hash = hash.finish();
+        let mut known = self.hashes.collections.borrow_mut();
+        known.insert(name.to_owned(), hash.clone());
+        Ok(hash)
+    }
+
+    /// Fitted random indexing that another system has needed too.
+    pub(crate) fn expansion(&self, key: &str) -> Option<FittedExpansion> {
+        self.session.expansions.get(key).cloned()
+    }
+
+    pub(crate) fn keep_expansion(&mut self, key: String, fitted: FittedExpansion) {
+        self.session.expansions.insert(key, fitted);
+    }
+
+    /// Sends progress to the observer, which may request a stop.
+    pub(crate) fn report_progress(
+        &mut self,
+        phase: &str,
+        done: u64,
+        total: Option<u64>,
+    ) -> Result<(), SystemError> {
+        match self.observer.report(phase, done, total) {
+            Flow::Stop => Err(ExperimentError::Canceled.into()),
+            Flow::Continue => Ok(()),
+        }
+    }
+
+    /// Opens the index of a stage, or builds it from documents.
+    fn opened_index(
+        &mut self,
+        (key, description): (String, String),
+        corpus: &dyn Corpus,
+        config: &IndexConfig,
+        template: Option<&DocTemplate>,
+    ) -> Result<Arc<Index>, SystemError> {
         if let Some(index) = self.session.indexes.get(&key) {
             return Ok(index.clone());
         }
@@ -428,7 +540,6 @@ impl SystemContext<'_> {
             &description,
             |path| Index::open_with(path, Verify::AllSections),
             |context, path| {
-                let corpus = context.task.corpus();
                 let templated = template.map(|template| TemplatedCorpus::new(corpus, template));
                 if let Some(template) = template {
                     let invalid = |error: DataError| match error {

@@ -1,6 +1,7 @@
 //! Data of a task: documents, test queries and training queries.
 
 use std::collections::{BTreeSet, HashMap, HashSet};
+use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use ir_core::trec::read_qrels;
@@ -12,6 +13,7 @@ use ir_eval::Rules;
 use ir_knn::TrainingQuery;
 
 use crate::attributes::unknown_condition_attributes;
+use crate::best_record::years_of_records;
 use crate::error::{ExperimentError, SystemError};
 use crate::file::{
     DocumentOrder, Experiment, FilterName, QuerySet, SourceMap, TaskEntry, TrecFile, TrecFileError,
@@ -299,6 +301,16 @@ impl TaskData {
             .collect()
     }
 
+    /// Returns the years of other document numbers, each that of its own record.
+    ///
+    /// # Errors
+    /// Some records of an id are missing in `ids`, and its records differ in their years.
+    pub(crate) fn years_of_records(&self, ids: &DocIds) -> Result<Years, SystemError> {
+        let (all, years) = (&self.documents.ids, &self.documents.years);
+        let years = years_of_records(all, years, ids);
+        years.map_err(|message| SystemError::parameter("filter", message))
+    }
+
     /// Returns the test queries.
     #[must_use]
     pub fn queries(&self) -> &[Query] {
@@ -439,19 +451,25 @@ pub(crate) fn open_collection(
     key: &str,
     name: &str,
 ) -> Result<Collection, ExperimentError> {
-    let catalog = Catalog::from_env();
-    let opened = if catalog.entry(name).is_ok() {
-        catalog.open(name)
-    } else {
-        let path = source.resolve(key, name);
-        let path = path.map_err(|error| source.located(key, error))?;
-        if path.exists() {
-            ir_data::open_path_or_name(&path.to_string_lossy())
-        } else {
-            catalog.open(name)
-        }
-    };
+    let opened = open_named(name, || source.resolve(key, name));
+    let opened = opened.map_err(|error| source.located(key, error))?;
     opened.map_err(|error| data_error(source, key, error))
+}
+
+/// Opens a collection of the catalog by name, or a folder by the path that `resolve` returns.
+pub(crate) fn open_named(
+    name: &str,
+    resolve: impl FnOnce() -> Result<PathBuf, SystemError>,
+) -> Result<Result<Collection, DataError>, SystemError> {
+    let catalog = Catalog::from_env();
+    if catalog.entry(name).is_ok() {
+        return Ok(catalog.open(name));
+    }
+    let path = resolve()?;
+    Ok(match path.exists() {
+        true => ir_data::open_path_or_name(&path.to_string_lossy()),
+        false => catalog.open(name),
+    })
 }
 
 /// Adds the position of a key to an error of its data.

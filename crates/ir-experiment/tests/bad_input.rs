@@ -112,6 +112,11 @@ fn errors_name_line_and_key() {
         ),
         (
             "\"knn\"",
+            "\"knn\"\nfilter = \"year-of-best-record\"",
+            "year-of-best-record: expected a system of type bm25, found knn",
+        ),
+        (
+            "\"knn\"",
             "\"knn\"\nneighbors = 3",
             "systems[1].neighbors: expected aggregation",
         ),
@@ -279,6 +284,10 @@ fn errors_name_line_and_key() {
         (
             "[search]\nfilter = \"published-year\"",
             "line 12: search.filter: expected none or year",
+        ),
+        (
+            "[search]\nfilter = \"year-of-best-record\"",
+            "line 12: search.filter: expected none or year; year-of-best-record is a filter of",
         ),
         ("[rules]\ntie = \"run-order\"", "(did you mean ties?)"),
         (

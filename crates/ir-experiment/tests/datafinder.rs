@@ -357,9 +357,9 @@ fn map_drops_most_without_the_task() {
     }
 }
 
-/// Anserini's values of "+ title" in `experiments/datafinder-representations.toml`: the
-/// best-ranked record of an id decides whether the id passes the time filter. In experiments its
-/// first record does. The two rules differ for keyphrases only.
+/// Anserini's values of "+ title" in `experiments/datafinder-representations.toml`, by hand, beside
+/// the filter `year-of-best-record`: the best-ranked record of an id decides whether the id passes
+/// the time filter.
 #[test]
 fn ids_with_the_year_of_their_best_ranked_record() {
     if !catalog::Catalog::from_env().has("datafinder").unwrap() {
@@ -379,6 +379,12 @@ fn ids_with_the_year_of_their_best_ranked_record() {
     let bm25 = index.searcher(Bm25::DATAFINDER).unwrap();
     let qrels = collection.qrels("test").unwrap();
     let measures = ["P@5", "R@5", "AP", "RR"].map(|name| name.parse::<Measure>().unwrap());
+    let folder = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let mut experiment = Experiment::open(folder.join("datafinder-representations.toml")).unwrap();
+    experiment.systems.retain(|system| system.name == "+ title");
+    experiment.comparison.baseline = None;
+    experiment.expected.clear();
+    let (results, _) = common::run(&experiment, &Cache::temporary().unwrap());
     for (form, expected) in [
         (None, [6.22, 14.65, 9.83, 17.27]),
         (Some("keyphrase_query"), [9.49, 21.43, 13.97, 24.71]),
@@ -402,6 +408,8 @@ fn ids_with_the_year_of_their_best_ranked_record() {
                 run.push(&query.id, &record.id, score.into());
             }
         }
+        let task = &results.tasks[usize::from(form.is_some())];
+        assert!(task.runs[0].iter().eq(run.iter()), "{form:?}");
         let rules = Rules {
             ties: TieBreak::RunOrder,
             ..Rules::default()

@@ -212,8 +212,32 @@ fn errors_name_the_key() {
             "systems[1].sdm: expected a model that scores each field, found \"bm25f\"",
         ),
         (
-            "type = \"bm25\"\nsdm = [1.0, 0.1, 0.1]\nfeedback = \"rm3\"",
-            "systems[1].sdm: expected either feedback or sdm, found both",
+            "type = \"bm25\"\nsdm = [1.0, 0.1, 0.1]\nsyntax = \"lucene\"",
+            "systems[1].sdm: expected either syntax or sdm, found both: it needs queries of words",
+        ),
+        (
+            "type = \"bm25\"\nfeedback = \"rm3\"\nsyntax = \"indri\"",
+            "systems[1].feedback: expected either syntax or feedback, found both",
+        ),
+        (
+            "type = \"bm25\"\nsdm = [1.0, 0.1, 0.1]\nsynonyms = \"synonyms.txt\"",
+            "systems[1].synonyms: expected either sdm or synonyms, found both: phrases and windows",
+        ),
+        (
+            "type = \"bm25\"\nexpansion = {}\nsynonyms = \"synonyms.txt\"",
+            "systems[1].expansion: expected either synonyms or expansion, found both",
+        ),
+        (
+            "type = \"bm25\"\nfeedback_collection = \"bundled\"",
+            "systems[1].feedback_collection: expected the key feedback, found none",
+        ),
+        (
+            "type = \"prior\"\nof = \"base\"\nqrels = \"train.qrels\"\ndocs = 3",
+            "systems[1].docs: expected no key qrels, found both",
+        ),
+        (
+            "type = \"prior\"\nof = \"base\"\nqrels = \"train.qrels\"\npriors = { geo = 0.5 }",
+            "systems[1].qrels: expected no key priors, found both",
         ),
         (
             "type = \"bm25\"\nsynonym_weight = 0.1",
@@ -282,6 +306,14 @@ fn errors_name_the_key() {
             "expected a text attribute of the documents (repository), found \"repo\"",
         ),
         ("type = \"bm25\"\nsynonyms = \"missing.txt\"", "missing.txt"),
+        (
+            "type = \"bm25\"\nfeedback = \"rm3\"\nfeedback_collection = \"bundle\"",
+            "feedback_collection",
+        ),
+        (
+            "type = \"prior\"\nof = \"base\"\nqrels = \"missing.qrels\"",
+            "missing.qrels",
+        ),
     ] {
         let experiment = experiment(folder.path(), keys);
         let (cache, registry) = (Cache::temporary().unwrap(), Registry::default());

@@ -22,6 +22,8 @@ use crate::{Download, DownloadError};
 pub struct HttpClient {
     pub(crate) agent: Agent,
     pub(crate) token: Option<String>,
+    /// Value of the header `api-key` of [`HttpClient::post_json`].
+    pub(crate) api_key: Option<String>,
     pub(crate) attempts: u32,
     pub(crate) backoff: Duration,
     /// Time limit of [`HttpClient::post_json`].
@@ -36,9 +38,10 @@ impl Default for HttpClient {
 
 impl fmt::Debug for HttpClient {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        // The token is a secret.
+        // Token and key are secrets.
         f.debug_struct("HttpClient")
             .field("token", &self.token.as_ref().map(|_| "…"))
+            .field("api_key", &self.api_key.as_ref().map(|_| "…"))
             .field("attempts", &self.attempts)
             .field("backoff", &self.backoff)
             .finish_non_exhaustive()
@@ -62,6 +65,7 @@ impl HttpClient {
         Self {
             agent,
             token: None,
+            api_key: None,
             attempts: 5,
             backoff: Duration::from_secs(1),
             timeout: Duration::from_secs(120),
@@ -90,6 +94,14 @@ impl HttpClient {
     #[must_use]
     pub fn with_bearer_token(mut self, token: impl Into<String>) -> Self {
         self.token = Some(token.into());
+        self
+    }
+
+    /// Sets the header `api-key` of [`HttpClient::post_json`], by which Azure authenticates. It is
+    /// sent to the host of the URL only: a request with this key follows no redirect.
+    #[must_use]
+    pub fn with_api_key(mut self, key: impl Into<String>) -> Self {
+        self.api_key = Some(key.into());
         self
     }
 

@@ -25,7 +25,7 @@ impl HttpClient {
     /// stages "requesting" and "waiting"; the latter can be canceled.
     ///
     /// # Errors
-    /// See [`RequestError`]. The token does not occur in them, even if the server repeats it.
+    /// See [`RequestError`]. Token and key do not occur in them, even if the server repeats them.
     pub fn post_json(
         &self,
         url: &str,
@@ -80,8 +80,17 @@ impl HttpClient {
             Some(token) => request.header(AUTHORIZATION, format!("Bearer {token}")),
             None => request,
         };
+        let request = match &self.api_key {
+            Some(key) => request.header("api-key", key),
+            None => request,
+        };
         let timeout = Some(self.timeout);
         let request = request.config().timeout_global(timeout);
+        // Redirects drop the header `Authorization`, but no other.
+        let request = match self.api_key {
+            Some(_) => request.max_redirects(0),
+            None => request,
+        };
         // The limits of downloads are for data that arrives steadily.
         let request = request
             .timeout_recv_response(timeout)
@@ -94,10 +103,10 @@ impl HttpClient {
         let body = read(response).unwrap_or_default();
         let body = String::from_utf8_lossy(&body);
         // Servers repeat invalid keys.
-        let body = match self.token.as_deref().filter(|token| !token.is_empty()) {
-            Some(token) => body.replace(token, "…").into(),
-            None => body,
-        };
+        let secrets = [&self.token, &self.api_key].into_iter().flatten();
+        let body = secrets
+            .filter(|secret| !secret.is_empty())
+            .fold(body.into_owned(), |body, secret| body.replace(secret, "…"));
         let body: Vec<&str> = body.split_whitespace().collect();
         let body = body.join(" ");
         let end = body

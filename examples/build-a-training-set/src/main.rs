@@ -5,7 +5,8 @@
 //! `cargo run --release -p build-a-training-set -- [FOLDER [PAPERS DATASETS]]`; twenty synthetic
 //! papers by default. FOLDER receives the answers, the training set and the encoder; a second start
 //! writes only queries that are missing. With `--features endpoint`, `IR_ENDPOINT` (URL) and
-//! `IR_ENDPOINT_MODEL` select a language model, whose key is in `IR_ENDPOINT_KEY`, if it needs one.
+//! `IR_ENDPOINT_MODEL` select a language model, whose key is in `IR_ENDPOINT_KEY`, if it needs one;
+//! `IR_ENDPOINT_KEY_HEADER` is `api-key` for Azure.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 
@@ -159,7 +160,10 @@ fn writer() -> Result<Box<dyn QueryWriter>> {
         use ir_data::papers::{EndpointConfig, EndpointWriter};
         let model = env::var("IR_ENDPOINT_MODEL");
         let model = model.context("IR_ENDPOINT_MODEL: expected the name of a model")?;
-        let config = EndpointConfig::new(url, model);
+        let mut config = EndpointConfig::new(url, model);
+        if let Ok(header) = env::var("IR_ENDPOINT_KEY_HEADER") {
+            config.key_header = header.parse().context("IR_ENDPOINT_KEY_HEADER")?;
+        }
         return Ok(match env::var_os("IR_ENDPOINT_KEY") {
             Some(_) => Box::new(EndpointWriter::from_env(config, "IR_ENDPOINT_KEY")?),
             None => Box::new(EndpointWriter::new(config, None)?),

@@ -5,7 +5,7 @@ use std::error::Error;
 use std::fmt;
 use std::sync::Arc;
 
-use ir_core::{DocNum, Hit, Retriever, Search, SearchError};
+use ir_core::{DocNum, Hit, Ranking, SearchError};
 
 use super::error::FeedbackError;
 use super::model::FeedbackModel;
@@ -83,14 +83,13 @@ impl FeedbackDocuments {
         &self.searcher
     }
 
-    /// The positive and the negative documents of a query.
-    pub(super) fn retrieve(
+    /// The positive and the negative documents among the hits of a first search.
+    pub(super) fn read_all(
         &self,
-        query: &str,
+        found: &Ranking,
         model: &FeedbackModel,
         target: &Searcher,
     ) -> Result<(Vec<FeedbackDocument>, Vec<FeedbackDocument>), SearchError> {
-        let found = self.searcher.search(query, &Search::top(model.hits()))?;
         let negative = found.len().saturating_sub(model.negative_docs());
         let (first, last) = (
             &found.hits()[..found.len().min(model.docs())],

@@ -29,6 +29,7 @@
 
 mod documents;
 mod error;
+mod first_search;
 mod model;
 mod rm3;
 mod rocchio;
@@ -41,12 +42,15 @@ use ir_core::{DocIds, DocNum, Explanation, Fnv1a, Ranking, Retriever, Search, Se
 
 pub use documents::FeedbackDocuments;
 pub use error::FeedbackError;
+use first_search::FirstSearch;
 pub use model::FeedbackModel;
 pub use rm3::{Rm3, Rm3Estimate};
 pub use rocchio::Rocchio;
 use term_vector::TermVector;
 
-use crate::{Searcher, WeightedTerm};
+use crate::{
+    NearestWords, Searcher, SearcherError, SequentialDependence, SynonymExpansion, WeightedTerm,
+};
 
 /// Retriever that expands queries by pseudo-relevance feedback.
 ///
@@ -56,12 +60,17 @@ use crate::{Searcher, WeightedTerm};
 ///
 /// A query without feedback documents or feedback terms is searched as it is, and so is every query
 /// if the parameters of the model disable feedback ([`FeedbackModel::is_disabled`]): rankings and
-/// scores are those of the searcher.
+/// scores are those of the searcher, or of the first search.
+///
+/// The first search is by the words of a query, with their synonyms ([`Feedback::with_synonyms`]),
+/// with the nearest words ([`Feedback::with_nearest_words`]) or by the sequential dependence model
+/// ([`Feedback::with_sequential_dependence`]). The expanded query is a bag of weighted terms.
 #[derive(Debug, Clone)]
 pub struct Feedback {
     searcher: Searcher,
     documents: FeedbackDocuments,
     model: FeedbackModel,
+    first: FirstSearch,
     /// Hashes of the queries with fewer hits than feedback documents.
     short_queries: Arc<Mutex<HashSet<u64>>>,
 }
@@ -81,8 +90,36 @@ impl Feedback {
             searcher,
             documents,
             model,
+            first: FirstSearch::Words,
             short_queries: Arc::default(),
         })
+    }
+
+    /// Adds synonyms to a query before feedback, as [`SynonymExpansion::expand`] does: they take
+    /// part in the first search, and in the expanded query as terms of the query.
+    #[must_use]
+    pub fn with_synonyms(mut self, synonyms: SynonymExpansion) -> Self {
+        self.first = FirstSearch::Synonyms(synonyms);
+        self
+    }
+
+    /// Adds the nearest words to a query before feedback, as [`NearestWords::expand`] does: they
+    /// take part in the first search, and in the expanded query as terms of the query.
+    #[must_use]
+    pub fn with_nearest_words(mut self, words: NearestWords) -> Self {
+        self.first = FirstSearch::NearestWords(words);
+        self
+    }
+
+    /// Takes the first hits of the sequential dependence model with these weights as feedback
+    /// documents. The expanded query has no phrases and windows.
+    ///
+    /// # Errors
+    /// A weight is out of range, as in [`SequentialDependence::new`].
+    pub fn with_sequential_dependence(mut self, weights: [f32; 3]) -> Result<Self, SearcherError> {
+        SequentialDependence::new(self.searcher.clone(), weights)?;
+        self.first = FirstSearch::SequentialDependence(weights);
+        Ok(self)
     }
 
     /// Returns the feedback model.
@@ -113,23 +150,30 @@ impl Feedback {
     /// If the feedback documents cannot be searched or read, or a score is no weight
     /// ([`FeedbackError::NegativeScore`]).
     pub fn expand(&self, query: &str) -> Result<Vec<WeightedTerm>, SearchError> {
-        self.expand_with(query, |_| ())
+        let original = self.first.terms(query, &self.searcher)?;
+        let expanded = self.expand_terms(query, &original, |_| ())?;
+        Ok(expanded.unwrap_or(original))
     }
 
-    /// Expands a query. `visit` receives the number of feedback documents.
-    fn expand_with(
+    /// The terms of the expanded query; [`None`] if feedback does not change it. `visit` receives
+    /// the number of feedback documents.
+    fn expand_terms(
         &self,
         query: &str,
+        original: &[WeightedTerm],
         visit: impl FnOnce(usize),
-    ) -> Result<Vec<WeightedTerm>, SearchError> {
-        let original = self.searcher.query_terms(query);
+    ) -> Result<Option<Vec<WeightedTerm>>, SearchError> {
         if self.model.is_disabled() || original.is_empty() {
-            return Ok(original);
+            return Ok(None);
         }
-        let (positive, negative) = (self.documents).retrieve(query, &self.model, &self.searcher)?;
+        let of_documents = self.documents.searcher();
+        let how = Search::top(self.model.hits());
+        let found = self.first.search((query, original), of_documents, &how)?;
+        let (positive, negative) =
+            (self.documents).read_all(&found, &self.model, &self.searcher)?;
         visit(positive.len());
         if positive.is_empty() {
-            return Ok(original);
+            return Ok(None);
         }
         let terms = original.iter();
         let vector: TermVector = terms
@@ -141,7 +185,7 @@ impl Feedback {
             source: Box::new(error),
         })?;
         let Some(expanded) = expanded else {
-            return Ok(original);
+            return Ok(None);
         };
         let added = expanded.descending().into_iter();
         let added = added.filter(|(term, _)| vector.get(term) == 0.0);
@@ -149,7 +193,7 @@ impl Feedback {
         let weighted = |WeightedTerm { term, .. }: &WeightedTerm| {
             WeightedTerm::new(term.as_str(), expanded.get(term))
         };
-        Ok(original.iter().map(weighted).chain(added).collect())
+        Ok(Some(original.iter().map(weighted).chain(added).collect()))
     }
 }
 
@@ -164,14 +208,18 @@ impl Retriever for Feedback {
         if how.k() == 0 {
             return Ok(Ranking::default());
         }
-        let terms = self.expand_with(query, |documents| {
+        let original = self.first.terms(query, &self.searcher)?;
+        let expanded = self.expand_terms(query, &original, |documents| {
             if documents < self.model.docs() {
                 let short = self.short_queries.lock();
                 let mut short = short.unwrap_or_else(PoisonError::into_inner);
                 short.insert(Fnv1a::hash(query.as_bytes()));
             }
         })?;
-        self.searcher.search_terms(&terms, how)
+        match expanded {
+            Some(terms) => self.searcher.search_terms(&terms, how),
+            None => (self.first).search((query, &original), &self.searcher, how),
+        }
     }
 
     search_queries_in_parallel!();
@@ -183,6 +231,10 @@ impl Retriever for Feedback {
         doc: DocNum,
         how: &Search<'_>,
     ) -> Result<Option<Explanation>, SearchError> {
-        self.searcher.explain_terms(&self.expand(query)?, doc, how)
+        let original = self.first.terms(query, &self.searcher)?;
+        match self.expand_terms(query, &original, |_| ())? {
+            Some(terms) => self.searcher.explain_terms(&terms, doc, how),
+            None => (self.first).explain((query, &original), &self.searcher, doc, how),
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Any scoring model as a value.
 
+use std::collections::HashSet;
 use std::fmt;
 use std::str::FromStr;
 use std::sync::Arc;
@@ -102,6 +103,11 @@ impl Model {
         }
     }
 
+    /// Sets the weight of a field if the model has one, so that it names the weights of a searcher.
+    pub(crate) fn set_field_weight(&mut self, field: &str, weight: f32) {
+        self.set_field_parameter(&format!("weight.{field}"), weight);
+    }
+
     /// Names of the parameters of a field, with a placeholder for its name.
     pub(super) const fn field_parameters(&self) -> &'static [&'static str] {
         match &self.0 {
@@ -173,6 +179,12 @@ impl FromStr for Model {
                     parameters.push((name, value.parse().map_err(|_| malformed())?));
                 }
             }
+        }
+        let mut known = HashSet::new();
+        if let Some((repeated, _)) = parameters.iter().find(|(name, _)| !known.insert(*name)) {
+            return Err(SearcherError::RepeatedModelParameter {
+                found: (*repeated).to_owned(),
+            });
         }
         Self::named(name.trim(), &parameters, lengths)
     }

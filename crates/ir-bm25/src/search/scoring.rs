@@ -82,6 +82,7 @@ impl Scoring {
                 });
             }
             self.weights[at] = weight;
+            self.model.set_field_weight(name, weight);
         }
         Ok(())
     }

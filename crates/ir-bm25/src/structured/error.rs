@@ -49,7 +49,9 @@ pub enum StructuredQueryError {
     #[error("expected synonyms of one field, found {found}")]
     SynonymFields { found: String },
     /// Clauses, phrases or named fields with a model that scores all fields together.
-    #[error("expected words and weights, or a model that scores each field, found {found}")]
+    #[error(
+        "expected words and weights, or a model that scores each field, found {found}: it adds up the frequencies of a term over all fields, and clauses, phrases and windows are matched in single fields"
+    )]
     Model { found: String },
     /// The query is nested too deeply.
     #[error("expected at most {limit} nested queries, found more")]

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueHint;
-use ir_experiment::{Cache, Experiment, ExperimentError, Registry, Reproduction, Runner};
+use ir_experiment::{Cache, Experiment, ExperimentError, Registry, Reproduction, Runner, WallTime};
 
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::experiment::{ConsoleObserver, failure, open};
@@ -22,7 +22,8 @@ Examples:
   ir reproduce --check              compare with the pages, and write nothing
 
 Runs the files of the folder experiments that have expected values, and writes
-a page for each: expected, obtained, difference. Exit code 1 if a value is
+a page for each: expected, obtained, difference, wall time. A page that differs
+in nothing but the wall time is not written again. Exit code 1 if a value is
 outside of its tolerance or, with --check, a page is stale. Experiments whose
 collection or model does not exist are skipped with a warning.";
 
@@ -49,7 +50,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, default_value = "docs/reproduction")]
     pages: OutputPath,
 
-    /// Cache folder [default: no cache; everything is computed]
+    /// Cache folder; pages get no wall time [default: no cache; everything is computed]
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath)]
     cache: Option<OutputPath>,
 
@@ -79,12 +80,14 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             .pages
             .folder()
             .join(format!("{}.md", reproduction.name));
-        let content = reproduction.to_markdown();
+        let written = fs::read_to_string(&page).unwrap_or_default();
         if !args.check {
-            write_page(&page, &content)?;
+            if !reproduction.is_written(&written) {
+                write_page(&page, &reproduction.to_markdown())?;
+            }
         } else if !page.exists() {
             failures.push(format!("{} does not exist", page.display()));
-        } else if fs::read_to_string(&page).ok().as_deref() != Some(&content) {
+        } else if !reproduction.has_page(&written) {
             failures.push(format!("{} is stale", page.display()));
         }
         let (total, outside) = (reproduction.values.len(), reproduction.failures().count());
@@ -189,11 +192,20 @@ fn reproduce(
             source,
         })?,
     };
+    let started = Instant::now();
     let registry = Registry::default();
     let mut observer = ConsoleObserver::new(console);
     let results = Runner::new(&cache, &registry).run(experiment, &mut observer)?;
     observer.finish();
-    Ok(Reproduction::new(experiment, &results))
+    let reproduction = Reproduction::new(experiment, &results);
+    Ok(match args.cache {
+        // A time of cached stages would be that of another run.
+        Some(_) => reproduction,
+        None => {
+            let threads = rayon::current_num_threads();
+            reproduction.with_wall_time(WallTime::new(started.elapsed(), threads))
+        }
+    })
 }
 
 fn write_page(page: &Path, content: &str) -> Result<()> {

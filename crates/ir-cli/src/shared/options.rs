@@ -261,6 +261,16 @@ pub(crate) fn of_field(text: &str) -> Result<(String, f32), String> {
     Ok((field.to_owned(), weight))
 }
 
+/// Rejects values of fields that name a field twice.
+pub(crate) fn reject_repeated(option: &str, values: &[(String, f32)]) -> Result<()> {
+    for (n, (field, _)) in values.iter().enumerate() {
+        if values[..n].iter().any(|(earlier, _)| earlier == field) {
+            bail_usage!("{option}: expected each field once, found {field:?} twice");
+        }
+    }
+    Ok(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -259,3 +259,63 @@ fn truncated_texts_are_counted() {
         "{added}"
     );
 }
+
+/// The type `dense` of experiment files compares the encoders that the vector files record.
+#[test]
+fn experiments_compare_the_encoders_of_saved_vectors() {
+    let (here, model) = encoded();
+    let run = |system: &str| {
+        let text = format!(
+            "measures = [\"AP\"]\n[[tasks]]\ncollection = \"tiny\"\n[[systems]]\nname = \"saved\"\n\
+             type = \"dense\"\n{system}\n"
+        );
+        here.write("e.toml", text);
+        here.ir(&["run", "e.toml", "--cache", "cache"])
+    };
+    let same = run("vectors = \"docs.ir\"\nqueries = \"queries.ir\"").ok();
+    assert!(!same.err.contains("warning"), "{}", same.err);
+    // Another length limit is that of the queries.
+    let encode = [
+        "encode",
+        &model,
+        "tiny",
+        "--queries",
+        "--max-tokens",
+        "8",
+        "-o",
+        "short.ir",
+    ];
+    here.ir(&encode).ok();
+    run("vectors = \"docs.ir\"\nqueries = \"short.ir\"").ok();
+    let encode = [
+        "encode",
+        &model,
+        "tiny",
+        "--queries",
+        "--pooling",
+        "max",
+        "-o",
+        "max.ir",
+    ];
+    here.ir(&encode).ok();
+    let other = "vectors = \"docs.ir\"\nqueries = \"max.ir\"";
+    let error = "e.toml:8: systems[0].queries: expected pooling mean, found max (encode the queries \
+                 with the encoder of the documents; any_encoder = true accepts them)";
+    run(other).fails(1, &[error]);
+    let accepted = run(&format!("{other}\nany_encoder = true")).ok();
+    let warning = "warning: queries: expected pooling mean, found max";
+    assert!(accepted.err.contains(warning), "{}", accepted.err);
+    // Files of the other side.
+    run("vectors = \"queries.ir\"\nqueries = \"queries.ir\"").fails(
+        1,
+        &["e.toml:7: systems[0].vectors: expected vectors of documents, found vectors of queries"],
+    );
+    run("vectors = \"docs.ir\"\nqueries = \"docs.ir\"").fails(
+        1,
+        &["systems[0].queries: expected vectors of queries (`ir encode --queries`), found vectors of documents"],
+    );
+    run("encoder = \"m\"\nany_encoder = true\n[encoders.m]\nmodel = \"x\"").fails(
+        1,
+        &["e.toml:8: systems[0].any_encoder: expected saved vectors, found an encoder"],
+    );
+}

@@ -297,6 +297,25 @@ fn reproduce() {
         page.contains("| BM25 | AP | 1.00 | 1.00 | 0.000 | 0.0005 |"),
         "{page}"
     );
+    // The wall time alone makes no page stale, and no page is written for it.
+    let time = page.lines().nth(4).unwrap();
+    assert!(
+        time.starts_with("Wall time: ") && time.contains(" s, "),
+        "{page}"
+    );
+    let other = page.replace(time, "Wall time: 1234.5 s, 9 threads, another CPU.");
+    here.write("docs/reproduction/tea.md", &other);
+    here.ir(&["reproduce"]).ok();
+    assert_eq!(here.read("docs/reproduction/tea.md"), other);
+    // A page without one gets it, unless stages may come from a cache.
+    let without = page.replace(&format!("{time}\n\n"), "");
+    here.write("docs/reproduction/tea.md", &without);
+    here.ir(&["reproduce", "--check"]).ok();
+    here.ir(&["reproduce", "--cache", "cache"]).ok();
+    assert_eq!(here.read("docs/reproduction/tea.md"), without);
+    here.ir(&["reproduce", "--threads", "3"]).ok();
+    let page = here.read("docs/reproduction/tea.md");
+    assert!(page.contains(" s, 3 threads, "), "{page}");
     here.ir(&["reproduce", "--check"]).ok();
     for name in ["tea", "tea.toml", "experiments/tea.toml"] {
         let ran = here.ir(&["reproduce", name, "--check"]).ok();

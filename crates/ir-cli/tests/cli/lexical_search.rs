@@ -161,7 +161,6 @@ fn sequential_dependence() {
     for wrong in ["1,0", "0,1,1", "1,x,0", "1,-1,0", "1,1,1,1"] {
         search(&["--sdm", wrong]).fails(2, &["--sdm", "expected three weights"]);
     }
-    search(&["--sdm", "1,1,1", "--feedback", "rm3"]).fails(2, &["--sdm", "--feedback"]);
     search(&["--sdm", "1,1,1", "--syntax", "lucene"]).fails(2, &["--sdm", "--syntax"]);
     search(&["--sdm", "1,1,1", "--model", "bm25f"]).fails(
         2,
@@ -182,6 +181,14 @@ fn bm25f_over_weighted_fields() {
     let found = |options: &[&str]| hits(&here, &[&fields[..], options].concat());
     assert_eq!(found(&["--weights", "title=9,text=0.1"])[0].0, "c");
     assert_eq!(found(&["--weights", "title=0"]).len(), 2);
+    for option in ["--weights", "--field-b"] {
+        let twice = [option, "title=1,text=1", option, "title=0.5"];
+        let search = ["search", "corpus.jsonl", "tea"];
+        here.ir(&[&search[..], &fields, &twice].concat()).fails(
+            2,
+            &[option, "expected each field once, found \"title\" twice"],
+        );
+    }
     assert_ne!(found(&["--field-b", "title=1"]), found(&[]));
     assert_eq!(found(&["--b", "0.4", "--field-b", "title=0.4"]), found(&[]));
     let search = |options: &[&str]| {

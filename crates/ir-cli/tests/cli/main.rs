@@ -48,6 +48,7 @@ mod outputs;
 mod plots;
 mod pool;
 mod published_values;
+mod query_expansion;
 mod representations;
 mod scoring_models;
 mod search_messages;

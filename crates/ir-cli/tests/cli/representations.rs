@@ -112,6 +112,28 @@ fn parts_of_speech() {
     assert_eq!(hits(&[&tagged[..], &["--clean", "lower-case"]].concat()), 1);
     let keep = [&tagged[..], &["--keep-pos", "ADP,PUNCT"]].concat();
     assert_eq!(hits(&keep), 1);
+    // A query without words of these parts of speech.
+    let none = run(&[&tagged[..], &["--keep-pos", "ADV"]].concat()).ok();
+    assert_eq!(none.out, "");
+    let warning = "warning: no hits: the query has no words after --pos-tags\n";
+    assert!(none.err.contains(warning), "{}", none.err);
+    let clean = ["--keep-pos", "ADP", "--clean", "stop-words"];
+    let none = run(&[&tagged[..], &clean].concat()).ok();
+    let warning = "warning: no hits: the query has no words after --pos-tags and --clean\n";
+    assert!(none.err.contains(warning), "{}", none.err);
+    here.write("queries.tsv", "1\tLeaves in.\n2\tLeaves in.\n");
+    let file = [
+        "search",
+        "tiny",
+        "--queries",
+        "queries.tsv",
+        "--output",
+        "run.trec",
+    ];
+    let tags = ["--pos-tags", "tags.conllu", "--keep-pos", "ADV"];
+    let none = here.ir(&[&file[..], &tags].concat()).ok();
+    let warning = "2 of 2 queries have no hits, such as \"1\"; 2 have no words after --pos-tags\n";
+    assert!(none.err.contains(warning), "{}", none.err);
     run(&[&tagged[..], &["--keep-pos", "noun"]].concat()).fails(2, &["--keep-pos", "\"noun\""]);
     run(&[&query[..], &["--keep-pos", "NOUN"]].concat()).fails(2, &["--pos-tags"]);
     let other = ["--query", "leaves", "--pos-tags", "tags.conllu"];

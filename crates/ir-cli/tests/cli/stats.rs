@@ -117,8 +117,79 @@ fn papers() {
     assert_eq!(object["corpus"]["documents"], 24);
     here.ir(&["stats", file, "--plots", "figures"]).ok();
     assert!(here.at("figures/document-length.svg").is_file());
+    here.ir(&["stats", file, "--communities"])
+        .fails(2, &["--communities: expected a collection with judgments"]);
     here.ir(&["stats", file, "--split", "test"])
         .fails(2, &["--split: expected a collection with judgments"]);
+}
+
+/// Popularity by venue, as in Figure 6 of the DataFinder paper, where queries have a venue.
+#[test]
+fn popularity_by_venue() {
+    let here = Folder::new();
+    let venues = [
+        "CVPR 2019",
+        "CVPR 2019",
+        "CVPR 2019",
+        "ACL",
+        "ACL",
+        "ACL",
+        "Nature",
+        "ICML",
+    ];
+    let queries = venues.iter().enumerate().map(|(n, venue)| {
+        let metadata = format!("{{\"venue\": \"{venue}\"}}");
+        format!("{{\"_id\": \"{n}\", \"text\": \"tea\", \"metadata\": {metadata}}}\n")
+    });
+    here.write("papers/queries.jsonl", queries.collect::<String>());
+    let datasets = ["COCO", "KITTI", "SQuAD"];
+    let corpus = datasets.map(|id| format!("{{\"_id\": \"{id}\", \"text\": \"data\"}}\n"));
+    here.write("papers/corpus.jsonl", corpus.concat());
+    // The last paper of ACL has no relevant dataset.
+    let qrels = "query-id\tcorpus-id\tscore\n0\tCOCO\t1\n1\tCOCO\t1\n1\tKITTI\t1\n2\tKITTI\t1\n\
+                 2\tCOCO\t0\n3\tSQuAD\t1\n4\tSQuAD\t1\n4\tCOCO\t1\n5\tCOCO\t0\n6\tCOCO\t1\n7\tCOCO\t1\n";
+    here.write("papers/qrels/test.tsv", qrels);
+    let out = here.ir(&["stats", "papers"]).ok().out;
+    for (name, value) in [
+        (
+            "test: relevant in CVPR 2019",
+            "3 queries, COCO:66.7 % KITTI:66.7 %",
+        ),
+        (
+            "test: relevant in ACL",
+            "2 queries, SQuAD:100.0 % COCO:50.0 %",
+        ),
+        ("test: relevant in Nature", "1 query, COCO:100.0 %"),
+    ] {
+        assert_eq!(row(&out, name), value, "{out}");
+    }
+    // Venues of fewer than three queries, and those without a community, are left out.
+    let communities = ["stats", "papers", "--communities"];
+    let out = here.ir(&communities).ok().out;
+    let found: Vec<&str> = out
+        .lines()
+        .filter(|line| line.contains("relevant in"))
+        .collect();
+    assert_eq!(found.len(), 2, "{out}");
+    let value = row(&out, "test: relevant in Vision");
+    assert_eq!(value, "3 queries, COCO:66.7 % KITTI:66.7 %");
+    let object = json(&here.ir(&[&communities[..], &["--json"]].concat()).ok().out);
+    let nlp = &object["splits"]["test"]["popularity_by_venue"]["NLP"];
+    let expected =
+        serde_json::json!({ "queries": 2, "most_relevant": [["SQuAD", 2], ["COCO", 1]] });
+    assert_eq!(*nlp, expected);
+    here.ir(&[&communities[..], &["--plots", "figures"]].concat())
+        .ok();
+    let bars = here.read("figures/test-relevant-documents-in-Vision.csv");
+    assert_eq!(bars, "document,queries\nCOCO,2\nKITTI,2\n");
+    assert!(
+        here.at("figures/test-relevant-documents-in-NLP.svg")
+            .is_file()
+    );
+    here.ir(&["stats", "bundled", "--communities"]).fails(
+        2,
+        &["--communities: expected queries with the attribute venue"],
+    );
 }
 
 /// Figures 2, 4 and 5 of the DataFinder paper, on the published collection.

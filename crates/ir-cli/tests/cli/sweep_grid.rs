@@ -87,6 +87,118 @@ fn a_grid_equals_the_runs_of_its_settings() {
     assert_eq!(scores, [rows(&grid)[1][1], rows(&grid)[4][1]]);
 }
 
+/// A grid of one parameter beside the runs of `ir search` with each of its values.
+#[track_caller]
+fn assert_grid(here: &Folder, axis: (&str, &[&str]), options: &[&str], by_hand: &[Vec<String>]) {
+    let mut files = Vec::new();
+    for (value, options) in axis.1.iter().zip(by_hand) {
+        let file = format!("{}={value}", axis.0);
+        let mut search = vec!["search", "notes", "--scores", "exact", "-o", &file];
+        search.extend(options.iter().map(String::as_str));
+        here.ir(&search).ok();
+        files.push(file);
+    }
+    let files: Vec<&str> = files.iter().map(String::as_str).collect();
+    let expected = here.ir(&[&["sweep", "notes"][..], &files].concat()).ok();
+    let values = format!("{}={}", axis.0, axis.1.join(","));
+    let grid = ["sweep", "notes", "notes", "--grid", &values];
+    let found = here.ir(&[&grid[..], options].concat()).ok().out;
+    let scores = |out: &str| -> Vec<Vec<String>> {
+        let named = rows(out).into_iter();
+        let mut named: Vec<Vec<String>> = named
+            .map(|row| row.into_iter().map(str::to_owned).collect())
+            .collect();
+        named.sort();
+        named
+    };
+    assert_eq!(scores(&found), scores(&expected.out));
+    let different: std::collections::BTreeSet<_> = scores(&found)
+        .into_iter()
+        .map(|row| row[1].clone())
+        .collect();
+    assert!(different.len() > 1, "{found}");
+}
+
+#[test]
+fn grids_of_dependence_synonyms_and_priors() {
+    let here = grid_folder();
+    let owned = |options: &[&str]| -> Vec<String> {
+        options.iter().map(|option| (*option).to_owned()).collect()
+    };
+    let by_hand = ["0", "0.5", "2"].map(|w| owned(&["--sdm", &format!("0.8,{w},0.1")]));
+    let sdm = ["--sdm", "0.8,0.1,0.1"];
+    assert_grid(&here, ("sdm.phrases", &["0", "0.5", "2"]), &sdm, &by_hand);
+    let feedback = [&sdm[..], &["--feedback", "rm3(docs=2,weight=0.9)"]].concat();
+    let by_hand = by_hand.map(|options| [options, owned(&feedback[2..])].concat());
+    assert_grid(
+        &here,
+        ("sdm.phrases", &["0", "0.5", "2"]),
+        &feedback,
+        &by_hand,
+    );
+
+    here.write("synonyms.txt", "tea => milk\nship, leaf\n");
+    let synonyms = ["--synonyms", "synonyms.txt"];
+    let by_hand =
+        ["0", "1", "4"].map(|w| owned(&[&synonyms[..], &["--synonym-weight", w]].concat()));
+    assert_grid(
+        &here,
+        ("synonyms.weight", &["0", "1", "4"]),
+        &synonyms,
+        &by_hand,
+    );
+
+    let corpus = here.read("notes/corpus.jsonl");
+    let corpus = (0..).zip(corpus.lines()).map(|(n, line)| {
+        let repository = ["geo", "pdb", "sra"][n % 3];
+        format!("{{\"repository\": \"{repository}\", {}\n", &line[1..])
+    });
+    here.write("notes/corpus.jsonl", corpus.collect::<String>());
+    here.write("priors.tsv", "geo\t0.9\npdb\t0.1\n*\t0.01\n");
+    let prior = ["--prior", "priors.tsv"];
+    let by_hand = ["0", "0.5", "3"].map(|w| owned(&[&prior[..], &["--prior-weight", w]].concat()));
+    assert_grid(
+        &here,
+        ("prior.weight", &["0", "0.5", "3"]),
+        &prior,
+        &by_hand,
+    );
+
+    let sweep = |options: &[&str]| here.ir(&[&["sweep", "notes", "notes"][..], options].concat());
+    for (options, expected) in [
+        (
+            &["--grid", "sdm.words=1,2"][..],
+            "sdm.words: expected --sdm, found none",
+        ),
+        (
+            &["--grid", "synonyms.weight=1,2"],
+            "synonyms.weight: expected --synonyms, found none",
+        ),
+        (
+            &["--grid", "prior.weight=1,2"],
+            "prior.weight: expected --prior, found none",
+        ),
+        (
+            &["--grid", "sdm.words=0,1", "--sdm", "1,1,1"],
+            "sdm.words: expected a weight above 0, at most 1e9, found 0",
+        ),
+        (
+            &["--grid", "sdm.windows=-1,1", "--sdm", "1,1,1"],
+            "sdm.windows: expected a weight at least 0",
+        ),
+        (
+            &["--grid", "sdm.phrase=0,1", "--sdm", "1,1,1"],
+            "expected a parameter of bm25 (k1, b), found \"sdm.phrase\"",
+        ),
+        (
+            &["--prior", "feedback"],
+            "--prior: expected --grid, found none",
+        ),
+    ] {
+        sweep(options).fails(2, &[expected]);
+    }
+}
+
 #[test]
 fn wrong_grids_are_rejected() {
     let here = Folder::new();

@@ -76,5 +76,5 @@ fn errors_name_the_option_and_the_line() {
             &["expected a number of at least 0 or a ratio such as 1:5"],
         );
     }
-    search(&["--synonyms", "synonyms.txt", "--feedback", "rm3"]).fails(2, &["--feedback"]);
+    search(&["--synonyms", "synonyms.txt", "--sdm", "1,1,1"]).fails(2, &["--synonyms", "--sdm"]);
 }

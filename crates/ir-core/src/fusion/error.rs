@@ -53,6 +53,12 @@ pub enum FusionError {
     /// The weight of a prior is negative or not finite.
     #[error("weight of the prior: expected a finite number >= 0, found {weight}")]
     PriorWeight { weight: f64 },
+    /// The score of a hit is negative, so that its product with a prior ranks the wrong way.
+    #[error(
+        "document {doc:?}: expected scores >= 0 for products with a prior, found {score} (sums with \
+         the logarithm of the prior allow negative scores)"
+    )]
+    NegativeScore { doc: String, score: f32 },
     /// The progress receiver requested a stop.
     #[error("canceled")]
     Canceled,

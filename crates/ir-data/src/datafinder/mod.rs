@@ -33,6 +33,7 @@
 //!   writes unknown years, 0.
 
 mod citances;
+mod community;
 mod corpus;
 mod files;
 mod keyphrase;
@@ -44,6 +45,7 @@ mod tagged;
 mod usage;
 
 pub use citances::{CITANCES, Citance, CitanceRule, MAX_CITANCES, select_citances};
+pub use community::{MIN_PAPERS_OF_VENUE, community};
 pub use corpus::{DatasetCorpus, NAME, underscored};
 pub use files::{HeaderLine, Quoting, read_qrels, read_run};
 pub use keyphrase::{

@@ -1,6 +1,7 @@
 use std::env;
 use std::error::Error;
 use std::fmt;
+use std::str::FromStr;
 use std::time::Duration;
 
 use ir_core::{Fnv1a, NoProgress};
@@ -42,6 +43,40 @@ pub struct EndpointConfig {
     pub backoff: Duration,
     /// Few-shot prompt with the abstract.
     pub prompt: QueryPrompt,
+    /// Header of the key. Default: [`KeyHeader::Authorization`].
+    pub key_header: KeyHeader,
+}
+
+/// Header of a request that has the key of an endpoint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum KeyHeader {
+    /// `Authorization: Bearer KEY`, as in OpenAI's API.
+    #[default]
+    Authorization,
+    /// `api-key: KEY`, as in Azure. Redirects are not followed, so that no other host gets the key.
+    ApiKey,
+}
+
+impl KeyHeader {
+    const ALL: [(&str, Self); 2] = [
+        ("authorization", Self::Authorization),
+        ("api-key", Self::ApiKey),
+    ];
+}
+
+impl FromStr for KeyHeader {
+    type Err = EndpointError;
+
+    /// Parses the name of the header, in any case.
+    fn from_str(name: &str) -> Result<Self, EndpointError> {
+        let mut all = Self::ALL.iter();
+        match all.find(|(known, _)| known.eq_ignore_ascii_case(name.trim())) {
+            Some((_, header)) => Ok(*header),
+            None => Err(EndpointError::KeyHeader {
+                found: name.to_owned(),
+            }),
+        }
+    }
 }
 
 impl EndpointConfig {
@@ -58,6 +93,7 @@ impl EndpointConfig {
             attempts: 5,
             backoff: Duration::from_secs(1),
             prompt: QueryPrompt::default(),
+            key_header: KeyHeader::default(),
         }
     }
 }
@@ -102,6 +138,9 @@ pub enum EndpointError {
     /// The key has characters that a header cannot have.
     #[error("expected a key of visible ASCII characters, found others")]
     InvalidKey,
+    /// No such header of the key.
+    #[error("header of the key: expected authorization or api-key, found {found:?}")]
+    KeyHeader { found: String },
 }
 
 /// Response of the endpoint that is not a chat completion.
@@ -137,7 +176,8 @@ struct Message {
 }
 
 impl EndpointWriter {
-    /// Creates a writer with a key, which is sent as a bearer token to the host of the URL only.
+    /// Creates a writer with a key, which is sent to the host of the URL only, in the header
+    /// [`EndpointConfig::key_header`].
     ///
     /// # Errors
     /// A parameter is invalid.
@@ -167,7 +207,10 @@ impl EndpointWriter {
             if key.is_empty() || !key.bytes().all(|byte| byte.is_ascii_graphic()) {
                 return Err(EndpointError::InvalidKey);
             }
-            client = client.with_bearer_token(key);
+            client = match config.key_header {
+                KeyHeader::Authorization => client.with_bearer_token(key),
+                KeyHeader::ApiKey => client.with_api_key(key),
+            };
         }
         Ok(Self {
             config,

@@ -212,6 +212,21 @@ pub enum FilterName {
     /// DataFinder's published procedure: post-filtering of five times as many hits, with its stop
     /// rule. Only for the system `bm25`.
     PublishedYear,
+    /// As `year`, where several records of a collection may have the same id: the year of the
+    /// best-ranked record of an id decides whether the id passes, and not that of its first record.
+    /// Only for the system `bm25`.
+    YearOfBestRecord,
+}
+
+impl FilterName {
+    /// Name, if the filter needs the records that have the same id.
+    pub(crate) const fn of_records(self) -> Option<&'static str> {
+        match self {
+            Self::PublishedYear => Some("published-year"),
+            Self::YearOfBestRecord => Some("year-of-best-record"),
+            Self::None | Self::Year => None,
+        }
+    }
 }
 
 /// Rounding of scores, which may create or break ties.

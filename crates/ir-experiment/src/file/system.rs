@@ -42,7 +42,7 @@ pub(crate) const COMMON_KEYS: [(&str, &str); 6] = [
     ("hits", "Number of hits. Default: that of the experiment."),
     (
         "filter",
-        "Time filter: none, year or published-year. Default: that of the experiment.",
+        "Time filter: none, year, published-year or year-of-best-record. Default: that of the experiment.",
     ),
     (
         "hidden",

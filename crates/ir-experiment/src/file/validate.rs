@@ -143,9 +143,11 @@ impl Experiment {
                 return Err(self.error(&format!("{key}.hits"), "expected at least 1, found 0"));
             }
             let at = |error| self.source.system_error(&key, error);
-            if entry.filter == Some(FilterName::PublishedYear) && entry.kind != "bm25" {
+            if let Some(filter) = entry.filter.and_then(FilterName::of_records)
+                && entry.kind != "bm25"
+            {
                 let message = format!(
-                    "published-year: expected a system of type bm25, found {}",
+                    "{filter}: expected a system of type bm25, found {}",
                     entry.kind
                 );
                 return Err(self.error(&format!("{key}.filter"), message));
@@ -231,7 +233,7 @@ impl Experiment {
             if task.qrels.is_some() {
                 expect(RUN, "qrels")?;
             }
-            if task.filter == Some(FilterName::PublishedYear) {
+            if task.filter.and_then(FilterName::of_records).is_some() {
                 expect("bm25", "filter")?;
             }
             if let Some(training) = &task.training
@@ -271,8 +273,9 @@ impl Experiment {
         if self.search.hits == 0 {
             return Err(self.error("search.hits", "expected at least 1, found 0"));
         }
-        if self.search.filter == FilterName::PublishedYear {
-            let message = "expected none or year; published-year is a filter of single systems";
+        if let Some(filter) = self.search.filter.of_records() {
+            let message =
+                format!("expected none or year; {filter} is a filter of single systems or tasks");
             return Err(self.error("search.filter", message));
         }
         if self.systems.is_empty() || self.systems.iter().any(|system| system.kind != RUN) {

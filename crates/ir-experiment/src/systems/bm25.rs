@@ -2,18 +2,15 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
-use std::fs::File;
-use std::io::BufReader;
 use std::sync::Arc;
 
-use ir_bm25::feedback::{Feedback, FeedbackDocuments, FeedbackModel};
+use ir_bm25::feedback::FeedbackModel;
 use ir_bm25::models::{NamedModel, ParameterRange};
 use ir_bm25::{
     Analysis, BlankDocs, Bm25, DocLengths, DocOrder, DuplicateIds, FieldNames, FieldNamesError,
-    IndexConfig, IndexedFields, Model, QuerySyntax, SearcherError, SequentialDependence,
-    StoredFields, StructuredSearcher, SynonymError, SynonymExpansion, Synonyms,
+    Index, IndexConfig, IndexedFields, Model, QuerySyntax, Searcher, SearcherError, StoredFields,
 };
-use ir_core::{Distinct, Retriever};
+use ir_core::Distinct;
 use ir_data::DocTemplate;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
@@ -92,6 +89,8 @@ pub struct Bm25System {
     /// `rm3(docs=5,terms=20,weight=0.7)`. Missing parameters have Anserini's defaults. Default:
     /// none.
     pub feedback: Option<String>,
+    /// External collection of the feedback documents, by name or folder. Default: that of the task.
+    pub feedback_collection: Option<String>,
     /// Sequential dependence model: weights of words, of phrases of two words, and of unordered
     /// windows of two words, such as `[0.85, 0.1, 0.05]`. The index then has positions. Range: 0 to
     /// 1e9, of words above 0. Default: none.
@@ -272,7 +271,7 @@ impl Bm25System {
         self.template.as_deref().map(template).transpose()
     }
 
-    fn feedback(&self) -> Result<Option<FeedbackModel>, SystemError> {
+    pub(super) fn feedback(&self) -> Result<Option<FeedbackModel>, SystemError> {
         let model = self.feedback.as_deref().map(str::parse::<FeedbackModel>);
         let model = model.transpose();
         model.map_err(|error| SystemError::parameter("feedback", error.to_string()))
@@ -371,6 +370,20 @@ impl Bm25System {
         })
     }
 
+    /// Searcher of an index by the scoring model and the weights of fields.
+    pub(super) fn searcher(&self, index: &Index) -> Result<Searcher, SystemError> {
+        let searcher = index.searcher(self.scoring_model()?);
+        let mut searcher = searcher.map_err(SystemError::stage("opening the index"))?;
+        if let Some(weight) = self.title_weight {
+            let weighted = searcher.with_weights(&[("title", weight), ("text", 1.0)]);
+            searcher = weighted.map_err(SystemError::stage("opening the index"))?;
+        }
+        let weights = self.weights.iter();
+        let weights: Vec<(&str, f32)> = weights.map(|(name, w)| (name.as_str(), *w)).collect();
+        let weighted = searcher.with_weights(&weights);
+        weighted.map_err(SystemError::stage("opening the index"))
+    }
+
     fn bm25(&self) -> Bm25 {
         let preset = match self.preset {
             Bm25Preset::Anserini => Bm25::ANSERINI,
@@ -406,11 +419,11 @@ impl From<QuerySyntaxName> for QuerySyntax {
     }
 }
 
-const BM25: &str = "bm25";
-const BM25F: &str = "bm25f";
+pub(super) const BM25: &str = "bm25";
+pub(super) const BM25F: &str = "bm25f";
 
 /// Converts the error of a key, which that of a parameter names itself.
-fn invalid(key: &'static str) -> impl Fn(SearcherError) -> SystemError {
+pub(super) fn invalid(key: &'static str) -> impl Fn(SearcherError) -> SystemError {
     move |error| match error {
         SearcherError::Parameter {
             name,
@@ -431,13 +444,18 @@ impl System for Bm25System {
 
     fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
         let tags = CleaningEntry::content(self.cleaning.as_ref(), context)?;
-        Ok(match &self.synonyms {
+        let mut content = match &self.synonyms {
             None => tags,
             Some(path) => {
                 let path = existing_file(context, "synonyms", path)?;
                 format!("{tags} {}", context.file_hash(&path)?)
             }
-        })
+        };
+        if let Some(name) = &self.feedback_collection {
+            let hash = context.collection_hash("feedback_collection", name)?;
+            content.push_str(&format!(" {hash}"));
+        }
+        Ok(content)
     }
 
     fn check(&self) -> Result<(), SystemError> {
@@ -446,44 +464,7 @@ impl System for Bm25System {
             .map_or(Ok(()), CleaningEntry::check)?;
         self.scoring_model()?;
         let feedback = self.feedback()?;
-        let of_queries = [
-            ("feedback", "feedback", feedback.is_some()),
-            ("syntax", "a syntax", self.syntax.is_some()),
-            ("sdm", "sdm", self.sdm.is_some()),
-            ("synonyms", "synonyms", self.synonyms.is_some()),
-            ("expansion", "expansion", self.expansion.is_some()),
-        ];
-        let given: Vec<_> = of_queries.iter().filter(|(.., given)| *given).collect();
-        if let [(_, first, _), (key, second, _), ..] = &given[..] {
-            let message = format!("expected either {first} or {second}, found both");
-            return Err(SystemError::parameter(*key, message));
-        }
-        self.expansion
-            .as_ref()
-            .map_or(Ok(()), ExpansionEntry::check)?;
-        if let Some(weights) = self.sdm {
-            let is_valid = |weight: &f32| (0.0..=1e9).contains(weight);
-            if !(weights[0] > 0.0 && weights.iter().all(is_valid)) {
-                let expected = "three numbers from 0 to 1e9, the first above 0";
-                let message = format!("expected {expected}, found {weights:?}");
-                return Err(SystemError::parameter("sdm", message));
-            }
-            let named = NamedModel::find(self.model.as_deref().unwrap_or(BM25));
-            if named.is_ok_and(|named| named.name == BM25F) && weights[1..] != [0.0; 2] {
-                let message = format!("expected a model that scores each field, found {BM25F:?}");
-                return Err(SystemError::parameter("sdm", message));
-            }
-        }
-        if let Some(weight) = self.synonym_weight {
-            if self.synonyms.is_none() {
-                let message = "expected the key synonyms, found none";
-                return Err(SystemError::parameter("synonym_weight", message));
-            }
-            if !(weight >= 0.0 && weight.is_finite()) {
-                let message = format!("expected a finite number >= 0, found {weight}");
-                return Err(SystemError::parameter("synonym_weight", message));
-            }
-        }
+        self.check_queries(feedback.is_some())?;
         if self.template()?.is_some() && self.fields.is_some() {
             let message = "expected either fields or a template, found both";
             return Err(SystemError::parameter("template", message));
@@ -511,9 +492,19 @@ impl System for Bm25System {
     }
 
     fn stages(&self, context: &SystemContext<'_>) -> Result<Vec<StageReport>, SystemError> {
-        let (key, description) =
-            context.index_stage(&self.index_config()?, self.template()?.as_ref())?;
-        Ok(vec![context.planned(Stage::Index, &key, &description)])
+        let (config, template) = (self.index_config()?, self.template()?);
+        let (key, description) = context.index_stage(&config, template.as_ref())?;
+        let mut stages = vec![context.planned(Stage::Index, &key, &description)];
+        if let Some(name) = &self.feedback_collection {
+            let (key, description) = context.index_stage_of_collection(
+                "feedback_collection",
+                name,
+                &config,
+                template.as_ref(),
+            )?;
+            stages.push(context.planned(Stage::Index, &key, &description));
+        }
+        Ok(stages)
     }
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
@@ -531,41 +522,8 @@ impl System for Bm25System {
             }
         }
         let index = context.index(&config, self.template()?.as_ref())?;
-        let searcher = index.searcher(self.scoring_model()?);
-        let mut searcher = searcher.map_err(SystemError::stage("opening the index"))?;
-        if let Some(weight) = self.title_weight {
-            let weighted = searcher.with_weights(&[("title", weight), ("text", 1.0)]);
-            searcher = weighted.map_err(SystemError::stage("opening the index"))?;
-        }
-        let weights = self.weights.iter();
-        let weights: Vec<(&str, f32)> = weights.map(|(name, w)| (name.as_str(), *w)).collect();
-        let weighted = searcher.with_weights(&weights);
-        searcher = weighted.map_err(SystemError::stage("opening the index"))?;
-        let searcher: Arc<dyn Retriever<Query = str>> = if let Some(model) = self.feedback()? {
-            let failed = SystemError::stage("feedback");
-            let own = FeedbackDocuments::stored(searcher.clone());
-            let feedback = own.and_then(|own| Feedback::new(searcher, own, model));
-            Arc::new(feedback.map_err(failed)?)
-        } else if let Some(syntax) = self.syntax {
-            Arc::new(StructuredSearcher::new(searcher, syntax.into()))
-        } else if let Some(weights) = self.sdm {
-            let sdm = SequentialDependence::new(searcher, weights);
-            Arc::new(sdm.map_err(invalid("sdm"))?)
-        } else if let Some(path) = &self.synonyms {
-            let path = existing_file(context, "synonyms", path)?;
-            let failed =
-                |error: SynonymError| SystemError::parameter("synonyms", error.to_string());
-            let file = File::open(&path).map_err(SystemError::stage("opening the synonyms"))?;
-            let name = path.display().to_string();
-            let synonyms = Synonyms::read(BufReader::new(file), &name).map_err(failed)?;
-            let weight = self.synonym_weight.unwrap_or(SynonymExpansion::WEIGHT);
-            let expansion = SynonymExpansion::new(searcher, &synonyms, weight);
-            Arc::new(expansion.map_err(failed)?)
-        } else if let Some(expansion) = &self.expansion {
-            Arc::new(expansion.open(searcher, self.analyzer, context)?)
-        } else {
-            Arc::new(searcher)
-        };
+        let searcher = self.searcher(&index)?;
+        let searcher = self.retriever(searcher, context)?;
         let open = OpenSystem {
             retriever: Arc::new(Distinct(searcher.clone())),
             with_duplicates: Some(searcher),

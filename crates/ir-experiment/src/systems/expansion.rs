@@ -2,14 +2,23 @@
 
 use std::sync::Arc;
 
-use ir_bm25::{NearestWords, Searcher, TermVectors};
+use ir_bm25::analysis::AnalysisPipeline;
+use ir_bm25::{Analysis, NearestWords, Searcher, TermVectors};
 use ir_knn::{RandomIndexing, RandomIndexingConfig};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::bm25::AnalyzerName;
+use crate::cache::Stage;
 use crate::error::SystemError;
 use crate::system::SystemContext;
+
+/// Random indexing of documents, as encoder of queries and vectors of terms.
+#[derive(Debug, Clone)]
+pub(crate) struct FittedExpansion {
+    encoder: Arc<RandomIndexing<AnalysisPipeline>>,
+    vectors: Arc<TermVectors>,
+}
 
 /// Expansion of queries by the words whose vectors are nearest to that of the query: those of
 /// reflective random indexing of the documents.
@@ -42,7 +51,11 @@ impl ExpansionEntry {
         config
     }
 
-    pub(super) fn check(&self) -> Result<(), SystemError> {
+    /// Checks the ranges of the parameters.
+    ///
+    /// # Errors
+    /// [`SystemError::Parameter`] with the key of the parameter, such as `expansion.dim`.
+    pub fn check(&self) -> Result<(), SystemError> {
         let invalid = |key: &str, expected: &str, found: &dyn std::fmt::Display| {
             let message = format!("expected {expected}, found {found}");
             Err(SystemError::parameter(format!("expansion.{key}"), message))
@@ -60,32 +73,70 @@ impl ExpansionEntry {
         Ok(())
     }
 
-    /// The expansion of the queries of a searcher, with random indexing of the titles and texts.
+    /// The expansion of the queries of a searcher, with random indexing of the titles and texts,
+    /// which is fitted once for all settings of `words` and `weight`.
     pub(super) fn open(
         &self,
         searcher: Searcher,
         analyzer: AnalyzerName,
-        context: &SystemContext<'_>,
+        context: &mut SystemContext<'_>,
     ) -> Result<NearestWords, SystemError> {
-        let mut texts = Vec::with_capacity(context.task().ids().len());
-        let documents = context.task().corpus().docs();
-        for document in documents.map_err(SystemError::stage("reading documents"))? {
-            let document = document.map_err(SystemError::stage("reading documents"))?;
-            texts.push(format!("{}\n{}", document.title, document.text));
-        }
-        let analyzer = analyzer.analysis().build();
+        let parameters = format!("expansion {analyzer:?} {:?}", self.config());
+        let key = context.key(Stage::Vectors, &parameters);
+        let fitted = match context.expansion(&key) {
+            Some(fitted) => fitted,
+            None => {
+                let mut texts = Vec::with_capacity(context.task().ids().len());
+                let documents = context.task().corpus().docs();
+                for document in documents.map_err(SystemError::stage("reading documents"))? {
+                    let document = document.map_err(SystemError::stage("reading documents"))?;
+                    texts.push(format!("{}\n{}", document.title, document.text));
+                }
+                let total = texts.len() as u64;
+                context.report_progress("random indexing", total, Some(total))?;
+                let fitted = self.fit(analyzer.analysis(), &texts)?;
+                context.keep_expansion(key, fitted.clone());
+                fitted
+            }
+        };
+        self.of(searcher, fitted)
+    }
+
+    fn fit(&self, analysis: Analysis, texts: &[String]) -> Result<FittedExpansion, SystemError> {
+        let analyzer = analysis.build();
         let analyzer = analyzer.map_err(SystemError::stage("analysis"))?;
-        let fitted = RandomIndexing::fit_transform_with(analyzer, &texts, &self.config());
+        let fitted = RandomIndexing::fit_transform_with(analyzer, texts, &self.config());
         let (indexing, _) = fitted.map_err(SystemError::stage("random indexing"))?;
         let terms: Vec<String> = indexing.terms().map(str::to_owned).collect();
         let vectors = indexing.term_vectors();
         let dim = vectors.ncols();
         let vectors = vectors.iter().map(|value| *value as f32).collect();
         let vectors = TermVectors::new(terms, dim, vectors);
-        let vectors = vectors.map_err(SystemError::stage("random indexing"))?;
+        Ok(FittedExpansion {
+            encoder: Arc::new(indexing),
+            vectors: Arc::new(vectors.map_err(SystemError::stage("random indexing"))?),
+        })
+    }
+
+    fn of(&self, searcher: Searcher, fitted: FittedExpansion) -> Result<NearestWords, SystemError> {
         let words = self.words.unwrap_or(10);
-        let expansion =
-            NearestWords::new(searcher, Arc::new(indexing), vectors, words, self.weight());
+        let FittedExpansion { encoder, vectors } = fitted;
+        let expansion = NearestWords::new(searcher, encoder, vectors, words, self.weight());
         expansion.map_err(SystemError::stage("expansion by nearest words"))
+    }
+
+    /// The expansion of the queries of a searcher, with random indexing of `texts`, for programs
+    /// that search without an experiment file.
+    ///
+    /// # Errors
+    /// A parameter is out of range, or the texts have no terms.
+    pub fn nearest_words(
+        &self,
+        searcher: Searcher,
+        analysis: Analysis,
+        texts: &[String],
+    ) -> Result<NearestWords, SystemError> {
+        self.check()?;
+        self.of(searcher, self.fit(analysis, texts)?)
     }
 }

@@ -7,6 +7,7 @@ mod expansion;
 mod hybrid;
 mod knn;
 mod prior;
+mod query_expansion;
 mod random_indexing;
 mod rerank;
 mod run;
@@ -24,6 +25,7 @@ pub use encoder::{
     TrainingEntry, TrainingPreset,
 };
 pub use expansion::ExpansionEntry;
+pub(crate) use expansion::FittedExpansion;
 pub use hybrid::{FusionName, HybridSystem};
 pub use knn::{AggregationName, KnnSystem, MetricName, StopWordList};
 pub use prior::{PriorCombinationName, PriorSystem};

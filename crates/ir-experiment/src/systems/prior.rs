@@ -10,13 +10,15 @@ use ir_core::{DocIds, DocNum};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::existing_file;
 use crate::error::SystemError;
+use crate::file::TrecFile;
 use crate::suggest::did_you_mean;
 use crate::system::{OpenSystem, System, SystemContext};
 
 /// Scores of a system combined with the prior probability of the repository of each document.
 ///
-/// Without `priors`, they are estimated from the first hits of each query.
+/// Without `priors` and `qrels`, they are estimated from the first hits of each query.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PriorSystem {
@@ -33,6 +35,10 @@ pub struct PriorSystem {
     /// at most 1. Default: none; every repository needs a prior.
     #[serde(default)]
     pub unseen: Option<f64>,
+    /// Judgments of training queries, in TREC format or that of BEIR: the priors are estimated from
+    /// the repositories of their relevant documents. Default: estimated from the first hits.
+    #[serde(default)]
+    pub qrels: Option<TrecFile>,
     /// Number of hits for the estimate. Range: ≥ 1. Default: 10.
     #[serde(default)]
     pub docs: Option<usize>,
@@ -83,6 +89,29 @@ impl PriorSystem {
         priors.map_err(failed)
     }
 
+    /// Priors estimated from judgments.
+    fn judged(
+        &self,
+        qrels: &TrecFile,
+        ids: &DocIds,
+        repositories: &DocumentRepositories,
+        context: &mut SystemContext<'_>,
+    ) -> Result<RepositoryPriors, SystemError> {
+        let path = existing_file(context, "qrels", &qrels.file)?;
+        let failed = "reading the judgments";
+        let bytes = qrels.read(&path).map_err(SystemError::stage(failed))?;
+        let name = path.display().to_string();
+        let parsed = ir_data::trec::parse_qrels_any(&bytes[..], &name, qrels.header_line());
+        let parsed = parsed.map_err(SystemError::stage(failed))?;
+        for warning in &parsed.warnings {
+            context.observer().note(&warning.to_string());
+        }
+        let repository = |doc: &str| repositories.get(ids.get(doc)?);
+        let (count, epsilon) = (repositories.names().len(), self.epsilon.unwrap_or(1.0));
+        let priors = RepositoryPriors::from_qrels(&parsed.data, repository, count, epsilon);
+        priors.map_err(|error| SystemError::parameter("qrels", error.to_string()))
+    }
+
     /// Repositories of the documents of a retriever.
     fn repositories(
         &self,
@@ -119,12 +148,16 @@ impl System for PriorSystem {
         let invalid = |key: &str, message: String| Err(SystemError::parameter(key, message));
         self.fixed()?;
         let is_fixed = !self.priors.is_empty();
-        let of_estimate = [
-            ("docs", self.docs.is_some()),
-            ("epsilon", self.epsilon.is_some()),
-        ];
-        if let Some((key, _)) = of_estimate.iter().find(|(_, given)| *given && is_fixed) {
-            return invalid(key, "expected no key priors, found both".to_owned());
+        let is_judged = self.qrels.is_some();
+        for (key, other, both) in [
+            ("qrels", "priors", is_judged && is_fixed),
+            ("docs", "priors", self.docs.is_some() && is_fixed),
+            ("docs", "qrels", self.docs.is_some() && is_judged),
+            ("epsilon", "priors", self.epsilon.is_some() && is_fixed),
+        ] {
+            if both {
+                return invalid(key, format!("expected no key {other}, found both"));
+            }
         }
         if self.unseen.is_some() && !is_fixed {
             return invalid("unseen", "expected the key priors, found none".to_owned());
@@ -149,16 +182,33 @@ impl System for PriorSystem {
         vec![("of".to_owned(), self.of.clone())]
     }
 
+    fn files(&self) -> Vec<(String, String)> {
+        let qrels = self.qrels.iter();
+        qrels
+            .map(|qrels| ("qrels".to_owned(), qrels.file.clone()))
+            .collect()
+    }
+
+    fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
+        match &self.qrels {
+            None => Ok(String::new()),
+            Some(qrels) => context.file_hash(&existing_file(context, "qrels", &qrels.file)?),
+        }
+    }
+
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
         let retriever = context.system(&self.of)?.retriever;
         let repositories = self.repositories(retriever.ids(), context)?;
-        let estimate = match self.priors.is_empty() {
-            true => PriorEstimate::Feedback {
+        let estimate = if let Some(qrels) = &self.qrels {
+            PriorEstimate::Fixed(self.judged(qrels, retriever.ids(), &repositories, context)?)
+        } else if self.priors.is_empty() {
+            PriorEstimate::Feedback {
                 docs: self.docs.unwrap_or(10),
                 epsilon: self.epsilon.unwrap_or(1.0),
                 repositories: repositories.names().len(),
-            },
-            false => PriorEstimate::Fixed(self.fixed()?),
+            }
+        } else {
+            PriorEstimate::Fixed(self.fixed()?)
         };
         let combination = match self.combination {
             PriorCombinationName::Product => PriorCombination::Product,

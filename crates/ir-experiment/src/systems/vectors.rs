@@ -34,6 +34,10 @@ pub struct DenseSystem {
     /// documents.
     #[serde(default)]
     pub queries: Option<String>,
+    /// Accepts saved vectors of documents and queries whose files record different encoders, such
+    /// as a query encoder with a model of its own. Default: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub any_encoder: bool,
 }
 
 impl DenseSystem {
@@ -48,10 +52,105 @@ impl DenseSystem {
     }
 }
 
+/// Encoder of saved vectors, as `ir encode` records it in their file.
+#[derive(Debug, Deserialize)]
+struct RecordedEncoder {
+    model_name: String,
+    encoder: RecordedFingerprint,
+    /// Template of documents; `None` for queries.
+    template: Option<String>,
+}
+
+/// What the vectors of documents and queries have in common; prefixes and length limits may differ.
+#[derive(Debug, Deserialize, PartialEq)]
+struct RecordedFingerprint {
+    model: String,
+    pooling: String,
+    normalize: bool,
+}
+
+impl RecordedEncoder {
+    fn new(index: &FlatIndex) -> Option<Self> {
+        serde_json::from_str(index.user_metadata()?).ok()
+    }
+
+    /// Differences to the encoder of other vectors; `None` if there are none.
+    fn differences(&self, found: &Self) -> Option<String> {
+        let fields = |it: &Self| {
+            let encoder = &it.encoder;
+            [
+                ("model", format!("{} ({})", it.model_name, encoder.model)),
+                ("pooling", encoder.pooling.clone()),
+                ("normalize", encoder.normalize.to_string()),
+            ]
+        };
+        let same_model = self.encoder.model == found.encoder.model;
+        let pairs = fields(self).into_iter().zip(fields(found));
+        let different = pairs.filter(|((name, expected), (_, found))| {
+            expected != found && !(*name == "model" && same_model)
+        });
+        let different: Vec<String> = different
+            .map(|((name, expected), (_, found))| {
+                format!("expected {name} {expected}, found {found}")
+            })
+            .collect();
+        (!different.is_empty()).then(|| different.join("; "))
+    }
+}
+
+impl DenseSystem {
+    /// Rejects vectors of different encoders, and files of the other side. Without a record, warns.
+    fn check_encoders(
+        &self,
+        documents: &FlatIndex,
+        queries: &FlatIndex,
+        context: &mut SystemContext<'_>,
+    ) -> Result<(), SystemError> {
+        let records = [documents, queries].map(RecordedEncoder::new);
+        for ((key, path), record) in self.saved().into_iter().flatten().zip(&records) {
+            let Some(record) = record else {
+                context.observer.warning(&format!(
+                    "{path}: has no record of its encoder, which must be that of the other vectors"
+                ));
+                continue;
+            };
+            let (side, other) = match key {
+                "queries" => ("queries (`ir encode --queries`)", "documents"),
+                _ => ("documents", "queries"),
+            };
+            if record.template.is_some() == (key == "queries") {
+                let message = format!("expected vectors of {side}, found vectors of {other}");
+                return Err(SystemError::parameter(key, message));
+            }
+        }
+        let [Some(documents), Some(queries)] = records else {
+            return Ok(());
+        };
+        match documents.differences(&queries) {
+            None => Ok(()),
+            Some(differences) if self.any_encoder => {
+                context.observer.warning(&format!("queries: {differences}"));
+                Ok(())
+            }
+            Some(differences) => {
+                let message = format!(
+                    "{differences} (encode the queries with the encoder of the documents; \
+                     any_encoder = true accepts them)"
+                );
+                Err(SystemError::parameter("queries", message))
+            }
+        }
+    }
+}
+
 impl System for DenseSystem {
     fn check(&self) -> Result<(), SystemError> {
         let set = [self.vectors.is_some(), self.queries.is_some()];
         match (&self.encoder, set) {
+            (Some(_), [false, false]) if self.any_encoder => {
+                let message = "expected saved vectors, found an encoder";
+                Err(SystemError::parameter("any_encoder", message))
+            }
             (Some(encoder), [false, false]) => {
                 self.template()?;
                 encoder.check()
@@ -138,6 +237,7 @@ impl System for DenseSystem {
             );
             return Err(SystemError::parameter("queries", message));
         }
+        self.check_encoders(&documents, &queries, context)?;
         let mut encoder = PrecomputedEncoder::new(saved[1].1, queries.dim());
         for query in context.task().all_queries()? {
             if let Some(doc) = queries.ids().get(&query.id) {

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use anyhow::Result;
 use clap::{ValueEnum, ValueHint};
 use ir_bm25::analysis::{QueryCleaning, StopWords};
-use ir_bm25::feedback::FeedbackModel;
 use ir_bm25::{IndexConfig, QuerySyntax, StoredFields};
 use ir_core::store::Verify;
 use ir_core::trec::ScoreFormat;
@@ -13,6 +12,7 @@ use ir_core::{Predicate, Query};
 use ir_data::DocTemplate;
 use ir_data::part_of_speech::{PartOfSpeech, PartOfSpeechFilter, TaggedTexts};
 
+use super::expansion::ExpansionOptions;
 use super::model::ModelOptions;
 use super::prior::PriorOptions;
 use crate::shared::console::bail_usage;
@@ -20,7 +20,8 @@ use crate::shared::filter::condition;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::DocumentSource;
 use crate::shared::options::{
-    EncodingOption, QueryForm, choice, first_set, non_negative, of_field, positive, tag,
+    EncodingOption, QueryForm, choice, first_set, non_negative, of_field, positive,
+    reject_repeated, tag,
 };
 use crate::shared::output::OutputPath;
 
@@ -101,7 +102,7 @@ pub(crate) struct Args {
     /// word^2`, AND, OR, NOT and parentheses; `indri` has #combine, #weight, #1, #odN, #uwN, #syn,
     /// #band, #or and #not. Phrases and windows in a saved index need `ir index --positions`
     /// [default: words]
-    #[arg(long, value_parser = choice(SYNTAXES), value_name = "SYNTAX", help_heading = QUERIES, conflicts_with_all = ["clean", "feedback", "sdm"])]
+    #[arg(long, value_parser = choice(SYNTAXES), value_name = "SYNTAX", help_heading = QUERIES, conflicts_with = "clean")]
     pub(crate) syntax: Option<QuerySyntax>,
 
     /// Cleaning of the queries before the search, in this order: punctuation, lower-case,
@@ -125,37 +126,8 @@ pub(crate) struct Args {
     #[arg(long, value_delimiter = ',', value_parser = of_field, value_name = "FIELD=WEIGHT", help_heading = "Model")]
     pub(crate) weights: Vec<(String, f32)>,
 
-    /// Pseudo-relevance feedback: rm3 or rocchio, with parameters such as 'rm3(docs=5,weight=0.7)';
-    /// Anserini's defaults. A saved index must store the texts [default: none]
-    #[arg(long, value_name = "MODEL", value_hint = ValueHint::Other, help_heading = "Model")]
-    pub(crate) feedback: Option<FeedbackModel>,
-
-    /// External collection of the feedback documents, by the same scoring model: a saved index with
-    /// its texts, or a collection, which is indexed [default: the searched one]
-    #[arg(
-        long,
-        value_name = "INDEX|COLLECTION",
-        help_heading = "Model",
-        requires = "feedback"
-    )]
-    pub(crate) feedback_collection: Option<String>,
-
-    /// Sequential dependence model: weights of words, of phrases of two words, and of unordered
-    /// windows of two words, such as 0.85,0.1,0.05. Phrases and windows in a saved index need `ir
-    /// index --positions` [default: none]
-    #[arg(long, value_parser = sdm_weights, value_name = "W,W,W", help_heading = "Model", conflicts_with = "feedback")]
-    pub(crate) sdm: Option<[f32; 3]>,
-
-    /// Synonyms to add to the queries: a file in the format of Solr, with lines such as
-    /// `heart attack, myocardial infarction` (equivalent) or `MG => myasthenia gravis` (one
-    /// direction). Synonyms are not expanded again [default: none]
-    #[arg(long, value_name = "FILE", help_heading = "Model", conflicts_with_all = ["feedback", "sdm", "syntax"])]
-    pub(crate) synonyms: Option<PathBuf>,
-
-    /// Weight of synonyms: a number of at least 0, or the ratio of their weight to that of the
-    /// words of the query [default: 1:5]
-    #[arg(long, value_parser = synonym_weight, value_name = "WEIGHT", value_hint = ValueHint::Other, help_heading = "Model", requires = "synonyms")]
-    pub(crate) synonym_weight: Option<f32>,
+    #[command(flatten)]
+    pub(crate) expansion: ExpansionOptions,
 
     #[command(flatten)]
     pub(crate) prior: PriorOptions,
@@ -247,7 +219,7 @@ impl Args {
         store: StoredFields,
     ) -> IndexConfig {
         let config = self.setup.config(documents, template, store);
-        config.with_positions(self.syntax.is_some() || self.sdm.is_some())
+        config.with_positions(self.syntax.is_some() || self.expansion.sdm.is_some())
     }
 
     pub(crate) fn verification(&self) -> Verify {
@@ -263,7 +235,7 @@ impl Args {
         let is_lucene = self.system() == BM25
             && self.model.is_anserinis()
             && self.weights.is_empty()
-            && self.sdm.is_none()
+            && self.expansion.sdm.is_none()
             && !self.prior.is_set();
         self.scores.unwrap_or(match is_lucene {
             true => ScoreFormat::Anserini,
@@ -344,6 +316,16 @@ impl Args {
         Ok(queries)
     }
 
+    /// Options of [`Args::cleaned`] that are set, for messages.
+    pub(super) fn cleaning_options(&self) -> Option<&'static str> {
+        match (self.pos_tags.is_some(), !self.clean.is_empty()) {
+            (true, true) => Some("--pos-tags and --clean"),
+            (true, false) => Some("--pos-tags"),
+            (false, true) => Some("--clean"),
+            (false, false) => None,
+        }
+    }
+
     /// Whether the output is a list of hits for a reader.
     pub(crate) fn is_list(&self) -> bool {
         self.typed().is_some() && self.output.is_none() && !self.json
@@ -353,6 +335,7 @@ impl Args {
     /// collection are checked when it is opened.
     pub(crate) fn check(&self) -> Result<()> {
         self.model.model()?;
+        reject_repeated("--weights", &self.weights)?;
         let typed = self.typed().is_some();
         if typed && self.not_later_than_query.is_some() {
             bail_usage!(
@@ -393,18 +376,10 @@ impl Args {
             self.vectors.check(self.first_lexical_option())?;
         }
         self.prior.check()?;
-        let has_windows = self.sdm.is_some_and(|weights| weights[1..] != [0.0; 2]);
-        if has_windows && self.model.is_bm25f() {
-            bail_usage!("--sdm: expected a --model that scores each field, found bm25f");
-        }
-        let lexical = [
-            ("--syntax", self.syntax.is_some()),
-            ("--feedback", self.feedback.is_some()),
-            ("--sdm", self.sdm.is_some()),
-            ("--synonyms", self.synonyms.is_some()),
-            ("--prior", self.prior.is_set()),
-        ];
-        if let Some(option) = first_set(lexical) {
+        let syntax = self.syntax.is_some();
+        self.expansion.check(syntax, self.model.is_bm25f())?;
+        let lexical = [("--syntax", syntax), ("--prior", self.prior.is_set())];
+        if let Some(option) = first_set(self.expansion.given()).or(first_set(lexical)) {
             if self.system() != BM25 {
                 bail_usage!("{option}: expected BM25, found --vectors");
             }
@@ -501,34 +476,3 @@ const SCORES: [(&str, &str, ScoreFormat); 3] = [
         ScoreFormat::Exact,
     ),
 ];
-
-/// Weight of synonyms: a number, or a ratio such as `1:5`.
-fn synonym_weight(text: &str) -> Result<f32, String> {
-    let number = |text: &str| non_negative(text).ok();
-    let weight = match text.split_once(':') {
-        None => number(text),
-        Some((synonyms, words)) => number(synonyms)
-            .zip(number(words))
-            .map(|(synonyms, words): (f32, f32)| synonyms / words)
-            .filter(|weight| weight.is_finite()),
-    };
-    weight.ok_or_else(|| {
-        format!("expected a number of at least 0 or a ratio such as 1:5, found {text:?}")
-    })
-}
-
-/// Three weights, such as `0.85,0.1,0.05`.
-fn sdm_weights(text: &str) -> Result<[f32; 3], String> {
-    let weights = text
-        .split(',')
-        .map(|weight| non_negative(weight.trim()).ok());
-    let weights: Option<Vec<f32>> = weights.collect();
-    let weights = weights.and_then(|weights| <[f32; 3]>::try_from(weights).ok());
-    let weights = weights.filter(|weights| weights[0] > 0.0 && weights.iter().all(|w| *w <= 1e9));
-    weights.ok_or_else(|| {
-        format!(
-            "expected three weights such as 0.85,0.1,0.05, from 0 to 1e9, that of words above 0, \
-             found {text:?}"
-        )
-    })
-}

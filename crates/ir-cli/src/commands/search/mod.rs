@@ -2,10 +2,11 @@
 
 mod args;
 mod engine;
+pub(crate) mod expansion;
 mod list;
 mod model;
 mod notes;
-mod prior;
+pub(crate) mod prior;
 #[cfg(feature = "dense")]
 mod query_vectors;
 mod rank;
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         notes::warn_of_query_syntax(query, args, console);
     }
 
-    let store = if to_read || args.json || args.feedback.is_some() {
+    let store = if to_read || args.json || args.expansion.needs_texts() {
         StoredFields::Everything
     } else if args.filter.is_empty() && !args.prior.is_set() {
         StoredFields::Nothing

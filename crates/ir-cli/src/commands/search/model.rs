@@ -7,7 +7,7 @@ use ir_bm25::{Bm25, DocLengths, Model, SearcherError};
 use crate::shared::console::bail_usage;
 #[cfg(feature = "dense")]
 use crate::shared::options::first_set;
-use crate::shared::options::{Bm25Options, choice, of_field};
+use crate::shared::options::{Bm25Options, choice, of_field, reject_repeated};
 
 /// Scoring model, its parameters and document lengths.
 #[derive(Debug, clap::Args)]
@@ -120,6 +120,7 @@ impl ModelOptions {
             let found = named.name;
             bail_usage!("--field-b: expected --model {BM25F}, found {found}");
         }
+        reject_repeated("--field-b", &self.field_b)?;
         let of_fields = self.field_b.iter();
         let of_fields: Vec<_> = of_fields
             .map(|(field, b)| (format!("b.{field}"), *b))

@@ -24,26 +24,37 @@ pub(super) fn warn_of_empty_rankings(
     let without_hits = queries.iter().zip(rankings);
     let without_hits = without_hits.filter(|(_, ranking)| ranking.is_empty());
     let without_hits: Vec<&Query> = without_hits.map(|(query, _)| query).collect();
-    let Some(first) = without_hits.first() else {
+    let (count_without, Some(&first)) = (without_hits.len(), without_hits.first()) else {
         return Ok(());
     };
     let analyzer = engine.index.config().analysis.build()?;
+    // Queries that the cleaning has left without words, and all others.
+    let cleaning = args.cleaning_options();
+    let is_blank = |query: &&Query| cleaning.is_some() && query.text.trim().is_empty();
+    let (blank, others): (Vec<&Query>, Vec<&Query>) = without_hits.into_iter().partition(is_blank);
+    let cleaning = cleaning.unwrap_or_default();
     let has_no_terms = |query: &&&Query| analyzer.terms(&query.text).is_empty();
-    let without_terms = without_hits.iter().filter(has_no_terms).count();
+    let without_terms = others.iter().filter(has_no_terms).count();
     if args.typed().is_none() {
-        let (empty, all) = (without_hits.len() as u64, queries.len() as u64);
-        let reason = match without_terms {
+        let (empty, all) = (count_without as u64, queries.len() as u64);
+        let count = |count: usize, what: &str| match count {
             0 => String::new(),
-            count => format!("; {} have stop words only", grouped(count as u64)),
+            count => format!("; {} have {what}", grouped(count as u64)),
         };
+        let cleaned = count(blank.len(), &format!("no words after {cleaning}"));
+        let stop_words = count(without_terms, "stop words only");
         console.warn(format_args!(
-            "{} of {} queries have no hits, such as {:?}{reason}",
+            "{} of {} queries have no hits, such as {:?}{cleaned}{stop_words}",
             grouped(empty),
             grouped(all),
             first.id
         ));
     } else if engine.index.is_empty() {
         console.warn("no hits: the index is empty");
+    } else if !blank.is_empty() {
+        console.warn(format_args!(
+            "no hits: the query has no words after {cleaning}"
+        ));
     } else if without_terms > 0 {
         console.warn("no hits: the query has stop words and punctuation only");
     } else if args.system() == "ir-bm25" {

@@ -5,13 +5,14 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
+use ir_bm25::SegmentedIndex;
+use ir_core::DocNum;
 use ir_core::fusion::{
     DocumentRepositories, PriorCombination, PriorEstimate, RepositoryPrior, RepositoryPriors,
 };
 use ir_core::trec::HeaderLine;
-use ir_core::{DocNum, Retriever};
 
-use super::engine::SearchIndex;
+use super::expansion::TextRetriever;
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::input::{self, QrelsArgument};
 use crate::shared::options::{choice, non_negative, positive};
@@ -95,14 +96,29 @@ impl PriorOptions {
     /// The retriever with the priors, if there are any.
     pub(crate) fn applied(
         &self,
-        retriever: Box<dyn Retriever<Query = str>>,
-        engine: &SearchIndex,
+        retriever: TextRetriever,
+        index: &SegmentedIndex,
+        name: &str,
         console: &Console,
-    ) -> Result<Box<dyn Retriever<Query = str>>> {
+    ) -> Result<TextRetriever> {
+        Ok(match self.open(index, name, console)? {
+            None => retriever,
+            Some(prior) => prior.applied(retriever, None)?,
+        })
+    }
+
+    /// The estimator of the priors and the repositories of the documents of an index, if there are
+    /// priors. `name` is that of the index in errors.
+    pub(crate) fn open(
+        &self,
+        index: &SegmentedIndex,
+        name: &str,
+        console: &Console,
+    ) -> Result<Option<OpenPrior>> {
         let Some(prior) = &self.prior else {
-            return Ok(retriever);
+            return Ok(None);
         };
-        let repositories = self.repositories(engine)?;
+        let repositories = self.repositories(index, name)?;
         let count = repositories.names().len();
         let estimate = match prior {
             Prior::Feedback => PriorEstimate::Feedback {
@@ -112,7 +128,7 @@ impl PriorOptions {
             },
             Prior::Qrels(file) => {
                 let qrels = input::qrels(file, QrelsArgument::Option, HeaderLine::AsData, console);
-                let ids = engine.index.ids();
+                let ids = index.ids();
                 let repository = |doc: &str| repositories.get(ids.get(doc)?);
                 let qrels = qrels.context("--prior")?;
                 let priors = RepositoryPriors::from_qrels(&qrels, repository, count, EPSILON);
@@ -121,27 +137,53 @@ impl PriorOptions {
             Prior::File(path) => PriorEstimate::Fixed(from_file(path).context("--prior")?),
         };
         let combination = self.prior_combination.unwrap_or(PriorCombination::Product);
-        let weight = self.prior_weight.unwrap_or(1.0);
-        let prior = RepositoryPrior::new(retriever, repositories, estimate, combination, weight);
-        Ok(Box::new(prior.context("--prior")?))
+        Ok(Some(OpenPrior {
+            repositories,
+            estimate,
+            combination,
+            weight: self.prior_weight.unwrap_or(1.0),
+        }))
     }
 
     /// Repositories of all documents.
-    fn repositories(&self, engine: &SearchIndex) -> Result<DocumentRepositories> {
+    fn repositories(&self, index: &SegmentedIndex, engine: &str) -> Result<DocumentRepositories> {
         let name = self.prior_attribute.as_deref().unwrap_or(ATTRIBUTE);
-        let mut all = Vec::with_capacity(engine.index.len());
-        for doc in (0..engine.index.len() as u32).map(DocNum::new) {
-            let attributes = engine.index.attributes(doc);
-            let attributes = attributes.with_context(|| format!("{}: --prior", engine.name))?;
+        let mut all = Vec::with_capacity(index.len());
+        for doc in (0..index.len() as u32).map(DocNum::new) {
+            let attributes = index.attributes(doc);
+            let attributes = attributes.with_context(|| format!("{engine}: --prior"))?;
             all.push(attributes.text(name).map(str::to_owned));
         }
         if all.iter().all(Option::is_none) {
-            let engine = &engine.name;
             bail!(
                 "{engine}: expected documents with a text attribute {name:?} for --prior, found none (--prior-attribute names another)"
             );
         }
         Ok(DocumentRepositories::new(all))
+    }
+}
+
+/// Priors of the documents of an index.
+#[derive(Debug, Clone)]
+pub(crate) struct OpenPrior {
+    repositories: DocumentRepositories,
+    estimate: PriorEstimate,
+    combination: PriorCombination,
+    weight: f64,
+}
+
+impl OpenPrior {
+    /// The retriever with the priors, of another weight if one is given.
+    pub(crate) fn applied(
+        self,
+        retriever: TextRetriever,
+        weight: Option<f64>,
+    ) -> Result<TextRetriever> {
+        let weight = weight.unwrap_or(self.weight);
+        let (repositories, estimate) = (self.repositories, self.estimate);
+        let prior =
+            RepositoryPrior::new(retriever, repositories, estimate, self.combination, weight);
+        Ok(Box::new(prior.context("--prior")?))
     }
 }
 

@@ -1,23 +1,18 @@
 //! Batch search with per-query filters.
 
-use std::fs::File;
-use std::io::BufReader;
-use std::path::Path;
-
-use anyhow::{Context, Result, anyhow};
-use ir_bm25::feedback::{Feedback, FeedbackDocuments, FeedbackError, FeedbackModel};
+use anyhow::{Result, anyhow};
+use ir_bm25::feedback::Feedback;
 use ir_bm25::{
-    DuplicateIds, IndexedFields, Searcher, SearcherError, SegmentedIndex, SequentialDependence,
-    StoredFields, StructuredSearcher, SynonymExpansion, Synonyms,
+    DuplicateIds, IndexedFields, Searcher, SearcherError, SegmentedIndex, StructuredSearcher,
 };
 use ir_core::{Distinct, DocNum, Explanation, Progress, Query, Ranking, Retriever, Search};
 use ir_data::datafinder;
 
 use super::args::{Args, TimeFilter};
 use super::engine::SearchIndex;
+use super::expansion::TextRetriever;
 use crate::shared::console::{Console, check_stopped};
 use crate::shared::filter::QueryFilters;
-use crate::shared::input::{CollectionSource, open_collection};
 use crate::shared::suggest::did_you_mean;
 
 /// Number of queries between progress updates and interrupt checks.
@@ -35,45 +30,6 @@ fn field_error(option: &str, error: SearcherError, index: &SegmentedIndex) -> an
         _ => " (weights per field need an index with --fields separate)".to_owned(),
     };
     anyhow!("{option}: {error}{hint}")
-}
-
-/// Searcher of the feedback documents: that of the queries, or of an external collection.
-fn feedback_searcher(searcher: &Searcher, args: &Args, console: &Console) -> Result<Searcher> {
-    let Some(name) = &args.feedback_collection else {
-        return Ok(searcher.clone());
-    };
-    let opened = open_collection(name, args.text.encoding, args.verification(), console)?;
-    let index: SegmentedIndex = match opened {
-        CollectionSource::Index(index) => index,
-        CollectionSource::Documents(documents) => {
-            let config = (args.setup).config(&documents, None, StoredFields::Everything);
-            let setup = &args.setup;
-            let index = setup.build(&documents, None, config, args.threads, None, console)?;
-            index.into()
-        }
-    };
-    Ok(index.searcher(args.model.model()?)?)
-}
-
-/// Feedback for the queries of a searcher from the hits of `source`.
-fn feedback(searcher: &Searcher, source: Searcher, model: FeedbackModel) -> Result<Feedback> {
-    let documents = FeedbackDocuments::stored(source);
-    let documents = documents.map_err(|error| match error {
-        FeedbackError::NotStored { .. } => {
-            anyhow!("expected an index with stored texts, found none (`ir index --store all`)")
-        }
-        other => other.into(),
-    })?;
-    Ok(Feedback::new(searcher.clone(), documents, model)?)
-}
-
-/// Searcher of queries with the synonyms of a file.
-fn synonyms(searcher: &Searcher, path: &Path, weight: Option<f32>) -> Result<SynonymExpansion> {
-    let name = path.display().to_string();
-    let file = File::open(path).with_context(|| name.clone())?;
-    let synonyms = Synonyms::read(BufReader::new(file), &name)?;
-    let weight = weight.unwrap_or(SynonymExpansion::WEIGHT);
-    Ok(SynonymExpansion::new(searcher.clone(), &synonyms, weight)?)
 }
 
 pub(crate) struct QueryRunner {
@@ -105,30 +61,12 @@ impl QueryRunner {
         let searcher = searcher.map_err(|error| field_error("--field-b", error, index))?;
         let searcher = searcher.with_weights(&weights.collect::<Vec<_>>());
         let searcher = searcher.map_err(|error| field_error("--weights", error, index))?;
-        let feedback = match args.feedback {
-            None => None,
-            Some(model) => {
-                let source = feedback_searcher(&searcher, args, console);
-                let source = source.context("--feedback-collection")?;
-                Some(feedback(&searcher, source, model).context("--feedback")?)
+        let (lexical, feedback) = match args.syntax {
+            Some(syntax) => {
+                let structured = StructuredSearcher::new(searcher.clone(), syntax);
+                (Box::new(structured) as TextRetriever, None)
             }
-        };
-        let expansion = (args.synonyms.as_deref())
-            .map(|path| synonyms(&searcher, path, args.synonym_weight))
-            .transpose()
-            .context("--synonyms")?;
-        // The command line has at most one of these options.
-        let lexical: Box<dyn Retriever<Query = str>> = if let Some(feedback) = &feedback {
-            Box::new(feedback.clone())
-        } else if let Some(syntax) = args.syntax {
-            Box::new(StructuredSearcher::new(searcher.clone(), syntax))
-        } else if let Some(weights) = args.sdm {
-            let sdm = SequentialDependence::new(searcher.clone(), weights);
-            Box::new(sdm.context("--sdm")?)
-        } else if let Some(expansion) = expansion {
-            Box::new(expansion)
-        } else {
-            Box::new(searcher.clone())
+            None => args.expansion.retriever(&searcher, args, console)?,
         };
         // Return each id once if the collection has duplicates.
         let retriever: Box<dyn Retriever<Query = str>> =
@@ -137,7 +75,7 @@ impl QueryRunner {
             } else {
                 lexical
             };
-        let retriever = args.prior.applied(retriever, engine, console)?;
+        let retriever = (args.prior).applied(retriever, index, &engine.name, console)?;
         #[cfg(feature = "dense")]
         let mut retrievers = args.vectors.retrievers(
             &searcher,

@@ -2,6 +2,7 @@
 
 #[cfg(feature = "parquet")]
 mod papers;
+mod venues;
 
 use std::io::Write;
 
@@ -20,6 +21,7 @@ use crate::shared::options::EncodingOption;
 use crate::shared::output::{OutputPath, OutputSink, create_folder};
 use crate::shared::papers::is_parquet;
 use crate::shared::plots::write_plots;
+use venues::VenueSplits;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -34,7 +36,9 @@ The length of a document is the number of tokens of title and text, after
 stop-word removal. Histograms are `value:count`, or `first..last:count` with
 more than 16 values; --json has all. A document is relevant from grade
 --level. The age of a relevant document is the year of the query minus its
-year. Years are the attribute `year`.";
+year. Years are the attribute `year`. Where queries have the attribute `venue`,
+the documents that are relevant to the most queries of a venue are listed, with
+the percentage of its queries that have a relevant document.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -57,6 +61,12 @@ pub(crate) struct Args {
     /// Analyzer of lengths and vocabulary, as in `ir index` [default: anserini]
     #[arg(long, value_parser = analysis, value_name = "NAME")]
     analysis: Option<Analysis>,
+
+    /// Group the venues of queries by the research communities of the DataFinder paper: Vision,
+    /// NLP, Speech, Robotics, ML. Other venues, and those of fewer than three queries, are left
+    /// out [default: each venue]
+    #[arg(long)]
+    communities: bool,
 
     /// Print one JSON object
     #[arg(long)]
@@ -95,6 +105,17 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if corpus.documents == 0 {
         bail_usage!("{}: expected documents, found none", args.collection);
     }
+    let venues: VenueSplits = (judged.iter())
+        .map(|(split, queries, qrels)| {
+            let found = venues::popularity(queries, qrels, args.level, args.communities);
+            (split.clone(), found)
+        })
+        .collect();
+    if args.communities && venues.iter().all(|(_, found)| found.is_empty()) {
+        bail_usage!(
+            "--communities: expected queries with the attribute venue, three of a venue, found none"
+        );
+    }
     let splits: Splits = judged
         .into_iter()
         .map(|(split, queries, qrels)| {
@@ -107,20 +128,28 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         let by_split: serde_json::Map<_, _> = (splits.iter())
             .map(|(split, judgments)| (split.clone(), json!(judgments)))
             .collect();
-        let object = json!({
+        let mut object = json!({
             "collection": collection.name(),
             "corpus": corpus,
             "splits": by_split,
         });
+        for (split, found) in venues.iter().filter(|(_, found)| !found.is_empty()) {
+            object["splits"][split]["popularity_by_venue"] = json!(found);
+        }
         object.to_string()
     } else {
         let mut rows = corpus_rows(collection.name(), &corpus);
         rows.extend(judgment_rows(&splits));
+        rows.extend(venues::rows(&venues));
         table_with_text(rows, 1)
     };
     OutputSink::open(None)?.write_with(|out| writeln!(out, "{text}"))?;
     match folder {
-        Some(folder) => write_plots(&plots(&corpus, &splits), &folder),
+        Some(folder) => {
+            let mut plots = plots(&corpus, &splits);
+            plots.extend(venues::plots(&venues));
+            write_plots(&plots, &folder)
+        }
         None => Ok(()),
     }
 }

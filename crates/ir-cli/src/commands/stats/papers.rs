@@ -21,6 +21,9 @@ pub(super) fn run_papers(args: &Args) -> Result<()> {
     if let Some(split) = &args.split {
         bail_usage!("--split: expected a collection with judgments, found {name} (split {split})");
     }
+    if args.communities {
+        bail_usage!("--communities: expected a collection with judgments, found {name}");
+    }
     let folder = args.plots.as_ref().map(OutputPath::folder);
     let analyzer = args.analyzer()?;
     let papers = read(name)?;

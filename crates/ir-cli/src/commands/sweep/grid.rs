@@ -4,12 +4,16 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::ValueHint;
-use ir_bm25::feedback::{Feedback, FeedbackDocuments, FeedbackModel};
-use ir_bm25::{DuplicateIds, Model, Searcher, SegmentedIndex, StoredFields};
+use ir_bm25::feedback::FeedbackModel;
+use ir_bm25::{DuplicateIds, Model, SegmentedIndex, StoredFields, SynonymExpansion, Synonyms};
 use ir_core::store::Verify;
-use ir_core::{Distinct, Query, Retriever, Run};
+use ir_core::{Distinct, Query, Run};
 use ir_data::TextEncoding;
 
+use crate::commands::search::expansion::{
+    Addition, TextRetriever, feedback, sdm_weights, synonym_file,
+};
+use crate::commands::search::prior::{OpenPrior, PriorOptions};
 use crate::shared::console::{Console, bail_usage, check_stopped};
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{self, CollectionSource, open_collection};
@@ -19,8 +23,9 @@ use crate::shared::input::{self, CollectionSource, open_collection};
 #[command(next_help_heading = "Grid")]
 pub(super) struct GridOptions {
     /// Values of a parameter of --model, such as k1=0.6,0.9,1.2, or of --feedback, such as
-    /// feedback.docs=5,10; repeatable. Every combination is a setting. The second argument is then
-    /// the collection or index to search
+    /// feedback.docs=5,10; of --sdm: sdm.words, sdm.phrases, sdm.windows; of --synonyms:
+    /// synonyms.weight; of --prior: prior.weight; repeatable. Every combination is a setting. The
+    /// second argument is then the collection or index to search
     #[arg(long, value_parser = axis, value_name = "NAME=VALUES")]
     grid: Vec<Axis>,
 
@@ -31,6 +36,19 @@ pub(super) struct GridOptions {
     /// Pseudo-relevance feedback: rm3 or rocchio [default: none]
     #[arg(long, value_name = "MODEL", value_hint = ValueHint::Other, requires = "grid")]
     feedback: Option<String>,
+
+    /// Sequential dependence model: weights of words, of phrases and of unordered windows of two
+    /// words, such as 0.85,0.1,0.05 [default: none]
+    #[arg(long, value_parser = sdm_weights, value_name = "W,W,W", requires = "grid")]
+    sdm: Option<[f32; 3]>,
+
+    /// Synonyms to add to the queries, as in `ir search`; their weight is 0.2, or that of the grid
+    /// [default: none]
+    #[arg(long, value_name = "FILE", requires = "grid", conflicts_with = "sdm")]
+    synonyms: Option<PathBuf>,
+
+    #[command(flatten)]
+    prior: PriorOptions,
 
     /// Queries: a file or collection as in `ir search` [default: those of the collection]
     #[arg(long, value_name = "FILE|COLLECTION", requires = "grid")]
@@ -48,11 +66,24 @@ struct Axis {
     values: Vec<f32>,
 }
 
-/// Setting of a grid: name, scoring model and feedback.
-type Point = (String, Model, Option<FeedbackModel>);
+/// Setting of a grid.
+pub(super) struct Point {
+    /// Name of the setting: parameters and values.
+    label: String,
+    model: Model,
+    feedback: Option<FeedbackModel>,
+    sdm: Option<[f32; 3]>,
+    synonym_weight: f32,
+    /// Weight of the prior, if it is in the grid.
+    prior_weight: Option<f32>,
+}
 
 /// Parameters of feedback, before their names.
 const FEEDBACK: &str = "feedback.";
+/// Names of the weights of `--sdm`.
+const SDM: [&str; 3] = ["sdm.words", "sdm.phrases", "sdm.windows"];
+const SYNONYM_WEIGHT: &str = "synonyms.weight";
+const PRIOR_WEIGHT: &str = "prior.weight";
 /// Maximum number of settings.
 const MAX_POINTS: usize = 10_000;
 /// Number of hits per query, as in `ir search`.
@@ -71,6 +102,10 @@ fn axis(text: &str) -> Result<Axis, String> {
 impl GridOptions {
     pub(super) fn is_set(&self) -> bool {
         !self.grid.is_empty()
+    }
+
+    pub(super) fn has_prior(&self) -> bool {
+        self.prior.is_set()
     }
 
     /// The settings, in the order of the values, the last parameter fastest.
@@ -115,19 +150,46 @@ impl GridOptions {
             .iter()
             .map(|(name, value)| format!("{name}={value}"));
         let label = names.collect::<Vec<_>>().join(",");
-        let (of_feedback, of_model): (Vec<_>, Vec<_>) =
-            (parameters.iter()).partition(|(name, _)| name.starts_with(FEEDBACK));
+        let mut sdm = self.sdm;
+        let mut synonym_weight = SynonymExpansion::WEIGHT;
+        let mut prior_weight = None;
+        let (mut of_feedback, mut of_model) = (Vec::new(), Vec::new());
+        for &(name, value) in parameters {
+            let of_sdm = SDM.iter().position(|known| *known == name);
+            if let Some(option) = self.missing_option(name) {
+                bail_usage!("--grid: {name}: expected {option}, found none");
+            }
+            match (of_sdm, &mut sdm) {
+                (Some(at), Some(weights)) => weights[at] = value,
+                _ if name == SYNONYM_WEIGHT => synonym_weight = value,
+                _ if name == PRIOR_WEIGHT => prior_weight = Some(value),
+                _ if name.starts_with(FEEDBACK) => of_feedback.push((name, value)),
+                _ => of_model.push((name, value)),
+            }
+            let is_weight = of_sdm.is_some() || [SYNONYM_WEIGHT, PRIOR_WEIGHT].contains(&name);
+            let is_valid = match of_sdm {
+                Some(0) => value > 0.0 && value <= 1e9,
+                _ => (0.0..=1e9).contains(&value),
+            };
+            if is_weight && !is_valid {
+                let least = if of_sdm == Some(0) {
+                    "above 0"
+                } else {
+                    "at least 0"
+                };
+                bail_usage!(
+                    "--grid: {name}: expected a weight {least}, at most 1e9, found {value}"
+                );
+            }
+        }
         let base = self.model.as_deref().unwrap_or("bm25");
-        let model = with_parameters(base, of_model.iter().map(|(name, value)| (*name, *value)));
+        let model = with_parameters(base, of_model.into_iter());
         let model = match model.parse::<Model>() {
             Ok(model) => model,
             Err(error) => bail_usage!("--grid, --model: {error}"),
         };
         let feedback = match &self.feedback {
-            None => match of_feedback.first() {
-                None => None,
-                Some((name, _)) => bail_usage!("--grid: {name}: expected --feedback, found none"),
-            },
+            None => None,
             Some(base) => {
                 let given = of_feedback.iter();
                 let given = given.map(|(name, value)| (&name[FEEDBACK.len()..], *value));
@@ -137,7 +199,36 @@ impl GridOptions {
                 }
             }
         };
-        Ok((label, model, feedback))
+        Ok(Point {
+            label,
+            model,
+            feedback,
+            sdm,
+            synonym_weight,
+            prior_weight,
+        })
+    }
+
+    /// The option that a parameter of the grid belongs to, if it is not given.
+    fn missing_option(&self, name: &str) -> Option<&'static str> {
+        let (option, is_given) = if name.starts_with(FEEDBACK) {
+            ("--feedback", self.feedback.is_some())
+        } else if SDM.contains(&name) {
+            ("--sdm", self.sdm.is_some())
+        } else if name == SYNONYM_WEIGHT {
+            ("--synonyms", self.synonyms.is_some())
+        } else if name == PRIOR_WEIGHT {
+            ("--prior", self.prior.is_set())
+        } else {
+            return None;
+        };
+        (!is_given).then_some(option)
+    }
+
+    /// Checks the options and the settings before data are read.
+    pub(super) fn check(&self) -> Result<()> {
+        self.prior.check()?;
+        self.points().map(|_| ())
     }
 
     /// Searches the queries with every setting. Calls `visit` with each run, named by its setting.
@@ -179,11 +270,13 @@ impl GridOptions {
                     Some(asked) => Some(asked),
                     None => input::collection_queries(&documents.collection, split, console)?,
                 };
-                let store = match self.feedback {
-                    Some(_) => StoredFields::Everything,
-                    None => StoredFields::Nothing,
+                let store = match (&self.feedback, self.prior.is_set()) {
+                    (Some(_), _) => StoredFields::Everything,
+                    (None, true) => StoredFields::Attributes,
+                    (None, false) => StoredFields::Nothing,
                 };
                 let config = setup.config(&documents, None, store);
+                let config = config.with_positions(self.sdm.is_some());
                 let index = setup.build(&documents, None, config, None, None, console)?;
                 (index.into(), asked)
             }
@@ -193,12 +286,15 @@ impl GridOptions {
                 "{collection}: expected a collection with queries, found none (--query-file)"
             );
         };
-        for (label, model, feedback) in points {
+        let synonyms = self.synonyms.as_deref().map(synonym_file).transpose();
+        let extras = Extras {
+            synonyms: synonyms.context("--synonyms")?,
+            prior: self.prior.open(&index, collection, console)?,
+        };
+        for point in points {
             check_stopped()?;
-            let setting = || format!("{collection}: {label}");
-            let searcher = index.searcher(model).with_context(setting)?;
-            let run = searched(&label, searcher, feedback, &asked.queries);
-            visit(run.with_context(setting)?)?;
+            let run = extras.searched(&point, &index, &asked.queries);
+            visit(run.with_context(|| format!("{collection}: {}", point.label))?)?;
         }
         Ok(())
     }
@@ -215,25 +311,45 @@ fn with_parameters<'a>(base: &str, more: impl Iterator<Item = (&'a str, f32)>) -
     format!("{name}({})", all.join(","))
 }
 
-fn searched(
-    label: &str,
-    searcher: Searcher,
-    feedback: Option<FeedbackModel>,
-    queries: &[Query],
-) -> Result<Run> {
-    let keeps_duplicates = searcher.index().config().duplicates == DuplicateIds::Keep;
-    let retriever: Box<dyn Retriever<Query = str>> = match feedback {
-        None => Box::new(searcher),
-        Some(model) => {
-            let documents = FeedbackDocuments::stored(searcher.clone())?;
-            Box::new(Feedback::new(searcher, documents, model)?)
-        }
-    };
-    let retriever: Box<dyn Retriever<Query = str>> = match keeps_duplicates {
-        true => Box::new(Distinct(retriever)),
-        false => retriever,
-    };
-    Ok(Run::from_retriever(label, &*retriever, queries, HITS)?)
+/// Synonyms and priors, which all settings share.
+struct Extras {
+    synonyms: Option<Synonyms>,
+    prior: Option<OpenPrior>,
+}
+
+impl Extras {
+    fn searched(&self, point: &Point, index: &SegmentedIndex, queries: &[Query]) -> Result<Run> {
+        let searcher = index.searcher(point.model.clone())?;
+        let feedback = (point.feedback)
+            .map(|model| feedback(&searcher, searcher.clone(), model).context("--feedback"))
+            .transpose()?;
+        let addition = match (point.sdm, &self.synonyms) {
+            (Some(weights), _) => Addition::SequentialDependence(weights),
+            (None, Some(synonyms)) => {
+                let weight = point.synonym_weight;
+                let synonyms = SynonymExpansion::new(searcher.clone(), synonyms, weight);
+                Addition::Synonyms(synonyms.context("--synonyms")?)
+            }
+            (None, None) => Addition::Nothing,
+        };
+        let (retriever, _) = addition.retriever(&searcher, feedback)?;
+        let retriever: TextRetriever = match index.config().duplicates {
+            DuplicateIds::Keep => Box::new(Distinct(retriever)),
+            _ => retriever,
+        };
+        let retriever = match &self.prior {
+            None => retriever,
+            Some(prior) => prior
+                .clone()
+                .applied(retriever, point.prior_weight.map(f64::from))?,
+        };
+        Ok(Run::from_retriever(
+            &point.label,
+            &*retriever,
+            queries,
+            HITS,
+        )?)
+    }
 }
 
 #[cfg(test)]

@@ -27,6 +27,7 @@ Examples:
   ir sweep cranfield cranfield --grid k1=0.6,0.9,1.2 --grid b=0.2,0.4,0.75
   ir sweep qrels.txt corpus.ir --query-file topics.tsv --model qld \\
       --grid mu=500,1000,2500 --feedback rm3 --grid feedback.docs=5,10
+  ir sweep cranfield cranfield --sdm 0.85,0.1,0.05 --grid sdm.phrases=0,0.1,0.2
 
 Each run, or each point of a grid, is one parameter setting. For each query,
 the setting with the highest mean over all other queries is selected and
@@ -72,6 +73,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             check_grid(args)?;
         }
         false => {
+            if args.grid.has_prior() {
+                bail_usage!("--prior: expected --grid, found none");
+            }
             if let Some(option) = args.setup.first_set() {
                 bail_usage!("{option}: expected --grid, found none");
             }
@@ -119,7 +123,7 @@ fn check_grid(args: &Args) -> Result<()> {
     if found != 1 {
         bail_usage!("--grid: expected one collection or index to search, found {found} arguments");
     }
-    args.grid.points().map(|_| ())
+    args.grid.check()
 }
 
 /// Names of the settings: file names, or full paths if the files are not in one folder.

@@ -32,7 +32,8 @@ pub enum PriorEstimate {
 pub enum PriorCombination {
     /// `score + weight · ln p`, for scores that are log-likelihoods.
     LogSum,
-    /// `score · p^weight`, for scores that are not negative, such as BM25.
+    /// `score · p^weight`, for scores that are not negative, such as BM25. A search whose hits have
+    /// negative scores is an error: a low prior would rank them higher.
     Product,
 }
 
@@ -213,6 +214,24 @@ impl<R: Retriever> CombinedScores<'_, R> {
         bounds.fold(f32::NEG_INFINITY, f32::max)
     }
 
+    /// Rejects a ranking with a negative score. All other hits of the query have lower scores, or
+    /// negative ones, and so do not change a ranking without any.
+    fn reject_negative(&self, ranking: &Ranking, hits: &Ranking) -> Result<(), SearchError> {
+        let mut ranked = ranking.iter();
+        let Some(negative) = ranked.find(|hit| hit.score < 0.0) else {
+            return Ok(());
+        };
+        let score = hits.iter().find(|hit| hit.doc == negative.doc);
+        let error = FusionError::NegativeScore {
+            doc: self.prior.ids().id(negative.doc).to_owned(),
+            score: score.map_or(negative.score, |hit| hit.score),
+        };
+        Err(SearchError::Engine {
+            engine: "the repository prior",
+            source: Box::new(error),
+        })
+    }
+
     /// The best `k` of hits that are the first `depth`; [`None`] if other documents can be better.
     fn best(&self, hits: &Ranking, k: usize, depth: usize) -> Result<Option<Ranking>, SearchError> {
         let mut best = TopK::new(k);
@@ -226,7 +245,13 @@ impl<R: Retriever> CombinedScores<'_, R> {
             // A document with an equal score may have a lower number.
             kth.is_some_and(|kth| kth.score > self.bound(worst.score))
         });
-        Ok(is_exact.then_some(ranking))
+        if !is_exact {
+            return Ok(None);
+        }
+        if self.prior.combination == PriorCombination::Product {
+            self.reject_negative(&ranking, hits)?;
+        }
+        Ok(Some(ranking))
     }
 }
 

@@ -164,7 +164,6 @@ proptest! {
     ) {
         let names = ["a", "b", "c", "d"];
         let product = kind % 2 == 1;
-        // Products are defined for negative scores, too.
         let base = Scores::new(scores.iter().map(|&(score, _)| f32::from(score)).collect());
         let repositories = || DocumentRepositories::new(scores.iter().map(|s| Some(names[s.1])));
         let odd = |doc: DocNum| doc.get() % 2 == 1;
@@ -183,7 +182,7 @@ proptest! {
         };
         let prior = RepositoryPrior::new(base.clone(), repositories(), estimate, combination, weight);
         let prior = prior.unwrap();
-        let found = prior.search("", &how).unwrap();
+        let found = prior.search("", &how);
         let every = base.search("", &how.with_k(usize::MAX)).unwrap();
         let mut expected = Vec::new();
         for hit in &every {
@@ -197,6 +196,16 @@ proptest! {
             expected.push(Hit::new(hit.doc, score as f32 + 0.0));
         }
         let expected = Ranking::from_hits(expected).unwrap().top(k);
+        // A product with a negative score is an error, wherever the negative score is in the list.
+        let negative = expected.iter().find(|hit| hit.score < 0.0);
+        if let Some(negative) = negative.filter(|_| product && weight > 0.0) {
+            let base = every.iter().find(|hit| hit.doc == negative.doc).unwrap();
+            let SearchError::Engine { source, .. } = found.unwrap_err() else { panic!("engine") };
+            let expected = FusionError::NegativeScore { doc: negative.doc.get().to_string(), score: base.score };
+            prop_assert_eq!(source.to_string(), expected.to_string());
+            return Ok(());
+        }
+        let found = found.unwrap();
         prop_assert_eq!(&found, &expected);
         if weight == 0.0 {
             prop_assert_eq!(found, base.search("", &how).unwrap());

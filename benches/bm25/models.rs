@@ -1,0 +1,184 @@
+//! Scoring models beside those of Lucene: rounds of both engines alternate, in CPU time on one
+//! thread.
+//!
+//! Both engines have one-byte lengths and the same parameters. The top 10 are compared before the
+//! first round: the scores of [`Model::is_equal`] models must be equal to the last bit.
+
+use anyhow::{Context, Result, bail, ensure};
+use ir_bm25::{Index, Searcher};
+use ir_core::{Retriever, Search};
+
+use crate::lucene::{Lucene, Queries, positioned};
+use crate::workload::{TopHits, Workload, thread_seconds};
+use crate::{MIN_OVERLAP, ours};
+
+/// Model that both engines have.
+struct Model {
+    name: &'static str,
+    /// Name and parameters of the model in ir-bm25.
+    ours: &'static str,
+    /// Whether the formulas are the same. Lucene adds 1 to the frequencies of InExpB2's
+    /// after-effect and estimates the expected document frequency otherwise.
+    is_equal: bool,
+}
+
+const fn model(name: &'static str, ours: &'static str) -> Model {
+    Model {
+        name,
+        ours,
+        is_equal: true,
+    }
+}
+
+const MODELS: [Model; 6] = [
+    model("bm25", "bm25(k1=0.9,b=0.4)"),
+    model("qld", "qld(mu=1000)"),
+    model("qljm", "qljm(lambda=0.1)"),
+    model("tfidf", "tfidf"),
+    model("inl2", "inl2(c=1,lengths=one-byte)"),
+    Model {
+        is_equal: false,
+        ..model("in_expb2", "in_expb2(c=1,lengths=one-byte)")
+    },
+];
+
+/// Number of timed rounds of each engine.
+const ROUNDS: usize = 5;
+/// CPU time of the queries in Lucene before the first round, in milliseconds.
+const WARM_UP: f64 = 2000.0;
+
+/// Compares the models of `--model`, or all.
+pub(crate) fn run(work: &Workload, names: Option<&str>, threads: usize) -> Result<()> {
+    let chosen = chosen(names)?;
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("index.ir");
+    ours::build(work, &path, threads)?;
+    let index = Index::open(&path)?;
+    let analysis = ir_bm25::analysis::Analysis::anserini().build()?;
+    let queries = work.queries().iter();
+    let queries: Vec<_> = queries
+        .map(|query| (work.kind(query), positioned(&analysis, &query.text)))
+        .collect();
+    let lucene = Lucene::start(work, &queries, Queries::Words)?;
+    let mut lucene =
+        lucene.context("IR_BM25_PEERS: expected the folder of benches/bm25/peers.sh")?;
+    let kinds = work.kinds();
+    println!(
+        "| mean, ms: ir-bm25; {}; ratio{} |",
+        lucene.facts.name,
+        columns(kinds)
+    );
+    println!("|{}", "---|".repeat(1 + 2 * kinds.len()));
+    for model in chosen {
+        let searcher = index.searcher(model.ours.parse::<ir_bm25::Model>()?)?;
+        let found = top(&searcher, work)?;
+        let expected = lucene.top(model.name)?;
+        let (overlap, _) = found.compare(&expected)?;
+        let differing = found.differing(&expected);
+        eprintln!(
+            "{}: scores differ in {differing} of {} queries, overlap of the top 10 {:.1} %",
+            model.name,
+            found.queries(),
+            100.0 * overlap
+        );
+        ensure!(
+            if model.is_equal {
+                differing == 0
+            } else {
+                overlap > MIN_OVERLAP
+            },
+            "{}: expected the results of Lucene",
+            model.name
+        );
+        let mut row = format!("| {}", model.name);
+        for kind in kinds {
+            for k in [10, 1000] {
+                let cell = compare(&searcher, &mut lucene, model, (work, kind, k))?;
+                row.push_str(&cell);
+            }
+        }
+        println!("{row} |");
+    }
+    Ok(())
+}
+
+fn chosen(names: Option<&str>) -> Result<Vec<&'static Model>> {
+    let Some(names) = names else {
+        return Ok(MODELS.iter().collect());
+    };
+    let named = names.split(',').map(|name| {
+        let known = MODELS.iter().find(|model| model.name == name);
+        match known {
+            Some(model) => Ok(model),
+            None => {
+                let known = MODELS.map(|model| model.name).join(", ");
+                bail!("--model: expected some of {known}, found {name:?}")
+            }
+        }
+    });
+    named.collect()
+}
+
+fn columns(kinds: &[&str]) -> String {
+    let cell = |kind: &&str| format!(" | {kind}, k = 10 | {kind}, k = 1000");
+    kinds.iter().map(cell).collect()
+}
+
+fn top(searcher: &Searcher, work: &Workload) -> Result<TopHits> {
+    let queries = work.queries().iter();
+    let hits = queries.map(|query| {
+        let ranking = searcher.search(&query.text, &Search::top(10))?;
+        let hits = ranking.iter();
+        Ok(hits
+            .map(|hit| (u64::from(hit.doc.get()), hit.score))
+            .collect())
+    });
+    Ok(TopHits::new(hits.collect::<Result<_>>()?))
+}
+
+/// The cell of a kind of queries: the means of both engines, each query at its best of the rounds,
+/// and the median of the ratios of the rounds.
+fn compare(
+    searcher: &Searcher,
+    lucene: &mut Lucene,
+    model: &Model,
+    (work, kind, k): (&Workload, &str, usize),
+) -> Result<String> {
+    let texts = work.texts(kind);
+    let search_all = || -> Result<Vec<f64>> {
+        let times = texts.iter().map(|text| {
+            let start = thread_seconds();
+            let _ = std::hint::black_box(searcher.search(text, &Search::top(k))?);
+            Ok((thread_seconds() - start) * 1e3)
+        });
+        times.collect()
+    };
+    let mut search_peer = || lucene.time(model.name, kind, k);
+    search_all()?;
+    let mut warm = 0.0;
+    while warm < WARM_UP {
+        warm += search_peer()?.iter().sum::<f64>();
+    }
+    let mut best = vec![f64::INFINITY; texts.len()];
+    let mut best_of_peer = best.clone();
+    let mut ratios = Vec::new();
+    for _ in 0..ROUNDS {
+        let (ours, peer) = (search_all()?, search_peer()?);
+        ensure!(peer.len() == best.len(), "Lucene: expected all {kind}");
+        ratios.push(peer.iter().sum::<f64>() / ours.iter().sum::<f64>());
+        let lower = |best: &mut Vec<f64>, times: &[f64]| {
+            let pairs = best.iter_mut().zip(times);
+            pairs.for_each(|(best, time)| *best = best.min(*time));
+        };
+        lower(&mut best, &ours);
+        lower(&mut best_of_peer, &peer);
+    }
+    ratios.sort_by(f64::total_cmp);
+    let mean = |times: &[f64]| times.iter().sum::<f64>() / times.len() as f64;
+    Ok(format!(
+        " | {:.3}; {:.3}; {:.2}",
+        mean(&best),
+        mean(&best_of_peer),
+        ratios[ROUNDS / 2]
+    ))
+}

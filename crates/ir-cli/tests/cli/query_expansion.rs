@@ -1,0 +1,186 @@
+//! `ir search`: feedback with `--sdm`, `--synonyms` and `--nearest-words`, and rejected
+//! combinations.
+
+use crate::common::{Folder, Ran};
+
+fn here() -> Folder {
+    let here = Folder::new();
+    let mut corpus = String::new();
+    for (id, text) in [
+        (
+            "a",
+            "black leaves, and tea in leaves of black cups with sugar",
+        ),
+        (
+            "b",
+            "black tea with lemon, a tea of the morning, warm and fresh",
+        ),
+        ("c", "myasthenia gravis, with ptosis"),
+        ("d", "ptosis and lemon"),
+    ] {
+        corpus += &format!("{{\"_id\": \"{id}\", \"text\": \"{text}\"}}\n");
+    }
+    for n in 0..60 {
+        let text = "something else entirely";
+        corpus += &format!("{{\"_id\": \"z{n:02}\", \"text\": \"{text}\"}}\n");
+    }
+    here.write("corpus.jsonl", corpus);
+    here.write("synonyms.txt", "MG => myasthenia gravis\n");
+    here
+}
+
+fn search(here: &Folder, query: &str, options: &[&str]) -> Ran {
+    here.ir(&[&["search", "corpus.jsonl", query][..], options].concat())
+}
+
+/// The run of a query.
+fn run(here: &Folder, query: &str, options: &[&str]) -> String {
+    let options = [options, &["-o", "-", "--tag", "t", "--scores", "exact"]].concat();
+    search(here, query, &options).ok().out
+}
+
+const SDM: [&str; 2] = ["--sdm", "0.1,1,0"];
+const SYNONYMS: [&str; 2] = ["--synonyms", "synonyms.txt"];
+const WORDS: [&str; 6] = [
+    "--nearest-words",
+    "2",
+    "--nearest-weight",
+    "0.5",
+    "--nearest-dim",
+    "50",
+];
+
+#[test]
+fn feedback_after_another_expansion() {
+    let here = here();
+    let rm3 = ["--feedback", "rm3(docs=1,terms=8)"];
+    let explained = |query: &str, options: &[&str]| {
+        let options = [options, &["--explain"]].concat();
+        search(&here, query, &options).ok().out
+    };
+    // The first document of the sequential dependence model has the phrase.
+    assert!(explained("black tea", &rm3).contains("contents:sugar"));
+    let after = explained("black tea", &[&rm3[..], &SDM].concat());
+    assert!(after.contains("contents:lemon") && !after.contains("contents:sugar"));
+    // The document of a synonym brings a word of another one.
+    assert_eq!(run(&here, "MG", &rm3), "");
+    let after = run(&here, "MG", &[&rm3[..], &SYNONYMS].concat());
+    assert!(after.contains(" c ") && after.contains(" d "), "{after}");
+    // Nearest words are part of the expanded query.
+    let words = run(&here, "gravis", &[&rm3[..], &WORDS].concat());
+    assert_ne!(words, run(&here, "gravis", &WORDS));
+    assert_ne!(words, run(&here, "gravis", &rm3));
+    // Disabled feedback is the search without it, byte for byte.
+    for query in ["black tea", "MG", "gravis ptosis"] {
+        for other in [&SDM[..], &SYNONYMS, &WORDS] {
+            for disabled in ["rm3(weight=1)", "rocchio(beta=0)"] {
+                let both = [&["--feedback", disabled], other].concat();
+                assert_eq!(run(&here, query, &both), run(&here, query, other));
+            }
+        }
+    }
+}
+
+#[test]
+fn nearest_words() {
+    let here = here();
+    let base = run(&here, "gravis", &[]);
+    let found = run(&here, "gravis", &WORDS);
+    assert!(found.lines().count() > base.lines().count(), "{found}");
+    for disabled in ["--nearest-words=0", "--nearest-words=2 --nearest-weight=0"] {
+        let disabled: Vec<&str> = disabled.split(' ').collect();
+        assert_eq!(run(&here, "gravis", &disabled), base);
+    }
+    // The same bytes whatever the number of threads; another seed is another run.
+    let threads = [&WORDS[..], &["--threads", "1"]].concat();
+    assert_eq!(run(&here, "gravis", &threads), found);
+    here.ir(&["index", "corpus.jsonl", "-o", "saved.ir"]).ok();
+    let saved = ["search", "saved.ir", "gravis", "-o", "-", "--tag", "t"];
+    let saved = [&saved[..], &["--scores", "exact"], &WORDS].concat();
+    assert_eq!(here.ir(&saved).ok().out, found);
+    let bare = [
+        "index",
+        "corpus.jsonl",
+        "-o",
+        "bare.ir",
+        "--store",
+        "nothing",
+    ];
+    here.ir(&bare).ok();
+    here.ir(&[&["search", "bare.ir", "gravis"][..], &WORDS].concat())
+        .fails(
+            1,
+            &["--nearest-words: expected an index with stored texts, found none"],
+        );
+    for (wrong, expected) in [
+        (
+            ["--nearest-dim", "9"],
+            "--nearest-dim: expected a number from 10 to 65536, found 9",
+        ),
+        (
+            ["--nearest-reflections", "101"],
+            "--nearest-reflections: expected at most 100, found 101",
+        ),
+        (["--nearest-weight", "-1"], "--nearest-weight"),
+    ] {
+        let wrong = format!("{}={}", wrong[0], wrong[1]);
+        search(&here, "tea", &["--nearest-words", "2", &wrong]).fails(2, &[expected]);
+    }
+    search(&here, "tea", &["--nearest-dim", "50"]).fails(2, &["--nearest-words"]);
+}
+
+#[test]
+fn combinations_without_a_meaning_say_why() {
+    let here = here();
+    let lucene = ["--syntax", "lucene"];
+    for (options, expected) in [
+        (
+            [&lucene[..], &["--feedback", "rm3"]].concat(),
+            "--feedback: expected queries of words, found --syntax: feedback expands a bag of words",
+        ),
+        (
+            [&lucene[..], &SDM].concat(),
+            "--sdm: expected queries of words, found --syntax",
+        ),
+        (
+            [&lucene[..], &SYNONYMS].concat(),
+            "write them with OR or #syn",
+        ),
+        (
+            [&lucene[..], &WORDS].concat(),
+            "--nearest-words: expected queries of words, found --syntax",
+        ),
+        (
+            [&SDM[..], &SYNONYMS].concat(),
+            "--synonyms: expected no --sdm, found both: windows are those of the words of a query",
+        ),
+        (
+            [&SDM[..], &WORDS].concat(),
+            "--nearest-words: expected no --sdm, found both",
+        ),
+        (
+            [&SYNONYMS[..], &WORDS].concat(),
+            "--nearest-words: expected no --synonyms, found both: both add words to a query",
+        ),
+    ] {
+        search(&here, "tea", &options).fails(2, &[expected]);
+    }
+}
+
+#[test]
+fn repeated_fields_are_errors() {
+    let here = here();
+    let fields = ["--fields", "title,text", "--model", "bm25f"];
+    for option in ["--field-b", "--weights"] {
+        let options = [&fields[..], &[option, "text=1,text=0.5"]].concat();
+        let expected = format!("{option}: expected each field once, found \"text\" twice");
+        search(&here, "tea", &options).fails(2, &[&expected]);
+    }
+    // Clauses over combined fields.
+    let clauses = [&fields[..], &["--syntax", "lucene"]].concat();
+    search(&here, "+black -tea", &clauses).fails(
+        1,
+        &["expected words and weights, or a model that scores each field, found bm25f"],
+    );
+    assert!(!run(&here, "black^2 tea", &clauses).is_empty());
+}
