@@ -75,6 +75,8 @@ pub struct Limits {
     /// Requests that are processed or wait at the same time; further ones get status 429. Default:
     /// 256.
     pub concurrency: usize,
+    /// Open connections; further ones are closed. Default: 1,024.
+    pub connections: usize,
     /// Requests per second of each key, with bursts of as many; further ones get status 429.
     /// Default: unlimited.
     pub rate: Option<std::num::NonZeroU32>,
@@ -90,6 +92,7 @@ impl Default for Limits {
             body_bytes: 64 << 20,
             time: Duration::from_secs(60),
             concurrency: 256,
+            connections: 1_024,
             rate: None,
             results: 1_000,
             query_characters: 10_000,
@@ -167,6 +170,13 @@ impl Limits {
     #[must_use]
     pub fn with_concurrency(mut self, concurrency: usize) -> Self {
         self.concurrency = concurrency;
+        self
+    }
+
+    /// Sets [`Limits::connections`].
+    #[must_use]
+    pub fn with_connections(mut self, connections: usize) -> Self {
+        self.connections = connections;
         self
     }
 

@@ -1,6 +1,7 @@
 //! Web server: routes, limits, logs, health.
 
 use std::net::{SocketAddr, TcpListener};
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,6 +11,10 @@ use axum::http::{HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use hyper_util::rt::{TokioIo, TokioTimer};
+use hyper_util::server::graceful::GracefulShutdown;
+use hyper_util::service::TowerToHyperService;
+use tokio::sync::Semaphore;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::timeout::TimeoutLayer;
@@ -49,6 +54,9 @@ const BLOCKING_THREADS: usize = 64;
 
 /// Time between two questions whether to stop.
 const STOP_INTERVAL: Duration = Duration::from_millis(100);
+
+/// Time for the head of a request, and between the requests of a connection.
+const HEAD_TIME: Duration = Duration::from_secs(30);
 
 /// Time for the requests that run when the server is shut down.
 const GRACE: Duration = Duration::from_secs(30);
@@ -99,29 +107,65 @@ impl Server {
             .map_err(ServerError::Serve)?;
         let needs_session = !self.address.ip().is_loopback();
         let app = Arc::new(App::new(self.service, needs_session, self.hosts));
+        let connections = app.service.limits().connections;
         let served = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
-            let (begin, begun) = tokio::sync::oneshot::channel();
-            let server = axum::serve(listener, router(app)).with_graceful_shutdown(async move {
+            let stop = async {
                 while !is_stopped() {
                     tokio::time::sleep(STOP_INTERVAL).await;
                 }
-                let _ = begin.send(());
-            });
-            tokio::select! {
-                served = server => served,
-                () = async {
-                    // If the sender is gone, the server ended by itself.
-                    if begun.await.is_err() {
-                        std::future::pending::<()>().await;
-                    }
-                    tokio::time::sleep(GRACE).await;
-                } => Ok(()),
-            }
+            };
+            accept(listener, router(app), connections, stop).await;
+            Ok(())
         });
         runtime.shutdown_timeout(Duration::from_secs(5));
         served.map_err(ServerError::Serve)
     }
+}
+
+/// Serves connections until `stop` completes, at most `connections` at a time; further ones are
+/// closed. A connection without a complete head of a request for [`HEAD_TIME`] is closed, too.
+async fn accept(
+    listener: tokio::net::TcpListener,
+    router: Router,
+    connections: usize,
+    stop: impl Future<Output = ()>,
+) {
+    let mut protocol = hyper::server::conn::http1::Builder::new();
+    protocol
+        .timer(TokioTimer::new())
+        .header_read_timeout(HEAD_TIME);
+    let permits = Arc::new(Semaphore::new(connections.min(Semaphore::MAX_PERMITS)));
+    let graceful = GracefulShutdown::new();
+    let mut stop = pin!(stop);
+    loop {
+        let stream = tokio::select! {
+            accepted = listener.accept() => match accepted {
+                Ok((stream, _)) => stream,
+                Err(error) => {
+                    // Such as too many open files.
+                    tracing::warn!(%error, "a connection was not accepted");
+                    tokio::time::sleep(STOP_INTERVAL).await;
+                    continue;
+                }
+            },
+            () = &mut stop => break,
+        };
+        let Ok(permit) = Arc::clone(&permits).try_acquire_owned() else {
+            tracing::warn!(connections, "a connection was closed: too many");
+            continue;
+        };
+        let service = TowerToHyperService::new(router.clone());
+        let connection = protocol.serve_connection(TokioIo::new(stream), service);
+        let connection = graceful.watch(connection);
+        tokio::spawn(async move {
+            // An error is that of the client: it went away, or sent no HTTP.
+            let _ = connection.await;
+            drop(permit);
+        });
+    }
+    drop(listener);
+    let _ = tokio::time::timeout(GRACE, graceful.shutdown()).await;
 }
 
 /// All routes: pages, REST, health and metrics.

@@ -170,11 +170,11 @@ fn group(number: usize) -> Value {
 }
 
 /// Kills the server at random moments of additions and publications. What was acknowledged is
-/// there, and queries see one addition, whole, never older than one that was seen before. 200 kills
-/// with `IR_KILLS=200`.
+/// there, and queries see one addition, whole, never older than one that was seen before. `IR_KILLS`
+/// is the number of kills.
 #[test]
 fn kills_lose_nothing_that_was_acknowledged() {
-    let kills: u64 = std::env::var("IR_KILLS").map_or(8, |n| n.parse().unwrap());
+    let kills: u64 = std::env::var("IR_KILLS").map_or(200, |n| n.parse().unwrap());
     let folder = TempDir::new().unwrap();
     let args = ["--data", "d"];
     let first = RunningServer::start(folder.path(), &args);
