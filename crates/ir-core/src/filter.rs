@@ -1,6 +1,6 @@
 //! Filters that restrict a search to a set of documents.
 
-use std::fmt;
+use std::{fmt, iter};
 
 use serde::{Deserialize, Serialize};
 
@@ -91,12 +91,17 @@ impl DocSet {
         None
     }
 
-    /// Iterates over the members in ascending order.
+    /// Iterates over the members in ascending order, in time proportional to their number and to a
+    /// 64th of the largest one.
     pub fn iter(&self) -> impl Iterator<Item = DocNum> + '_ {
         self.words.iter().enumerate().flat_map(|(at, &word)| {
-            (0..64)
-                .filter(move |bit| word >> bit & 1 == 1)
-                .map(move |bit| DocNum::new((at * 64 + bit) as u32))
+            let mut rest = word;
+            iter::from_fn(move || {
+                let bit = rest.trailing_zeros();
+                // Without the lowest member; `None` if there is none.
+                rest &= rest.checked_sub(1)?;
+                Some(DocNum::new(at as u32 * 64 + bit))
+            })
         })
     }
 }
