@@ -63,11 +63,7 @@ const WORKED: &[(&str, &[&str])] = &[
     ),
     (
         "The team won the cup in 1994.",
-        &[
-            "When did the team win the cup?",
-            "What did the team win?",
-            "What won the cup in 1994?",
-        ],
+        &["When did the team win the cup?", "What did the team win?"],
     ),
     (
         "The treaty was signed on May 5, 1890 in Paris.",

@@ -71,6 +71,22 @@ fn spans_lie_in_the_answer_of_a_frame() {
     assert_eq!(span.text(context), "");
 }
 
+/// The time must not grow with the product of both lengths.
+#[test]
+fn long_questions_and_contexts() {
+    let words: Vec<String> = (0..100_000).map(|n| format!("w{n}")).collect();
+    let text = words.join(" ");
+    let spans = LexicalReader::default()
+        .read(&[ReaderInput::new(&text, &text)], 3)
+        .unwrap();
+    assert_eq!(spans[0].len(), 3);
+    assert!(
+        spans[0]
+            .iter()
+            .all(|span| span.text(&text).starts_with("w6"))
+    );
+}
+
 /// Values of the official script, evaluate-v1.1.py.
 #[test]
 fn measures_of_squad() {

@@ -19,8 +19,9 @@ use crate::characters::character_count;
 /// for the distance d in words to the nearest occurrence of the word in the context, and the number
 /// n of its occurrences, plus 0.01 for each word after the first, plus
 /// [`LexicalReader::type_weight`] if the candidate is a whole phrase of the kind that the question
-/// asks for. The sum is that of the first or of the last word of the candidate, whichever is larger.
-/// Words are compared after Porter's stemmer.
+/// asks for. The sum is that of the first or of the last word of the candidate, whichever is
+/// larger. Words are compared after Porter's stemmer, and the first 64 distinct ones of a question
+/// count.
 ///
 /// | question | kind |
 /// |---|---|
@@ -51,6 +52,10 @@ impl Default for LexicalReader {
         }
     }
 }
+
+/// Maximum number of distinct terms of a question; further ones are ignored, because the time grows
+/// with their number times that of the words of the context.
+const MAX_TERMS: usize = 64;
 
 /// Kind of answer that a question asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -115,7 +120,13 @@ impl LexicalReader {
     fn spans(&self, input: &ReaderInput<'_>, n_best: usize) -> Vec<AnswerSpan> {
         let context = input.context;
         let words = self.words(context);
-        let asked: HashSet<String> = self.analyzer.terms(input.question).into_iter().collect();
+        let mut asked = HashSet::new();
+        for term in self.analyzer.terms(input.question) {
+            if asked.len() == MAX_TERMS {
+                break;
+            }
+            asked.insert(term);
+        }
         let distances = nearness(&words, &asked);
         let kind = kind_of(input.question);
         let bytes = input.bytes();

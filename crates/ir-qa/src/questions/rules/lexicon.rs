@@ -113,6 +113,9 @@ classes! {
         publisher supporter opponent follower enemy predecessor successor heir descendant
         ancestor speaker reader contemporary translator collector native founder manager
         guest runner";
+    /// Nouns of organizations, of which "who" and "what" are asked when they act.
+    ORGANIZATIONS = "government council committee company team university parliament army court navy
+        party club crew corporation senate ministry agency administration congress board";
     /// Nouns in -er and -or that are not persons.
     THINGS = "computer number paper order river layer parser transformer encoder decoder classifier
         tower letter matter power water center chapter cluster filter parameter meter register

@@ -173,7 +173,7 @@ fn capitalization(first: &str, rest: &[&str], context: &str) -> Option<Capitaliz
         return Some(Capitalization::Name);
     }
     // "Neural networks", but neither "Roman law" nor "Bayes networks" nor "Grant".
-    let nouns = "tion ment ness ity ism ogy sis ance ence tions ments";
+    let nouns = "tion sion ment ness ity ism ogy sis ance ence tions ments";
     let adjectives = "al ive ous ic ed ing ar ent ant ble less ful ary ory";
     let ends = |list: &str| list.split(' ').any(|end| first.ends_with(end));
     if first.len() > 5 && (ends(nouns) || !rest.is_empty() && ends(adjectives)) {

@@ -34,12 +34,19 @@ pub(super) fn segment<'t>(tail: &'t [&'t str]) -> Option<&'t [&'t str]> {
             end = n;
             break;
         }
-        if matches!(
-            *word,
-            "because" | "while" | "whereas" | "although" | "though" | "but" | "so"
-        ) || CONJUNCTIONS.has(word) && (starts_clause(next) || has_subject(&tail[n + 1..]))
-            || *word == "when"
-            || *word == "if"
+        let is_joined = *word == "but" || CONJUNCTIONS.has(word);
+        let is_unclear =
+            *word == "but" || is_adverb(next) || next.ends_with("ed") && next.len() > 4;
+        if is_joined && is_unclear && !starts_clause(next) && !has_subject(&tail[n + 1..]) {
+            // "a larger but smoother one", "unpaired and randomly collected".
+            return None;
+        }
+        let is_clause = is_joined && (starts_clause(next) || has_subject(&tail[n + 1..]));
+        if is_clause
+            || matches!(
+                *word,
+                "because" | "while" | "whereas" | "although" | "though" | "so" | "when" | "if"
+            )
         {
             end = n;
             break;
@@ -65,10 +72,8 @@ pub(super) fn has_subject(words: &[&str]) -> bool {
 pub(super) fn starts_clause(word: &str) -> bool {
     is_auxiliary(word)
         || PERSONAL_PRONOUNS.has(word)
-        || is_adverb(word)
         || finite_verbs(word)
             .any(|(verb, form)| form == VerbForm::Past || !NOUN_LIKE.has(verb.base))
-        || word.ends_with("ed") && word.len() > 4
 }
 
 /// Words that can end a question, or no words.

@@ -4,8 +4,8 @@ use super::clause::{
     Clause, FiniteVerb, is_adverb, is_count, is_month, is_name, is_plural, is_year, noun_head,
 };
 use super::lexicon::{
-    AGENT_VERBS, ARTICLES, CLAUSE_STARTERS, CONJUNCTIONS, DETERMINERS, LOCATED, PERSONAL_PRONOUNS,
-    PREPOSITIONS, VAGUE, Verb, VerbForm, finite_verbs, verb_of_participle,
+    AGENT_VERBS, ARTICLES, CLAUSE_STARTERS, CONJUNCTIONS, DETERMINERS, LOCATED, ORGANIZATIONS,
+    PERSONAL_PRONOUNS, PREPOSITIONS, VAGUE, Verb, VerbForm, finite_verbs, verb_of_participle,
 };
 use super::nouns::{ends_like_agent, ends_like_period, interrogative, is_participle, is_person};
 use super::phrases::{
@@ -336,10 +336,11 @@ impl Writer<'_> {
         }
         let purpose = purpose(verb.base, tail).map(|words| words.join(" "));
         let purpose = purpose.unwrap_or_default();
-        if !is_person(noun_head(&tail[1..]))
-            && !is_person(tail[0])
-            && !tail.iter().all(|it| is_name(it))
-        {
+        // "He tackled Ann Smith" and "He sent Smith to London": persons or not.
+        let next = tail.get(1);
+        let is_named = is_name(tail[0])
+            && next.is_none_or(|it| is_name(it) || PREPOSITIONS.has(it) || CONJUNCTIONS.has(it));
+        if !is_person(noun_head(&tail[1..])) && !is_person(tail[0]) && !is_named {
             self.ask(&["What", auxiliary(form), self.subject, verb.base, &purpose]);
         }
         if form != VerbForm::Base {
@@ -362,6 +363,10 @@ impl Writer<'_> {
             && refers_to_nothing(tail)
             && !CONJUNCTIONS.has(subject[0]);
         if !is_usable || subject.iter().any(|word| CONJUNCTIONS.has(word)) {
+            return;
+        }
+        let is_passive = matches!(finite, "is" | "was" | "are" | "were");
+        if !is_passive && ORGANIZATIONS.has(head) {
             return;
         }
         let plural = matches!(finite, "are" | "were");
