@@ -455,7 +455,20 @@ fn sentences() -> impl Strategy<Value = String> {
     let words: Vec<&str> = WORDS.split_whitespace().collect();
     let of_words = proptest::collection::vec(proptest::sample::select(words), 1..16)
         .prop_map(|words| words.join(" ") + ".");
-    prop_oneof![3 => of_words, 1 => any::<String>()]
+    // Worked sentences with a word of the list in place of one of theirs.
+    let words: Vec<&str> = WORDS.split_whitespace().collect();
+    let worked = (
+        0..WORKED.len(),
+        any::<usize>(),
+        proptest::sample::select(words),
+    );
+    let changed = worked.prop_map(|(number, at, word)| {
+        let mut sentence: Vec<&str> = WORKED[number].0.split(' ').collect();
+        let at = at % sentence.len();
+        sentence[at] = word;
+        sentence.join(" ")
+    });
+    prop_oneof![2 => of_words, 4 => changed, 1 => any::<String>()]
 }
 
 proptest! {
