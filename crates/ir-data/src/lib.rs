@@ -6,6 +6,8 @@ pub mod beir;
 pub mod biocaddie;
 mod bundled;
 pub mod catalog;
+#[cfg(feature = "endpoint")]
+pub mod chat;
 mod collection;
 mod compression;
 mod compression_format;
@@ -21,6 +23,7 @@ mod lines;
 pub mod papers;
 pub mod part_of_speech;
 pub mod results;
+pub mod resume;
 pub mod sentences;
 pub mod sgml;
 pub mod smart;

@@ -9,9 +9,10 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use ir_core::NoProgress;
+use ir_data::chat::{EndpointConfig, EndpointError, KeyHeader};
 use ir_data::papers::{
-    AnswerError, AnswerFile, EndpointConfig, EndpointError, EndpointWriter, KeyHeader, Paper,
-    PaperKeys, QueryPrompt, QueryWriter, QueryWriterError,
+    AnswerError, AnswerFile, EndpointWriter, Paper, PaperKeys, QueryPrompt, QueryWriter,
+    QueryWriterError,
 };
 use serde_json::{Value, json};
 
@@ -468,9 +469,10 @@ fn resumed_job() {
         name(config.clone()),
         name(EndpointConfig::new("http://a/v1", "n"))
     );
-    let mut other = config.clone();
-    other.prompt.examples.pop();
-    assert_ne!(name(config), name(other));
+    let mut prompt = QueryPrompt::default();
+    prompt.examples.pop();
+    let other = EndpointWriter::new(config.clone(), None).unwrap();
+    assert_ne!(name(config), other.with_prompt(prompt).name());
 }
 
 #[test]

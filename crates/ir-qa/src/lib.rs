@@ -8,6 +8,8 @@ pub mod documents;
 mod frame;
 pub mod frames;
 pub mod highlight;
+pub mod questions;
+pub mod reader;
 pub mod retrieval;
 pub mod soco;
 pub mod suggest;

@@ -490,7 +490,7 @@ proptest! {
     #[test]
     fn any_input_is_read_or_rejected(text in prop_oneof!["\\PC{0,200}", markup()], format in 0_usize..5) {
         let format = [
-            DocumentFormat::Text, DocumentFormat::Markdown, DocumentFormat::Html, DocumentFormat::Xml, DocumentFormat::Squad,
+            DocumentFormat::Text, DocumentFormat::Markdown, DocumentFormat::Html, DocumentFormat::Xml, DocumentFormat::Json,
         ][format];
         if let Ok(file) = DocumentReader::default().read_bytes(text.as_bytes(), format, "f", "f") {
             for paper in &file.papers {
@@ -547,4 +547,42 @@ fn markup() -> impl Strategy<Value = String> {
     ];
     prop::collection::vec(prop::sample::select(parts.to_vec()), 0..30)
         .prop_map(|parts| parts.concat())
+}
+
+/// Text after an element without end tag is not lost.
+#[test]
+fn unclosed_elements_of_html() {
+    for (page, expected) in [
+        ("<nav><a>Home</a><p>Tea.", &["Home", "Tea."][..]),
+        (
+            "<table><tr><td>1<p>Tea.</p><table><tr><td>2</table><p>Cups.",
+            &["1", "Tea.", "Cups."],
+        ),
+        (
+            "<nav>Home</nav><p>Tea.</p><nav><p>Cups.",
+            &["Tea.", "Cups."],
+        ),
+        ("<table><table><tr><td>1</table></table><p>Tea.", &["Tea."]),
+        ("<p>Tea.<script>if (a < b) {} <p>Cups.", &["Tea."]),
+        ("</nav></table><p>Tea.", &["Tea."]),
+    ] {
+        assert_eq!(body(page, DocumentFormat::Html)[1..], *expected, "{page}");
+    }
+}
+
+#[test]
+fn elements_of_xml_are_limited() {
+    let reader = DocumentReader::default();
+    let read = |count: usize| {
+        let text = format!("<article>\n{}</article>", "<a/>".repeat(count));
+        reader
+            .read_bytes(text.as_bytes(), DocumentFormat::Xml, "a.xml", "a.xml")
+            .map(|_| ())
+    };
+    read(1_999_999).unwrap();
+    let error = read(2_000_000).unwrap_err().to_string();
+    assert_eq!(
+        error,
+        "a.xml:2: expected at most 2000000 elements, found more"
+    );
 }

@@ -128,19 +128,25 @@ fn frames_round_trip() {
     frames[1]
         .questions
         .push(FrameQuestion::new("Wie?").with_displayable(false));
+    frames[1].metadata.set("title", "Über Tee");
     let mut out = Vec::new();
     write_frames(&frames, &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert_eq!(
         text.lines().nth(1).unwrap(),
-        r#"{"answer":{"value":"Tee ist grün.","context":"Über Tee Tee ist grün. Ja, das ist er.","answer_start":9,"displayable":false,"add_to_qa_index":true},"questions":[{"value":"Wie?","displayable":false}],"meta":{"chunk_id":"d1/1","chunk_type":"content","doc_id":"d1","page":3}}"#
+        r#"{"answer":{"value":"Tee ist grün.","context":"Über Tee Tee ist grün. Ja, das ist er.","answer_start":9,"displayable":false,"add_to_qa_index":true},"questions":[{"value":"Wie?","displayable":false}],"meta":{"chunk_id":"d1/1","chunk_type":"content","doc_id":"d1","doc_title":"Über Tee","page":3,"title":"Über Tee"}}"#
     );
     for (line, frame) in text.lines().zip(&frames) {
         let mut read: Frame = serde_json::from_str::<SocoFrame>(line)
             .unwrap()
             .to_frame(&frame.id)
             .unwrap();
-        read.metadata = Attributes::new();
+        // The fields of the record beside those of the frame.
+        let added = ["chunk_id", "chunk_type", "doc_id", "doc_title", "page"];
+        let fields = read.metadata.iter();
+        let fields = fields.filter(|(name, _)| !added.contains(name));
+        let fields: Attributes = fields.map(|(name, value)| (name, value.clone())).collect();
+        read.metadata = fields;
         assert_eq!(&read, frame);
     }
     let moved = text

@@ -157,7 +157,8 @@ fn writer() -> Result<Box<dyn QueryWriter>> {
     #[cfg(feature = "endpoint")]
     if let Ok(url) = env::var("IR_ENDPOINT") {
         use anyhow::Context;
-        use ir_data::papers::{EndpointConfig, EndpointWriter};
+        use ir_data::chat::EndpointConfig;
+        use ir_data::papers::EndpointWriter;
         let model = env::var("IR_ENDPOINT_MODEL");
         let model = model.context("IR_ENDPOINT_MODEL: expected the name of a model")?;
         let mut config = EndpointConfig::new(url, model);

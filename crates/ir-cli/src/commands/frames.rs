@@ -7,10 +7,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
+use ir_core::NoProgress;
 use ir_qa::documents::{
     DocumentError, DocumentReader, FileOutcome, FileReport, FolderReport, Paper,
 };
 use ir_qa::frames::{DroppedText, FrameConfig};
+use ir_qa::questions::{RuleQuestions, add_questions};
 use ir_qa::sentences::{Language, SCIENTIFIC_ABBREVIATIONS};
 use ir_qa::soco::write_frames;
 
@@ -25,11 +27,13 @@ Examples:
   ir frames papers/ -o frames.jsonl       a folder and its subfolders
   ir frames papers/ -o frames.jsonl --report files.tsv
   ir frames papers/ --scientific | head -3
+  ir frames papers/ --questions rules -o frames.jsonl
   ir frames train.json -o frames.jsonl    articles of SQuAD
   ir frames papers/ --format soco -o frames.jsonl.gz
 
 Files: plain text (.txt), Markdown (.md), HTML (.html), JATS and TEI (.xml,
-.nxml, .tei), SQuAD (.json), also compressed (.gz, .zst). Convert PDF first:
+.nxml, .tei), SQuAD (.json), documents of SOCO and papers of S2ORC (.json,
+.jsonl), also compressed (.gz, .zst). Convert PDF first:
 GROBID writes TEI with pages, pdftotext text with pages. A file that cannot be
 read is reported and stops nothing.
 
@@ -60,6 +64,11 @@ pub(crate) struct Args {
     /// Form of the output
     #[arg(long, default_value = "frames", value_name = "FORM")]
     format: OutputForm,
+
+    /// Generate questions that the answers answer. They are not displayable, and become vectors of
+    /// their answers in `ir ask --model`
+    #[arg(long, value_name = "GENERATOR")]
+    questions: Option<GeneratorName>,
 
     /// Language of the papers
     #[arg(long, default_value = "english", value_name = "NAME")]
@@ -96,10 +105,16 @@ enum OutputForm {
     Soco,
 }
 
-#[derive(Debug, Clone, Copy, ValueEnum)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum LanguageName {
     English,
     Chinese,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum GeneratorName {
+    /// Templates on the structure of English sentences
+    Rules,
 }
 
 /// Counts of the papers that were read.
@@ -107,6 +122,7 @@ enum LanguageName {
 struct Totals {
     papers: u64,
     frames: u64,
+    questions: u64,
     dropped: DroppedText,
     /// Numbers of frames, per paper.
     of_papers: Vec<u64>,
@@ -115,6 +131,9 @@ struct Totals {
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     let config = config(args)?;
+    if args.questions.is_some() && args.language != LanguageName::English {
+        bail_usage!("--questions rules: expected --language english, found chinese");
+    }
     if is_bundled(&args.papers) && args.report.is_some() {
         bail_usage!("--report: expected a folder or file of papers, found bundled");
     }
@@ -125,7 +144,12 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     let mut totals = Totals::default();
     let mut write = |paper: Paper| -> Result<()> {
-        let set = config.convert_paper(&paper);
+        let mut set = config.convert_paper(&paper);
+        if args.questions.is_some() {
+            let rules = RuleQuestions::default();
+            let added = add_questions(&mut set.frames, &rules, &mut NoProgress)?;
+            totals.questions += added.questions;
+        }
         totals.papers += 1;
         totals.frames += set.frames.len() as u64;
         totals.dropped.add(set.dropped);
@@ -153,9 +177,13 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     out.commit()?;
     console.log(format_args!(
-        "{} frames of {} papers; {} sentences too short, {} too long",
+        "{} frames of {} papers{}; {} sentences too short, {} too long",
         grouped(totals.frames),
         grouped(totals.papers),
+        match args.questions {
+            Some(_) => format!(", {} generated questions", grouped(totals.questions)),
+            None => String::new(),
+        },
         grouped(totals.dropped.too_short),
         grouped(totals.dropped.too_long)
     ));

@@ -127,3 +127,37 @@ fn errors_leave_no_output() {
     here.ir(&["frames", "big.txt", "--max-size", "1"])
         .fails(1, &["big.txt: expected papers, found none"]);
 }
+
+#[test]
+fn questions_are_generated_and_not_displayable() {
+    let here = papers();
+    let ran = here
+        .ir(&[
+            "frames",
+            "papers",
+            "--questions",
+            "rules",
+            "-o",
+            "frames.jsonl",
+        ])
+        .ok();
+    let part = "6 frames of 2 papers, 1 generated questions; 1 sentences too short, 0 too long";
+    assert!(ran.err.contains(part), "{}", ran.err);
+    let frames = here.read("frames.jsonl");
+    let question = r#""questions":[{"text":"What is tea?","displayable":false}]"#;
+    assert!(frames.contains(question), "{frames}");
+    let plain = here.ir(&["frames", "papers"]).ok().out;
+    assert_eq!(frames.lines().count(), plain.lines().count());
+    here.ir(&[
+        "frames",
+        "papers",
+        "--questions",
+        "rules",
+        "--language",
+        "chinese",
+    ])
+    .fails(
+        2,
+        &["--questions rules: expected --language english, found chinese"],
+    );
+}

@@ -1,17 +1,12 @@
-use std::collections::HashMap;
-use std::fs::{File, OpenOptions, TryLockError};
-use std::io::{self, BufReader, Read as _, Seek, SeekFrom, Write};
 use std::path::Path;
 
-use ir_core::{Flow, Fnv1a, Progress};
-use serde::{Deserialize, Serialize};
+use ir_core::{Flow, Progress};
 
 use super::answer::QueryAnswer;
 use super::paper::Paper;
 use super::writer::{QueryWriter, QueryWriterError};
-use crate::error::{DataError, Location, name_of, read_error, write_error};
-use crate::json::json_error;
-use crate::lines::LineReader;
+use crate::error::DataError;
+use crate::resume::{ResumeFile, answer_key};
 
 /// Number of consecutive papers without a usable answer after which
 /// [`AnswerFile::write_queries`] fails.
@@ -25,10 +20,7 @@ pub const MAX_CONSECUTIVE_FAILURES: usize = 5;
 /// a file of another format is left as it is. The file is locked while it is open.
 #[derive(Debug)]
 pub struct AnswerFile {
-    path: String,
-    /// `None`: answers are kept in memory only.
-    file: Option<File>,
-    answers: HashMap<(String, String), QueryAnswer>,
+    answers: ResumeFile<QueryAnswer>,
 }
 
 /// Answers for papers, in their order.
@@ -44,81 +36,22 @@ pub struct WrittenQueries {
     pub unusable: Vec<QueryWriterError>,
 }
 
-/// Start of every line that is written.
-const LINE_START: &[u8] = b"{\"paper_id\":\"";
-
-#[derive(Serialize, Deserialize)]
-struct AnswerLine {
-    paper_id: String,
-    key: String,
-    answer: QueryAnswer,
-}
-
 impl AnswerFile {
     /// Creates a list of answers without a file.
     #[must_use]
     pub fn in_memory() -> Self {
         Self {
-            path: String::new(),
-            file: None,
-            answers: HashMap::new(),
+            answers: ResumeFile::in_memory(),
         }
     }
 
     /// Opens a file, or creates it.
     ///
     /// # Errors
-    /// The file cannot be read or written, another process uses it, or a complete line is not an
-    /// answer, or an incomplete one is not the start of an answer.
+    /// See [`ResumeFile::open`].
     pub fn open(path: impl AsRef<Path>) -> Result<Self, DataError> {
-        let path = path.as_ref();
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create(true).truncate(false);
-        let mut file = options.open(path).map_err(write_error(path))?;
-        match file.try_lock() {
-            Err(TryLockError::WouldBlock) => {
-                let used = io::Error::other("the file is in use by another process");
-                return Err(write_error(path)(used));
-            }
-            Err(TryLockError::Error(error)) => return Err(write_error(path)(error)),
-            Ok(()) => {}
-        }
-        let name = name_of(path);
-        let end = complete_length(&file).map_err(read_error(path))?;
-        file.rewind().map_err(read_error(path))?;
-        let mut answers = HashMap::new();
-        let mut lines = LineReader::new(BufReader::new((&file).take(end)), &name);
-        let mut last = 0;
-        while let Some(line) = lines.read()? {
-            if line.text.trim_ascii().is_empty() {
-                continue;
-            }
-            let at = Location::new(&name, line.number);
-            last = line.number;
-            let line: AnswerLine =
-                serde_json::from_str(line.text).map_err(|error| json_error(&error, at))?;
-            answers.insert((line.paper_id, line.key), line.answer);
-        }
-        let mut incomplete = Vec::new();
-        file.seek(SeekFrom::Start(end))
-            .and_then(|_| {
-                (&file)
-                    .take(LINE_START.len() as u64)
-                    .read_to_end(&mut incomplete)
-            })
-            .map_err(read_error(path))?;
-        if !LINE_START.starts_with(&incomplete) {
-            let found = String::from_utf8_lossy(&incomplete);
-            return Err(Location::new(&name, last + 1).syntax("an answer", &found));
-        }
-        file.set_len(end)
-            .and_then(|()| file.seek(SeekFrom::End(0)))
-            .map_err(write_error(path))?;
-        Ok(Self {
-            path: name,
-            file: Some(file),
-            answers,
-        })
+        let answers = ResumeFile::open(path, "paper_id")?;
+        Ok(Self { answers })
     }
 
     /// Returns the answers for papers and calls the writer for those that are missing. Reports the
@@ -141,8 +74,8 @@ impl AnswerFile {
             if progress.report("writing queries", done, total) == Flow::Stop {
                 return Err(DataError::Canceled.into());
             }
-            let key = (paper.id.clone(), key(&name, paper));
-            if let Some(answer) = self.answers.get(&key) {
+            let key = answer_key(&[&name, &paper.keys.title, &paper.abstract_text]);
+            if let Some(answer) = self.answers.get(&paper.id, &key) {
                 queries.answers.push(Some(answer.clone()));
                 continue;
             }
@@ -150,7 +83,7 @@ impl AnswerFile {
             match writer.write(paper) {
                 Ok(answer) => {
                     consecutive = 0;
-                    self.append(key, &answer)?;
+                    self.answers.append(&paper.id, &key, answer.clone())?;
                     queries.answers.push(Some(answer));
                 }
                 Err(error) if error.is_of_paper() => {
@@ -166,51 +99,6 @@ impl AnswerFile {
         }
         Ok(queries)
     }
-
-    fn append(&mut self, key: (String, String), answer: &QueryAnswer) -> Result<(), DataError> {
-        if let Some(file) = &mut self.file {
-            let failed = write_error(Path::new(&self.path));
-            let line = AnswerLine {
-                paper_id: key.0.clone(),
-                key: key.1.clone(),
-                answer: answer.clone(),
-            };
-            let mut line = serde_json::to_vec(&line).map_err(|error| failed(error.into()))?;
-            line.push(b'\n');
-            file.write_all(&line).map_err(failed)?;
-        }
-        self.answers.insert(key, answer.clone());
-        Ok(())
-    }
-}
-
-/// Length of a file up to its last line end.
-fn complete_length(file: &File) -> io::Result<u64> {
-    const BLOCK: u64 = 1 << 16;
-    let mut end = file.metadata()?.len();
-    let mut file = file;
-    while end > 0 {
-        let start = end.saturating_sub(BLOCK);
-        file.seek(SeekFrom::Start(start))?;
-        let mut block = vec![0; (end - start) as usize];
-        file.read_exact(&mut block)?;
-        if let Some(at) = block.iter().rposition(|&byte| byte == b'\n') {
-            return Ok(start + at as u64 + 1);
-        }
-        end = start;
-    }
-    Ok(0)
-}
-
-/// Hash of what an answer depends on.
-fn key(writer: &str, paper: &Paper) -> String {
-    let mut hash = Fnv1a::new();
-    for text in [writer, &paper.keys.title, &paper.abstract_text] {
-        hash.write(text.as_bytes());
-        // Separator: 0xFF does not occur in UTF-8.
-        hash.write(&[0xFF]);
-    }
-    format!("{:016x}", hash.finish())
 }
 
 #[cfg(test)]
@@ -219,6 +107,9 @@ mod tests {
 
     use super::super::answer::AnswerError;
     use super::*;
+
+    /// Start of every line that is written.
+    const LINE_START: &[u8] = b"{\"paper_id\":\"";
 
     /// Writes the abstract as the summary, except of papers whose abstract is "bad", and fails for
     /// "stop".

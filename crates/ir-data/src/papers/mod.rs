@@ -59,7 +59,7 @@ mod writer;
 pub use answer::{AnswerError, QueryAnswer};
 pub use answer_file::{AnswerFile, MAX_CONSECUTIVE_FAILURES, WrittenQueries};
 #[cfg(feature = "endpoint")]
-pub use endpoint::{EndpointConfig, EndpointError, EndpointWriter, KeyHeader};
+pub use endpoint::EndpointWriter;
 pub use extractive::ExtractiveWriter;
 pub use links::{DatasetLinks, DatasetRecord, PaperKeys};
 pub use paper::{BibliographyEntry, CitationSpan, Paper, Paragraph, Section};

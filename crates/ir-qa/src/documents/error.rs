@@ -1,5 +1,7 @@
 use ir_data::DataError;
 
+use crate::soco::SocoError;
+
 /// Error of reading a document.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -45,6 +47,16 @@ pub enum DocumentError {
         line: u64,
         limit: usize,
     },
+    /// The XML has too many elements.
+    #[error("{path}:{line}: expected at most {limit} elements, found more")]
+    Elements {
+        path: String,
+        line: u64,
+        limit: usize,
+    },
+    /// The records of SOCO are not in their format.
+    #[error(transparent)]
+    Soco(#[from] SocoError),
     /// The content is of a format that is not read.
     #[error("{path}: expected {expected}, found {found}")]
     Format {

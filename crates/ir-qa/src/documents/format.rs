@@ -17,13 +17,20 @@ pub enum DocumentFormat {
     Jats,
     /// TEI document, as GROBID writes it.
     Tei,
+    /// JSON; SQuAD, SOCO or S2ORC by its content.
+    Json,
     /// SQuAD 1.1: every article is a paper.
     Squad,
+    /// Records of documents of SOCO (`soco_doc`).
+    Soco,
+    /// Parsed papers of S2ORC, as JSON lines or one object.
+    S2orc,
 }
 
 impl DocumentFormat {
     /// Format by the extension of a file, without `.gz` and `.zst`. [`DocumentFormat::Xml`] stands
-    /// for JATS and TEI.
+    /// for JATS and TEI,
+    /// [`DocumentFormat::Json`] for SQuAD, SOCO and S2ORC.
     ///
     /// ```
     /// use ir_qa::documents::DocumentFormat;
@@ -43,7 +50,7 @@ impl DocumentFormat {
             "md" | "markdown" => Self::Markdown,
             "html" | "htm" | "xhtml" => Self::Html,
             "xml" | "nxml" | "jats" | "tei" => Self::Xml,
-            "json" => Self::Squad,
+            "json" | "jsonl" => Self::Json,
             _ => return None,
         })
     }
@@ -58,7 +65,10 @@ impl DocumentFormat {
             Self::Xml => "XML",
             Self::Jats => "JATS",
             Self::Tei => "TEI",
+            Self::Json => "JSON",
             Self::Squad => "SQuAD",
+            Self::Soco => "SOCO",
+            Self::S2orc => "S2ORC",
         }
     }
 }

@@ -1,6 +1,6 @@
 //! HTML pages, with the metadata that publishers and arXiv give.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use html5gum::{StartTag, Token, Tokenizer, naive_next_state};
 
@@ -28,6 +28,8 @@ const SKIPPED: [&str; 19] = [
     "template",
     "textarea",
 ];
+/// Skipped elements whose content is text for the tokenizer.
+const RAW: [&str; 5] = ["iframe", "noscript", "script", "style", "textarea"];
 /// Elements that start and end a paragraph: the block elements of the HTML Standard's style sheet,
 /// and the title of the page. Every other element, such as those of MathML, is inside of one.
 const BLOCKS: [&str; 45] = [
@@ -81,6 +83,8 @@ const BLOCKS: [&str; 45] = [
 /// Reads a page. Every text is a page to a parser of HTML.
 pub(super) fn read(text: &str, id: &str) -> Paper {
     let mut page = PageReader {
+        unclosed: unclosed_elements(text),
+        skippable: 0,
         paper: Paper::new(id),
         text: String::new(),
         collecting: Collecting::Paragraph,
@@ -117,7 +121,45 @@ enum Collecting {
     PageTitle,
 }
 
+/// Numbers of the start tags of [`SKIPPED`] elements that no end tag closes, in the order of the
+/// text. Elements whose content is raw text end with the page, and are not among them.
+fn unclosed_elements(text: &str) -> BTreeSet<u64> {
+    let mut open: BTreeMap<&str, Vec<u64>> = BTreeMap::new();
+    let mut number = 0;
+    let mut tokens = Tokenizer::new(text);
+    while let Some(Ok(token)) = tokens.next() {
+        match token {
+            Token::StartTag(tag) => {
+                if let Some(state) = naive_next_state(&tag.name).filter(|_| !tag.self_closing) {
+                    tokens.set_state(state);
+                }
+                if let Some(name) = skipped_name(&tag.name) {
+                    if !tag.self_closing && !RAW.contains(&name) {
+                        open.entry(name).or_default().push(number);
+                    }
+                    number += 1;
+                }
+            }
+            Token::EndTag(tag) => {
+                if let Some(numbers) = skipped_name(&tag.name).and_then(|it| open.get_mut(it)) {
+                    numbers.pop();
+                }
+            }
+            _ => {}
+        }
+    }
+    open.into_values().flatten().collect()
+}
+
+fn skipped_name(name: &[u8]) -> Option<&'static str> {
+    SKIPPED.into_iter().find(|it| it.as_bytes() == name)
+}
+
 struct PageReader {
+    /// Numbers of the start tags of elements without end tag, which are not skipped.
+    unclosed: BTreeSet<u64>,
+    /// Number of start tags of [`SKIPPED`] elements so far.
+    skippable: u64,
     paper: Paper,
     text: String,
     collecting: Collecting,
@@ -131,13 +173,17 @@ struct PageReader {
 impl PageReader {
     fn start(&mut self, tag: &StartTag<()>) {
         let name = String::from_utf8_lossy(&tag.name);
+        let is_skipped = SKIPPED.contains(&&*name) && {
+            self.skippable += 1;
+            !self.unclosed.contains(&(self.skippable - 1))
+        };
         if let Some((skipped, open)) = &mut self.skipped {
-            if *skipped == name && !tag.self_closing {
+            if *skipped == name && is_skipped && !tag.self_closing {
                 *open += 1;
             }
             return;
         }
-        if SKIPPED.contains(&&*name) {
+        if is_skipped {
             if BLOCKS.contains(&&*name) {
                 self.flush();
             }

@@ -1,4 +1,4 @@
-//! Papers from files: plain text, Markdown, HTML, JATS, TEI, SQuAD.
+//! Papers from files: plain text, Markdown, HTML, JATS, TEI, SQuAD, SOCO, S2ORC.
 //!
 //! | format | extensions | title, authors, year | sections | pages |
 //! |---|---|---|---|---|
@@ -8,12 +8,15 @@
 //! | JATS | `.xml`, `.nxml`: root `article` | yes | yes | |
 //! | TEI (GROBID) | `.xml`, `.tei`: root `TEI` | yes | yes | `coords`, `pb` |
 //! | SQuAD | `.json` | title | | |
+//! | SOCO (`soco_doc`) | `.json`, `.jsonl` | title, fields of the record | yes | yes |
+//! | S2ORC | `.json`, `.jsonl` | title, year | yes | |
 //!
 //! A further extension `.gz` or `.zst` is compression. Text is UTF-8, has a byte order mark, or
 //! declares its encoding (HTML, XML).
 //!
-//! Files are not trusted: their decompressed size is limited, XML elements nest to a depth of 256,
-//! entities of a document type are not expanded, and no file or address is opened for them.
+//! Files are not trusted: their decompressed size is limited, XML has at most 2,000,000 elements,
+//! nested to a depth of 256, entities of a document type are not expanded, and no file or address
+//! is opened for them.
 
 mod decoding;
 mod error;
@@ -21,6 +24,7 @@ mod folder;
 mod format;
 mod html;
 mod jats;
+mod json;
 mod markdown;
 mod paper;
 mod reader;

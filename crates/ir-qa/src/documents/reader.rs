@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::format::DocumentFormat;
 use super::paper::Paper;
-use super::{DocumentError, decoding, html, jats, markdown, squad, tei, text, xml};
+use super::{DocumentError, decoding, html, jats, json, markdown, tei, text, xml};
 
 /// Reader of papers in any of the formats of this module.
 ///
@@ -28,9 +28,9 @@ pub struct DocumentReader {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ParsedFile {
-    /// Format of the file, [`DocumentFormat::Jats`] or [`DocumentFormat::Tei`] for XML.
+    /// Format of the file, that of the content for XML and JSON.
     pub format: DocumentFormat,
-    /// Papers in the order of the file; one, except for SQuAD.
+    /// Papers in the order of the file; one, except for JSON.
     pub papers: Vec<Paper>,
     /// Parts that no paper of the file has.
     pub missing: Vec<MissingPart>,
@@ -136,7 +136,10 @@ impl DocumentReader {
             DocumentFormat::Text => (format, vec![text::read(&content, id)]),
             DocumentFormat::Markdown => (format, vec![markdown::read(&content, id)]),
             DocumentFormat::Html => (format, vec![html::read(&content, id)]),
-            DocumentFormat::Squad => (format, squad::read(&content, path, id)?),
+            DocumentFormat::Json
+            | DocumentFormat::Squad
+            | DocumentFormat::Soco
+            | DocumentFormat::S2orc => json::read(&content, path, id)?,
             DocumentFormat::Xml | DocumentFormat::Jats | DocumentFormat::Tei => {
                 let root = xml::parse(&content, path)?;
                 match root.name.as_str() {

@@ -12,6 +12,10 @@ use super::decoding::line_at;
 /// Maximum number of nested elements.
 pub(super) const MAX_DEPTH: usize = 256;
 
+/// Maximum number of elements of a file. An element takes about 100 bytes, so that a file of empty
+/// elements takes many times its size.
+pub(super) const MAX_ELEMENTS: usize = 2_000_000;
+
 /// XML element. Names have no namespace prefix.
 #[derive(Debug, Default)]
 pub(super) struct Element {
@@ -32,6 +36,7 @@ pub(super) fn parse(text: &str, path: &str) -> Result<Element, DocumentError> {
     let mut reader = Reader::from_str(text);
     let mut open: Vec<Element> = Vec::new();
     let mut root = None;
+    let mut elements = 0;
     loop {
         let at = reader.buffer_position();
         let fail = |found: String| DocumentError::Xml {
@@ -44,6 +49,16 @@ pub(super) fn parse(text: &str, path: &str) -> Result<Element, DocumentError> {
             line: line_at(text, error_offset(text, reader.error_position())),
             found: error.to_string(),
         })?;
+        if matches!(event, Event::Start(_) | Event::Empty(_)) {
+            elements += 1;
+            if elements > MAX_ELEMENTS {
+                return Err(DocumentError::Elements {
+                    path: path.to_owned(),
+                    line: line_at(text, at as usize),
+                    limit: MAX_ELEMENTS,
+                });
+            }
+        }
         let closed = match event {
             Event::Start(tag) => {
                 if open.len() == MAX_DEPTH {

@@ -219,6 +219,10 @@ impl From<&Frame> for SocoFrame {
         meta.set("chunk_id", chunk);
         meta.set("chunk_type", frame.kind.name());
         meta.set("doc_id", frame.paper.as_str());
+        if let Some(title) = frame.metadata.text("title") {
+            let title = title.to_owned();
+            meta.set("doc_title", title);
+        }
         if let Some(page) = frame.page {
             meta.set("page", i64::from(page));
         }

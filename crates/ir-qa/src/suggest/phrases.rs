@@ -1,6 +1,6 @@
 //! Frequent phrases of texts.
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 
 use ir_bm25::analysis::{Analysis, AnalysisPipeline, StopWords};
 use ir_core::Analyzer;
@@ -23,7 +23,20 @@ use ir_core::Analyzer;
 pub struct FrequentPhrases {
     analyzer: AnalysisPipeline,
     max_words: usize,
-    counts: HashMap<String, u64>,
+    /// Numbers of the words, which phrases consist of.
+    numbers: HashMap<String, u32>,
+    /// Words by number, with whether they are stop words.
+    words: Vec<(String, bool)>,
+    counts: HashMap<Box<[u32]>, PhraseCount>,
+    texts: u64,
+}
+
+#[derive(Debug, Clone)]
+struct PhraseCount {
+    /// Number of texts with the phrase.
+    count: u64,
+    /// Number of the last text, from 1.
+    last_text: u64,
 }
 
 impl FrequentPhrases {
@@ -34,37 +47,71 @@ impl FrequentPhrases {
         Self {
             analyzer: preset.build().expect("presets are valid"),
             max_words,
+            numbers: HashMap::new(),
+            words: Vec::new(),
             counts: HashMap::new(),
+            texts: 0,
         }
     }
 
     /// Counts the phrases of a text.
     pub fn add(&mut self, text: &str) {
-        let words = self.analyzer.terms(text);
+        self.texts += 1;
+        let words = self.analyzer.terms(text).into_iter();
+        let words: Vec<u32> = words.map(|word| self.number(word)).collect();
         let is_stop: Vec<bool> = words
             .iter()
-            .map(|word| StopWords::Nltk179.contains(word))
+            .map(|&word| self.words[word as usize].1)
             .collect();
-        let mut phrases = HashSet::new();
         for start in (0..words.len()).filter(|&start| !is_stop[start]) {
             let longest = words.len().min(start.saturating_add(self.max_words));
-            let ends = (start + 1..=longest).filter(|&end| !is_stop[end - 1]);
-            phrases.extend(ends.map(|end| words[start..end].join(" ")));
-        }
-        for phrase in phrases {
-            *self.counts.entry(phrase).or_default() += 1;
+            for end in (start + 1..=longest).filter(|&end| !is_stop[end - 1]) {
+                let phrase = &words[start..end];
+                match self.counts.get_mut(phrase) {
+                    Some(found) if found.last_text == self.texts => {}
+                    Some(found) => {
+                        found.count += 1;
+                        found.last_text = self.texts;
+                    }
+                    None => {
+                        let first = PhraseCount {
+                            count: 1,
+                            last_text: self.texts,
+                        };
+                        self.counts.insert(phrase.into(), first);
+                    }
+                }
+            }
         }
     }
 
     /// Returns the phrases of at least `min_texts` texts with their numbers of texts, ascending by
     /// phrase.
     pub fn frequent(self, min_texts: u64) -> impl Iterator<Item = (String, u64)> {
-        let mut frequent: Vec<(String, u64)> = self
-            .counts
-            .into_iter()
-            .filter(|(_, count)| *count >= min_texts)
+        let Self { words, counts, .. } = self;
+        let text = |phrase: &[u32]| {
+            let words = phrase.iter().map(|&word| words[word as usize].0.as_str());
+            words.collect::<Vec<_>>().join(" ")
+        };
+        let mut frequent: Vec<(String, u64)> = counts
+            .iter()
+            .filter(|(_, found)| found.count >= min_texts)
+            .map(|(phrase, found)| (text(phrase), found.count))
             .collect();
         frequent.sort_unstable();
         frequent.into_iter()
+    }
+
+    /// Number of a word.
+    fn number(&mut self, word: String) -> u32 {
+        if let Some(&number) = self.numbers.get(&word) {
+            return number;
+        }
+        let number = self.words.len() as u32;
+        // The list of stop words is searched once per word.
+        let is_stop = StopWords::Nltk179.contains(&word);
+        self.words.push((word.clone(), is_stop));
+        self.numbers.insert(word, number);
+        number
     }
 }

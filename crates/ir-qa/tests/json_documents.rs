@@ -1,0 +1,96 @@
+//! Documents in JSON: records of SOCO and papers of S2ORC.
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use ir_qa::documents::{DocumentError, DocumentFormat, DocumentReader, MissingPart, ParsedFile};
+
+fn json(text: &str, name: &str) -> Result<ParsedFile, DocumentError> {
+    let format = DocumentFormat::of_path(name).unwrap();
+    DocumentReader::default().read_bytes(text.as_bytes(), format, name, name)
+}
+
+#[test]
+fn records_of_soco_are_papers() {
+    let text = r#"{"data": [{"text": "On\ntea", "type": "title"}, {"text": null, "type": "content"},
+        {"text": "Origin", "type": "section", "page": 2}, {"text": "It comes from Asia.", "type": "content", "page": 3}],
+        "meta": {"doc_id": "d1", "year": 2020}, "doc_type": "soco_doc"}"#;
+    let more = r#"{"doc_type": "soco_doc", "data": [{"text": "Cups.", "type": "content"}], "meta": {"doc_title": "On cups"}}"#;
+    for (name, text) in [
+        ("a.json", format!("[{text}, {more}]")),
+        ("a.jsonl", format!("{}\n{more}\n", text.replace('\n', " "))),
+        ("a.json", format!("\u{feff}{text}{more}")),
+    ] {
+        let file = json(&text, name).unwrap();
+        assert_eq!(file.format, DocumentFormat::Soco);
+        let [tea, cups] = &file.papers[..] else {
+            panic!()
+        };
+        assert_eq!(
+            (tea.id.as_str(), tea.title.as_str()),
+            (&*format!("{name}#d1"), "On tea")
+        );
+        assert_eq!(tea.year, Some(2020));
+        assert_eq!(
+            (tea.sections[0].heading.as_str(), tea.sections[0].page),
+            ("Origin", Some(2))
+        );
+        assert_eq!(tea.sections[0].paragraphs[0].page, Some(3));
+        assert_eq!(
+            (cups.id.as_str(), cups.title.as_str()),
+            (&*format!("{name}#2"), "On cups")
+        );
+    }
+    let faq =
+        r#"{"data": [{"answer": {"value": "Asia."}, "questions": []}], "doc_type": "soco_faq"}"#;
+    let error = json(faq, "a.jsonl").unwrap_err().to_string();
+    let expected = "a.jsonl: expected records of documents (soco_doc), found questions with answers \
+                    (soco_faq) in entry 1";
+    assert_eq!(error, expected);
+    let error = json("{\"doc_type\": \"soco_doc\",\n\"data\": 3}", "a.jsonl").unwrap_err();
+    assert!(error.to_string().starts_with("a.jsonl:"), "{error}");
+}
+
+#[test]
+fn papers_of_s2orc() {
+    let paper = r#"{"paper_id": "p1", "title": "On  tea", "year": 2015, "abstract": "We drink tea.",
+        "body_text": [{"section": "Origin", "text": "It comes from Asia."}, {"section": "", "text": "End."}],
+        "other_ids": {"DOI": ["10.1/x"]}}"#;
+    let line = paper.replace('\n', " ");
+    for (name, text) in [
+        ("a.json", paper.to_owned()),
+        ("a.jsonl", line.clone()),
+        (
+            "a.jsonl",
+            format!(
+                "{line}\n{}\n",
+                r#"{"paper_id": "p2", "title": "Cups", "abstract": ""}"#
+            ),
+        ),
+    ] {
+        let file = json(&text, name).unwrap();
+        assert_eq!(file.format, DocumentFormat::S2orc);
+        let tea = &file.papers[0];
+        assert_eq!(
+            (tea.id.as_str(), tea.title.as_str()),
+            (&*format!("{name}#p1"), "On tea")
+        );
+        assert_eq!(tea.year, Some(2015));
+        let headings: Vec<&str> = tea.sections.iter().map(|it| it.heading.as_str()).collect();
+        assert_eq!(headings, ["Abstract", "Origin", ""]);
+        assert_eq!(tea.sections[1].paragraphs[0].text, "It comes from Asia.");
+        assert!(file.missing.contains(&MissingPart::Pages));
+    }
+    let error = json("{\"paper_id\": \"p\"}\n{\"paper_id\": 1.5}\n", "a.jsonl").unwrap_err();
+    assert!(error.to_string().starts_with("a.jsonl:2: "), "{error}");
+}
+
+#[test]
+fn other_json_is_an_error() {
+    let error = json("{\"a\": 1}", "a.json").unwrap_err().to_string();
+    let expected = "a.json: expected articles of SQuAD, records of SOCO or papers of S2ORC, found \
+                    another JSON object";
+    assert_eq!(error, expected);
+    for text in ["", "3", "[", "[3]", "{\"data\": 3}", "{\"a\""] {
+        let error = json(text, "a.json").unwrap_err().to_string();
+        assert!(error.starts_with("a.json:"), "{text}: {error}");
+    }
+}
