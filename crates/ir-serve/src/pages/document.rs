@@ -182,13 +182,16 @@ struct DocumentPage<'a> {
 impl DocumentPage<'_> {
     fn markup(&self, parameters: &Parameters) -> Markup {
         let document = self.document;
-        let first = document.chunks.first();
-        let title_is_text = first.is_some_and(|chunk| {
-            chunk.kind == ChunkKind::Title && chunk.text.as_deref() == Some(document.title())
-        });
         html! {
-            @if !title_is_text { h1 { (document.title()) } }
-            @else { h1.visually-hidden { (document.title()) } }
+            @if self.title_is_text() {
+                @let text = document.title();
+                @let end = document.answers.iter().take_while(|place| place.chunk == 0).count();
+                h1.text #chunk-0 data-chunk="0" {
+                    (self.chunk(0, text, &document.answers[..end], 0, &self.words(text)))
+                }
+            } @else {
+                h1 { (document.title()) }
+            }
             (self.metadata())
             @if let Some(id) = parameters.number::<i64>("saved") {
                 p.notice role="status" {
@@ -227,6 +230,22 @@ impl DocumentPage<'_> {
         }
     }
 
+    /// Whether the title is the first chunk of the text.
+    fn title_is_text(&self) -> bool {
+        let first = self.document.chunks.first();
+        first.is_some_and(|chunk| {
+            chunk.kind == ChunkKind::Title && chunk.text.as_deref() == Some(self.document.title())
+        })
+    }
+
+    /// Words of a text that match the question.
+    fn words(&self, text: &str) -> Vec<Range<usize>> {
+        match self.view.question.as_str() {
+            "" => Vec::new(),
+            question => Highlighter::new(analysis(), question).spans(text),
+        }
+    }
+
     fn metadata(&self) -> Markup {
         let meta = &self.document.meta;
         let fields = ["authors", "venue", "year"].into_iter().filter_map(|name| {
@@ -252,7 +271,6 @@ impl DocumentPage<'_> {
     }
 
     fn chunks(&self) -> Markup {
-        let words = Highlighter::new(analysis(), &self.view.question);
         let mut page = None;
         let mut answers = self.document.answers.as_slice();
         let mut first = 0;
@@ -267,11 +285,12 @@ impl DocumentPage<'_> {
                     p.page { "Page " (chunk.page.unwrap_or_default()) }
                     @let () = { page = chunk.page; };
                 }
-                @let matches = if self.view.question.is_empty() { Vec::new() } else { words.spans(text) };
+                @let matches = self.words(text);
                 @let body = self.chunk(number, text, places, start, &matches);
                 @match chunk.kind {
+                    ChunkKind::Title if number == 0 && self.title_is_text() => {}
                     ChunkKind::Title => h2.text id={ "chunk-" (number) } data-chunk=(number) { (body) },
-                    ChunkKind::Section => h3.text id={ "chunk-" (number) } data-chunk=(number) { (body) },
+                    ChunkKind::Section => h2.text id={ "chunk-" (number) } data-chunk=(number) { (body) },
                     ChunkKind::Content => p.text id={ "chunk-" (number) } data-chunk=(number) { (body) },
                 }
                 (self.questions(number, places))
@@ -424,13 +443,11 @@ impl DocumentPage<'_> {
             }
             format!("{}#answer-{at}", self.url(&parameters))
         };
-        let rank = self.answers.all[current].1;
         html! {
             nav.step aria-label="Answers" data-answers=(total) {
                 a.button.plain href=(link((current + total - 1) % total)) data-step="-1" accesskey="p" { "Previous" }
                 a.button.plain href=(link((current + 1) % total)) data-step="1" accesskey="n" { "Next" }
                 span role="status" { "Answer " span data-current { (current + 1) } " of " (total) }
-                @if rank == Some(1) { span.hint { "(starts at the best)" } }
                 span.hint { "Keys: n and p" }
             }
         }

@@ -33,7 +33,6 @@ pub(super) async fn check(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let is_https = request.uri().scheme_str() == Some("https");
     let known = cookie_value(request.headers(), VISITOR_COOKIE);
     let known = known
         .filter(|token| token.len() == TOKEN && token.bytes().all(|byte| byte.is_ascii_hexdigit()));
@@ -59,9 +58,7 @@ pub(super) async fn check(
         && is_new
         && let Ok(token) = token
     {
-        let secure = if is_https { "; Secure" } else { "" };
-        let cookie = format!("{}{secure}", visitor_cookie(&token));
-        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
+        if let Ok(cookie) = HeaderValue::from_str(&visitor_cookie(&token)) {
             headers.append(SET_COOKIE, cookie);
         }
     }

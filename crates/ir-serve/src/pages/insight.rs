@@ -158,7 +158,7 @@ fn table(
         @if !rows.is_empty() {
             section aria-labelledby=(id) {
                 h2 id=(id) { (title) }
-                div.table role="region" aria-labelledby=(id) tabindex="0" {
+                div.table role="group" aria-labelledby=(id) tabindex="0" {
                     table {
                         thead {
                             tr {

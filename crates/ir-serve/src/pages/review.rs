@@ -343,7 +343,7 @@ fn agreement(verdicts: &[VerdictRow]) -> Markup {
                     div { dt { "Krippendorff’s alpha" } dd { (number(ratings.krippendorff_alpha(MeasurementLevel::Nominal))) } }
                     div { dt { "Mean Cohen’s kappa" } dd { (number(ratings.mean_cohen_kappa())) } }
                 }
-                div.table role="region" aria-label="Agreement of pairs" tabindex="0" {
+                div.table role="group" aria-label="Agreement of pairs" tabindex="0" {
                     table {
                         thead { tr { th scope="col" { "Reviewers" } th.number scope="col" { "Cohen’s kappa" } } }
                         tbody {

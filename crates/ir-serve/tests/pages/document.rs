@@ -43,10 +43,10 @@ fn text_is_complete_with_headings_and_pages() {
     let page = site.client().get("/document/a%2Fb");
     let page = page.ok();
     assert!(
-        page.contains("<h2 class=\"text\" id=\"chunk-0\" data-chunk=\"0\">Tea x</h2>"),
+        page.contains("<h1 class=\"text\" id=\"chunk-0\" data-chunk=\"0\">Tea x</h1>"),
         "{page}"
     );
-    assert!(page.contains("<h3 class=\"text\" id=\"chunk-1\" data-chunk=\"1\">Leaves x</h3>"));
+    assert!(page.contains("<h2 class=\"text\" id=\"chunk-1\" data-chunk=\"1\">Leaves x</h2>"));
     assert!(page.contains("<p class=\"page\">Page 3</p>"));
     assert!(page.contains(
         "data-chunk=\"2\">Green tea is steeped for two minutes x. Black tea needs boiling water.</p>"
