@@ -117,3 +117,23 @@ fn sentences_are_links_to_the_form_of_annotations() {
             .contains("<blockquote>Black tea needs boiling water.</blockquote>")
     );
 }
+
+#[test]
+fn a_document_of_one_long_line_is_complete() {
+    let mut long = document("a", "x", 2020);
+    let ir_qa::soco::SocoContent::Document(chunks) = &mut long.content else {
+        unreachable!()
+    };
+    let sentence = "Black tea needs boiling water and <time>. ";
+    chunks[2].text = Some(sentence.repeat(50_000));
+    let site = Site::new(vec![long], false);
+    let client = site.client();
+    let start = std::time::Instant::now();
+    let page = client.get("/document/a?q=black+tea");
+    let bold = page
+        .ok()
+        .matches("<b>Black</b> <b>tea</b> needs boiling water and &lt;time&gt;.");
+    assert_eq!(bold.count(), 50_000);
+    // Linear in the length: quadratic time would be minutes.
+    assert!(start.elapsed() < std::time::Duration::from_secs(30));
+}
