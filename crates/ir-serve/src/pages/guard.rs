@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use axum::extract::{Request, State};
 use axum::http::header::{
-    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, ORIGIN, REFERRER_POLICY,
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, HOST, LOCATION, ORIGIN, REFERRER_POLICY,
     SET_COOKIE, X_CONTENT_TYPE_OPTIONS,
 };
 use axum::http::uri::Authority;
@@ -33,7 +33,6 @@ pub(super) async fn check(
     mut request: Request,
     next: Next,
 ) -> Response {
-    let is_https = request.uri().scheme_str() == Some("https");
     let known = cookie_value(request.headers(), VISITOR_COOKIE);
     let known = known
         .filter(|token| token.len() == TOKEN && token.bytes().all(|byte| byte.is_ascii_hexdigit()));
@@ -55,15 +54,10 @@ pub(super) async fn check(
     let is_html = headers
         .get(CONTENT_TYPE)
         .is_some_and(|kind| kind.as_bytes().starts_with(b"text/html"));
-    if (is_html || headers.contains_key(axum::http::header::LOCATION))
-        && is_new
-        && let Ok(token) = token
-    {
-        let secure = if is_https { "; Secure" } else { "" };
-        let cookie = format!("{}{secure}", visitor_cookie(&token));
-        if let Ok(cookie) = HeaderValue::from_str(&cookie) {
-            headers.append(SET_COOKIE, cookie);
-        }
+    let has_cookie = is_new && (is_html || headers.contains_key(LOCATION));
+    let cookie = token.map(|token| HeaderValue::from_str(&visitor_cookie(&token)));
+    if let (true, Ok(Ok(cookie))) = (has_cookie, cookie) {
+        headers.append(SET_COOKIE, cookie);
     }
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));

@@ -4,12 +4,18 @@
 //! mouse and keys. All state is in URLs and forms. maud escapes everything that is written.
 
 mod access;
+mod annotations;
 mod assets;
+mod datasets;
+mod document;
 mod error;
 mod excerpt;
+mod export;
 mod guard;
+mod insight;
 mod layout;
 mod parameters;
+mod review;
 mod search;
 mod sign_in;
 mod urls;
@@ -17,7 +23,7 @@ mod urls;
 use std::sync::Arc;
 
 use axum::middleware::from_fn_with_state;
-use axum::routing::get;
+use axum::routing::{get, post};
 use axum::{Extension, Router};
 
 use crate::app::App;
@@ -30,7 +36,38 @@ pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/suggest", get(search::suggest))
         .route("/open", get(search::open))
         .route("/sign-in", get(sign_in::page).post(sign_in::sign_in))
-        .route("/sign-out", axum::routing::post(sign_in::sign_out))
+        .route("/sign-out", post(sign_in::sign_out))
+        .route("/document", get(document::by_parameter))
+        .route("/document/{*id}", get(document::by_path))
+        .route("/annotate", get(annotations::create_page))
+        .route(
+            "/annotations",
+            get(annotations::list).post(annotations::create),
+        )
+        .route(
+            "/annotations/{id}",
+            get(annotations::edit_page).post(annotations::edit),
+        )
+        .route("/annotations/{id}/delete", post(annotations::delete))
+        .route("/annotations/export/{name}", get(export::export))
+        .route("/datasets", get(datasets::list))
+        .route(
+            "/datasets/annotate",
+            get(datasets::create_page).post(datasets::create),
+        )
+        .route(
+            "/datasets/{id}",
+            get(datasets::edit_page).post(datasets::edit),
+        )
+        .route("/datasets/{id}/delete", post(datasets::delete))
+        .route("/datasets/export/queries.jsonl", get(datasets::export))
+        .route("/insight", get(insight::page))
+        .route("/insight/export/{name}", get(insight::export))
+        .route("/review", get(review::page))
+        .route("/review/{id}", post(review::review))
+        .route("/publish", post(review::publish))
+        .route("/abort", post(review::abort))
+        .route("/jobs/{id}", get(review::job))
         .route("/assets/{name}", get(assets::file))
         .fallback(error::not_found)
         .layer(from_fn_with_state(Arc::clone(app), guard::check))

@@ -75,3 +75,14 @@ impl<S: Send + Sync> FromRequest<S> for FormParameters {
         Ok(Self(Parameters::parse(&body)))
     }
 }
+
+impl FromIterator<(&'static str, String)> for Parameters {
+    fn from_iter<I: IntoIterator<Item = (&'static str, String)>>(pairs: I) -> Self {
+        let pairs = pairs.into_iter();
+        Self(
+            pairs
+                .map(|(name, value)| (name.to_owned(), value))
+                .collect(),
+        )
+    }
+}

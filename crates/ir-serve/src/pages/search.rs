@@ -184,6 +184,7 @@ fn search(service: &Service, question: &Question) -> Result<SearchResult, Servic
     let time = start.elapsed();
     let has_answers = matches!(&found, Ok(Some(list)) if !list.answers.is_empty());
     let suggestions = match (has_answers, &found) {
+        (_, Ok(None)) => first_questions(&state),
         (false, Ok(_)) => service.complete(&question.text, 5).unwrap_or_default(),
         _ => Vec::new(),
     };
@@ -193,6 +194,18 @@ fn search(service: &Service, question: &Question) -> Result<SearchResult, Servic
         suggestions,
         time,
     })
+}
+
+/// Questions to start with: those of annotators, or titles of papers.
+fn first_questions(state: &PublishedState) -> Vec<String> {
+    let frames = state.index().frames().iter();
+    let questions = frames
+        .flat_map(|frame| &frame.questions)
+        .filter(|question| question.displayable)
+        .map(|question| question.text.clone());
+    let titles = state.documents().iter();
+    let titles = titles.map(|document| document.title().to_owned());
+    questions.chain(titles).take(5).collect()
 }
 
 fn page_of(app: &App, form: &SearchForm, content: &Markup) -> String {
@@ -322,8 +335,10 @@ fn results(form: &SearchForm, result: &SearchResult) -> Markup {
                 (no_answers(form, result))
             } @else {
                 p.hint role="status" {
-                    @if has_next || form.page > 1 { "Page " (form.page) }
-                    @else { (count(answers.len(), "answer")) }
+                    @if has_next || form.page > 1 {
+                        @let first = (form.page - 1) * ANSWERS;
+                        "Answers " (first + 1) " to " (first + answers.len())
+                    } @else { (count(answers.len(), "answer")) }
                     " in " (format!("{milliseconds:.1}")) " ms"
                 }
                 ol.answers start=((form.page - 1) * ANSWERS + 1) {

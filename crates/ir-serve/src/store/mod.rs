@@ -4,6 +4,7 @@
 //! (write-ahead log, `synchronous = FULL`).
 
 mod annotations;
+mod dataset_annotations;
 mod documents;
 mod error;
 mod jobs;
@@ -21,6 +22,7 @@ use rusqlite::Connection;
 use sha2::{Digest, Sha256};
 
 pub use annotations::{Annotation, AnnotationStatus, NewAnnotation, Verdict};
+pub use dataset_annotations::{DatasetAnnotation, NewDatasetAnnotation};
 pub(crate) use documents::Publication;
 pub use documents::{AddedDocuments, DocumentState, Origin, PublishedQuestion, StoredDocument};
 pub use error::StoreError;

@@ -1,5 +1,5 @@
 use rusqlite::params;
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Store, StoreError, now};
 
@@ -19,7 +19,7 @@ pub struct LoggedQuery {
 }
 
 /// Query of the log.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[non_exhaustive]
 pub struct QueryRecord {
     /// Number in the log, from 1.

@@ -1,5 +1,13 @@
 //! Pages over a service of the bundled papers and of hostile ones.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+mod annotations;
+mod datasets;
+mod document;
+mod escaping;
+mod insight;
+mod review;
 mod search;
 mod security;
 mod support;

@@ -1,0 +1,238 @@
+// Drives the pages of the bundled papers in headless Chromium: search, suggestion, in-paper navigation, annotation,
+// review, publication, and the new question found. Every page is checked by axe-core in both color schemes.
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { mkdirSync, readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { after, before, test } from "node:test";
+import { chromium } from "playwright-core";
+
+const require = createRequire(import.meta.url);
+const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
+const folder = process.env.SCREENSHOTS;
+mkdirSync(folder, { recursive: true });
+let server, origin, browser, context, page;
+const errors = [];
+
+before(async () => {
+  server = spawn(process.env.IR_PAGES, { stdio: ["pipe", "pipe", "inherit"] });
+  origin = await new Promise((resolve, reject) => {
+    server.stdout.once("data", (data) => resolve(String(data).trim()));
+    server.once("exit", (code) => reject(new Error(`the server ended with ${code}`)));
+  });
+  browser = await chromium.launch({
+    executablePath: process.env.IR_CHROMIUM,
+    args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
+      "--disable-component-update", "--disable-sync"],
+  });
+  // axe-core is evaluated by the test, which the policy of the pages forbids to scripts of the page.
+  context = await browser.newContext({ baseURL: origin });
+  page = await context.newPage();
+  page.on("console", (message) => {
+    // A status of 4xx is a message of the console, too.
+    if (message.type() === "error" && !message.text().includes("status of 4")) errors.push(message.text());
+  });
+  page.on("pageerror", (error) => errors.push(String(error)));
+}, { timeout: 120_000 });
+
+after(async () => {
+  await browser?.close();
+  server?.kill();
+});
+
+// Checks a page with axe-core in both color schemes, and writes screenshots.
+async function check(name) {
+  for (const colorScheme of ["light", "dark"]) {
+    await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+    await page.evaluate(axe);
+    const results = await page.evaluate(() => axe.run(document, {
+      runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"],
+    }));
+    const violations = results.violations.map((violation) =>
+      `${violation.id}: ${violation.help}: ${violation.nodes.map((node) => node.html).join(" ")}`);
+    assert.deepEqual(violations, [], `${name}, ${colorScheme}`);
+    await page.screenshot({ path: `${folder}/${name}-${colorScheme}.png` });
+  }
+  await page.emulateMedia({ colorScheme: "light" });
+  const size = page.viewportSize();
+  await page.setViewportSize({ width: 360, height: 740 });
+  const overflow = await page.evaluate(() => document.documentElement.scrollWidth - document.documentElement.clientWidth);
+  assert.ok(overflow <= 0, `${name}: ${overflow} pixels wider than a phone`);
+  await page.screenshot({ path: `${folder}/${name}-phone.png` });
+  await page.setViewportSize(size);
+}
+
+test("first page", async () => {
+  const times = [];
+  for (let run = 0; run < 20; run++) {
+    const start = performance.now();
+    await (await fetch(origin + "/")).text();
+    times.push(performance.now() - start);
+  }
+  times.sort((a, b) => a - b);
+  console.log(`first page: median ${times[10].toFixed(1)} ms, maximum ${times[19].toFixed(1)} ms`);
+  assert.ok(times[10] < 50);
+  await page.goto("/");
+  await check("home");
+});
+
+test("suggestion by keyboard, and search", async () => {
+  await page.goto("/");
+  await page.getByRole("combobox").pressSequentially("harv");
+  const options = page.getByRole("option");
+  await options.nth(1).waitFor();
+  assert.equal(await page.getByRole("combobox").getAttribute("aria-expanded"), "true");
+  await page.keyboard.press("ArrowDown");
+  await page.keyboard.press("ArrowDown");
+  assert.equal(await page.getByRole("combobox").inputValue(), "HarvestQA: Questions About Farming Leaflets");
+  await check("suggestions");
+  await page.keyboard.press("Escape");
+  assert.equal(await page.getByRole("combobox").inputValue(), "harv");
+  assert.equal(await options.first().isVisible(), false);
+  await page.getByRole("combobox").press("e");
+  await options.first().waitFor();
+  await page.keyboard.press("ArrowUp");
+  await page.keyboard.press("Enter");
+  await page.waitForURL(/suggested=1/);
+  await page.getByRole("article").first().waitFor();
+  await page.getByText("Why? Score").first().click();
+  await check("answers");
+});
+
+test("filters without a script", async () => {
+  const plain = await browser.newContext({ baseURL: origin, javaScriptEnabled: false });
+  const bare = await plain.newPage();
+  await bare.goto("/");
+  await bare.getByLabel("Question", { exact: true }).fill("questions about leaflets");
+  await bare.getByText("Filters", { exact: true }).click();
+  await bare.getByLabel("From year").fill("2014");
+  await bare.getByLabel("To year").fill("2014");
+  await bare.getByRole("button", { name: "Search" }).click();
+  await bare.getByRole("article").first().waitFor();
+  const years = await bare.locator(".place span:first-child").allTextContents();
+  assert.ok(years.length > 0 && years.every((year) => year === "2014"), String(years));
+  await bare.getByRole("link", { name: "View in document" }).first().click();
+  await bare.getByRole("link", { name: "Next", exact: true }).click();
+  assert.match(bare.url(), /at=\d+#answer-\d+$/);
+  await bare.getByRole("link", { name: "Add questions" }).click();
+  await bare.locator("a.sentence").first().click();
+  await bare.getByLabel("Question").waitFor();
+  await plain.close();
+});
+
+test("in-paper navigation by links and keys", async () => {
+  await page.goto("/?q=questions+about+farming+leaflets");
+  await page.waitForTimeout(400);
+  await page.getByRole("link", { name: "View in document" }).first().click();
+  await page.waitForURL(/\/document\//);
+  const current = () => page.locator("[data-current]").textContent();
+  const start = Number(await current());
+  const total = await page.locator("mark[id^=answer-]").count();
+  assert.ok(total > 2);
+  const inView = () => page.evaluate(() => {
+    const box = document.querySelector("mark.current").getBoundingClientRect();
+    return box.top >= 0 && box.bottom <= innerHeight;
+  });
+  assert.ok(await inView());
+  await page.keyboard.press("n");
+  assert.equal(Number(await current()), start % total + 1);
+  assert.ok(await inView());
+  await page.keyboard.press("p");
+  assert.equal(Number(await current()), start);
+  await page.getByRole("link", { name: "Next", exact: true }).click();
+  assert.equal(Number(await current()), start % total + 1);
+  assert.equal(await page.locator("mark.current").count(), 1);
+  // Keys are text in a control.
+  await page.getByRole("combobox").press("n");
+  assert.equal(Number(await current()), start % total + 1);
+  await check("document");
+});
+
+test("annotation of a selected span", async () => {
+  await page.goto("/document/harvestqa.xml");
+  const text = "Volunteers wrote the questions";
+  await page.evaluate((text) => {
+    const walker = document.createTreeWalker(document.querySelector("article"), NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) {
+      const at = walker.currentNode.data.indexOf(text);
+      if (at < 0) continue;
+      const range = document.createRange();
+      range.setStart(walker.currentNode, at);
+      range.setEnd(walker.currentNode, at + text.length);
+      getSelection().removeAllRanges();
+      getSelection().addRange(range);
+      walker.currentNode.parentElement.scrollIntoView();
+      break;
+    }
+    document.dispatchEvent(new PointerEvent("pointerup", { bubbles: true }));
+  }, text);
+  await page.getByRole("form", { name: "Question about the selected text" }).waitFor();
+  assert.equal(await page.locator("[data-span]").textContent(), text);
+  await check("annotate");
+  await page.getByLabel("Question that it answers").fill("Which helpers authored the harvest questionnaire?");
+  await page.getByLabel("Your name").fill("Ann");
+  await page.getByRole("button", { name: "Save question" }).click();
+  await page.waitForURL(/saved=1/);
+  assert.ok(await page.getByText("Which helpers authored the harvest questionnaire?").isVisible());
+  assert.equal(await page.locator(".annotated").textContent(), text);
+  await page.goto("/annotations");
+  await check("annotations");
+});
+
+test("two tabs edit one annotation", async () => {
+  await page.goto("/annotations/1");
+  const other = await context.newPage();
+  await other.goto("/annotations/1");
+  await other.getByLabel("Question").fill("Which helpers wrote the harvest questionnaire?");
+  await other.getByRole("button", { name: "Save" }).click();
+  await other.waitForURL(/annotations$/);
+  await other.close();
+  await page.getByLabel("Question").fill("Which helpers authored the questionnaire?");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.getByRole("heading", { name: "was edited meanwhile" }).waitFor();
+  await check("conflict");
+  await page.getByRole("button", { name: "Replace it with yours" }).click();
+  await page.waitForURL(/annotations$/);
+  assert.ok(await page.getByText("Which helpers authored the questionnaire?").isVisible());
+});
+
+test("review, publication, and the new question is found", async () => {
+  await page.goto("/review");
+  await check("review");
+  await page.getByRole("button", { name: "Accept" }).click();
+  await page.getByText("There is nothing to review here.").waitFor();
+  await page.getByRole("button", { name: "Publish" }).click();
+  await page.waitForURL(/\/jobs\//);
+  await page.getByText("finished").waitFor();
+  await check("job");
+  await page.goto("/");
+  await page.getByRole("combobox").pressSequentially("which helpers");
+  await page.getByRole("option").first().click();
+  await page.waitForURL(/suggested=1/);
+  assert.ok(await page.getByRole("heading", { name: "You may also want to know" }).isVisible());
+});
+
+test("datasets, insight, sign-in, and errors", async () => {
+  await page.goto("/datasets/annotate");
+  await page.getByLabel("Abstract of the paper").fill("We parse English text by few-shot learning.");
+  await page.getByRole("button", { name: "Suggest fields" }).click();
+  assert.equal(await page.getByLabel("Language").inputValue(), "English");
+  await check("dataset-form");
+  await page.getByLabel("Query").fill("A few-shot parser");
+  await page.getByLabel("Relevant datasets").fill("Penn Treebank");
+  await page.getByRole("button", { name: "Save" }).click();
+  await page.waitForURL(/datasets$/);
+  await check("datasets");
+  await page.goto("/insight");
+  await check("insight");
+  await page.goto("/sign-in");
+  await check("sign-in");
+  await page.goto("/document/unknown");
+  await check("not-found");
+  await page.goto("/?q=zzzyzx");
+  await check("nothing-found");
+});
+
+test("no errors of scripts, and no violation of the policy", () => {
+  assert.deepEqual(errors, []);
+});

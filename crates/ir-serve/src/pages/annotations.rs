@@ -1,0 +1,427 @@
+//! Annotations: questions of visitors about spans of documents.
+
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::http::header::SET_COOKIE;
+use axum::response::{AppendHeaders, Html, IntoResponse, Redirect, Response};
+use ir_qa::character_count;
+use maud::{Markup, html};
+
+use super::access::{Visitor, short_name};
+use super::error::PageError;
+use super::layout::{Page, count, name_input, page_url, pagination, slice_of, time};
+use super::parameters::{FormParameters, Parameters, UrlParameters};
+use super::urls::document_url;
+use crate::app::{App, blocking};
+use crate::error::ServiceError;
+use crate::published::PublishedState;
+use crate::store::{Annotation, AnnotationStatus, NewAnnotation, StoreError};
+
+/// Annotations on a page of the list.
+const PAGE: usize = 50;
+
+/// Largest number of characters of a question.
+const MAX_QUESTION: usize = 1_000;
+
+/// Largest number of characters of a span.
+const MAX_SPAN: usize = 5_000;
+
+/// States that the list is filtered by.
+pub(super) const STATES: [AnnotationStatus; 4] = [
+    AnnotationStatus::Pending,
+    AnnotationStatus::Accepted,
+    AnnotationStatus::Rejected,
+    AnnotationStatus::Merged,
+];
+
+/// The state with a name.
+pub(super) fn status_named(name: &str) -> Option<AnnotationStatus> {
+    STATES.into_iter().find(|status| status.name() == name)
+}
+
+/// Page of the annotations in a state, the latest first.
+pub(super) async fn list(
+    State(app): State<Arc<App>>,
+    visitor: Visitor,
+    UrlParameters(parameters): UrlParameters,
+) -> Result<Html<String>, PageError> {
+    let status = status_named(parameters.text("status"));
+    let is_displaced = parameters.text("displaced") == "1";
+    let mut annotations = blocking(&app, move |service| {
+        Ok(service.store().annotations(None, status)?)
+    })
+    .await?;
+    annotations.retain(|annotation| !is_displaced || annotation.is_displaced);
+    annotations.reverse();
+    let state = app.service.published().ok();
+    let (shown, has_next) = slice_of(&annotations, parameters.page(), PAGE);
+    let name = status.map_or("", AnnotationStatus::name);
+    let displaced = if is_displaced { "1" } else { "" };
+    let link = |page| {
+        page_url(
+            "/annotations",
+            &[("status", name), ("displaced", displaced)],
+            page,
+        )
+    };
+    let content = html! {
+        h1 { "Annotations" }
+        p { "Questions of readers, each with the text that answers it. Accepted questions are found and suggested after the next publication." }
+        nav.actions aria-label="States" {
+            @let all = status.is_none() && !is_displaced;
+            a href="/annotations" aria-current=[all.then_some("page")] { "All" }
+            @for other in STATES {
+                a href=(page_url("/annotations", &[("status", other.name())], 1))
+                    aria-current=[(status == Some(other)).then_some("page")] { (capitalized(other.name())) }
+            }
+            a href="/annotations?displaced=1" aria-current=[is_displaced.then_some("page")] { "Text has changed" }
+        }
+        p.hint { (count(annotations.len(), "annotation")) }
+        @if annotations.is_empty() {
+            p { "There are none. Open a document from the " a href="/" { "search" } " and select “Add questions”." }
+        }
+        @for annotation in shown {
+            div.item {
+                (card(annotation, state.as_deref()))
+                @if visitor.may_edit(&annotation.annotator) {
+                    p.actions {
+                        a href={ "/annotations/" (annotation.id) } {
+                            "Edit or delete" span.visually-hidden { " annotation " (annotation.id) }
+                        }
+                    }
+                }
+            }
+        }
+        (pagination(parameters.page(), has_next, link))
+        section aria-labelledby="export" {
+            h2 #export { "Export" }
+            ul {
+                li { a href="/annotations/export/annotations.jsonl" { "All annotations, JSON lines" } }
+                li { a href="/annotations/export/squad.json" { "Accepted annotations, SQuAD 1.1" } }
+                li { a href="/annotations/export/qrels.txt" { "Accepted annotations, TREC qrels of frames" } " (white space in ids is written as _)" }
+                li { a href="/annotations/export/queries.tsv" { "Queries of the qrels, TSV" } }
+                li { a href="/annotations/export/examples.jsonl" { "Accepted annotations, training examples for " code { "ir mine" } } }
+            }
+        }
+    };
+    let page = Page::new("Annotations")
+        .current("/annotations")
+        .with_session(app.needs_session);
+    Ok(Html(page.render(&content)))
+}
+
+fn capitalized(name: &str) -> String {
+    let mut characters = name.chars();
+    let first = characters.next().map(|first| first.to_ascii_uppercase());
+    first.into_iter().chain(characters).collect()
+}
+
+/// Question, span and state of an annotation.
+pub(super) fn card(annotation: &Annotation, state: Option<&PublishedState>) -> Markup {
+    let document = state.and_then(|state| state.document(&annotation.document));
+    let title = document.map_or(&*annotation.document, |document| document.title());
+    html! {
+        h2 { (annotation.question) }
+        blockquote { (annotation.span) }
+        p.place {
+            span.status { (annotation.status.name()) }
+            @if let Some(target) = annotation.merged_into { span { "into " (target) } }
+            @if annotation.is_displaced { span.status { "text has changed" } }
+            @if document.is_some() {
+                a href={ (document_url(&annotation.document, &[])) "#chunk-" (annotation.chunk) } { (title) }
+            } @else { span { (title) " (not published)" } }
+            span { "Annotation " (annotation.id) " by " (short_name(&annotation.annotator)) }
+            span { (time(annotation.updated_at)) " UTC" }
+        }
+    }
+}
+
+/// Span and question of a form, checked against the published document.
+fn new_annotation(
+    state: &PublishedState,
+    document: &str,
+    parameters: &Parameters,
+) -> Result<NewAnnotation, String> {
+    let question = parameters.text("question");
+    let question = question.split_whitespace().collect::<Vec<_>>().join(" ");
+    let (span, length) = (
+        parameters.raw("span"),
+        character_count(parameters.raw("span")),
+    );
+    if question.is_empty() {
+        return Err("Question: expected a text, found nothing.".to_owned());
+    }
+    if character_count(&question) > MAX_QUESTION {
+        let found = character_count(&question);
+        return Err(format!(
+            "Question: expected at most {MAX_QUESTION} characters, found {found}."
+        ));
+    }
+    if span.trim().is_empty() || length > MAX_SPAN {
+        return Err(format!(
+            "Text: expected 1 to {MAX_SPAN} characters, found {length}."
+        ));
+    }
+    let found = state
+        .document(document)
+        .ok_or_else(|| format!("There is no published document {document:?}."))?;
+    let place = parameters.number("chunk").zip(parameters.number("start"));
+    let place = place.filter(|&(chunk, start)| found.span(chunk, start, length) == Some(span));
+    let (chunk, start) = place.ok_or_else(|| {
+        "The document does not have the text at this place any more. Select it again.".to_owned()
+    })?;
+    Ok(NewAnnotation {
+        document: document.to_owned(),
+        chunk,
+        start,
+        span: span.to_owned(),
+        question,
+    })
+}
+
+/// Hidden fields of a span, and the span.
+fn span_fields(document: &str, parameters: &Parameters) -> Markup {
+    html! {
+        input type="hidden" name="document" value=(document);
+        @for name in ["chunk", "start", "span"] {
+            input type="hidden" name=(name) value=(parameters.raw(name));
+        }
+        p { "Text that answers the question:" }
+        blockquote { (parameters.raw("span")) }
+    }
+}
+
+fn create_form(visitor: &Visitor, parameters: &Parameters, error: Option<&str>) -> Markup {
+    let document = parameters.raw("document");
+    html! {
+        h1 { "Add a question" }
+        @if let Some(error) = error { p.error role="alert" { (error) } }
+        form.stacked method="post" action="/annotations" {
+            (span_fields(document, parameters))
+            label for="question" { "Question" }
+            input #question name="question" required maxlength=(MAX_QUESTION) autocomplete="off" value=(parameters.raw("question"));
+            (name_input(visitor))
+            div.row {
+                button { "Save question" }
+                a href=(document_url(document, &[("annotate", "1")])) { "Back to the document" }
+            }
+        }
+    }
+}
+
+/// Form of a new annotation.
+pub(super) async fn create_page(
+    State(app): State<Arc<App>>,
+    visitor: Visitor,
+    UrlParameters(parameters): UrlParameters,
+) -> Result<Html<String>, PageError> {
+    let content = create_form(&visitor, &parameters, None);
+    let page = Page::new("Add a question").with_session(app.needs_session);
+    Ok(Html(page.render(&content)))
+}
+
+/// Stores a new annotation, and redirects to its document.
+pub(super) async fn create(
+    State(app): State<Arc<App>>,
+    mut visitor: Visitor,
+    FormParameters(parameters): FormParameters,
+) -> Result<Response, PageError> {
+    let cookie = visitor.rename(parameters.text("name"));
+    let state = app.service.published()?;
+    let new = match new_annotation(&state, parameters.raw("document"), &parameters) {
+        Ok(new) => new,
+        Err(message) => {
+            let content = create_form(&visitor, &parameters, Some(&message));
+            let page = Page::new("Add a question").with_session(app.needs_session);
+            let page = Html(page.render(&content));
+            return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
+        }
+    };
+    let annotator = visitor.annotator();
+    let annotation = blocking(&app, move |service| {
+        Ok(service.store().annotate(&new, &annotator)?)
+    })
+    .await?;
+    let id = annotation.id.to_string();
+    let url = document_url(&annotation.document, &[("saved", &id)]);
+    let redirect = Redirect::to(&format!("{url}#chunk-{}", annotation.chunk));
+    let cookies = AppendHeaders(cookie.map(|cookie| (SET_COOKIE, cookie)));
+    Ok((cookies, redirect).into_response())
+}
+
+/// The annotation with the id, if the visitor may edit it.
+async fn editable(app: &Arc<App>, visitor: &Visitor, id: i64) -> Result<Annotation, PageError> {
+    let annotation = blocking(app, move |service| Ok(service.store().annotation(id)?)).await?;
+    if visitor.may_edit(&annotation.annotator) {
+        return Ok(annotation);
+    }
+    let message = "This annotation is of another annotator. Only they and admins edit it.";
+    Err(PageError::new(StatusCode::FORBIDDEN, message))
+}
+
+fn edit_form(annotation: &Annotation, span: &Parameters, error: Option<&str>) -> Markup {
+    let id = annotation.id;
+    let repair = id.to_string();
+    let select = [("annotate", "1"), ("repair", &repair)];
+    html! {
+        h1 { "Annotation " (id) }
+        @if let Some(error) = error { p.error role="alert" { (error) } }
+        p.place {
+            span.status { (annotation.status.name()) }
+            span { "By " (short_name(&annotation.annotator)) }
+            span { "Revision " (annotation.revision) }
+        }
+        @if annotation.is_displaced {
+            p.error role="status" { "The document does not have this text any more. Select the text anew, or delete the annotation." }
+        }
+        form.stacked method="post" action={ "/annotations/" (id) } {
+            input type="hidden" name="revision" value=(annotation.revision);
+            (span_fields(&annotation.document, span))
+            p { a href=(document_url(&annotation.document, &select)) { "Select another text in the document" } }
+            label for="question" { "Question" }
+            input #question name="question" required maxlength=(MAX_QUESTION) autocomplete="off" value=(span.raw("question"));
+            p.hint { "An edited annotation is reviewed again." }
+            div.row {
+                button { "Save" }
+                a href="/annotations" { "Back to the list" }
+            }
+        }
+        form.stacked method="post" action={ "/annotations/" (id) "/delete" } {
+            input type="hidden" name="revision" value=(annotation.revision);
+            button.danger { "Delete" }
+        }
+    }
+}
+
+/// Span and question as parameters of a form; those of `parameters` replace them.
+fn with_span(annotation: &Annotation, parameters: &Parameters) -> Parameters {
+    let mut pairs = vec![("question", annotation.question.clone())];
+    match parameters.raw("span") {
+        "" => pairs.extend([
+            ("chunk", annotation.chunk.to_string()),
+            ("start", annotation.start.to_string()),
+            ("span", annotation.span.clone()),
+        ]),
+        span => pairs.extend([
+            ("chunk", parameters.raw("chunk").to_owned()),
+            ("start", parameters.raw("start").to_owned()),
+            ("span", span.to_owned()),
+        ]),
+    }
+    pairs.into_iter().collect()
+}
+
+/// Form of an annotation.
+pub(super) async fn edit_page(
+    State(app): State<Arc<App>>,
+    visitor: Visitor,
+    Path(id): Path<i64>,
+    UrlParameters(parameters): UrlParameters,
+) -> Result<Html<String>, PageError> {
+    let annotation = editable(&app, &visitor, id).await?;
+    let content = edit_form(&annotation, &with_span(&annotation, &parameters), None);
+    let page = Page::new("Edit annotation").with_session(app.needs_session);
+    Ok(Html(page.render(&content)))
+}
+
+/// Stores an edited annotation. If another edit was stored meanwhile, the page has both versions.
+pub(super) async fn edit(
+    State(app): State<Arc<App>>,
+    visitor: Visitor,
+    Path(id): Path<i64>,
+    FormParameters(parameters): FormParameters,
+) -> Result<Response, PageError> {
+    let annotation = editable(&app, &visitor, id).await?;
+    let state = app.service.published()?;
+    let page = Page::new("Edit annotation").with_session(app.needs_session);
+    let new = match new_annotation(&state, &annotation.document, &parameters) {
+        Ok(new) => new,
+        Err(message) => {
+            let content = edit_form(&annotation, &parameters, Some(&message));
+            let page = Html(page.render(&content));
+            return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
+        }
+    };
+    let revision = parameters.number("revision").unwrap_or(0);
+    let mine = new.clone();
+    let edited = blocking(&app, move |service| {
+        Ok(service.store().edit_annotation(id, revision, &new)?)
+    });
+    match edited.await {
+        Ok(_) => Ok(Redirect::to("/annotations").into_response()),
+        Err(ServiceError::Store(StoreError::Conflict { .. })) => {
+            let stored = editable(&app, &visitor, id).await?;
+            let content = conflict(&stored, Some(&mine));
+            Ok((StatusCode::CONFLICT, Html(page.render(&content))).into_response())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+/// Both versions of an annotation that two forms edited; without `mine`, it was to be deleted.
+fn conflict(stored: &Annotation, mine: Option<&NewAnnotation>) -> Markup {
+    let id = stored.id;
+    html! {
+        h1 { "Annotation " (id) " was edited meanwhile" }
+        p.error role="alert" { "Nothing was stored. Choose a version." }
+        div.columns {
+            section aria-labelledby="stored" {
+                h2 #stored { "Stored version" }
+                p { strong { (stored.question) } }
+                blockquote { (stored.span) }
+                p.place {
+                    span.status { (stored.status.name()) }
+                    span { "Revision " (stored.revision) ", " (time(stored.updated_at)) " UTC" }
+                }
+                a.button.plain href={ "/annotations/" (id) } { "Keep it" }
+            }
+            section aria-labelledby="mine" {
+                @if let Some(mine) = mine {
+                    h2 #mine { "Your version" }
+                    p { strong { (mine.question) } }
+                    blockquote { (mine.span) }
+                    form method="post" action={ "/annotations/" (id) } {
+                        input type="hidden" name="revision" value=(stored.revision);
+                        input type="hidden" name="chunk" value=(mine.chunk);
+                        input type="hidden" name="start" value=(mine.start);
+                        input type="hidden" name="span" value=(mine.span);
+                        input type="hidden" name="question" value=(mine.question);
+                        button { "Replace it with yours" }
+                    }
+                } @else {
+                    h2 #mine { "Deletion" }
+                    form method="post" action={ "/annotations/" (id) "/delete" } {
+                        input type="hidden" name="revision" value=(stored.revision);
+                        button.danger { "Delete it all the same" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Deletes an annotation of the revision that the form had.
+pub(super) async fn delete(
+    State(app): State<Arc<App>>,
+    visitor: Visitor,
+    Path(id): Path<i64>,
+    FormParameters(parameters): FormParameters,
+) -> Result<Response, PageError> {
+    editable(&app, &visitor, id).await?;
+    let revision = parameters.number("revision").unwrap_or(0);
+    let deleted = blocking(&app, move |service| {
+        Ok(service.store().delete_annotation(id, revision)?)
+    });
+    match deleted.await {
+        Ok(()) => Ok(Redirect::to("/annotations").into_response()),
+        Err(ServiceError::Store(StoreError::Conflict { .. })) => {
+            let stored = editable(&app, &visitor, id).await?;
+            let page = Page::new("Delete annotation").with_session(app.needs_session);
+            let content = conflict(&stored, None);
+            Ok((StatusCode::CONFLICT, Html(page.render(&content))).into_response())
+        }
+        Err(error) => Err(error.into()),
+    }
+}

@@ -1,0 +1,582 @@
+//! In-paper search: the text of a document with the answers to a question and its annotations.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::http::StatusCode;
+use axum::response::{Html, IntoResponse, Response};
+use ir_bm25::analysis::Highlighter;
+use ir_core::Retriever;
+use ir_qa::{ChunkKind, byte_offset, character_count};
+use maud::{Markup, html};
+
+use super::access::{Visitor, short_name};
+use super::error::{PageError, status_of};
+use super::excerpt::analysis;
+use super::layout::{Page, name_input};
+use super::parameters::{Parameters, UrlParameters};
+use super::search::question_input;
+use super::urls::{document_url, url};
+use crate::app::{App, blocking};
+use crate::error::ServiceError;
+use crate::published::{AnswerPlace, PublishedDocument, PublishedState};
+use crate::service::{Question, Service};
+use crate::store::{Annotation, AnnotationStatus};
+
+/// Answers that are marked.
+const ANSWERS: usize = 10;
+
+/// Parameters of the page.
+#[derive(Debug)]
+struct View {
+    id: String,
+    question: String,
+    /// Frame of the answer to start at.
+    frame: String,
+    /// Number of the answer to start at, from 1 in the order of the text.
+    at: Option<usize>,
+    /// Number of the query that is continued.
+    query: Option<i64>,
+    /// Whether sentences are links to the form of annotations.
+    is_annotating: bool,
+    /// Annotation whose span is being selected anew.
+    repair: Option<i64>,
+}
+
+/// What the page shows.
+struct Found {
+    state: Arc<PublishedState>,
+    /// Frames of the answers with their ranks from 1.
+    ranks: HashMap<String, usize>,
+    error: Option<ServiceError>,
+    annotations: Vec<Annotation>,
+}
+
+/// Page of a document by the path.
+pub(super) async fn by_path(
+    state: State<Arc<App>>,
+    visitor: Visitor,
+    Path(id): Path<String>,
+    UrlParameters(parameters): UrlParameters,
+) -> Result<Response, PageError> {
+    show(state, visitor, id, &parameters).await
+}
+
+/// Page of a document by the parameter `id`.
+pub(super) async fn by_parameter(
+    state: State<Arc<App>>,
+    visitor: Visitor,
+    UrlParameters(parameters): UrlParameters,
+) -> Result<Response, PageError> {
+    let id = parameters.raw("id").to_owned();
+    show(state, visitor, id, &parameters).await
+}
+
+async fn show(
+    State(app): State<Arc<App>>,
+    visitor: Visitor,
+    id: String,
+    parameters: &Parameters,
+) -> Result<Response, PageError> {
+    let repair = parameters.number("repair");
+    let view = View {
+        id,
+        question: parameters.text("q").to_owned(),
+        frame: parameters.raw("frame").to_owned(),
+        at: parameters.number("at"),
+        query: parameters.number("query"),
+        is_annotating: repair.is_some() || parameters.text("annotate") == "1",
+        repair,
+    };
+    let question = Question::new(view.question.clone(), ANSWERS)
+        .in_document(&view.id)
+        .with_user(visitor.id.clone())
+        .with_is_suggestion(parameters.text("suggested") == "1")
+        .with_is_continued(view.query.is_some());
+    let id = view.id.clone();
+    let found = blocking(&app, move |service| find(service, &id, &question)).await?;
+    let Some(document) = found.state.document(&view.id) else {
+        return Err(PageError::not_found(format!(
+            "There is no published document {:?}.",
+            view.id
+        )));
+    };
+    let status = found.error.as_ref().map_or(StatusCode::OK, status_of);
+    let content = DocumentPage {
+        view: &view,
+        document,
+        found: &found,
+        visitor: &visitor,
+        answers: answers_of(&view, document, &found.ranks),
+    };
+    let page = Page::new(document.title())
+        .with_session(app.needs_session)
+        .render(&content.markup(parameters));
+    Ok((status, Html(page)).into_response())
+}
+
+fn find(service: &Service, id: &str, question: &Question) -> Result<Found, ServiceError> {
+    let state = service.published()?;
+    let annotations = service.store().annotations(Some(id), None)?;
+    let (mut ranks, mut error) = (HashMap::new(), None);
+    if !question.text.is_empty() && state.document(id).is_some() {
+        match service.ask(question) {
+            Ok(list) => {
+                let frames = list.answers.into_iter().map(|answer| answer.frame.id);
+                ranks = frames.zip(1..).collect();
+            }
+            Err(failed) => error = Some(failed),
+        }
+    }
+    Ok(Found {
+        state,
+        ranks,
+        error,
+        annotations,
+    })
+}
+
+/// Answers in the order of the text: positions in [`PublishedDocument::answers`], with ranks.
+struct MarkedAnswers {
+    /// Position and rank; an answer that was opened but is not among the best has no rank.
+    all: Vec<(usize, Option<usize>)>,
+    /// Index of the current answer.
+    current: usize,
+}
+
+fn answers_of(
+    view: &View,
+    document: &PublishedDocument,
+    ranks: &HashMap<String, usize>,
+) -> MarkedAnswers {
+    let places = document.answers.iter().enumerate();
+    let all: Vec<_> = places
+        .filter_map(|(position, place)| match ranks.get(&place.frame) {
+            Some(&rank) => Some((position, Some(rank))),
+            None if place.frame == view.frame => Some((position, None)),
+            None => None,
+        })
+        .collect();
+    let opened = all
+        .iter()
+        .position(|&(position, _)| document.answers[position].frame == view.frame);
+    let best = all.iter().position(|&(_, rank)| rank == Some(1));
+    let at = view.at.and_then(|at| at.checked_sub(1));
+    let current = at.filter(|&at| at < all.len()).or(opened).or(best);
+    MarkedAnswers {
+        all,
+        current: current.unwrap_or(0),
+    }
+}
+
+struct DocumentPage<'a> {
+    view: &'a View,
+    document: &'a PublishedDocument,
+    found: &'a Found,
+    visitor: &'a Visitor,
+    answers: MarkedAnswers,
+}
+
+impl DocumentPage<'_> {
+    fn markup(&self, parameters: &Parameters) -> Markup {
+        let document = self.document;
+        html! {
+            @if self.title_is_text() {
+                @let text = document.title();
+                @let end = document.answers.iter().take_while(|place| place.chunk == 0).count();
+                h1.text #chunk-0 data-chunk="0" {
+                    (self.chunk(0, text, &document.answers[..end], 0, &self.words(text)))
+                }
+            } @else {
+                h1 { (document.title()) }
+            }
+            (self.metadata())
+            @if let Some(id) = parameters.number::<i64>("saved") {
+                p.notice role="status" {
+                    "The question is saved and waits for its review. "
+                    a href={ "/annotations/" (id) } { "Edit it" }
+                }
+            }
+            form.search role="search" action={ (document_url(&document.id, &[])) } {
+                @if matches!(&*document.id, "" | "." | "..") { input type="hidden" name="id" value=(document.id); }
+                (question_input("Question to this paper", &self.view.question))
+            }
+            p.actions {
+                @if let Some(id) = self.view.repair {
+                    span { "Select the text of annotation " (id) ", or a sentence." }
+                } @else if self.view.is_annotating {
+                    span { "Select a sentence to add a question that it answers." }
+                    a href=(self.url(&[])) { "Read" }
+                } @else {
+                    a href=(self.url(&[("annotate", "1")])) { "Add questions" }
+                }
+                @if !self.view.question.is_empty() {
+                    a href=(url("/", &[("q", &self.view.question)])) { "Search all papers" }
+                }
+            }
+            @if let Some(error) = &self.found.error {
+                p.error role="alert" { "The search failed: " (error) "." }
+            } @else if !self.view.question.is_empty() && self.answers.all.is_empty() {
+                p role="status" { strong { "No sentence of this paper answers the question." } }
+            }
+            article.document lang=[document.meta.text("language").filter(|language| is_language(language))] {
+                (self.chunks())
+            }
+            (self.orphans())
+            (self.steps())
+            (self.panel())
+        }
+    }
+
+    /// Whether the title is the first chunk of the text.
+    fn title_is_text(&self) -> bool {
+        let first = self.document.chunks.first();
+        first.is_some_and(|chunk| {
+            chunk.kind == ChunkKind::Title && chunk.text.as_deref() == Some(self.document.title())
+        })
+    }
+
+    /// Words of a text that match the question.
+    fn words(&self, text: &str) -> Vec<Range<usize>> {
+        match self.view.question.as_str() {
+            "" => Vec::new(),
+            question => Highlighter::new(analysis(), question).spans(text),
+        }
+    }
+
+    fn metadata(&self) -> Markup {
+        let meta = &self.document.meta;
+        let fields = ["authors", "venue", "year"].into_iter().filter_map(|name| {
+            let value = text_of(meta.get(name)?)?;
+            (!value.is_empty()).then_some(value)
+        });
+        html! {
+            p.place {
+                @for field in fields { span { (field) } }
+            }
+        }
+    }
+
+    /// URL of this page with the question and further parameters.
+    fn url(&self, parameters: &[(&str, &str)]) -> String {
+        let mut all = Vec::new();
+        if !self.view.question.is_empty() {
+            // The question is not logged again.
+            all.extend([("q", self.view.question.as_str()), ("query", "0")]);
+        }
+        all.extend(parameters);
+        document_url(&self.document.id, &all)
+    }
+
+    fn chunks(&self) -> Markup {
+        let mut page = None;
+        let mut answers = self.document.answers.as_slice();
+        let mut first = 0;
+        html! {
+            @for (number, chunk) in self.document.chunks.iter().enumerate() {
+                @let text = chunk.text.as_deref().unwrap_or_default();
+                @let count = answers.iter().take_while(|place| place.chunk <= number).count();
+                @let (places, rest) = answers.split_at(count);
+                @let start = first;
+                @let () = { answers = rest; first += count; };
+                @if chunk.page.is_some() && chunk.page != page {
+                    p.page { "Page " (chunk.page.unwrap_or_default()) }
+                    @let () = { page = chunk.page; };
+                }
+                @let matches = self.words(text);
+                @let body = self.chunk(number, text, places, start, &matches);
+                @match chunk.kind {
+                    ChunkKind::Title if number == 0 && self.title_is_text() => {}
+                    ChunkKind::Title => h2.text id={ "chunk-" (number) } data-chunk=(number) { (body) },
+                    ChunkKind::Section => h2.text id={ "chunk-" (number) } data-chunk=(number) { (body) },
+                    ChunkKind::Content => p.text id={ "chunk-" (number) } data-chunk=(number) { (body) },
+                }
+                (self.questions(number, places))
+            }
+        }
+    }
+
+    /// Text of a chunk, whose answers have the positions from `first` on.
+    fn chunk(
+        &self,
+        chunk: usize,
+        text: &str,
+        places: &[AnswerPlace],
+        first: usize,
+        words: &[Range<usize>],
+    ) -> Markup {
+        let notes = self.annotated(chunk, text);
+        let mut end = 0;
+        html! {
+            @for (position, place) in (first..).zip(places) {
+                @let range = place.range.start.max(end)..place.range.end.max(end);
+                (marked(text, end..range.start, words, &notes))
+                @let () = end = range.end;
+                @let body = marked(text, range.clone(), words, &notes);
+                @let body = html! {
+                    @if self.view.is_annotating { a.sentence href=(self.sentence_url(chunk, text, &range)) { (body) } }
+                    @else { (body) }
+                };
+                @match self.answers.all.iter().position(|&(other, _)| other == position) {
+                    Some(number) => {
+                        @if number == self.answers.current { span #current {} }
+                        mark id={ "answer-" (number + 1) } data-answer=(number + 1) tabindex="-1"
+                            .current[number == self.answers.current] { (body) }
+                    }
+                    None => (body),
+                }
+            }
+            (marked(text, end..text.len(), words, &notes))
+        }
+    }
+
+    /// Bytes of the annotated spans of a chunk.
+    fn annotated(&self, chunk: usize, text: &str) -> Vec<Range<usize>> {
+        let here = self.shown().filter(|annotation| annotation.chunk == chunk);
+        here.filter_map(|annotation| {
+            let start = byte_offset(text, annotation.start)?;
+            let range = start..start + annotation.span.len();
+            (text.get(range.clone()) == Some(&*annotation.span)).then_some(range)
+        })
+        .collect()
+    }
+
+    /// Annotations that are neither rejected nor merged.
+    fn shown(&self) -> impl Iterator<Item = &Annotation> {
+        let hidden = [AnnotationStatus::Rejected, AnnotationStatus::Merged];
+        let annotations = self.found.annotations.iter();
+        annotations.filter(move |annotation| !hidden.contains(&annotation.status))
+    }
+
+    fn sentence_url(&self, chunk: usize, text: &str, range: &Range<usize>) -> String {
+        let start = character_count(&text[..range.start]).to_string();
+        let span = &text[range.clone()];
+        let chunk = chunk.to_string();
+        let mut parameters = vec![("chunk", chunk.as_str()), ("start", &start), ("span", span)];
+        if let Some(id) = self.view.repair {
+            return url(&format!("/annotations/{id}"), &parameters);
+        }
+        parameters.insert(0, ("document", &self.document.id));
+        url("/annotate", &parameters)
+    }
+
+    /// Questions of the annotations of a chunk, and other questions of its frames.
+    fn questions(&self, chunk: usize, places: &[AnswerPlace]) -> Markup {
+        let text = self.document.chunks[chunk]
+            .text
+            .as_deref()
+            .unwrap_or_default();
+        let here: Vec<&Annotation> = self
+            .shown()
+            .filter(|annotation| {
+                let length = character_count(&annotation.span);
+                annotation.chunk == chunk
+                    && self.document.span(chunk, annotation.start, length)
+                        == Some(&*annotation.span)
+                    && !text.is_empty()
+            })
+            .collect();
+        let index = self.found.state.index();
+        let frames = places
+            .iter()
+            .filter_map(|place| index.ids().get(&place.frame));
+        let published = frames.flat_map(|number| &index.frames()[number.index()].questions);
+        let published: Vec<&str> = published
+            .filter(|question| question.displayable)
+            .map(|question| question.text.as_str())
+            .filter(|text| here.iter().all(|annotation| annotation.question != *text))
+            .collect();
+        html! {
+            @if !here.is_empty() || !published.is_empty() {
+                ul.questions aria-label="Questions about this paragraph" {
+                    @for annotation in here {
+                        li { (question_of(annotation, self.visitor)) }
+                    }
+                    @for question in published { li { (question) } }
+                }
+            }
+        }
+    }
+
+    /// Annotations whose spans the document does not have.
+    fn orphans(&self) -> Markup {
+        let orphans: Vec<&Annotation> = self
+            .shown()
+            .filter(|annotation| {
+                let length = character_count(&annotation.span);
+                self.document
+                    .span(annotation.chunk, annotation.start, length)
+                    != Some(&*annotation.span)
+            })
+            .collect();
+        html! {
+            @if !orphans.is_empty() {
+                section aria-labelledby="displaced" {
+                    h2 #displaced { "Questions about text that has changed" }
+                    ul.questions {
+                        @for annotation in orphans {
+                            li {
+                                (question_of(annotation, self.visitor))
+                                blockquote { (annotation.span) }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// Previous and next answer.
+    fn steps(&self) -> Markup {
+        let total = self.answers.all.len();
+        if total == 0 {
+            return html! {};
+        }
+        let current = self.answers.current;
+        let link = |number: usize| {
+            let at = (number + 1).to_string();
+            let mut parameters = vec![("at", at.as_str())];
+            if self.view.is_annotating {
+                parameters.push(("annotate", "1"));
+            }
+            format!("{}#answer-{at}", self.url(&parameters))
+        };
+        html! {
+            nav.step aria-label="Answers" data-answers=(total) {
+                a.button.plain href=(link((current + total - 1) % total)) data-step="-1" accesskey="p" { "Previous" }
+                a.button.plain href=(link((current + 1) % total)) data-step="1" accesskey="n" { "Next" }
+                span role="status" { "Answer " span data-current { (current + 1) } " of " (total) }
+                span.hint { "Keys: n and p" }
+            }
+        }
+    }
+
+    /// Form that the script shows for a selected span.
+    fn panel(&self) -> Markup {
+        let (method, action) = match self.view.repair {
+            Some(id) => ("get", format!("/annotations/{id}")),
+            None => ("post", "/annotations".to_owned()),
+        };
+        html! {
+            form.panel #annotate method=(method) action=(action) aria-label="Question about the selected text" hidden {
+                div.stacked {
+                    p { "Selected text:" }
+                    blockquote data-span {}
+                    input type="hidden" name="chunk";
+                    input type="hidden" name="start";
+                    input type="hidden" name="span";
+                    @if self.view.repair.is_none() {
+                        input type="hidden" name="document" value=(self.document.id);
+                        label for="question" { "Question that it answers" }
+                        input #question name="question" required maxlength="1000" autocomplete="off";
+                        (name_input(self.visitor))
+                    }
+                    div.row {
+                        button { @if self.view.repair.is_some() { "Use this text" } @else { "Save question" } }
+                        button.plain type="button" data-close { "Cancel" }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Question of an annotation with its state and a link to edit it.
+fn question_of(annotation: &Annotation, visitor: &Visitor) -> Markup {
+    html! {
+        (annotation.question) " "
+        span.status { (annotation.status.name()) }
+        " " span.hint { "by " (short_name(&annotation.annotator)) }
+        @if visitor.may_edit(&annotation.annotator) {
+            " " a href={ "/annotations/" (annotation.id) } {
+                "Edit" span.visually-hidden { " question: " (annotation.question) }
+            }
+        }
+    }
+}
+
+/// Part of a text with the matching words and annotated spans in it.
+fn marked(
+    text: &str,
+    range: Range<usize>,
+    words: &[Range<usize>],
+    notes: &[Range<usize>],
+) -> Markup {
+    let first = words.partition_point(|word| word.end <= range.start);
+    let last = words.partition_point(|word| word.start < range.end);
+    let words = words.get(first..last).unwrap_or_default();
+    let edges = words.iter().chain(notes);
+    let mut edges: Vec<usize> = edges
+        .flat_map(|other| [other.start, other.end])
+        .filter(|edge| range.contains(edge))
+        .chain([range.start, range.end])
+        .collect();
+    edges.sort_unstable();
+    edges.dedup();
+    html! {
+        @for edge in edges.windows(2) {
+            @let part = text.get(edge[0]..edge[1]).unwrap_or_default();
+            @let next = words.partition_point(|word| word.end <= edge[0]);
+            @let is_word = words.get(next).is_some_and(|word| word.start <= edge[0]);
+            @let is_note = notes.iter().any(|note| note.contains(&edge[0]));
+            @match (is_note, is_word) {
+                (true, true) => span.annotated { b { (part) } },
+                (true, false) => span.annotated { (part) },
+                (false, true) => b { (part) },
+                (false, false) => (part),
+            }
+        }
+    }
+}
+
+/// Text of a value of metadata; lists are joined.
+fn text_of(value: &ir_core::AttributeValue) -> Option<String> {
+    use ir_core::AttributeValue::{Bool, Float, Int, List, Map, Text};
+    match value {
+        Text(text) => Some(text.clone()),
+        Int(number) => Some(number.to_string()),
+        Float(number) => Some(number.to_string()),
+        List(values) => {
+            let texts: Vec<String> = values.iter().filter_map(text_of).collect();
+            Some(texts.join(", "))
+        }
+        Bool(_) | Map(_) => None,
+    }
+}
+
+/// Whether a text is a language tag such as `en` or `zh-Hans`.
+fn is_language(text: &str) -> bool {
+    let mut parts = text.split('-');
+    let first = parts.next().unwrap_or_default();
+    (2..=3).contains(&first.len())
+        && first.bytes().all(|byte| byte.is_ascii_alphabetic())
+        && parts.all(|part| {
+            (1..=8).contains(&part.len()) && part.bytes().all(|byte| byte.is_ascii_alphanumeric())
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_cover_the_text_and_are_escaped() {
+        let words = [0..3, 4..7];
+        let notes = [2..6, 5..7];
+        assert_eq!(
+            marked("tea <b> &", 0..9, &words, &notes).into_string(),
+            "<b>te</b><span class=\"annotated\"><b>a</b></span><span class=\"annotated\"> </span>\
+             <span class=\"annotated\"><b>&lt;</b></span><span class=\"annotated\"><b>b</b></span>\
+             <span class=\"annotated\"><b>&gt;</b></span> &amp;"
+        );
+        assert_eq!(marked("tea", 1..1, &words, &notes).into_string(), "");
+        assert!(
+            is_language("zh-Hans")
+                && is_language("eng")
+                && !is_language("x\" y")
+                && !is_language("")
+        );
+    }
+}

@@ -1,0 +1,260 @@
+//! Insight: what users ask, from the query log.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use axum::extract::{Path, State};
+use axum::response::{Html, Response};
+use ir_core::Retriever;
+use ir_core::training::{TrainingExample, TrainingText};
+use maud::{Markup, html};
+
+use super::access::Admin;
+use super::error::PageError;
+use super::export::{example_lines, file, json_lines};
+use super::layout::Page;
+use super::parameters::UrlParameters;
+use super::urls::url;
+use crate::app::{App, blocking};
+use crate::store::QueryRecord;
+
+/// Latest queries that the page is about.
+const WINDOW: u32 = 10_000;
+
+/// Rows of a table.
+const ROWS: usize = 20;
+
+/// Largest number of queries of an export.
+const EXPORT: u32 = 100_000;
+
+/// Numbers of queries with the same text, up to case and white space.
+#[derive(Debug, Default, Clone, PartialEq, Eq)]
+struct QueryCounts {
+    /// Text of the first of the queries.
+    text: String,
+    asked: usize,
+    clicked: usize,
+    /// Number of queries without answers.
+    empty: usize,
+}
+
+/// Statistics of the query log.
+#[derive(Debug, Default)]
+struct LogStatistics {
+    queries: usize,
+    users: usize,
+    suggestions: usize,
+    clicked: usize,
+    /// Median and 95th percentile of the time in microseconds.
+    micros: (u64, u64),
+    /// The most frequent first.
+    texts: Vec<QueryCounts>,
+}
+
+impl LogStatistics {
+    fn new(log: &[QueryRecord]) -> Self {
+        let mut texts: HashMap<String, QueryCounts> = HashMap::new();
+        let mut users: Vec<&str> = log.iter().map(|query| query.user.as_str()).collect();
+        users.sort_unstable();
+        users.dedup();
+        for query in log {
+            let words = query.query.split_whitespace().collect::<Vec<_>>().join(" ");
+            let counts = texts
+                .entry(words.to_lowercase())
+                .or_insert_with(|| QueryCounts {
+                    text: words,
+                    ..QueryCounts::default()
+                });
+            counts.asked += 1;
+            counts.clicked += usize::from(!query.clicks.is_empty());
+            counts.empty += usize::from(query.results == 0);
+        }
+        let mut texts: Vec<QueryCounts> = texts.into_values().collect();
+        texts.sort_unstable_by(|a, b| b.asked.cmp(&a.asked).then_with(|| a.text.cmp(&b.text)));
+        let mut micros: Vec<u64> = log.iter().map(|query| query.micros).collect();
+        micros.sort_unstable();
+        let percentile = |percent: usize| {
+            let rank = (micros.len() * percent).div_ceil(100).saturating_sub(1);
+            micros.get(rank).copied().unwrap_or(0)
+        };
+        Self {
+            queries: log.len(),
+            users: users.len(),
+            suggestions: log.iter().filter(|query| query.is_suggestion).count(),
+            clicked: log.iter().filter(|query| !query.clicks.is_empty()).count(),
+            micros: (percentile(50), percentile(95)),
+            texts,
+        }
+    }
+
+    /// Percentage of the queries.
+    fn percent(&self, number: usize) -> String {
+        let percent = 100.0 * number as f64 / self.queries.max(1) as f64;
+        format!("{percent:.1} %")
+    }
+}
+
+/// Page of the query log.
+pub(super) async fn page(State(app): State<Arc<App>>, _: Admin) -> Result<Html<String>, PageError> {
+    let (log, all) = blocking(&app, |service| {
+        let last = service.store().last_query()?;
+        let after = (last - i64::from(WINDOW)).max(0);
+        Ok((service.store().queries(after, WINDOW)?, last))
+    })
+    .await?;
+    let statistics = LogStatistics::new(&log);
+    let unlogged = app.service.unlogged_queries();
+    let content = html! {
+        h1 { "Insight" }
+        p.hint {
+            "Queries: the latest " (statistics.queries) " of " (all) "."
+            @if unlogged > 0 { " Since the start of the server, " (unlogged) " were not logged because the disk was too slow or full." }
+        }
+        @if statistics.queries == 0 {
+            p role="status" { "Nobody has asked anything yet." }
+        } @else {
+            dl.numbers {
+                div { dt { "Users" } dd { (statistics.users) } }
+                div { dt { "From suggestions" } dd { (statistics.percent(statistics.suggestions)) } }
+                div { dt { "With an opened answer" } dd { (statistics.percent(statistics.clicked)) } }
+                div { dt { "Median time" } dd { (milliseconds(statistics.micros.0)) } }
+                div { dt { "95th percentile" } dd { (milliseconds(statistics.micros.1)) } }
+            }
+            (table("frequent", "Frequent questions", &statistics.texts, |_| true))
+            (table("unclicked", "Questions without an opened answer", &statistics.texts, |counts| counts.clicked == 0))
+            (table("unanswered", "Questions without answers", &statistics.texts, |counts| counts.empty > 0))
+        }
+        section aria-labelledby="export" {
+            h2 #export { "Export" }
+            ul {
+                li { a href="/insight/export/queries.jsonl" { "Query log with opened answers, JSON lines" } }
+                li { a href="/insight/export/examples.jsonl" { "Questions with opened answers, training examples for " code { "ir mine" } } }
+            }
+            p.hint { "A file has at most " (EXPORT) " queries. The parameter " code { "after" } " is the number of the query after which it starts." }
+        }
+    };
+    let page = Page::new("Insight")
+        .current("/insight")
+        .with_session(app.needs_session);
+    Ok(Html(page.render(&content)))
+}
+
+fn milliseconds(micros: u64) -> String {
+    format!("{:.1} ms", micros as f64 / 1000.0)
+}
+
+fn table(
+    id: &str,
+    title: &str,
+    texts: &[QueryCounts],
+    has: impl Fn(&QueryCounts) -> bool,
+) -> Markup {
+    let rows: Vec<&QueryCounts> = texts
+        .iter()
+        .filter(|counts| has(counts))
+        .take(ROWS)
+        .collect();
+    html! {
+        @if !rows.is_empty() {
+            section aria-labelledby=(id) {
+                h2 id=(id) { (title) }
+                div.table role="group" aria-labelledby=(id) tabindex="0" {
+                    table {
+                        thead {
+                            tr {
+                                th scope="col" { "Question" }
+                                th.number scope="col" { "Asked" }
+                                th.number scope="col" { "Opened" }
+                            }
+                        }
+                        tbody {
+                            @for counts in rows {
+                                tr {
+                                    td { a href=(url("/", &[("q", &counts.text)])) { (counts.text) } }
+                                    td.number { (counts.asked) }
+                                    td.number { (counts.clicked) }
+                                }
+                            }
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Exports the query log as the file with a name.
+pub(super) async fn export(
+    State(app): State<Arc<App>>,
+    _: Admin,
+    Path(name): Path<String>,
+    UrlParameters(parameters): UrlParameters,
+) -> Result<Response, PageError> {
+    let after = parameters.number("after").unwrap_or(0);
+    let limit = parameters.number("limit").unwrap_or(EXPORT).min(EXPORT);
+    let log = blocking(&app, move |service| {
+        Ok(service.store().queries(after, limit)?)
+    })
+    .await?;
+    let content = match name.as_str() {
+        "queries.jsonl" => json_lines(&log)?,
+        "examples.jsonl" => {
+            let state = app.service.published()?;
+            let index = state.index();
+            let text = |id: &String| {
+                let number = index.ids().get(id)?;
+                let frame = index.frames().get(number.index())?;
+                Some(TrainingText::new(frame.answer.clone()).with_id(id.clone()))
+            };
+            example_lines(log.iter().filter_map(|query| {
+                let mut clicks: Vec<&String> = Vec::new();
+                for click in &query.clicks {
+                    if !clicks.contains(&click) {
+                        clicks.push(click);
+                    }
+                }
+                let example =
+                    TrainingExample::new(query.query.clone()).with_query_id(query.id.to_string());
+                let positives = clicks.into_iter().filter_map(text);
+                let example = positives.fold(example, TrainingExample::positive);
+                (!example.positives.is_empty()).then_some(example)
+            }))?
+        }
+        _ => return Err(PageError::not_found("This file does not exist.")),
+    };
+    Ok(file(&name, "application/x-ndjson", content))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn queries_are_counted_by_their_words() {
+        let query = |id, text: &str, clicks: &[&str], results| {
+            let record = serde_json::json!({
+                "id": id, "asked_at": 0, "user": "u", "query": text, "is_suggestion": id == 1,
+                "results": results, "micros": id * 1000, "clicks": clicks,
+            });
+            serde_json::from_value::<QueryRecord>(record).unwrap()
+        };
+        let log = [
+            query(1, "What is tea?", &["f"], 3),
+            query(2, "what  is TEA?", &[], 3),
+            query(3, "zzz", &[], 0),
+        ];
+        let statistics = LogStatistics::new(&log);
+        assert_eq!(statistics.percent(statistics.suggestions), "33.3 %");
+        assert_eq!(
+            (statistics.users, statistics.clicked, statistics.micros),
+            (1, 1, (2000, 3000))
+        );
+        let texts: Vec<_> = statistics
+            .texts
+            .iter()
+            .map(|c| (&*c.text, c.asked, c.clicked, c.empty))
+            .collect();
+        assert_eq!(texts, [("What is tea?", 2, 1, 0), ("zzz", 1, 0, 1)]);
+        assert_eq!(LogStatistics::new(&[]).percent(0), "0.0 %");
+    }
+}

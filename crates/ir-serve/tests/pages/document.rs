@@ -1,0 +1,139 @@
+//! In-paper search: marked answers, steps between them, ids.
+
+use axum::http::StatusCode;
+
+use crate::support::{HOSTILE, Site, document, link};
+
+#[test]
+fn all_answers_of_a_paper_are_marked_in_the_order_of_its_text() {
+    let site = Site::bundled();
+    let client = site.client();
+    let page = client.get("/document/harvestqa.xml?q=questions+about+farming+leaflets");
+    let page = page.ok();
+    let numbers: Vec<usize> = (1..20)
+        .map_while(|number| page.find(&format!(" id=\"answer-{number}\"")))
+        .collect();
+    assert!(numbers.len() > 2 && numbers.is_sorted(), "{numbers:?}");
+    assert!(page.contains(&format!("of {}</span>", numbers.len())));
+    assert_eq!(page.matches("<mark class=\"current\"").count(), 1);
+    assert_eq!(page.matches("<span id=\"current\">").count(), 1);
+    // Next and previous without JavaScript.
+    let next = link(
+        page,
+        "/document/harvestqa.xml?q=questions+about+farming+leaflets&amp;query=0&amp;at=",
+    );
+    assert!(next.contains("#answer-"), "{next}");
+    let second =
+        client.get("/document/harvestqa.xml?q=questions+about+farming+leaflets&query=0&at=2");
+    assert!(
+        second
+            .ok()
+            .contains("<mark class=\"current\" id=\"answer-2\""),
+        "{}",
+        second.body
+    );
+    // Steps are not further queries of the log.
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    assert_eq!(site.service.store().queries(0, 10).unwrap().len(), 1);
+}
+
+#[test]
+fn text_is_complete_with_headings_and_pages() {
+    let site = Site::new(vec![document("a/b", "x", 2020)], false);
+    let page = site.client().get("/document/a%2Fb");
+    let page = page.ok();
+    assert!(
+        page.contains("<h1 class=\"text\" id=\"chunk-0\" data-chunk=\"0\">Tea x</h1>"),
+        "{page}"
+    );
+    assert!(page.contains("<h2 class=\"text\" id=\"chunk-1\" data-chunk=\"1\">Leaves x</h2>"));
+    assert!(page.contains("<p class=\"page\">Page 3</p>"));
+    assert!(page.contains(
+        "data-chunk=\"2\">Green tea is steeped for two minutes x. Black tea needs boiling water.</p>"
+    ));
+    assert!(!page.contains("<nav class=\"step\""));
+    let page = site.client().get("/document/a/b?q=zzz");
+    assert!(
+        page.ok()
+            .contains("No sentence of this paper answers the question.")
+    );
+}
+
+#[test]
+fn an_opened_answer_is_the_current_one() {
+    let site = Site::new(vec![document("a", "x", 2020)], false);
+    let page = site
+        .client()
+        .get("/document/a?q=steeped&frame=a%2F2%2F1&query=1");
+    let page = page.ok();
+    assert!(
+        page.contains(
+            "<mark class=\"current\" id=\"answer-2\" data-answer=\"2\" tabindex=\"-1\">Black tea"
+        ),
+        "{page}"
+    );
+    assert!(page.contains("<b>steeped</b>"));
+}
+
+#[test]
+fn unknown_documents_are_not_found_and_any_id_is_reachable() {
+    let ids = ["..", ".", "a b/c?d#e%f", HOSTILE, "ü茶"];
+    let records = ids.iter().map(|id| document(id, "x", 2020)).collect();
+    let site = Site::new(records, false);
+    let client = site.client();
+    let page = client.get("/?q=black+tea");
+    for (rank, _) in ids.iter().enumerate() {
+        let rank = format!("&amp;rank={}&amp;", rank + 1);
+        let at = page.ok().find(&rank).unwrap();
+        let start = page.body[..at].rfind("href=\"").unwrap() + 6;
+        let end = at + page.body[at..].find('"').unwrap();
+        let open = page.body[start..end].replace("&amp;", "&");
+        let location = client.get(&open).location().to_owned();
+        assert!(
+            client
+                .get(location.split('#').next().unwrap())
+                .ok()
+                .contains("Black"),
+            "{location}"
+        );
+    }
+    let gone = client.get("/document/%3Cscript%3E");
+    assert!(gone.page(StatusCode::NOT_FOUND).contains("&lt;script&gt;"));
+    assert_eq!(client.get("/document").status, StatusCode::NOT_FOUND);
+    assert_eq!(client.get("/document/%FF").status, StatusCode::BAD_REQUEST);
+}
+
+#[test]
+fn sentences_are_links_to_the_form_of_annotations() {
+    let site = Site::new(vec![document("a", "x", 2020)], false);
+    let page = site.client().get("/document/a?annotate=1");
+    let form = link(
+        page.ok(),
+        "/annotate?document=a&amp;chunk=2&amp;start=40&amp;span=Black",
+    );
+    let page = site.client().get(&form);
+    assert!(
+        page.ok()
+            .contains("<blockquote>Black tea needs boiling water.</blockquote>")
+    );
+}
+
+#[test]
+fn a_document_of_one_long_line_is_complete() {
+    let mut long = document("a", "x", 2020);
+    let ir_qa::soco::SocoContent::Document(chunks) = &mut long.content else {
+        unreachable!()
+    };
+    let sentence = "Black tea needs boiling water and <time>. ";
+    chunks[2].text = Some(sentence.repeat(50_000));
+    let site = Site::new(vec![long], false);
+    let client = site.client();
+    let start = std::time::Instant::now();
+    let page = client.get("/document/a?q=black+tea");
+    let bold = page
+        .ok()
+        .matches("<b>Black</b> <b>tea</b> needs boiling water and &lt;time&gt;.");
+    assert_eq!(bold.count(), 50_000);
+    // Linear in the length: quadratic time would be minutes.
+    assert!(start.elapsed() < std::time::Duration::from_secs(30));
+}

@@ -1,0 +1,60 @@
+//! Query log: counts and exports.
+
+use std::time::Duration;
+
+use ir_core::training::TrainingSet;
+use ir_data::training::TrainingFile;
+
+use crate::support::{Site, document, link};
+
+#[test]
+fn the_log_is_counted_and_exported() {
+    let site = Site::new(vec![document("a", "x", 2020)], false);
+    let client = site.client();
+    assert!(
+        client
+            .get("/insight")
+            .ok()
+            .contains("Nobody has asked anything yet.")
+    );
+    let page = client.get("/?q=boiling+water&suggested=1");
+    client.get("/?q=zzz%3Cscript%3E").ok();
+    std::thread::sleep(Duration::from_millis(400));
+    client.get(&link(page.ok(), "/open?")).location();
+    let page = client.get("/insight");
+    let page = page.ok();
+    assert!(
+        page.contains("<dt>From suggestions</dt><dd>50.0 %</dd>"),
+        "{page}"
+    );
+    assert!(page.contains("<dt>With an opened answer</dt><dd>50.0 %</dd>"));
+    assert!(
+        page.contains("Questions without an opened answer") && page.contains("zzz&lt;script&gt;")
+    );
+    let log = client.get("/insight/export/queries.jsonl");
+    let lines: Vec<serde_json::Value> = log
+        .body
+        .lines()
+        .map(|line| serde_json::from_str(line).unwrap())
+        .collect();
+    assert_eq!(lines.len(), 2);
+    assert_eq!(lines[0]["clicks"], serde_json::json!(["a/2/1"]));
+    assert_eq!(
+        client
+            .get("/insight/export/queries.jsonl?after=1")
+            .body
+            .lines()
+            .count(),
+        1
+    );
+    // Read as `ir mine --examples` does.
+    let examples = client.get("/insight/export/examples.jsonl");
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("examples.jsonl");
+    std::fs::write(&path, examples.body).unwrap();
+    let set = TrainingFile::open(&path).unwrap();
+    assert_eq!(set.len(), 1);
+    let example = set.get(0).unwrap();
+    assert_eq!(example.query, "boiling water");
+    assert_eq!(example.positives[0].text, "Black tea needs boiling water.");
+}
