@@ -1,4 +1,4 @@
-//! Query log in the background: a search does not wait for the disk.
+//! Query log in the background: neither a search nor an opened answer waits for the disk.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
@@ -11,7 +11,7 @@ use crate::store::{LoggedQuery, Store, StoreError, now};
 /// Longest time between a query and its record.
 const DELAY: Duration = Duration::from_millis(200);
 
-/// Largest number of queries that wait for the disk; further ones are dropped and counted.
+/// Largest number of records that wait for the disk; further ones are dropped and counted.
 const QUEUE: usize = 10_000;
 
 /// Writer of the query log. Dropping it writes what waits.
@@ -19,8 +19,17 @@ const QUEUE: usize = 10_000;
 pub(crate) struct QueryLog {
     next: AtomicI64,
     dropped: Arc<AtomicU64>,
-    queue: Option<SyncSender<(i64, i64, LoggedQuery)>>,
+    queue: Option<SyncSender<LogEntry>>,
     thread: Option<JoinHandle<()>>,
+}
+
+/// Record that waits for the disk.
+#[derive(Debug)]
+enum LogEntry {
+    /// Number, Unix time in milliseconds, and query.
+    Query(i64, i64, LoggedQuery),
+    /// Number of the query, frame of the opened answer, and its rank.
+    Click(i64, String, u32),
 }
 
 impl QueryLog {
@@ -41,16 +50,25 @@ impl QueryLog {
     /// Logs a query and returns its number. The record is durable within [`DELAY`].
     pub(crate) fn log(&self, query: LoggedQuery) -> i64 {
         let id = self.next.fetch_add(1, Ordering::Relaxed);
-        if let Some(queue) = &self.queue
-            && let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) =
-                queue.try_send((id, now(), query))
-        {
-            self.dropped.fetch_add(1, Ordering::Relaxed);
-        }
+        self.send(LogEntry::Query(id, now(), query));
         id
     }
 
-    /// Number of queries that were not logged.
+    /// Logs that a user opened the answer of a query, after the query itself.
+    pub(crate) fn log_click(&self, query: i64, frame: String, rank: u32) {
+        self.send(LogEntry::Click(query, frame, rank));
+    }
+
+    fn send(&self, entry: LogEntry) {
+        if let Some(queue) = &self.queue
+            && let Err(TrySendError::Full(_) | TrySendError::Disconnected(_)) =
+                queue.try_send(entry)
+        {
+            self.dropped.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// Number of queries and opened answers that were not logged.
     pub(crate) fn dropped(&self) -> u64 {
         self.dropped.load(Ordering::Relaxed)
     }
@@ -66,7 +84,7 @@ impl Drop for QueryLog {
 }
 
 /// Writes queries in batches until the queue is closed.
-fn write(store: &Store, waiting: &Receiver<(i64, i64, LoggedQuery)>, dropped: &AtomicU64) {
+fn write(store: &Store, waiting: &Receiver<LogEntry>, dropped: &AtomicU64) {
     while let Ok(first) = waiting.recv() {
         let mut batch = vec![first];
         let end = Instant::now() + DELAY;
@@ -76,9 +94,22 @@ fn write(store: &Store, waiting: &Receiver<(i64, i64, LoggedQuery)>, dropped: &A
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }
-        if let Err(error) = store.log_queries(&batch) {
-            dropped.fetch_add(batch.len() as u64, Ordering::Relaxed);
-            tracing::error!(%error, queries = batch.len(), "queries were not logged");
+        let (mut queries, mut clicks) = (Vec::new(), Vec::new());
+        for entry in batch {
+            match entry {
+                LogEntry::Query(id, asked_at, query) => queries.push((id, asked_at, query)),
+                LogEntry::Click(query, frame, rank) => clicks.push((query, frame, rank)),
+            }
+        }
+        if let Err(error) = store.log_queries(&queries) {
+            dropped.fetch_add(queries.len() as u64, Ordering::Relaxed);
+            tracing::error!(%error, queries = queries.len(), "queries were not logged");
+        }
+        for (query, frame, rank) in &clicks {
+            if let Err(error) = store.log_click(*query, frame, *rank) {
+                dropped.fetch_add(1, Ordering::Relaxed);
+                tracing::error!(%error, "an opened answer was not logged");
+            }
         }
     }
 }

@@ -362,6 +362,11 @@ impl Service {
         })
     }
 
+    /// Logs that a user opened the answer of a query, in the background. `rank` counts from 1.
+    pub fn log_click(&self, query: i64, frame: impl Into<String>, rank: u32) {
+        self.log.log_click(query, frame.into(), rank);
+    }
+
     /// Completes a typed text: at most `limit` suggestions.
     ///
     /// # Errors

@@ -97,12 +97,14 @@ pub(super) async fn list(
         (pagination(parameters.page(), has_next, link))
         section aria-labelledby="export" {
             h2 #export { "Export" }
+            p.hint { "White space in ids of sentences is written as _." }
             ul {
                 li { a href="/annotations/export/annotations.jsonl" { "All annotations, JSON lines" } }
                 li { a href="/annotations/export/squad.json" { "Accepted annotations, SQuAD 1.1" } }
-                li { a href="/annotations/export/qrels.txt" { "Accepted annotations, TREC qrels of frames" } " (white space in ids is written as _)" }
+                li { a href="/annotations/export/qrels.txt" { "Accepted annotations, TREC qrels of answer sentences" } }
                 li { a href="/annotations/export/queries.tsv" { "Queries of the qrels, TSV" } }
-                li { a href="/annotations/export/examples.jsonl" { "Accepted annotations, training examples for " code { "ir mine" } } }
+                li { a href="/annotations/export/examples.jsonl" { "Accepted annotations, training examples for " code { "ir mine --examples" } } }
+                li { a href="/annotations/export/documents.jsonl" { "Answer sentences, the collection of the qrels and of the examples" } }
             }
         }
     };

@@ -75,6 +75,7 @@ pub(super) async fn export(
             queries(&accepted),
         ),
         "examples.jsonl" => ("application/x-ndjson", examples(&accepted)?),
+        "documents.jsonl" => ("application/x-ndjson", documents(&state)?),
         _ => return Err(PageError::not_found("This file does not exist.")),
     };
     Ok(file(&name, kind, content))
@@ -156,12 +157,21 @@ fn queries(accepted: &[(&Annotation, Option<&Frame>)]) -> String {
         .collect()
 }
 
+/// The answers as a collection for the qrels and the examples.
+fn documents(state: &PublishedState) -> Result<String, PageError> {
+    let frames = state.index().frames().iter();
+    let documents: Vec<_> = frames
+        .map(|frame| json!({"id": underscored(&frame.id), "text": frame.answer}))
+        .collect();
+    json_lines(&documents)
+}
+
 fn examples(accepted: &[(&Annotation, Option<&Frame>)]) -> Result<String, PageError> {
     let examples = accepted.iter().filter_map(|(annotation, frame)| {
         let frame = (*frame)?;
         let example = TrainingExample::new(annotation.question.clone())
             .with_query_id(annotation.id.to_string())
-            .positive(TrainingText::new(frame.answer.clone()).with_id(frame.id.clone()));
+            .positive(TrainingText::new(frame.answer.clone()).with_id(underscored(&frame.id)));
         Some(example)
     });
     example_lines(examples)

@@ -7,6 +7,7 @@ use axum::extract::{Path, State};
 use axum::response::{Html, Response};
 use ir_core::Retriever;
 use ir_core::training::{TrainingExample, TrainingText};
+use ir_data::datafinder::underscored;
 use maud::{Markup, html};
 
 use super::access::Admin;
@@ -204,7 +205,7 @@ pub(super) async fn export(
             let text = |id: &String| {
                 let number = index.ids().get(id)?;
                 let frame = index.frames().get(number.index())?;
-                Some(TrainingText::new(frame.answer.clone()).with_id(id.clone()))
+                Some(TrainingText::new(frame.answer.clone()).with_id(underscored(id)))
             };
             example_lines(log.iter().filter_map(|query| {
                 let mut clicks: Vec<&String> = Vec::new();

@@ -513,10 +513,7 @@ pub(super) async fn open(
     let query = parameters.number::<i64>("query");
     if let Some(query) = query {
         let rank = parameters.number("rank").unwrap_or(1);
-        blocking(&app, move |service| {
-            Ok(service.store().log_click(query, &id, rank)?)
-        })
-        .await?;
+        app.service.log_click(query, id, rank);
     }
     let query = query.unwrap_or_default().to_string();
     let parameters = [

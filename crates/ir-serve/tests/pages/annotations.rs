@@ -340,7 +340,15 @@ fn exports_are_read_back() {
     let examples = client.get("/annotations/export/examples.jsonl");
     let first: serde_json::Value =
         serde_json::from_str(examples.body.lines().next().unwrap()).unwrap();
-    assert_eq!(first["positive_passages"][0]["docid"], "a b/2/1");
+    assert_eq!(first["positive_passages"][0]["docid"], "a_b/2/1");
+    let documents = client.get("/annotations/export/documents.jsonl");
+    assert!(
+        documents
+            .body
+            .contains("{\"id\":\"a_b/2/1\",\"text\":\"Black tea needs boiling water.\"}\n"),
+        "{}",
+        documents.body
+    );
     assert_eq!(
         first["positive_passages"][0]["text"],
         "Black tea needs boiling water."

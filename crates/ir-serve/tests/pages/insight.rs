@@ -19,8 +19,9 @@ fn the_log_is_counted_and_exported() {
     );
     let page = client.get("/?q=boiling+water&suggested=1");
     client.get("/?q=zzz%3Cscript%3E").ok();
-    std::thread::sleep(Duration::from_millis(400));
+    // The query itself may not be stored yet.
     client.get(&link(page.ok(), "/open?")).location();
+    std::thread::sleep(Duration::from_millis(600));
     let page = client.get("/insight");
     let page = page.ok();
     assert!(

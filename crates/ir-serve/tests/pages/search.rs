@@ -157,8 +157,8 @@ fn opening_an_answer_logs_a_click_and_leads_to_its_document() {
     let client = site.client();
     let page = client.get("/?q=black+tea+boiling");
     let open = link(page.ok(), "/open?");
-    std::thread::sleep(std::time::Duration::from_millis(400));
     let answer = client.get(&open);
+    std::thread::sleep(std::time::Duration::from_millis(600));
     let location = answer.location();
     assert!(
         location.starts_with(
