@@ -169,9 +169,9 @@ fn group(number: usize) -> Value {
     json!({"data": (0..GROUP).map(document).collect::<Vec<_>>()})
 }
 
-/// Kills the server at random moments of additions and publications. What was acknowledged is
-/// there, and queries see one addition, whole, never older than one that was seen before. `IR_KILLS`
-/// is the number of kills.
+/// Kills the server at random moments of additions and publications, 200 times or `IR_KILLS` times.
+/// What was acknowledged is there, and queries see one addition, whole, never older than one that
+/// was seen before.
 #[test]
 fn kills_lose_nothing_that_was_acknowledged() {
     let kills: u64 = std::env::var("IR_KILLS").map_or(200, |n| n.parse().unwrap());

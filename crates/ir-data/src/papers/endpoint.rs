@@ -20,8 +20,8 @@ pub struct EndpointWriter {
 }
 
 impl EndpointWriter {
-    /// Creates a writer with the default prompt and a key, which is sent to the host of the URL only,
-    /// in the header [`EndpointConfig::key_header`].
+    /// Creates a writer with the default prompt and a key, which is sent to the host of the URL
+    /// only, in the header [`EndpointConfig::key_header`].
     ///
     /// # Errors
     /// A parameter is invalid.

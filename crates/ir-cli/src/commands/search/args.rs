@@ -20,8 +20,7 @@ use crate::shared::filter::condition;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::DocumentSource;
 use crate::shared::options::{
-    EncodingOption, QueryForm, choice, first_set, non_negative, of_field, positive,
-    reject_repeated, tag,
+    EncodingOption, QueryForm, choice, first_set, of_field, positive, reject_repeated, tag,
 };
 use crate::shared::output::OutputPath;
 
