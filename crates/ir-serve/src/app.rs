@@ -1,4 +1,6 @@
+use std::num::NonZeroUsize;
 use std::sync::Arc;
+use std::thread;
 
 use governor::clock::DefaultClock;
 use governor::state::keyed::DashMapStateStore;
@@ -21,6 +23,8 @@ pub(crate) struct App {
     pub(crate) metrics: Metrics,
     /// Permits of the requests that are processed at the same time.
     pub(crate) permits: Arc<Semaphore>,
+    /// Permits of the searches that run at the same time; the others wait in their order.
+    searches: Semaphore,
     rate: Option<RateLimiter<[u8; 32], DashMapStateStore<[u8; 32]>, DefaultClock>>,
 }
 
@@ -31,7 +35,14 @@ impl App {
         let permits = Arc::new(Semaphore::new(
             limits.concurrency.min(Semaphore::MAX_PERMITS),
         ));
+        // Without an encoder a search computes all the time. Searches with one wait for each other,
+        // and form batches.
+        let searches = match service.has_encoder() {
+            true => crate::server::BLOCKING_THREADS,
+            false => thread::available_parallelism().map_or(2, NonZeroUsize::get),
+        };
         Self {
+            searches: Semaphore::new(searches),
             needs_session,
             hosts,
             metrics: Metrics::new(),
@@ -49,6 +60,19 @@ impl App {
         rate.check_key(&sha256(key.as_bytes()))
             .map_err(|_| ApiError::busy("too many requests with this key"))
     }
+}
+
+/// Runs a search as [`blocking`] does, after the searches that wait.
+///
+/// # Errors
+/// As [`blocking`].
+pub(crate) async fn searching<T: Send + 'static>(
+    app: &Arc<App>,
+    run: impl FnOnce(&Service) -> Result<T, ServiceError> + Send + 'static,
+) -> Result<T, ServiceError> {
+    // The semaphore is never closed.
+    let _permit = app.searches.acquire().await;
+    blocking(app, run).await
 }
 
 /// Runs a blocking function of the service on a thread for such functions.

@@ -50,7 +50,7 @@ pub enum ServerError {
 
 /// Threads of blocking requests; further requests wait. Few, so that searches do not compete for
 /// the CPU, and enough for concurrent encodes to form batches.
-const BLOCKING_THREADS: usize = 64;
+pub(crate) const BLOCKING_THREADS: usize = 64;
 
 /// Time between two questions whether to stop.
 const STOP_INTERVAL: Duration = Duration::from_millis(100);

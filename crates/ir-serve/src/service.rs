@@ -30,6 +30,7 @@ pub struct Service {
     keys: RwLock<Vec<([u8; 32], KeyRole)>>,
     collections: BTreeMap<String, Collection>,
     limits: Limits,
+    has_encoder: bool,
 }
 
 /// Question to the published answers.
@@ -152,6 +153,7 @@ impl Service {
             name: encoder.name,
             encoder: Arc::new(BatchingEncoder::new(encoder.encoder)),
         });
+        let has_encoder = encoder.is_some();
         let publishing = PublishConfig {
             frames: config.frames,
             answers: config.answers,
@@ -175,6 +177,7 @@ impl Service {
             keys,
             collections,
             limits: config.limits,
+            has_encoder,
         })
     }
 
@@ -188,6 +191,12 @@ impl Service {
     #[must_use]
     pub fn limits(&self) -> &Limits {
         &self.limits
+    }
+
+    /// Whether answers and questions are encoded.
+    #[must_use]
+    pub fn has_encoder(&self) -> bool {
+        self.has_encoder
     }
 
     /// The published state.

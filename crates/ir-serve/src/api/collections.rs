@@ -10,7 +10,7 @@ use super::auth::QueryAccess;
 use super::body::JsonBody;
 use super::error::ErrorBody;
 use super::query::Filter;
-use crate::app::{App, blocking};
+use crate::app::{App, searching};
 
 /// Body of `/v1/collections/{name}/search`.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -85,7 +85,7 @@ pub(super) async fn search(
         Some(filter) => filter.predicates()?,
         None => Vec::new(),
     };
-    let hits = blocking(&app, move |service| {
+    let hits = searching(&app, move |service| {
         service.search_collection(&name, &request.query, request.k, &filters)
     })
     .await?;

@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use super::ApiError;
 use super::auth::QueryAccess;
 use super::body::JsonBody;
-use crate::app::{App, blocking};
+use crate::app::{App, blocking, searching};
 use crate::error::ServiceError;
 use crate::service::{AnswerList, Question, Service};
 
@@ -170,7 +170,7 @@ async fn call_tool(app: &Arc<App>, mut params: Value) -> Result<Value, RpcError>
                     .map_err(|error| invalid(format!("filter: {error}")))?;
                 question = question.with_filter(predicate);
             }
-            blocking(app, move |service| service.ask(&question))
+            searching(app, move |service| service.ask(&question))
                 .await
                 .map(|list| answers(&list))
         }

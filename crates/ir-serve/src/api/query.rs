@@ -12,7 +12,7 @@ use super::ApiError;
 use super::auth::QueryAccess;
 use super::body::JsonBody;
 use super::error::ErrorBody;
-use crate::app::{App, blocking};
+use crate::app::{App, searching};
 use crate::service::{AnswerList, Question, ScoredAnswer};
 use crate::store::random_hex;
 
@@ -209,7 +209,7 @@ pub(super) async fn query(
     if let Some(filter) = fields.filter {
         question.filters = filter.predicates()?;
     }
-    let mut list = blocking(&app, move |service| service.ask(&question)).await?;
+    let mut list = searching(&app, move |service| service.ask(&question)).await?;
     let count = |aggregation: &Aggregation| value_counts(&list.answers, aggregation);
     let aggs = request
         .aggs
@@ -235,7 +235,7 @@ pub(super) async fn suggest(
     JsonBody(request): JsonBody<SuggestRequest>,
 ) -> Result<Json<SuggestResponse>, ApiError> {
     let complete = move |service: &crate::Service| service.complete(&request.query, request.n_best);
-    let texts = blocking(&app, complete).await?;
+    let texts = searching(&app, complete).await?;
     let results = texts.into_iter().map(|value| QuestionText { value });
     Ok(Json(SuggestResponse {
         results: results.collect(),

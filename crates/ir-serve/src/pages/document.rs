@@ -19,7 +19,7 @@ use super::layout::{Page, name_input};
 use super::parameters::{Parameters, UrlParameters};
 use super::search::question_input;
 use super::urls::{document_url, url};
-use crate::app::{App, blocking};
+use crate::app::{App, searching};
 use crate::error::ServiceError;
 use crate::published::{AnswerPlace, PublishedDocument, PublishedState};
 use crate::service::{Question, Service};
@@ -96,7 +96,7 @@ async fn show(
         .with_is_suggestion(parameters.text("suggested") == "1")
         .with_is_continued(view.query.is_some());
     let id = view.id.clone();
-    let found = blocking(&app, move |service| find(service, &id, &question)).await?;
+    let found = searching(&app, move |service| find(service, &id, &question)).await?;
     let Some(document) = found.state.document(&view.id) else {
         return Err(PageError::not_found(format!(
             "There is no published document {:?}.",

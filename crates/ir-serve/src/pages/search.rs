@@ -16,7 +16,7 @@ use super::excerpt::{Excerpt, analysis, explanation};
 use super::layout::{Page, count, page_url, pagination, slice_of};
 use super::parameters::{Parameters, UrlParameters};
 use super::urls::{document_url, url};
-use crate::app::{App, blocking};
+use crate::app::{App, searching};
 use crate::error::ServiceError;
 use crate::published::PublishedState;
 use crate::service::{AnswerList, Question, ScoredAnswer, Service};
@@ -162,7 +162,7 @@ pub(super) async fn page(
         .with_is_continued(form.query.is_some())
         .with_explain(true);
     let question = filters.into_iter().fold(question, Question::with_filter);
-    let result = blocking(&app, move |service| search(service, &question)).await?;
+    let result = searching(&app, move |service| search(service, &question)).await?;
     let status = match &result.found {
         Ok(_) => StatusCode::OK,
         Err(error) => status_of(error),
@@ -487,11 +487,11 @@ pub(super) async fn suggest(
     _: Visitor,
     UrlParameters(parameters): UrlParameters,
 ) -> Response {
-    let typed = parameters.raw("q");
+    let typed = parameters.raw("q").to_owned();
     if typed.trim().is_empty() {
         return Json(Vec::<String>::new()).into_response();
     }
-    match app.service.complete(typed, SUGGESTIONS) {
+    match searching(&app, move |service| service.complete(&typed, SUGGESTIONS)).await {
         Ok(suggestions) => Json(suggestions).into_response(),
         Err(error) => (status_of(&error), Json(Vec::<String>::new())).into_response(),
     }
