@@ -1,7 +1,7 @@
 use std::sync::Arc;
 use std::{fmt, iter};
 
-use ir_bm25::{Bm25, DocOrder, Index, IndexConfig};
+use ir_bm25::{Bm25, DocOrder, FieldNames, Index, IndexConfig, IndexedFields};
 use ir_core::fusion::WeightedSum;
 use ir_core::{
     DocIds, DocNum, DocSet, Document, Encoded, Encoder, Explanation, Flow, NoProgress, Predicate,
@@ -37,8 +37,8 @@ use crate::frame::Frame;
 pub struct AnswerIndex {
     /// By ascending id, which is the order of document numbers.
     frames: Vec<Frame>,
-    answers: WeightedSum<TextRetriever>,
-    questions: WeightedSum<TextRetriever>,
+    answers: TextRetriever,
+    questions: TextRetriever,
     /// Frame and question that the documents of `questions` are.
     question_places: Vec<(usize, usize)>,
 }
@@ -53,18 +53,9 @@ impl AnswerIndex {
     /// Frames with equal ids, and weights that are negative or not finite.
     pub fn lexical(frames: Vec<Frame>, config: &AnswerConfig) -> Result<Self, AnswerIndexError> {
         let frames = sorted_by_id(frames)?;
-        let answers = bm25(frames.iter().map(|frame| (frame.id.clone(), answer(frame))))?;
-        let contexts = bm25(
-            frames
-                .iter()
-                .map(|frame| (frame.id.clone(), context(frame))),
-        )?;
+        let answers = bm25_of_fields(&frames, config.context_weight)?;
         let question_places = displayable_questions(&frames);
         let questions = bm25(question_texts(&frames, &question_places))?;
-        let parts = [(answers, 1.0), (contexts, config.context_weight)];
-        let answers =
-            WeightedSum::new(parts)?.with_names(["BM25 of the answer", "BM25 of the context"]);
-        let questions = WeightedSum::new([(questions, 1.0)])?.with_names(["BM25 of the question"]);
         Ok(Self {
             frames,
             answers,
@@ -136,8 +127,8 @@ impl AnswerIndex {
         let questions = WeightedSum::new([(questions, config.alpha), (question_vectors, 1.0)])?;
         Ok(Self {
             frames,
-            answers: answers.with_names(names),
-            questions: questions.with_names(names),
+            answers: Arc::new(answers.with_names(names)),
+            questions: Arc::new(questions.with_names(names)),
             question_places,
         })
     }
@@ -226,17 +217,12 @@ impl fmt::Debug for AnswerIndex {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut index = f.debug_struct("AnswerIndex");
         index.field("frames", &self.frames.len());
-        index.field("weights", &self.answers.weights());
         index.finish_non_exhaustive()
     }
 }
 
 fn answer(frame: &Frame) -> &str {
     &frame.answer
-}
-
-fn context(frame: &Frame) -> &str {
-    &frame.context
 }
 
 /// Frames by ascending id. Fails if two have the same id.
@@ -312,6 +298,32 @@ fn question_texts<'f>(
     ids.zip(places.iter().map(text))
 }
 
+/// Fields of an index for answers without an encoder.
+const FIELDS: [&str; 2] = ["answer", "context"];
+
+/// BM25 of the answers and, with a weight, of the contexts: one pass over an index with both fields
+/// is several times as fast as a weighted sum of two indexes.
+fn bm25_of_fields(
+    frames: &[Frame],
+    context_weight: f32,
+) -> Result<TextRetriever, AnswerIndexError> {
+    let document = |frame: &Frame| {
+        let mut document = Document::new(frame.id.clone());
+        document.attributes.set(FIELDS[0], frame.answer.as_str());
+        document.attributes.set(FIELDS[1], frame.context.as_str());
+        document
+    };
+    let documents: Vec<Document> = frames.iter().map(document).collect();
+    let fields = FieldNames::new(FIELDS).map_err(index_error)?;
+    let config = IndexConfig::default()
+        .with_order(DocOrder::Insertion)
+        .with_fields(IndexedFields::Named(fields));
+    let index = Index::build(&documents, &config, &mut NoProgress)?;
+    let searcher = index.searcher(Bm25::LUCENE).map_err(index_error)?;
+    let searcher = searcher.with_weights(&[(FIELDS[1], context_weight)]);
+    Ok(Arc::new(searcher.map_err(index_error)?))
+}
+
 /// BM25 over texts with ids, which are numbered in their order.
 fn bm25<'t>(
     texts: impl Iterator<Item = (String, &'t str)>,
@@ -322,8 +334,12 @@ fn bm25<'t>(
     let config = IndexConfig::default().with_order(DocOrder::Insertion);
     let index = Index::build(&documents, &config, &mut NoProgress)?;
     let searcher = index.searcher(Bm25::LUCENE);
-    let searcher = searcher.map_err(|error| AnswerIndexError::Index(error.into()))?;
+    let searcher = searcher.map_err(index_error)?;
     Ok(Arc::new(searcher))
+}
+
+fn index_error(error: impl std::error::Error + Send + Sync + 'static) -> AnswerIndexError {
+    AnswerIndexError::Index(Box::new(error))
 }
 
 /// Cosine of the query's vector and of vectors with ids, which may repeat.

@@ -27,9 +27,9 @@ pub struct AnswerConfig {
     /// effect if there is no encoder. Range: 0 or above, finite. Default: 0.05, selected by
     /// cross-validation on SQuAD with all-MiniLM-L6-v2 (the experiment `minilm-squad-sentences`).
     pub alpha: f32,
-    /// Weight of BM25 of the context beside BM25 of the answer, if there is no encoder. Range: 0 or
-    /// above, finite. Default: 1, about as selected by cross-validation on SQuAD (the experiment
-    /// `squad-sentences`).
+    /// Weight of BM25 of the context beside BM25 of the answer, if there is no encoder; 0 leaves
+    /// out the contexts. Range: 0 or 1e-9..=1e9. Default: 1, about as selected by cross-validation
+    /// on SQuAD (the experiment `squad-sentences`).
     pub context_weight: f32,
     /// Whether the encoder gets the answer with its context, or the answer alone. Default: false.
     pub encodes_context: bool,

@@ -124,8 +124,39 @@ fn contexts_find_answers_without_the_words_of_the_question() {
             .map(|answer| answer.frame.id.clone())
             .collect()
     };
-    assert_eq!(found(0.0), ["f0", "f2", "f1"]); // f1: score 0
+    assert_eq!(found(0.0), ["f0", "f2"]);
     assert_eq!(found(1.0), ["f2", "f0", "f1"]);
+}
+
+/// Scores of BM25 of answers and contexts are the sums of those of the two texts.
+#[test]
+fn scores_without_an_encoder_are_weighted_sums() {
+    let contexts = || {
+        frames().into_iter().map(|mut frame| {
+            frame.answer.clone_from(&frame.context);
+            frame.answer_start = 0;
+            frame
+        })
+    };
+    let scores = |frames, weight| {
+        let config = AnswerConfig::default().with_context_weight(weight);
+        let index = AnswerIndex::lexical(frames, &config).unwrap();
+        let mut scores = [0.0; 3];
+        for answer in index.answers("a drink of beans in Asia", 10, None).unwrap() {
+            let number: usize = answer.frame.id[1..].parse().unwrap();
+            scores[number] = f64::from(answer.score);
+        }
+        scores
+    };
+    let answers = scores(frames(), 0.0);
+    let of_contexts = scores(contexts().collect(), 0.0);
+    for weight in [0.5, 1.0, 3.0] {
+        let sums = scores(frames(), weight);
+        for frame in 0..3 {
+            let expected = answers[frame] + f64::from(weight) * of_contexts[frame];
+            assert!((sums[frame] - expected).abs() < 1e-6, "{sums:?} {expected}");
+        }
+    }
 }
 
 #[test]
@@ -236,7 +267,10 @@ fn errors() {
     let error = AnswerIndex::lexical(frames(), &negative)
         .unwrap_err()
         .to_string();
-    assert!(error.starts_with("weights of the answers: "), "{error}");
+    assert!(
+        error.contains("weight: expected 0 or a number from 1e-9"),
+        "{error}"
+    );
     let empty = AnswerIndex::lexical(Vec::new(), &config).unwrap();
     assert!(empty.answers("tea", 5, None).unwrap().is_empty());
 }
