@@ -14,13 +14,13 @@ use ir_qa::sentences::SCIENTIFIC_ABBREVIATIONS;
 use ir_qa::{ChunkKind, Frame, highlight};
 use serde_json::json;
 
-use super::frames::{read_papers, warn};
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::filter::condition;
 use crate::shared::format::grouped;
 use crate::shared::list_style::{BOLD, DIM, ListStyle, MATCH, clean, without_controls, wrapped};
 use crate::shared::options::positive;
 use crate::shared::output::{OutputSink, failed};
+use crate::shared::paper_folder::{read_papers, warn};
 
 const EXAMPLES: &str = "\
 Examples:

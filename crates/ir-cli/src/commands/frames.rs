@@ -1,25 +1,22 @@
 //! `ir frames`: papers to answer sentences with their contexts.
 
-use std::collections::BTreeMap;
-use std::error::Error;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use ir_core::NoProgress;
-use ir_qa::documents::{
-    DocumentError, DocumentReader, FileOutcome, FileReport, FolderReport, Paper,
-};
+use ir_qa::documents::{DocumentReader, FileOutcome, FileReport, FolderReport, Paper};
 use ir_qa::frames::{DroppedText, FrameConfig};
 use ir_qa::questions::{RuleQuestions, add_questions};
 use ir_qa::sentences::{Language, SCIENTIFIC_ABBREVIATIONS};
 use ir_qa::soco::write_frames;
 
-use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::format::grouped;
 use crate::shared::options::positive;
 use crate::shared::output::{OutputPath, OutputSink, failed};
+use crate::shared::paper_folder::{causes, is_bundled, read_papers, warn};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -43,9 +40,6 @@ the file), kind (title, section, content), page, answer, context, answer_start
 
 The columns of --report: path, status (read, skipped, failed), format, papers,
 frames, and what the file lacks or the error.";
-
-/// Number of errors of files that are printed.
-const MAX_WARNINGS: usize = 10;
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -213,66 +207,6 @@ fn config(args: &Args) -> Result<FrameConfig> {
     Ok(config)
 }
 
-/// Whether an argument names the bundled papers.
-pub(super) fn is_bundled(papers: &Path) -> bool {
-    papers == Path::new("bundled") && !papers.exists()
-}
-
-/// Calls `visit` for the papers of a folder, of a file, or of `bundled`, which has no report.
-pub(super) fn read_papers(
-    papers: &Path,
-    reader: &DocumentReader,
-    console: &Console,
-    visit: &mut dyn FnMut(Paper) -> Result<()>,
-) -> Result<Option<FolderReport>> {
-    if is_bundled(papers) {
-        ir_qa::bundled_papers()?.into_iter().try_for_each(visit)?;
-        return Ok(None);
-    }
-    let mut bar = console.bar();
-    let report = reader.read_folder(papers, &mut bar, visit);
-    bar.finish();
-    let report = report.map_err(|error: anyhow::Error| match error.downcast_ref() {
-        Some(DocumentError::Canceled) => Interrupted.into(),
-        _ => error,
-    });
-    Ok(Some(report?))
-}
-
-/// Prints the first errors of files, and the numbers of skipped files by reason.
-pub(super) fn warn(report: &FolderReport, is_listed: bool, console: &Console) {
-    let errors = report.files.iter().filter_map(|file| match &file.outcome {
-        FileOutcome::Failed(error) => Some(error),
-        _ => None,
-    });
-    for error in errors.take(MAX_WARNINGS) {
-        console.warn(causes(error));
-    }
-    let advice = if is_listed {
-        ""
-    } else {
-        " (--report FILE lists them)"
-    };
-    if report.failed() > MAX_WARNINGS {
-        let more = grouped((report.failed() - MAX_WARNINGS) as u64);
-        console.warn(format_args!("{more} more files cannot be read{advice}"));
-    }
-    let skipped = report.files.iter().filter_map(|file| match &file.outcome {
-        FileOutcome::Skipped(reason) => Some((reason.to_string(), &file.path)),
-        _ => None,
-    });
-    let mut reasons: BTreeMap<String, (u64, &str)> = BTreeMap::new();
-    for (reason, path) in skipped {
-        reasons.entry(reason).or_insert((0, path)).0 += 1;
-    }
-    for (reason, (count, path)) in reasons {
-        let count = grouped(count);
-        console.warn(format_args!(
-            "{count} files skipped, such as {path:?}: {reason}{advice}"
-        ));
-    }
-}
-
 /// Writes a line per file. `frames` has the number of frames of each paper, in the order of the
 /// files.
 fn write_report(
@@ -309,15 +243,4 @@ fn write_report(
         }
     }
     Ok(())
-}
-
-/// An error with its causes.
-fn causes(error: &DocumentError) -> String {
-    let mut text = error.to_string();
-    let mut next = error.source();
-    while let Some(cause) = next {
-        text = format!("{text}: {cause}");
-        next = cause.source();
-    }
-    text
 }

@@ -17,12 +17,12 @@ use ir_qa::documents::{DocumentError, DocumentReader};
 use ir_serve::store::KeyRole;
 use ir_serve::{Collection, Limits, Server, Service, ServiceConfig, ServiceError, record_of};
 
-use super::frames::{is_bundled, warn};
 use crate::shared::console::{Console, Interrupted, bail_usage, check_stopped, stop_on_interrupt};
 use crate::shared::format::grouped;
 use crate::shared::input::{CollectionSource, open_collection};
 use crate::shared::options::positive;
 use crate::shared::output::{OutputSink, failed};
+use crate::shared::paper_folder::{is_bundled, warn};
 
 const EXAMPLES: &str = "\
 Examples:

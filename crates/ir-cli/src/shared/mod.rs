@@ -11,6 +11,7 @@ pub(crate) mod input;
 pub(crate) mod list_style;
 pub(crate) mod options;
 pub(crate) mod output;
+pub(crate) mod paper_folder;
 pub(crate) mod papers;
 pub(crate) mod plots;
 pub(crate) mod qrels;

@@ -151,7 +151,7 @@ fn an_abort_keeps_the_published_state_and_the_vectors() {
     while encoder.documents.load(Ordering::Relaxed) < 128 {
         thread::sleep(Duration::from_millis(1));
     }
-    assert_eq!(service.abort().unwrap(), [id.clone()]);
+    assert_eq!(service.abort().unwrap(), std::slice::from_ref(&id));
     let job = wait(&service, &id);
     assert_eq!(job.status, JobStatus::Aborted);
     assert!(job.total >= 640, "{job:?}");

@@ -1,0 +1,85 @@
+//! Papers in folders and files, and the errors of files that cannot be read.
+
+use std::collections::BTreeMap;
+use std::error::Error;
+use std::path::Path;
+
+use anyhow::Result;
+use ir_qa::documents::{DocumentError, DocumentReader, FileOutcome, FolderReport, Paper};
+
+use super::console::{Console, Interrupted};
+use super::format::grouped;
+
+/// Number of errors of files that are printed.
+const MAX_WARNINGS: usize = 10;
+
+/// Whether an argument names the bundled papers.
+pub(crate) fn is_bundled(papers: &Path) -> bool {
+    papers == Path::new("bundled") && !papers.exists()
+}
+
+/// Calls `visit` for the papers of a folder, of a file, or of `bundled`, which has no report.
+pub(crate) fn read_papers(
+    papers: &Path,
+    reader: &DocumentReader,
+    console: &Console,
+    visit: &mut dyn FnMut(Paper) -> Result<()>,
+) -> Result<Option<FolderReport>> {
+    if is_bundled(papers) {
+        ir_qa::bundled_papers()?.into_iter().try_for_each(visit)?;
+        return Ok(None);
+    }
+    let mut bar = console.bar();
+    let report = reader.read_folder(papers, &mut bar, visit);
+    bar.finish();
+    let report = report.map_err(|error: anyhow::Error| match error.downcast_ref() {
+        Some(DocumentError::Canceled) => Interrupted.into(),
+        _ => error,
+    });
+    Ok(Some(report?))
+}
+
+/// Prints the first errors of files, and the numbers of skipped files by reason.
+pub(crate) fn warn(report: &FolderReport, is_listed: bool, console: &Console) {
+    let errors = report.files.iter().filter_map(|file| match &file.outcome {
+        FileOutcome::Failed(error) => Some(error),
+        _ => None,
+    });
+    for error in errors.take(MAX_WARNINGS) {
+        console.warn(causes(error));
+    }
+    let advice = if is_listed {
+        ""
+    } else {
+        " (--report FILE lists them)"
+    };
+    if report.failed() > MAX_WARNINGS {
+        let more = grouped((report.failed() - MAX_WARNINGS) as u64);
+        console.warn(format_args!("{more} more files cannot be read{advice}"));
+    }
+    let skipped = report.files.iter().filter_map(|file| match &file.outcome {
+        FileOutcome::Skipped(reason) => Some((reason.to_string(), &file.path)),
+        _ => None,
+    });
+    let mut reasons: BTreeMap<String, (u64, &str)> = BTreeMap::new();
+    for (reason, path) in skipped {
+        reasons.entry(reason).or_insert((0, path)).0 += 1;
+    }
+    for (reason, (count, path)) in reasons {
+        let count = grouped(count);
+        console.warn(format_args!(
+            "{count} files skipped, such as {path:?}: {reason}{advice}"
+        ));
+    }
+}
+
+/// An error with its causes.
+pub(crate) fn causes(error: &DocumentError) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
+}
