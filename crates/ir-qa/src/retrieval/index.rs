@@ -47,13 +47,16 @@ pub struct AnswerIndex {
 const BATCH: usize = 256;
 
 impl AnswerIndex {
-    /// Indexes frames for BM25 of the answer and of its context.
+    /// Indexes frames for BM25 of the answer and of its context. Displayable questions of an answer
+    /// are appended to it (document expansion), so that it is found by their words.
     ///
     /// # Errors
     /// Frames with equal ids, and weights that are negative or not finite.
     pub fn lexical(frames: Vec<Frame>, config: &AnswerConfig) -> Result<Self, AnswerIndexError> {
         let frames = sorted_by_id(frames)?;
-        let answers = bm25(frames.iter().map(|frame| (frame.id.clone(), answer(frame))))?;
+        let texts: Vec<String> = frames.iter().map(expanded_answer).collect();
+        let ids = frames.iter().map(|frame| frame.id.clone());
+        let answers = bm25(ids.zip(texts.iter().map(String::as_str)))?;
         let contexts = bm25(
             frames
                 .iter()
@@ -62,8 +65,11 @@ impl AnswerIndex {
         let question_places = displayable_questions(&frames);
         let questions = bm25(question_texts(&frames, &question_places))?;
         let parts = [(answers, 1.0), (contexts, config.context_weight)];
-        let answers =
-            WeightedSum::new(parts)?.with_names(["BM25 of the answer", "BM25 of the context"]);
+        let name = match question_places.is_empty() {
+            true => "BM25 of the answer",
+            false => "BM25 of the answer and its questions",
+        };
+        let answers = WeightedSum::new(parts)?.with_names([name, "BM25 of the context"]);
         let questions = WeightedSum::new([(questions, 1.0)])?.with_names(["BM25 of the question"]);
         Ok(Self {
             frames,
@@ -233,6 +239,14 @@ impl fmt::Debug for AnswerIndex {
 
 fn answer(frame: &Frame) -> &str {
     &frame.answer
+}
+
+/// The answer and its displayable questions.
+fn expanded_answer(frame: &Frame) -> String {
+    let questions = frame.questions.iter();
+    let questions = questions.filter(|question| question.displayable);
+    let texts = iter::once(&*frame.answer).chain(questions.map(|question| &*question.text));
+    texts.collect::<Vec<_>>().join("\n")
 }
 
 fn context(frame: &Frame) -> &str {
