@@ -17,7 +17,7 @@ use ir_qa::sentences::{Language, SCIENTIFIC_ABBREVIATIONS};
 use ir_qa::soco::write_frames;
 
 use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt};
-use crate::shared::format::grouped;
+use crate::shared::format::{counted, grouped};
 use crate::shared::options::positive;
 use crate::shared::output::{OutputPath, OutputSink, failed};
 
@@ -167,7 +167,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         DocumentReader::default().with_max_bytes((args.max_size as u64).saturating_mul(1 << 20));
     let report = read_papers(&args.papers, &reader, console, &mut write)?;
     if let Some(report) = &report {
-        warn(report, args.report.is_some(), console);
+        let advice = match args.report {
+            Some(_) => "",
+            None => " (--report FILE lists them)",
+        };
+        warn(report, advice, console);
     }
     if let (Some(sink), Some(report)) = (report_sink, &report) {
         sink.write_with(|out| write_report(report, &totals.of_papers, out))?;
@@ -239,8 +243,9 @@ pub(super) fn read_papers(
     Ok(Some(report?))
 }
 
-/// Prints the first errors of files, and the numbers of skipped files by reason.
-pub(super) fn warn(report: &FolderReport, is_listed: bool, console: &Console) {
+/// Prints the first errors of files, and the numbers of skipped files by reason, each with `advice`
+/// on where all of them are listed.
+pub(super) fn warn(report: &FolderReport, advice: &str, console: &Console) {
     let errors = report.files.iter().filter_map(|file| match &file.outcome {
         FileOutcome::Failed(error) => Some(error),
         _ => None,
@@ -248,14 +253,9 @@ pub(super) fn warn(report: &FolderReport, is_listed: bool, console: &Console) {
     for error in errors.take(MAX_WARNINGS) {
         console.warn(causes(error));
     }
-    let advice = if is_listed {
-        ""
-    } else {
-        " (--report FILE lists them)"
-    };
     if report.failed() > MAX_WARNINGS {
-        let more = grouped((report.failed() - MAX_WARNINGS) as u64);
-        console.warn(format_args!("{more} more files cannot be read{advice}"));
+        let more = counted((report.failed() - MAX_WARNINGS) as u64, "more file");
+        console.warn(format_args!("{more} cannot be read{advice}"));
     }
     let skipped = report.files.iter().filter_map(|file| match &file.outcome {
         FileOutcome::Skipped(reason) => Some((reason.to_string(), &file.path)),
@@ -266,9 +266,9 @@ pub(super) fn warn(report: &FolderReport, is_listed: bool, console: &Console) {
         reasons.entry(reason).or_insert((0, path)).0 += 1;
     }
     for (reason, (count, path)) in reasons {
-        let count = grouped(count);
+        let files = counted(count, "file");
         console.warn(format_args!(
-            "{count} files skipped, such as {path:?}: {reason}{advice}"
+            "{files} skipped, such as {path:?}: {reason}{advice}"
         ));
     }
 }
