@@ -210,6 +210,7 @@ test("review, publication, and the new question is found", async () => {
   await page.getByRole("option").first().click();
   await page.waitForURL(/suggested=1/);
   assert.ok(await page.getByRole("heading", { name: "You may also want to know" }).isVisible());
+  assert.match(await page.getByRole("article").first().textContent(), /Volunteers wrote the questions/);
 });
 
 test("datasets, insight, sign-in, and errors", async () => {

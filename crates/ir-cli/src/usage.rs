@@ -83,6 +83,25 @@ const OTHER_SUBCOMMANDS: [(&str, &str); 6] = [
     ("embed", "encode"),
 ];
 
+/// Subcommands of cargo features. One that is compiled is not unknown.
+const OPTIONAL_SUBCOMMANDS: [(&str, &str); 4] = [
+    ("encode", "dense"),
+    ("models", "dense"),
+    ("train", "dense"),
+    ("serve", "serve"),
+];
+
+/// Subcommands and those of their options that need the cargo feature `dense`.
+const DENSE_OPTIONS: [(&str, &[&str]); 3] = [
+    ("ask", &["model", "encode-context"]),
+    ("search", &["vectors", "encoder", "query-vectors"]),
+    ("serve", &["model", "encode-context"]),
+];
+
+fn missing_feature(feature: &str) -> String {
+    format!("this build lacks the cargo feature `{feature}`")
+}
+
 /// Tip for an unknown option, argument or subcommand.
 fn tip_for_unknown(error: &clap::Error, arguments: &[String]) -> Option<String> {
     let text = |kind| match error.get(kind) {
@@ -106,6 +125,9 @@ fn tip_for_unknown(error: &clap::Error, arguments: &[String]) -> Option<String> 
                 .filter(|command| !command.is_hide_set())
                 .map(Command::get_name);
             let names: Vec<&str> = names.collect();
+            if let Some((_, feature)) = OPTIONAL_SUBCOMMANDS.iter().find(|known| known.0 == found) {
+                return Some(missing_feature(feature));
+            }
             let known = OTHER_SUBCOMMANDS.iter().find(|known| known.0 == found);
             let known = known.map(|known| known.1);
             let name = known.filter(|name| names.contains(name));
@@ -159,6 +181,10 @@ fn tip_for_argument(command: &Command, found: &str) -> Option<String> {
     }
     let found = found.trim_start_matches('-');
     let found = found.split('=').next().unwrap_or(found);
+    let mut dense = DENSE_OPTIONS.iter();
+    if dense.any(|(command, options)| *command == name && options.contains(&found)) {
+        return Some(missing_feature("dense"));
+    }
     let plain = found.to_lowercase().replace(['-', '_'], "");
     let known = OTHER_TOOLS
         .iter()
@@ -265,6 +291,27 @@ mod tests {
             assert!(found.contains(tip), "{arguments}: {found}");
             assert!(!found.contains("tip:") && !found.contains('\n'), "{found}");
         }
+    }
+
+    #[test]
+    #[cfg(not(feature = "dense"))]
+    fn missing_features_are_named() {
+        for arguments in [
+            "ir encode model notes",
+            "ir train model examples.jsonl",
+            "ir ask bundled tea --model minilm",
+            "ir search bundled tea --vectors=vectors.ir",
+        ] {
+            let found = line(arguments);
+            assert!(found.contains("lacks the cargo feature `dense`"), "{found}");
+        }
+    }
+
+    #[test]
+    #[cfg(not(feature = "serve"))]
+    fn serve_names_its_feature() {
+        let found = line("ir serve papers");
+        assert!(found.contains("lacks the cargo feature `serve`"), "{found}");
     }
 
     /// No suggestion is better than one that shares a few letters, or a hidden alias.

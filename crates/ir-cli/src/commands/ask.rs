@@ -34,9 +34,10 @@ Examples:
 Papers are read as by `ir frames --scientific`, which saves them as frames and
 lists the files that cannot be read. Each answer is shown with its context.
 
-Without --model, the score is BM25 of the answer plus --alpha (1) times BM25
-of its context. With --model, it is the cosine of the question and the answer
-plus --alpha (.05) times BM25 of the answer; all answers are encoded first.";
+Without --model, the score is BM25 of the answer with its displayable questions,
+if any, plus --alpha (1) times BM25 of its context. With --model, it is the
+cosine of the question and the answer plus --alpha (.05) times BM25 of the
+answer; all answers are encoded first.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -235,7 +236,7 @@ fn read_frames(papers: &Path, console: &Console) -> Result<Vec<Frame>> {
         Ok(())
     })?;
     if let Some(report) = &report {
-        warn(report, true, console);
+        warn(report, "", console);
     }
     if frames.is_empty() {
         bail!("{}: expected papers, found none", papers.display());

@@ -161,7 +161,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         DocumentReader::default().with_max_bytes((args.max_size as u64).saturating_mul(1 << 20));
     let report = read_papers(&args.papers, &reader, console, &mut write)?;
     if let Some(report) = &report {
-        warn(report, args.report.is_some(), console);
+        let advice = match args.report {
+            Some(_) => "",
+            None => " (--report FILE lists them)",
+        };
+        warn(report, advice, console);
     }
     if let (Some(sink), Some(report)) = (report_sink, &report) {
         sink.write_with(|out| write_report(report, &totals.of_papers, out))?;

@@ -33,12 +33,13 @@ Examples:
   ir serve papers/ --listen 0.0.0.0:8080  pages need a sign-in with a key
 
 Then open the address that is printed. Papers are read as by `ir frames
---scientific`, at every start; files that changed are published again, and
-files that are gone are deleted.
+--scientific`, at every start: changed files are published again, and papers
+whose files were deleted are deleted. Papers of files that can no longer be
+read are kept, and documents that were added over REST.
 
 The data folder has documents, annotations and the query log: one SQLite file.
 The first start prints an admin key and a query key for REST, of which only
-hashes are stored:
+hashes are stored; --new-keys replaces lost keys:
   curl -H \"Authorization: $KEY\" -d '{\"query\": {\"query\": \"What is ...?\"}}' \\
     http://127.0.0.1:7860/v1/search/query
 /openapi.json describes the interface; /health, /ready and /metrics are for
@@ -56,8 +57,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "FOLDER")]
     data: Option<PathBuf>,
 
-    /// Address to listen on; port 0 chooses a free port
-    #[arg(long, default_value = "127.0.0.1:7860", value_name = "ADDRESS")]
+    /// IP address and port to listen on; port 0 chooses a free port
+    #[arg(long, default_value = "127.0.0.1:7860", value_name = "ADDRESS", value_parser = ip_and_port)]
     listen: SocketAddr,
 
     /// Host name of the server besides localhost and IP addresses, for pages; may be repeated
@@ -114,6 +115,11 @@ enum LogForm {
     Text,
     /// JSON objects, one per line
     Json,
+}
+
+fn ip_and_port(text: &str) -> Result<SocketAddr, String> {
+    text.parse()
+        .map_err(|_| "expected IP:PORT such as 127.0.0.1:7860".to_owned())
 }
 
 fn named_index(text: &str) -> Result<(String, String), String> {
@@ -285,7 +291,14 @@ fn read_papers(papers: &Path, service: &Service, console: &Console) -> Result<()
             ServiceError::Document(DocumentError::Canceled) => Interrupted.into(),
             error => anyhow::Error::from(error),
         })?;
-        warn(&report, false, console);
+        let advice = " (`ir frames PAPERS -o FILE --report FILE` lists them)";
+        warn(&report, advice, console);
+        if report.read() == 0 {
+            console.warn(format_args!(
+                "{}: expected papers, found none",
+                papers.display()
+            ));
+        }
         has_changes
     };
     if has_changes {

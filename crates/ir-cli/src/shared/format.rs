@@ -41,9 +41,15 @@ pub(crate) fn grouped(number: u64) -> String {
     HumanCount(number).to_string()
 }
 
+/// A number with the singular or plural of its unit.
+pub(crate) fn counted(number: u64, unit: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {unit}{plural}", grouped(number))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::grouped;
+    use super::{counted, grouped};
 
     #[test]
     fn thousands_separators() {
@@ -51,5 +57,11 @@ mod tests {
             [0, 12, 123, 1234, 1_113_016].map(grouped),
             ["0", "12", "123", "1,234", "1,113,016"]
         );
+    }
+
+    #[test]
+    fn numbers_with_units() {
+        let files = [0, 1, 2, 1000].map(|number| counted(number, "file"));
+        assert_eq!(files, ["0 files", "1 file", "2 files", "1,000 files"]);
     }
 }

@@ -8,7 +8,7 @@ use anyhow::Result;
 use ir_qa::documents::{DocumentError, DocumentReader, FileOutcome, FolderReport, Paper};
 
 use super::console::{Console, Interrupted};
-use super::format::grouped;
+use super::format::counted;
 
 /// Number of errors of files that are printed.
 const MAX_WARNINGS: usize = 10;
@@ -39,8 +39,9 @@ pub(crate) fn read_papers(
     Ok(Some(report?))
 }
 
-/// Prints the first errors of files, and the numbers of skipped files by reason.
-pub(crate) fn warn(report: &FolderReport, is_listed: bool, console: &Console) {
+/// Prints the first errors of files, and the numbers of skipped files by reason, each with `advice`
+/// on where all of them are listed.
+pub(crate) fn warn(report: &FolderReport, advice: &str, console: &Console) {
     let errors = report.files.iter().filter_map(|file| match &file.outcome {
         FileOutcome::Failed(error) => Some(error),
         _ => None,
@@ -48,14 +49,9 @@ pub(crate) fn warn(report: &FolderReport, is_listed: bool, console: &Console) {
     for error in errors.take(MAX_WARNINGS) {
         console.warn(causes(error));
     }
-    let advice = if is_listed {
-        ""
-    } else {
-        " (--report FILE lists them)"
-    };
     if report.failed() > MAX_WARNINGS {
-        let more = grouped((report.failed() - MAX_WARNINGS) as u64);
-        console.warn(format_args!("{more} more files cannot be read{advice}"));
+        let more = counted((report.failed() - MAX_WARNINGS) as u64, "more file");
+        console.warn(format_args!("{more} cannot be read{advice}"));
     }
     let skipped = report.files.iter().filter_map(|file| match &file.outcome {
         FileOutcome::Skipped(reason) => Some((reason.to_string(), &file.path)),
@@ -66,9 +62,9 @@ pub(crate) fn warn(report: &FolderReport, is_listed: bool, console: &Console) {
         reasons.entry(reason).or_insert((0, path)).0 += 1;
     }
     for (reason, (count, path)) in reasons {
-        let count = grouped(count);
+        let files = counted(count, "file");
         console.warn(format_args!(
-            "{count} files skipped, such as {path:?}: {reason}{advice}"
+            "{files} skipped, such as {path:?}: {reason}{advice}"
         ));
     }
 }

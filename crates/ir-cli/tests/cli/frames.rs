@@ -31,8 +31,8 @@ fn folder_to_frames_and_report() {
     assert!(ran.out.is_empty(), "{}", ran.out);
     for part in [
         "papers/broken.xml:2: expected well-formed XML, found an error (the end of the file in <body>)",
-        "1 files skipped, such as \"scan.pdf\": PDF is not read",
-        "1 files skipped, such as \"table.csv\": unknown extension",
+        "1 file skipped, such as \"scan.pdf\": PDF is not read",
+        "1 file skipped, such as \"table.csv\": unknown extension",
         "6 frames of 2 papers; 1 sentences too short, 0 too long",
     ] {
         assert!(ran.err.contains(part), "{part}: {}", ran.err);

@@ -144,7 +144,16 @@ fn errors_before_the_start() {
     fails(&["bundled", "--collection", "x"], 2, "expected NAME=INDEX");
     fails(&["bundled", "--collection", "x=y"], 1, "y");
     fs::write(folder.path().join("file"), "").unwrap();
-    fails(&["--data", "file"], 1, "file");
+    fails(
+        &["--data", "file"],
+        1,
+        "file: expected a folder, found a file",
+    );
+    fails(
+        &["bundled", "--listen", "8080"],
+        2,
+        "expected IP:PORT such as",
+    );
     let server = RunningServer::start(folder.path(), &["bundled"]);
     fails(&["bundled"], 1, "in use by another server");
     let address = server.client.address.clone();

@@ -71,7 +71,9 @@ fn cosine(a: &str, b: &str) -> f64 {
 /// Scores of BM25 of the answers alone.
 fn bm25_of_answers(question: &str) -> Vec<f64> {
     let config = AnswerConfig::default().with_context_weight(0.0);
-    let index = AnswerIndex::lexical(frames(), &config).unwrap();
+    let mut frames = frames();
+    frames.iter_mut().for_each(|frame| frame.questions.clear());
+    let index = AnswerIndex::lexical(frames, &config).unwrap();
     let mut scores = vec![0.0; 3];
     for answer in index.answers(question, 3, None).unwrap() {
         let number: usize = answer.frame.id[1..].parse().unwrap();
@@ -138,6 +140,7 @@ fn scores_without_an_encoder_are_weighted_sums() {
             frame
         })
     };
+    // Questions have a field of their own, which has none of the words here.
     let scores = |frames, weight| {
         let config = AnswerConfig::default().with_context_weight(weight);
         let index = AnswerIndex::lexical(frames, &config).unwrap();
@@ -168,6 +171,22 @@ fn filters_select_by_metadata() {
     let answers = index.answers("drink", 10, Some(&known)).unwrap();
     assert_eq!(answers.len(), 1);
     assert_eq!(answers[0].frame.id, "f2");
+}
+
+/// The words of a displayable question find its answer, also if neither answer nor context has
+/// them; those of a generated question do not.
+#[test]
+fn displayable_questions_expand_their_answers() {
+    let mut frames = frames();
+    let question = FrameQuestion::new("Which continent cultivates the leaves?");
+    frames[1].questions.push(question);
+    let index = AnswerIndex::lexical(frames, &AnswerConfig::default()).unwrap();
+    let found = |question: &str| -> Vec<String> {
+        let answers = index.answers(question, 5, None).unwrap();
+        answers.iter().map(|found| found.frame.id.clone()).collect()
+    };
+    assert_eq!(found("Which continent cultivates the leaves?"), ["f1"]);
+    assert!(found("generated").is_empty());
 }
 
 #[test]

@@ -14,6 +14,7 @@ use crate::app::{App, searching};
 
 /// Body of `/v1/collections/{name}/search`.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(expecting = "an object")]
 #[serde(deny_unknown_fields)]
 pub(super) struct SearchRequest {
     /// Text of the query.

@@ -17,6 +17,7 @@ use crate::store::DocumentState;
 
 /// Body of `/v1/index/add`.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(expecting = "an object")]
 pub(super) struct AddRequest {
     /// Documents: `{"data": [...], "meta": {...}, "doc_type": "soco_doc"}`. The field `doc_id` of
     /// `meta` is the id; a document with a known id replaces it.
@@ -51,6 +52,7 @@ pub(super) struct AddResponse {
 
 /// Body of `/v1/index/read`.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(expecting = "an object")]
 pub(super) struct ReadRequest {
     /// Number of documents to skip.
     #[serde(default)]
@@ -63,6 +65,7 @@ pub(super) struct ReadRequest {
 
 /// Body of `/v1/index/delete`.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(expecting = "an object")]
 pub(super) struct DeleteRequest {
     /// Whether to publish afterwards.
     #[serde(default)]
@@ -83,6 +86,7 @@ pub(super) struct DeleteResponse {
 
 /// Body of `/v1/index/publish`. Its fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(expecting = "an object")]
 pub(super) struct PublishRequest {}
 
 #[derive(Debug, Serialize, ToSchema)]

@@ -28,6 +28,7 @@ const ANSWERS: usize = 5;
 
 /// Request or notification of JSON-RPC 2.0. A notification has no id.
 #[derive(Debug, Deserialize)]
+#[serde(expecting = "a request or notification of JSON-RPC 2.0")]
 pub(super) struct RpcRequest {
     jsonrpc: String,
     #[serde(default)]

@@ -19,6 +19,7 @@ use crate::store::random_hex;
 
 /// Body of `/v1/search/query`. Unknown fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(expecting = "an object with the field query")]
 pub(super) struct QueryRequest {
     query: QueryFields,
     /// Id of the user or session, for the query log. Default: random.
@@ -30,6 +31,7 @@ pub(super) struct QueryRequest {
 }
 
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(expecting = "an object with the field query")]
 struct QueryFields {
     /// Text of the question.
     #[schema(example = "How many hours of recordings are there?")]
@@ -50,6 +52,7 @@ struct QueryFields {
 
 /// Counts of the values of a field.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(expecting = "an object with the field field, such as {\"field\": \"year\"}")]
 struct Aggregation {
     /// Name of the field.
     #[schema(example = "year")]
@@ -61,7 +64,10 @@ struct Aggregation {
 
 /// Conditions in one of three forms.
 #[derive(Debug, Deserialize)]
-#[serde(untagged)]
+#[serde(
+    untagged,
+    expecting = "expected a condition such as year>=2020, a list of conditions, or a predicate"
+)]
 pub(super) enum Filter {
     Condition(String),
     Conditions(Vec<String>),
@@ -126,6 +132,7 @@ struct ValueCount {
 
 /// Body of `/v1/search/suggest`.
 #[derive(Debug, Deserialize, ToSchema)]
+#[serde(expecting = "an object with the field query")]
 pub(super) struct SuggestRequest {
     /// Typed text; its last word may be incomplete.
     #[schema(example = "how many")]

@@ -330,6 +330,21 @@ fn errors_name_field_and_entry() {
         ),
         (
             "/v1/search/query",
+            r#"{"query": "a"}"#,
+            "field query: invalid type: string \"a\", expected an object with the field query",
+        ),
+        (
+            "/v1/search/query",
+            r#"{"query": {"query": "a", "filter": 5}}"#,
+            "field query.filter: expected a condition such as year>=2020",
+        ),
+        (
+            "/v1/search/query",
+            r#"{"query": {"query": "a"}, "aggs": {"years": "year"}}"#,
+            "field aggs.years: invalid type: string \"year\", expected an object with the field field",
+        ),
+        (
+            "/v1/search/query",
             r#"{"query": {"query": "a"}} x"#,
             "trailing characters",
         ),

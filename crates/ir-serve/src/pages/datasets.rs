@@ -98,7 +98,7 @@ pub(super) async fn list(
     let (shown, has_next) = slice_of(&annotations, parameters.page(), PAGE);
     let content = html! {
         h1 { "Queries for datasets" }
-        p { "Each has the abstract of a paper, the fields of a query, and the datasets that are relevant to it, as in the test queries of DataFinder." }
+        p { "An annotation has the abstract of a paper, a query with its fields, and the datasets that are relevant to the query, as in the test queries of DataFinder." }
         p { a.button href="/datasets/annotate" { "Add a query" } }
         p.hint { (count(annotations.len(), "annotation")) }
         @for annotation in shown {

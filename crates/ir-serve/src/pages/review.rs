@@ -161,7 +161,7 @@ fn verdict_forms(
         form method="post" action=(action) {
             (fields)
             @let input = format!("target-{id}");
-            label for=(input) { "Merge into" span.visually-hidden { " (annotation " (id) ")" } }
+            label for=(input) { "Merge into annotation" span.visually-hidden { " (from annotation " (id) ")" } }
             @if candidates.is_empty() {
                 input id=(input) name="target" inputmode="numeric" size="6" required;
             } @else {
@@ -231,7 +231,7 @@ fn publication(
             p {
                 @if let Some(state) = state { (count(state.documents().len(), "paper")) " published. " }
                 @if has_changes { "Papers were added, changed or deleted since. " }
-                (count(accepted, "accepted question")) " become or stay questions of their sentences."
+                "The next publication includes " (count(accepted, "accepted question")) "."
             }
             form method="post" action="/publish" { button { "Publish" } }
             @if !jobs.is_empty() {

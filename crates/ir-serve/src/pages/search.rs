@@ -185,7 +185,11 @@ fn search(service: &Service, question: &Question) -> Result<SearchResult, Servic
     let has_answers = matches!(&found, Ok(Some(list)) if !list.answers.is_empty());
     let suggestions = match (has_answers, &found) {
         (_, Ok(None)) => first_questions(&state),
-        (false, Ok(_)) => service.complete(&question.text, 5).unwrap_or_default(),
+        (false, Ok(_)) => {
+            let mut texts = service.complete(&question.text, 5).unwrap_or_default();
+            texts.retain(|text| *text != question.text);
+            texts
+        }
         _ => Vec::new(),
     };
     Ok(SearchResult {

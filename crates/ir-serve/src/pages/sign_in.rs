@@ -58,7 +58,7 @@ fn form(next: &str, error: Option<&str>) -> String {
             input type="hidden" name="next" value=(next);
             label for="key" { "Key" }
             input #key type="password" name="key" required autocomplete="current-password";
-            p.hint { "Keys are created with the server. An admin key permits review and publication." }
+            p.hint { "The first start of " code { "ir serve" } " prints an admin key and a query key. An admin key permits review and publication." }
             button { "Sign in" }
         }
     };

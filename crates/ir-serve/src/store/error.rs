@@ -11,6 +11,8 @@ pub enum StoreError {
         #[source]
         source: io::Error,
     },
+    #[error("{path}: expected a folder, found a file")]
+    NotAFolder { path: String },
     #[error("{path}: in use by another server")]
     InUse { path: String },
     #[error("{path}: expected a store of ir-serve, found another database")]

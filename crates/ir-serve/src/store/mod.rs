@@ -51,6 +51,11 @@ impl Store {
             let path = path.display().to_string();
             |source| StoreError::Open { path, source }
         };
+        if folder.is_file() {
+            return Err(StoreError::NotAFolder {
+                path: folder.display().to_string(),
+            });
+        }
         fs::create_dir_all(folder).map_err(fail(folder))?;
         let lock_path = folder.join("lock");
         let lock = File::create(&lock_path).map_err(fail(&lock_path))?;

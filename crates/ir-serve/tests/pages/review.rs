@@ -54,6 +54,8 @@ fn accepted_questions_are_found_after_publication() {
         ]
     );
     assert!(client.get("/suggest?q=how+hot").body.contains("[]"));
+    let search = "/?q=oxidized+infusion";
+    assert!(!client.get(search).ok().contains("<article"));
     let location = client.post("/publish", &[]).location().to_owned();
     let mut page = client.get(&location);
     for _ in 0..1000 {
@@ -69,8 +71,9 @@ fn accepted_questions_are_found_after_publication() {
         client.get("/suggest?q=how+hot").body,
         "[\"How hot is an infusion of oxidized leaves?\"]"
     );
-    let found = client.get("/?q=infusion+of+leaves");
+    let found = client.get(search);
     assert!(found.ok().contains("You may also want to know"));
+    assert!(found.body.contains("<article"), "the answer is found");
     assert!(client.get("/review").ok().contains(&location));
 }
 
