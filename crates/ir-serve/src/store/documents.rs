@@ -112,8 +112,11 @@ impl Store {
                 Some(known) if known == hash => added.unchanged += 1,
                 Some(_) => added.replaced += 1,
             }
-            let mut insert = transaction
-                .prepare_cached("INSERT OR IGNORE INTO contents (hash, record) VALUES (?, ?)")?;
+            // A damaged record is replaced by what it was.
+            let mut insert = transaction.prepare_cached(
+                "INSERT INTO contents (hash, record) VALUES (?1, ?2)
+                 ON CONFLICT (hash) DO UPDATE SET record = ?2 WHERE record <> ?2",
+            )?;
             insert.execute(params![hash, record])?;
             let mut insert = transaction.prepare_cached(
                 "INSERT INTO documents (id, hash, origin, added_at) VALUES (?1, ?2, ?3, ?4)
