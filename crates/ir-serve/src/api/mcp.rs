@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use ir_core::Predicate;
 use serde::Deserialize;
+use serde::de::{Deserializer, Error};
 use serde_json::{Value, json};
 
 use super::ApiError;
@@ -23,6 +24,9 @@ use crate::service::{AnswerList, Question, Service};
 /// Versions of the protocol, the latest first.
 const VERSIONS: [&str; 2] = ["2025-06-18", "2025-03-26"];
 
+/// Header with the version that client and server have agreed on.
+const VERSION_HEADER: &str = "MCP-Protocol-Version";
+
 /// Default number of answers.
 const ANSWERS: usize = 5;
 
@@ -30,11 +34,21 @@ const ANSWERS: usize = 5;
 #[derive(Debug, Deserialize)]
 pub(super) struct RpcRequest {
     jsonrpc: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "request_id")]
     id: Option<Value>,
     method: String,
     #[serde(default)]
     params: Value,
+}
+
+/// Id of a request. Unlike in JSON-RPC, it is not null.
+fn request_id<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Value>, D::Error> {
+    match Value::deserialize(input)? {
+        id if id.is_string() || id.is_i64() || id.is_u64() => Ok(Some(id)),
+        id => Err(D::Error::custom(format!(
+            "id: expected a string or an integer, found {id}"
+        ))),
+    }
 }
 
 /// Code and message of an error of JSON-RPC.
@@ -63,8 +77,17 @@ struct ReadPaper {
 pub(super) async fn call(
     State(app): State<Arc<App>>,
     _: QueryAccess,
+    headers: HeaderMap,
     JsonBody(request): JsonBody<RpcRequest>,
 ) -> Result<Response, ApiError> {
+    if let Some(version) = headers.get(VERSION_HEADER)
+        && !VERSIONS.iter().any(|&known| version == known)
+    {
+        return Err(ApiError::invalid(format!(
+            "header {VERSION_HEADER}: expected {}, found {version:?}",
+            VERSIONS.join(" or ")
+        )));
+    }
     if request.jsonrpc != "2.0" {
         return Err(ApiError::invalid(format!(
             "jsonrpc: expected \"2.0\", found {:?}",

@@ -1,3 +1,4 @@
+use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -316,7 +317,7 @@ fn value_counts(answers: &[ScoredAnswer], aggregation: &Aggregation) -> Vec<Valu
             }
         }
     }
-    counts.sort_by(|a, b| b.count.cmp(&a.count));
+    counts.sort_by_key(|count| Reverse(count.count));
     counts.truncate(aggregation.size);
     counts
 }

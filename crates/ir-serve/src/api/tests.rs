@@ -557,6 +557,28 @@ fn agents_find_answers_and_read_papers() {
     ] {
         assert_eq!(body["error"]["code"], code, "{body}");
     }
+    for id in [json!(null), json!({"a": 1}), json!(1.5)] {
+        let body = json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+        let (status, body) = server.post("/mcp", &server.query, &body);
+        assert_eq!(status, 400, "{body}");
+        let message = body["error"]["message"].as_str().unwrap();
+        assert!(
+            message.contains("expected a string or an integer"),
+            "{body}"
+        );
+    }
+    for (version, expected) in [("2025-06-18", 200), ("1999-01-01", 400)] {
+        let request = Request::post("/mcp")
+            .header(header::AUTHORIZATION, &server.query)
+            .header("MCP-Protocol-Version", version)
+            .body(Body::from(
+                r#"{"jsonrpc": "2.0", "id": "a", "method": "ping"}"#,
+            ))
+            .unwrap();
+        let response = server.router.clone().oneshot(request);
+        let response = server.runtime.block_on(response).unwrap();
+        assert_eq!(response.status(), expected, "{version}");
+    }
     assert_eq!(server.request("POST", "/mcp", None, "{}").0, 401);
     assert_eq!(
         server.request("GET", "/mcp", Some(&server.query), "").0,
