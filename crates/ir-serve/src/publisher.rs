@@ -1,8 +1,10 @@
 //! Publication in the background.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use ir_core::Flow;
 use ir_qa::character_count;
@@ -42,7 +44,23 @@ struct Queue {
     is_closed: bool,
     /// Error of the state that was visible when the process started.
     load_error: Option<String>,
+    /// Ends of jobs that the store, such as on a full disk, has not taken yet.
+    unstored: Vec<JobEnd>,
 }
+
+/// End of jobs that ran together.
+#[derive(Debug)]
+struct JobEnd {
+    jobs: Vec<String>,
+    status: JobStatus,
+    stage: String,
+    done: u64,
+    total: u64,
+    error: Option<String>,
+}
+
+/// Time between two attempts to store the end of jobs.
+const RETRY: Duration = Duration::from_secs(1);
 
 impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -100,13 +118,11 @@ impl Publisher {
     /// finishes.
     pub(crate) fn abort(&self) -> Result<Vec<String>, StoreError> {
         let mut queue = self.shared.queue();
-        let waiting: Vec<String> = queue.waiting.drain(..).collect();
-        for id in &waiting {
-            let progress = ("", 0, 0);
-            self.shared
-                .store
-                .end_job(id, JobStatus::Aborted, progress, None)?;
-        }
+        let waiting: Vec<String> = queue.waiting.iter().cloned().collect();
+        let store = &self.shared.store;
+        // All or none: those that are not stored as aborted still wait.
+        store.end_jobs(&waiting, JobStatus::Aborted, ("", 0, 0), None)?;
+        queue.waiting.clear();
         queue.is_aborted = !queue.running.is_empty();
         Ok(queue.running.iter().cloned().chain(waiting).collect())
     }
@@ -129,6 +145,13 @@ impl Publisher {
             job.stage.clone_from(&queue.stage);
             (job.done, job.total) = (queue.done, queue.total);
         }
+        if let Some(job) = &mut job
+            && let Some(end) = queue.unstored.iter().find(|end| end.jobs.contains(&job.id))
+        {
+            (job.status, job.done, job.total) = (end.status, end.done, end.total);
+            job.stage.clone_from(&end.stage);
+            job.error.clone_from(&end.error);
+        }
         Ok(job)
     }
 }
@@ -150,7 +173,7 @@ impl Shared {
     }
 
     fn run(&self) {
-        if let Err(error) = self.load() {
+        if let Err(error) = caught(|| self.load()) {
             if self.queue().is_closed {
                 return;
             }
@@ -159,11 +182,21 @@ impl Shared {
         }
         loop {
             let mut queue = self.queue();
-            while queue.waiting.is_empty() && !queue.is_closed {
-                queue = self
-                    .changed
-                    .wait(queue)
-                    .unwrap_or_else(PoisonError::into_inner);
+            loop {
+                self.store_ends(&mut queue);
+                if !queue.waiting.is_empty() || queue.is_closed {
+                    break;
+                }
+                queue = match queue.unstored.is_empty() {
+                    true => {
+                        let woken = self.changed.wait(queue);
+                        woken.unwrap_or_else(PoisonError::into_inner)
+                    }
+                    false => {
+                        let woken = self.changed.wait_timeout(queue, RETRY);
+                        woken.unwrap_or_else(PoisonError::into_inner).0
+                    }
+                };
             }
             if queue.is_closed {
                 return;
@@ -184,7 +217,7 @@ impl Shared {
     }
 
     fn run_jobs(&self, jobs: &[String]) {
-        let result = self.publish(jobs);
+        let result = caught(|| self.publish(jobs));
         let mut queue = self.queue();
         if queue.is_closed && matches!(result, Err(PublishError::Aborted)) && !queue.is_aborted {
             return;
@@ -198,12 +231,29 @@ impl Shared {
             tracing::error!(error, "publication failed");
         }
         queue.running.clear();
-        let progress = (queue.stage.as_str(), queue.done, queue.total);
-        for id in jobs {
-            if let Err(error) = self.store.end_job(id, status, progress, error.as_deref()) {
-                tracing::error!(%error, job = id, "the end of a job was not stored");
+        let end = JobEnd {
+            jobs: jobs.to_vec(),
+            status,
+            stage: queue.stage.clone(),
+            done: queue.done,
+            total: queue.total,
+            error,
+        };
+        queue.unstored.push(end);
+        self.store_ends(&mut queue);
+    }
+
+    /// Stores the ends of jobs. Those that the store does not take are kept.
+    fn store_ends(&self, queue: &mut Queue) {
+        queue.unstored.retain(|end| {
+            let progress = (end.stage.as_str(), end.done, end.total);
+            let error = end.error.as_deref();
+            let stored = self.store.end_jobs(&end.jobs, end.status, progress, error);
+            if let Err(error) = &stored {
+                tracing::error!(%error, jobs = ?end.jobs, "the end of jobs was not stored");
             }
-        }
+            stored.is_err()
+        });
     }
 
     fn publish(&self, jobs: &[String]) -> Result<(), PublishError> {
@@ -285,4 +335,10 @@ impl Shared {
         }
         self.store.set_displaced(&displaced)
     }
+}
+
+/// Runs a function; a panic of it, such as of an encoder, is an error.
+fn caught(run: impl FnOnce() -> Result<(), PublishError>) -> Result<(), PublishError> {
+    // The state is replaced as a whole, and the locks of the queue are usable when poisoned.
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or(Err(PublishError::Panic))
 }

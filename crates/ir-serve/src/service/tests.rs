@@ -151,7 +151,7 @@ fn an_abort_keeps_the_published_state_and_the_vectors() {
     while encoder.documents.load(Ordering::Relaxed) < 128 {
         thread::sleep(Duration::from_millis(1));
     }
-    assert_eq!(service.abort().unwrap(), [id.clone()]);
+    assert_eq!(service.abort().unwrap(), std::slice::from_ref(&id));
     let job = wait(&service, &id);
     assert_eq!(job.status, JobStatus::Aborted);
     assert!(job.total >= 640, "{job:?}");
@@ -161,6 +161,90 @@ fn an_abort_keeps_the_published_state_and_the_vectors() {
     publish(&service);
     assert_eq!(encoder.documents.load(Ordering::Relaxed), 640);
     assert_eq!(service.published().unwrap().index().frames().len(), 641);
+}
+
+#[test]
+fn ids_of_frames_of_several_documents_are_unique() {
+    let data = TempDir::new().unwrap();
+    let service = Service::open(ServiceConfig::new(data.path())).unwrap();
+    let faq = SocoDocument {
+        content: SocoContent::Faq(vec![ir_qa::soco::FaqEntry::new("An answer is here.")]),
+        meta: [("doc_id", "a/1")].into_iter().collect(),
+    };
+    let mut paper = document("a", "First sentence.");
+    if let SocoContent::Document(chunks) = &mut paper.content {
+        chunks.push(Chunk::new(ChunkKind::Content, "Second sentence."));
+    }
+    service.add(vec![paper, faq]).unwrap();
+    let job = publish(&service);
+    assert_eq!((job.status, job.error), (JobStatus::Finished, None));
+    let state = service.published().unwrap();
+    let ids: Vec<&str> = state.index().frames().iter().map(|f| &*f.id).collect();
+    assert_eq!(ids, ["a/0/0", "a/1/0", "a/1/0-2"]);
+    assert_eq!(state.document("a/1").unwrap().answers[0].frame, "a/1/0-2");
+}
+
+#[test]
+fn ids_have_a_limit() {
+    let data = TempDir::new().unwrap();
+    let service = Service::open(ServiceConfig::new(data.path())).unwrap();
+    let add = |length| service.add(vec![document(&"é".repeat(length), "Tea is hot.")]);
+    add(1_000).unwrap();
+    let error = add(1_001).unwrap_err().to_string();
+    assert!(error.contains("doc_id: expected at most 1000"), "{error}");
+}
+
+#[test]
+fn a_panic_fails_its_publication_only() {
+    struct Panics(AtomicUsize);
+    impl Encoder for Panics {
+        fn dim(&self) -> usize {
+            1
+        }
+        fn encode_into(&self, _: Side, _: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
+            assert!(self.0.fetch_add(1, Ordering::Relaxed) > 0, "first batch");
+            out.fill(1.0);
+            Ok(())
+        }
+    }
+    let data = TempDir::new().unwrap();
+    let encoder = Arc::new(Panics(AtomicUsize::new(0)));
+    let config = ServiceConfig::new(data.path()).with_encoder("panics", encoder);
+    let service = Service::open(config).unwrap();
+    service.add(vec![document("p", "Tea is hot.")]).unwrap();
+    let job = publish(&service);
+    assert_eq!(job.status, JobStatus::Failed);
+    assert!(job.error.unwrap().contains("internal error"));
+    assert_eq!(publish(&service).status, JobStatus::Finished);
+}
+
+#[test]
+fn jobs_end_on_a_full_disk() {
+    let data = TempDir::new().unwrap();
+    let encoder = Arc::new(CountingEncoder {
+        delay: Duration::from_millis(200),
+        ..CountingEncoder::default()
+    });
+    let config = ServiceConfig::new(data.path()).with_encoder("letters", encoder);
+    let service = Service::open(config).unwrap();
+    let trigger = "CREATE TRIGGER full BEFORE UPDATE ON jobs WHEN new.ended_at IS NOT NULL
+                   BEGIN SELECT raise(ABORT, 'full'); END";
+    service.store().execute(trigger);
+    service.add(vec![document("p", "Tea is hot.")]).unwrap();
+    let running = service.publish().unwrap().id;
+    while service.job(&running).unwrap().unwrap().status == JobStatus::Queued {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let waiting = service.publish().unwrap().id;
+    // Nothing is aborted if not all are: the job that waits is not forgotten.
+    service.abort().unwrap_err();
+    assert_eq!(wait(&service, &running).status, JobStatus::Finished);
+    assert_eq!(wait(&service, &waiting).status, JobStatus::Finished);
+    service.store().execute("DROP TRIGGER full");
+    let is_stored = || service.store().unfinished_jobs().unwrap().is_empty();
+    while !is_stored() {
+        thread::sleep(Duration::from_millis(10));
+    }
 }
 
 #[test]

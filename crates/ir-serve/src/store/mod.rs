@@ -75,6 +75,12 @@ impl Store {
         })
     }
 
+    /// Executes SQL that makes later writes fail.
+    #[cfg(test)]
+    pub(crate) fn execute(&self, sql: &str) {
+        self.connection().execute_batch(sql).unwrap();
+    }
+
     /// The connection. A panic of another thread in a transaction has rolled it back, so that a
     /// poisoned lock is usable.
     fn connection(&self) -> MutexGuard<'_, Connection> {
