@@ -1,6 +1,7 @@
 #![doc = include_str!("../README.md")]
 #![forbid(unsafe_code)]
 
+mod annotation_positions;
 mod api;
 mod app;
 mod batching;
@@ -19,6 +20,6 @@ pub use api::openapi;
 pub use config::{Collection, Limits, ServiceConfig, ServiceEncoder};
 pub use error::ServiceError;
 pub use pages::pages;
-pub use published::{AnswerPlace, PublishError, PublishedDocument, PublishedState};
+pub use published::{AnswerPosition, PublishError, PublishedDocument, PublishedState};
 pub use server::{Server, ServerError};
 pub use service::{AnswerList, Question, ScoredAnswer, Service, record_of};

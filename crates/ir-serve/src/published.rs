@@ -23,7 +23,7 @@ pub struct PublishedState {
     suggester: Suggester,
 }
 
-/// Document with the places of its answers.
+/// Document with the positions of its answers.
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct PublishedDocument {
@@ -34,13 +34,13 @@ pub struct PublishedDocument {
     /// Chunks with normalized texts. The chunks of questions with answers are the answers.
     pub chunks: Vec<Chunk>,
     /// Answers in the order of the text.
-    pub answers: Vec<AnswerPlace>,
+    pub answers: Vec<AnswerPosition>,
 }
 
-/// Place of an answer in its document.
+/// Position of an answer in its document.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
-pub struct AnswerPlace {
+pub struct AnswerPosition {
     /// Id of the frame.
     pub frame: String,
     /// Number of the chunk from 0.
@@ -76,6 +76,8 @@ pub enum PublishError {
     Index(#[from] AnswerIndexError),
     #[error("aborted")]
     Aborted,
+    #[error("internal error; the log has the cause")]
+    Panic,
 }
 
 /// Texts that are encoded and stored together.
@@ -102,11 +104,13 @@ impl PublishedState {
         }
         let total = publication.documents.len() as u64;
         let (mut documents, mut frames) = (Vec::new(), Vec::new());
+        let mut used = HashSet::new();
         for (done, (id, hash)) in (0..).zip(&publication.documents) {
             report(progress, "reading documents", done, total)?;
             let record = store.record(id, hash)?.record;
             let questions = questions.remove(id.as_str()).unwrap_or_default();
-            let (document, answers) = published_document(id, &record, &questions, config);
+            let (mut document, mut answers) = published_document(id, &record, &questions, config);
+            make_unique(&mut document, &mut answers, &mut used);
             documents.push(document);
             frames.extend(answers);
         }
@@ -188,7 +192,7 @@ impl PublishedDocument {
 
     /// The answer that has a character of a chunk.
     #[must_use]
-    pub fn answer_at(&self, chunk: usize, character: usize) -> Option<&AnswerPlace> {
+    pub fn answer_at(&self, chunk: usize, character: usize) -> Option<&AnswerPosition> {
         let text = self.chunks.get(chunk)?.text.as_deref()?;
         let byte = ir_qa::byte_offset(text, character)?;
         let mut answers = self.answers.iter().filter(|answer| answer.chunk == chunk);
@@ -228,7 +232,22 @@ pub(crate) fn normalized_chunks(record: &SocoDocument) -> Vec<Chunk> {
     }
 }
 
-/// A document with the places of its answers, and their frames.
+/// Appends `-2`, `-3`, ... to ids of frames that earlier documents have, because ids of documents
+/// and chunks have slashes, too.
+fn make_unique(document: &mut PublishedDocument, frames: &mut [Frame], used: &mut HashSet<String>) {
+    for (frame, place) in frames.iter_mut().zip(&mut document.answers) {
+        let id = frame.id.clone();
+        for count in 2.. {
+            if used.insert(frame.id.clone()) {
+                break;
+            }
+            frame.id = format!("{id}-{count}");
+        }
+        place.frame.clone_from(&frame.id);
+    }
+}
+
+/// A document with the positions of its answers, and their frames.
 fn published_document(
     id: &str,
     record: &SocoDocument,
@@ -238,14 +257,15 @@ fn published_document(
     let chunks = normalized_chunks(record);
     let mut frames = Vec::new();
     let mut answers = Vec::new();
-    let mut push = |mut frame: Frame, chunk: usize, range: Range<usize>, meta: &Attributes| {
-        for (name, value) in meta.iter() {
-            if frame.metadata.get(name).is_none() {
-                frame.metadata.set(name, value.clone());
-            }
+    // Shared by the frames of the document.
+    let mut meta = record.meta.clone();
+    meta.set("doc_id", id);
+    let mut push = |mut frame: Frame, chunk: usize, range: Range<usize>| {
+        let of_entry = std::mem::replace(&mut frame.metadata, meta.clone());
+        for (name, value) in of_entry.iter().filter(|(name, _)| *name != "doc_id") {
+            frame.metadata.set(name, value.clone());
         }
-        frame.metadata.set("doc_id", id);
-        answers.push(AnswerPlace {
+        answers.push(AnswerPosition {
             frame: frame.id.clone(),
             chunk,
             range,
@@ -254,14 +274,10 @@ fn published_document(
     };
     match &record.content {
         SocoContent::Document(_) => {
-            let mut meta = record.meta.clone();
-            meta.set("doc_id", id);
             let set = config.frames.convert(id, &chunks);
-            for (mut frame, position) in set.frames.into_iter().zip(set.positions) {
+            for (frame, position) in set.frames.into_iter().zip(set.positions) {
                 if config.headings || frame.kind == ChunkKind::Content {
-                    // Shared by the frames of a document.
-                    frame.metadata = meta.clone();
-                    push(frame, position.chunk, position.range, &Attributes::new());
+                    push(frame, position.chunk, position.range);
                 }
             }
         }
@@ -271,7 +287,7 @@ fn published_document(
                 entry.answer = normalized(&entry.answer);
                 let length = entry.answer.len();
                 let frame = entry.to_frame(format!("{id}/{number}"), id);
-                push(frame, number, 0..length, &record.meta);
+                push(frame, number, 0..length);
             }
         }
     }

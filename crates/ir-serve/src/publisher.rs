@@ -1,16 +1,15 @@
 //! Publication in the background.
 
 use std::collections::VecDeque;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use ir_core::Flow;
-use ir_qa::character_count;
 
-use crate::published::{PublishConfig, PublishError, PublishedState, normalized_chunks, span_of};
-use crate::store::{
-    AnnotationStatus, DocumentState, Job, JobStatus, Store, StoreError, random_hex,
-};
+use crate::published::{PublishConfig, PublishError, PublishedState};
+use crate::store::{DocumentState, Job, JobStatus, Store, StoreError, random_hex};
 
 /// Thread that builds published states and makes them visible.
 ///
@@ -42,7 +41,23 @@ struct Queue {
     is_closed: bool,
     /// Error of the state that was visible when the process started.
     load_error: Option<String>,
+    /// Ends of jobs that the store, such as on a full disk, has not taken yet.
+    unstored: Vec<JobEnd>,
 }
+
+/// End of jobs that ran together.
+#[derive(Debug)]
+struct JobEnd {
+    jobs: Vec<String>,
+    status: JobStatus,
+    stage: String,
+    done: u64,
+    total: u64,
+    error: Option<String>,
+}
+
+/// Time between two attempts to store the end of jobs.
+const RETRY: Duration = Duration::from_secs(1);
 
 impl std::fmt::Debug for Shared {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
@@ -100,13 +115,11 @@ impl Publisher {
     /// finishes.
     pub(crate) fn abort(&self) -> Result<Vec<String>, StoreError> {
         let mut queue = self.shared.queue();
-        let waiting: Vec<String> = queue.waiting.drain(..).collect();
-        for id in &waiting {
-            let progress = ("", 0, 0);
-            self.shared
-                .store
-                .end_job(id, JobStatus::Aborted, progress, None)?;
-        }
+        let waiting: Vec<String> = queue.waiting.iter().cloned().collect();
+        let store = &self.shared.store;
+        // All or none: those that are not stored as aborted still wait.
+        store.end_jobs(&waiting, JobStatus::Aborted, ("", 0, 0), None)?;
+        queue.waiting.clear();
         queue.is_aborted = !queue.running.is_empty();
         Ok(queue.running.iter().cloned().chain(waiting).collect())
     }
@@ -129,6 +142,13 @@ impl Publisher {
             job.stage.clone_from(&queue.stage);
             (job.done, job.total) = (queue.done, queue.total);
         }
+        if let Some(job) = &mut job
+            && let Some(end) = queue.unstored.iter().find(|end| end.jobs.contains(&job.id))
+        {
+            (job.status, job.done, job.total) = (end.status, end.done, end.total);
+            job.stage.clone_from(&end.stage);
+            job.error.clone_from(&end.error);
+        }
         Ok(job)
     }
 }
@@ -150,7 +170,7 @@ impl Shared {
     }
 
     fn run(&self) {
-        if let Err(error) = self.load() {
+        if let Err(error) = caught(|| self.load()) {
             if self.queue().is_closed {
                 return;
             }
@@ -159,11 +179,21 @@ impl Shared {
         }
         loop {
             let mut queue = self.queue();
-            while queue.waiting.is_empty() && !queue.is_closed {
-                queue = self
-                    .changed
-                    .wait(queue)
-                    .unwrap_or_else(PoisonError::into_inner);
+            loop {
+                self.store_ends(&mut queue);
+                if !queue.waiting.is_empty() || queue.is_closed {
+                    break;
+                }
+                queue = match queue.unstored.is_empty() {
+                    true => {
+                        let woken = self.changed.wait(queue);
+                        woken.unwrap_or_else(PoisonError::into_inner)
+                    }
+                    false => {
+                        let woken = self.changed.wait_timeout(queue, RETRY);
+                        woken.unwrap_or_else(PoisonError::into_inner).0
+                    }
+                };
             }
             if queue.is_closed {
                 return;
@@ -184,7 +214,7 @@ impl Shared {
     }
 
     fn run_jobs(&self, jobs: &[String]) {
-        let result = self.publish(jobs);
+        let result = caught(|| self.publish(jobs));
         let mut queue = self.queue();
         if queue.is_closed && matches!(result, Err(PublishError::Aborted)) && !queue.is_aborted {
             return;
@@ -198,20 +228,37 @@ impl Shared {
             tracing::error!(error, "publication failed");
         }
         queue.running.clear();
-        let progress = (queue.stage.as_str(), queue.done, queue.total);
-        for id in jobs {
-            if let Err(error) = self.store.end_job(id, status, progress, error.as_deref()) {
-                tracing::error!(%error, job = id, "the end of a job was not stored");
+        let end = JobEnd {
+            jobs: jobs.to_vec(),
+            status,
+            stage: queue.stage.clone(),
+            done: queue.done,
+            total: queue.total,
+            error,
+        };
+        queue.unstored.push(end);
+        self.store_ends(&mut queue);
+    }
+
+    /// Stores the ends of jobs. Those that the store does not take are kept.
+    fn store_ends(&self, queue: &mut Queue) {
+        queue.unstored.retain(|end| {
+            let progress = (end.stage.as_str(), end.done, end.total);
+            let error = end.error.as_deref();
+            let stored = self.store.end_jobs(&end.jobs, end.status, progress, error);
+            if let Err(error) = &stored {
+                tracing::error!(%error, jobs = ?end.jobs, "the end of jobs was not stored");
             }
-        }
+            stored.is_err()
+        });
     }
 
     fn publish(&self, jobs: &[String]) -> Result<(), PublishError> {
         for id in jobs {
             self.store.start_job(id)?;
         }
-        self.repair_annotations()?;
-        let publication = self.store.publication(DocumentState::Added)?;
+        let mut publication = self.store.publication(DocumentState::Added)?;
+        publication.locate_annotations(&self.store)?;
         self.build_and_show(publication, |publication| {
             self.store.set_published(publication)
         })
@@ -239,50 +286,10 @@ impl Shared {
         self.queue().load_error = None;
         Ok(())
     }
+}
 
-    /// Moves annotations whose spans are elsewhere in the documents as added, if there is one place
-    /// only, and marks the others as displaced.
-    fn repair_annotations(&self) -> Result<(), StoreError> {
-        let mut annotations = self.store.annotations(None, None)?;
-        let ends = [AnnotationStatus::Rejected, AnnotationStatus::Merged];
-        annotations.retain(|annotation| !ends.contains(&annotation.status));
-        annotations.sort_by(|a, b| a.document.cmp(&b.document));
-        let publication = self.store.publication(DocumentState::Added)?;
-        let mut displaced = Vec::new();
-        for group in annotations.chunk_by(|a, b| a.document == b.document) {
-            let id = &group[0].document;
-            let known = publication
-                .documents
-                .binary_search_by(|(other, _)| other.cmp(id));
-            let chunks = match known {
-                Ok(at) => {
-                    let (id, hash) = &publication.documents[at];
-                    normalized_chunks(&self.store.record(id, hash)?.record)
-                }
-                Err(_) => Vec::new(),
-            };
-            let texts: Vec<&str> = chunks
-                .iter()
-                .map(|chunk| chunk.text.as_deref().unwrap_or_default())
-                .collect();
-            for annotation in group {
-                let length = character_count(&annotation.span);
-                let text = texts.get(annotation.chunk).copied().unwrap_or_default();
-                if span_of(text, annotation.start, length) == Some(&*annotation.span) {
-                    continue;
-                }
-                let mut places = texts.iter().enumerate().flat_map(|(chunk, text)| {
-                    let found = text.match_indices(&*annotation.span);
-                    found.map(move |(byte, _)| (chunk, character_count(&text[..byte])))
-                });
-                match (places.next(), places.next()) {
-                    (Some((chunk, start)), None) => {
-                        self.store.move_annotation(annotation.id, chunk, start)?;
-                    }
-                    _ => displaced.push(annotation.id),
-                }
-            }
-        }
-        self.store.set_displaced(&displaced)
-    }
+/// Runs a function; a panic of it, such as of an encoder, is an error.
+fn caught(run: impl FnOnce() -> Result<(), PublishError>) -> Result<(), PublishError> {
+    // The state is replaced as a whole, and the locks of the queue are usable when poisoned.
+    catch_unwind(AssertUnwindSafe(run)).unwrap_or(Err(PublishError::Panic))
 }

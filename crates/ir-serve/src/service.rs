@@ -81,6 +81,12 @@ pub struct ScoredAnswer {
 /// Papers of a folder that are stored together.
 const FOLDER_BATCH: usize = 64;
 
+/// Largest number of characters of the id of a document, which every answer repeats.
+const ID_CHARACTERS: usize = 1_000;
+
+/// Largest number of characters of the id of a user, which the query log stores.
+const USER_CHARACTERS: usize = 200;
+
 /// Number of related questions.
 const RELATED: usize = 3;
 
@@ -214,7 +220,8 @@ impl Service {
     /// id replaces it. Queries see the documents after [`Service::publish`].
     ///
     /// # Errors
-    /// Two of the records have the same id; the disk is full or fails.
+    /// Two of the records have the same id; an id has more than 1,000 characters; the disk
+    /// is full or fails.
     pub fn add(
         &self,
         records: Vec<SocoDocument>,
@@ -223,6 +230,14 @@ impl Service {
         let mut entries: BTreeMap<String, usize> = BTreeMap::new();
         for (entry, mut record) in records.into_iter().enumerate() {
             let id = document_id(&record);
+            let characters = ir_qa::character_count(&id);
+            if characters > ID_CHARACTERS {
+                return Err(ServiceError::Limit {
+                    what: "characters of a doc_id",
+                    limit: ID_CHARACTERS,
+                    found: characters,
+                });
+            }
             if record.meta.get("doc_id").is_none() {
                 record.meta.set("doc_id", id.as_str());
             }
@@ -329,6 +344,14 @@ impl Service {
     /// A limit is exceeded, nothing is published yet, or the encoder fails.
     pub fn ask(&self, question: &Question) -> Result<AnswerList, ServiceError> {
         self.check_query(&question.text, question.limit)?;
+        let characters = ir_qa::character_count(&question.user);
+        if characters > USER_CHARACTERS {
+            return Err(ServiceError::Limit {
+                what: "characters of the id of a user",
+                limit: USER_CHARACTERS,
+                found: characters,
+            });
+        }
         let state = self.published()?;
         let start = Instant::now();
         let index = state.index();

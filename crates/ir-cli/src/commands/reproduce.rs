@@ -22,10 +22,11 @@ Examples:
   ir reproduce --check              compare with the pages, and write nothing
 
 Runs the files of the folder experiments that have expected values, and writes
-a page for each: expected, obtained, difference, wall time. A page that differs
-in nothing but the wall time is not written again. Exit code 1 if a value is
-outside of its tolerance or, with --check, a page is stale. Experiments whose
-collection or model does not exist are skipped with a warning.";
+a page for each: expected, obtained, difference, wall time. A page that
+differs in nothing but the wall time is not written again. Exit code 1 if a
+value is outside of its tolerance or, with --check, a page is stale.
+Experiments whose collection or model does not exist are skipped with a
+warning.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

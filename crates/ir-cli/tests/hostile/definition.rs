@@ -68,7 +68,9 @@ fn read(path: Vec<String>, commands: &mut Vec<Subcommand>) {
         if indent == 0 && text.ends_with(':') {
             section = text;
         } else if section == "Commands:" && indent == 2 {
-            nested.extend(text.split("  ").next().map(str::to_owned));
+            // A server runs until it is stopped; its tests are in tests/serve.
+            let name = text.split("  ").next().filter(|&name| name != "serve");
+            nested.extend(name.map(str::to_owned));
         } else if section == "Arguments:" && indent == 2 {
             arguments.push(parse(text));
         } else if indent <= 6 && text.starts_with('-') {

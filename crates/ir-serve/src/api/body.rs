@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::ApiError;
 
-/// JSON body of a request, whatever its content type. An empty body is `{}`.
+/// JSON body of a request, whatever its content type.
 pub(crate) struct JsonBody<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
@@ -15,11 +15,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
         let bytes = Bytes::from_request(request, state).await;
         let bytes = bytes.map_err(|error| body_error(&error))?;
-        let bytes = match bytes.trim_ascii() {
-            [] => b"{}",
-            bytes => bytes,
-        };
-        let mut parser = serde_json::Deserializer::from_slice(bytes);
+        let mut parser = serde_json::Deserializer::from_slice(&bytes);
         let value = serde_path_to_error::deserialize(&mut parser).map_err(|error| {
             let path = error.path().to_string();
             let error = error.into_inner();

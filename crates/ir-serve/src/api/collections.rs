@@ -25,7 +25,6 @@ pub(super) struct SearchRequest {
     k: usize,
     /// Conditions on the attributes of the documents, as in `/v1/search/query`.
     #[serde(default)]
-    #[schema(value_type = Option<Vec<String>>)]
     filter: Option<Filter>,
 }
 

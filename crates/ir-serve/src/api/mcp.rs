@@ -7,10 +7,11 @@ use std::sync::Arc;
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{IntoResponse, Response};
 use ir_core::Predicate;
 use serde::Deserialize;
+use serde::de::{Deserializer, Error};
 use serde_json::{Value, json};
 
 use super::ApiError;
@@ -20,8 +21,11 @@ use crate::app::{App, blocking, searching};
 use crate::error::ServiceError;
 use crate::service::{AnswerList, Question, Service};
 
-/// Versions of the protocol, the latest first.
-const VERSIONS: [&str; 2] = ["2025-06-18", "2025-03-26"];
+/// Version of the protocol. Earlier ones demand batches.
+const VERSION: &str = "2025-06-18";
+
+/// Header with the version that client and server have agreed on.
+const VERSION_HEADER: &str = "MCP-Protocol-Version";
 
 /// Default number of answers.
 const ANSWERS: usize = 5;
@@ -31,11 +35,21 @@ const ANSWERS: usize = 5;
 #[serde(expecting = "a request or notification of JSON-RPC 2.0")]
 pub(super) struct RpcRequest {
     jsonrpc: String,
-    #[serde(default)]
+    #[serde(default, deserialize_with = "request_id")]
     id: Option<Value>,
     method: String,
     #[serde(default)]
     params: Value,
+}
+
+/// Id of a request. Unlike in JSON-RPC, it is not null.
+fn request_id<'de, D: Deserializer<'de>>(input: D) -> Result<Option<Value>, D::Error> {
+    match Value::deserialize(input)? {
+        id if id.is_string() || id.is_i64() || id.is_u64() => Ok(Some(id)),
+        id => Err(D::Error::custom(format!(
+            "id: expected a string or an integer, found {id}"
+        ))),
+    }
 }
 
 /// Code and message of an error of JSON-RPC.
@@ -64,8 +78,16 @@ struct ReadPaper {
 pub(super) async fn call(
     State(app): State<Arc<App>>,
     _: QueryAccess,
+    headers: HeaderMap,
     JsonBody(request): JsonBody<RpcRequest>,
 ) -> Result<Response, ApiError> {
+    if let Some(version) = headers.get(VERSION_HEADER)
+        && version != VERSION
+    {
+        return Err(ApiError::invalid(format!(
+            "header {VERSION_HEADER}: expected {VERSION}, found {version:?}"
+        )));
+    }
     if request.jsonrpc != "2.0" {
         return Err(ApiError::invalid(format!(
             "jsonrpc: expected \"2.0\", found {:?}",
@@ -76,7 +98,7 @@ pub(super) async fn call(
         return Ok(StatusCode::ACCEPTED.into_response());
     };
     let result = match request.method.as_str() {
-        "initialize" => Ok(initialize(&request.params)),
+        "initialize" => Ok(initialize()),
         "ping" => Ok(json!({})),
         "tools/list" => Ok(json!({"tools": tools()})),
         "tools/call" => call_tool(&app, request.params).await,
@@ -103,11 +125,9 @@ pub(super) async fn no_stream() -> ApiError {
     )
 }
 
-fn initialize(params: &Value) -> Value {
-    let asked = params["protocolVersion"].as_str().unwrap_or_default();
-    let version = VERSIONS.iter().find(|&&version| version == asked);
+fn initialize() -> Value {
     json!({
-        "protocolVersion": version.unwrap_or(&VERSIONS[0]),
+        "protocolVersion": VERSION,
         "capabilities": {"tools": {}},
         "serverInfo": {"name": "ir-serve", "version": env!("CARGO_PKG_VERSION")},
         "instructions": "Sentences of papers that answer questions. Quote them, with title and year.",

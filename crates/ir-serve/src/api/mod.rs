@@ -15,6 +15,10 @@ mod tests;
 use std::sync::Arc;
 
 use axum::Router;
+use axum::http::HeaderValue;
+use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
+use axum::middleware::map_response;
+use axum::response::Response;
 use axum::routing::{get, post};
 
 use crate::app::App;
@@ -39,4 +43,13 @@ pub(crate) fn router() -> Router<Arc<App>> {
         .route("/openapi.json", get(openapi::document))
         .route("/v1/{*path}", axum::routing::any(error::not_found))
         .method_not_allowed_fallback(error::method_not_allowed)
+        .layer(map_response(with_headers))
+}
+
+/// Responses are not stored, and have the content type that they name.
+async fn with_headers(mut response: Response) -> Response {
+    let headers = response.headers_mut();
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    response
 }

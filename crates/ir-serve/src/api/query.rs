@@ -7,6 +7,7 @@ use axum::extract::State;
 use ir_core::{AttributeValue, Attributes, Explanation, Predicate};
 use ir_qa::Frame;
 use serde::{Deserialize, Serialize};
+use serde_json::Value;
 use utoipa::ToSchema;
 
 use super::ApiError;
@@ -43,7 +44,7 @@ struct QueryFields {
     /// Conditions on the fields of the documents: a text such as `year>=2020` or `doc_id=p1,p2`, a
     /// list of such texts, or a predicate as JSON. All of them must hold.
     #[serde(default)]
-    #[schema(value_type = Option<Vec<String>>, example = json!(["year>=2010"]))]
+    #[schema(example = json!(["year>=2010"]))]
     filter: Option<Filter>,
     /// Whether results have explanations of their scores.
     #[serde(default)]
@@ -62,8 +63,8 @@ struct Aggregation {
     size: usize,
 }
 
-/// Conditions in one of three forms.
-#[derive(Debug, Deserialize)]
+/// A condition such as `year>=2020`, a list of conditions, or a predicate as JSON.
+#[derive(Debug, Deserialize, ToSchema)]
 #[serde(
     untagged,
     expecting = "expected a condition such as year>=2020, a list of conditions, or a predicate"
@@ -71,7 +72,7 @@ struct Aggregation {
 pub(super) enum Filter {
     Condition(String),
     Conditions(Vec<String>),
-    Predicate(Predicate),
+    Predicate(BTreeMap<String, Value>),
 }
 
 /// Answers to a question.
@@ -172,7 +173,13 @@ impl Filter {
                 .iter()
                 .map(|condition| parse(condition))
                 .collect(),
-            Self::Predicate(predicate) => Ok(vec![predicate]),
+            Self::Predicate(fields) => {
+                let predicate = Value::Object(fields.into_iter().collect());
+                match serde_json::from_value(predicate) {
+                    Ok(predicate) => Ok(vec![predicate]),
+                    Err(error) => Err(ApiError::invalid(format!("filter: {error}"))),
+                }
+            }
         }
     }
 }

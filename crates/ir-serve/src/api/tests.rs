@@ -289,14 +289,14 @@ fn keys_permit_their_role_only() {
     let bearer = format!("Bearer {}", server.admin);
     assert_eq!(
         server
-            .request("POST", "/v1/index/read", Some(&bearer), "")
+            .request("POST", "/v1/index/read", Some(&bearer), "{}")
             .0,
         200
     );
     server.service.delete_keys().unwrap();
     assert_eq!(
         server
-            .request("POST", "/v1/index/read", Some(&bearer), "")
+            .request("POST", "/v1/index/read", Some(&bearer), "{}")
             .0,
         401
     );
@@ -307,6 +307,7 @@ fn errors_name_field_and_entry() {
     let server = TestServer::new();
     let cases = [
         ("/v1/search/query", "{", "body: EOF"),
+        ("/v1/index/delete", "", "body: EOF"),
         ("/v1/search/query", "{}", "missing field `query`"),
         (
             "/v1/search/query",
@@ -525,7 +526,7 @@ fn agents_find_answers_and_read_papers() {
         body
     };
     let started = call("initialize", json!({"protocolVersion": "2025-03-26"}));
-    assert_eq!(started["result"]["protocolVersion"], "2025-03-26");
+    assert_eq!(started["result"]["protocolVersion"], "2025-06-18");
     let notification = json!({"jsonrpc": "2.0", "method": "notifications/initialized"});
     assert_eq!(server.post("/mcp", &server.query, &notification).0, 202);
     let tools = call("tools/list", json!({}));
@@ -571,6 +572,28 @@ fn agents_find_answers_and_read_papers() {
         (call("other", json!({})), -32601),
     ] {
         assert_eq!(body["error"]["code"], code, "{body}");
+    }
+    for id in [json!(null), json!({"a": 1}), json!(1.5)] {
+        let body = json!({"jsonrpc": "2.0", "id": id, "method": "ping"});
+        let (status, body) = server.post("/mcp", &server.query, &body);
+        assert_eq!(status, 400, "{body}");
+        let message = body["error"]["message"].as_str().unwrap();
+        assert!(
+            message.contains("expected a string or an integer"),
+            "{body}"
+        );
+    }
+    for (version, expected) in [("2025-06-18", 200), ("1999-01-01", 400)] {
+        let request = Request::post("/mcp")
+            .header(header::AUTHORIZATION, &server.query)
+            .header("MCP-Protocol-Version", version)
+            .body(Body::from(
+                r#"{"jsonrpc": "2.0", "id": "a", "method": "ping"}"#,
+            ))
+            .unwrap();
+        let response = server.router.clone().oneshot(request);
+        let response = server.runtime.block_on(response).unwrap();
+        assert_eq!(response.status(), expected, "{version}");
     }
     assert_eq!(server.request("POST", "/mcp", None, "{}").0, 401);
     assert_eq!(

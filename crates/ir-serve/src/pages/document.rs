@@ -21,7 +21,7 @@ use super::search::question_input;
 use super::urls::{document_url, url};
 use crate::app::{App, searching};
 use crate::error::ServiceError;
-use crate::published::{AnswerPlace, PublishedDocument, PublishedState};
+use crate::published::{AnswerPosition, PublishedDocument, PublishedState};
 use crate::service::{Question, Service};
 use crate::store::{Annotation, AnnotationStatus};
 
@@ -303,7 +303,7 @@ impl DocumentPage<'_> {
         &self,
         chunk: usize,
         text: &str,
-        places: &[AnswerPlace],
+        places: &[AnswerPosition],
         first: usize,
         words: &[Range<usize>],
     ) -> Markup {
@@ -363,7 +363,7 @@ impl DocumentPage<'_> {
     }
 
     /// Questions of the annotations of a chunk, and other questions of its frames.
-    fn questions(&self, chunk: usize, places: &[AnswerPlace]) -> Markup {
+    fn questions(&self, chunk: usize, places: &[AnswerPosition]) -> Markup {
         let text = self.document.chunks[chunk]
             .text
             .as_deref()

@@ -9,7 +9,7 @@ use ir_qa::highlight::{segments, segments_of, to_html};
 use ir_qa::{ChunkKind, Frame};
 use maud::{Markup, html};
 
-use crate::published::{AnswerPlace, PublishedDocument};
+use crate::published::{AnswerPosition, PublishedDocument};
 
 /// Bytes of the sentences on each side of an answer.
 const CONTEXT: usize = 300;
@@ -76,7 +76,7 @@ impl<'a> Excerpt<'a> {
 }
 
 /// Bytes from the first to the last sentence within [`CONTEXT`] of an answer in its chunk.
-fn around(document: &PublishedDocument, place: &AnswerPlace) -> Range<usize> {
+fn around(document: &PublishedDocument, place: &AnswerPosition) -> Range<usize> {
     let mut range = place.range.clone();
     for other in &document.answers {
         if other.chunk == place.chunk {

@@ -164,6 +164,90 @@ fn an_abort_keeps_the_published_state_and_the_vectors() {
 }
 
 #[test]
+fn ids_of_frames_of_several_documents_are_unique() {
+    let data = TempDir::new().unwrap();
+    let service = Service::open(ServiceConfig::new(data.path())).unwrap();
+    let faq = SocoDocument {
+        content: SocoContent::Faq(vec![ir_qa::soco::FaqEntry::new("An answer is here.")]),
+        meta: [("doc_id", "a/1")].into_iter().collect(),
+    };
+    let mut paper = document("a", "First sentence.");
+    if let SocoContent::Document(chunks) = &mut paper.content {
+        chunks.push(Chunk::new(ChunkKind::Content, "Second sentence."));
+    }
+    service.add(vec![paper, faq]).unwrap();
+    let job = publish(&service);
+    assert_eq!((job.status, job.error), (JobStatus::Finished, None));
+    let state = service.published().unwrap();
+    let ids: Vec<&str> = state.index().frames().iter().map(|f| &*f.id).collect();
+    assert_eq!(ids, ["a/0/0", "a/1/0", "a/1/0-2"]);
+    assert_eq!(state.document("a/1").unwrap().answers[0].frame, "a/1/0-2");
+}
+
+#[test]
+fn ids_have_a_limit() {
+    let data = TempDir::new().unwrap();
+    let service = Service::open(ServiceConfig::new(data.path())).unwrap();
+    let add = |length| service.add(vec![document(&"é".repeat(length), "Tea is hot.")]);
+    add(1_000).unwrap();
+    let error = add(1_001).unwrap_err().to_string();
+    assert!(error.contains("doc_id: expected at most 1000"), "{error}");
+}
+
+#[test]
+fn a_panic_fails_its_publication_only() {
+    struct Panics(AtomicUsize);
+    impl Encoder for Panics {
+        fn dim(&self) -> usize {
+            1
+        }
+        fn encode_into(&self, _: Side, _: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
+            assert!(self.0.fetch_add(1, Ordering::Relaxed) > 0, "first batch");
+            out.fill(1.0);
+            Ok(())
+        }
+    }
+    let data = TempDir::new().unwrap();
+    let encoder = Arc::new(Panics(AtomicUsize::new(0)));
+    let config = ServiceConfig::new(data.path()).with_encoder("panics", encoder);
+    let service = Service::open(config).unwrap();
+    service.add(vec![document("p", "Tea is hot.")]).unwrap();
+    let job = publish(&service);
+    assert_eq!(job.status, JobStatus::Failed);
+    assert!(job.error.unwrap().contains("internal error"));
+    assert_eq!(publish(&service).status, JobStatus::Finished);
+}
+
+#[test]
+fn jobs_end_on_a_full_disk() {
+    let data = TempDir::new().unwrap();
+    let encoder = Arc::new(CountingEncoder {
+        delay: Duration::from_millis(200),
+        ..CountingEncoder::default()
+    });
+    let config = ServiceConfig::new(data.path()).with_encoder("letters", encoder);
+    let service = Service::open(config).unwrap();
+    let trigger = "CREATE TRIGGER full BEFORE UPDATE ON jobs WHEN new.ended_at IS NOT NULL
+                   BEGIN SELECT raise(ABORT, 'full'); END";
+    service.store().execute(trigger);
+    service.add(vec![document("p", "Tea is hot.")]).unwrap();
+    let running = service.publish().unwrap().id;
+    while service.job(&running).unwrap().unwrap().status == JobStatus::Queued {
+        thread::sleep(Duration::from_millis(1));
+    }
+    let waiting = service.publish().unwrap().id;
+    // Nothing is aborted if not all are: the job that waits is not forgotten.
+    service.abort().unwrap_err();
+    assert_eq!(wait(&service, &running).status, JobStatus::Finished);
+    assert_eq!(wait(&service, &waiting).status, JobStatus::Finished);
+    service.store().execute("DROP TRIGGER full");
+    let is_stored = || service.store().unfinished_jobs().unwrap().is_empty();
+    while !is_stored() {
+        thread::sleep(Duration::from_millis(10));
+    }
+}
+
+#[test]
 fn publications_run_again_after_the_process_ended() {
     let data = TempDir::new().unwrap();
     let encoder = Arc::new(CountingEncoder {
@@ -293,6 +377,12 @@ fn questions_beyond_a_limit_are_errors() {
     assert_eq!(
         error,
         "characters of a query: expected at most 10000, found 10001"
+    );
+    let question = Question::new("a", 1).with_user("u".repeat(201));
+    let error = service.ask(&question).unwrap_err().to_string();
+    assert!(
+        error.starts_with("characters of the id of a user: "),
+        "{error}"
     );
     assert!(
         service

@@ -65,6 +65,18 @@ pub enum AnnotationStatus {
     Merged,
 }
 
+/// Position of an annotation in a publication.
+#[derive(Debug)]
+pub(crate) struct AnnotationPosition {
+    pub(crate) annotation: i64,
+    /// Revision of the annotation whose position it is.
+    pub(crate) revision: i64,
+    pub(crate) chunk: usize,
+    pub(crate) start: usize,
+    /// Whether the document does not have the span; the position is that of before.
+    pub(crate) is_displaced: bool,
+}
+
 /// Decision of a reviewer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
@@ -271,37 +283,36 @@ impl Store {
         })?;
         Ok(verdicts.collect::<Result<_, _>>()?)
     }
+}
 
-    /// Marks the annotations whose spans the documents no longer have, and no others.
-    pub(crate) fn set_displaced(&self, ids: &[i64]) -> Result<(), StoreError> {
-        let mut connection = self.connection();
-        let transaction = connection.transaction()?;
-        transaction.execute(
-            "UPDATE annotations SET is_displaced = 0 WHERE is_displaced",
-            [],
-        )?;
-        for id in ids {
-            let mut update = transaction
-                .prepare_cached("UPDATE annotations SET is_displaced = 1 WHERE id = ?")?;
-            update.execute([id])?;
-        }
-        transaction.commit()?;
-        Ok(())
-    }
+/// Pending and accepted annotations, by id.
+pub(super) fn in_review(transaction: &Transaction<'_>) -> Result<Vec<Annotation>, StoreError> {
+    let mut select = transaction.prepare_cached(&format!(
+        "SELECT {COLUMNS} FROM annotations WHERE status IN ('pending', 'accepted') ORDER BY id"
+    ))?;
+    let annotations = select.query_map([], annotation)?;
+    Ok(annotations.collect::<Result<_, _>>()?)
+}
 
-    /// Moves the span of an annotation within its document.
-    pub(crate) fn move_annotation(
-        &self,
-        id: i64,
-        chunk: usize,
-        start: usize,
-    ) -> Result<(), StoreError> {
-        self.connection().execute(
-            "UPDATE annotations SET chunk = ?, span_start = ? WHERE id = ?",
-            params![chunk, start, id],
+/// Stores the positions of annotations that were not edited meanwhile.
+pub(super) fn set_positions(
+    transaction: &Transaction<'_>,
+    positions: &[AnnotationPosition],
+) -> Result<(), StoreError> {
+    for position in positions {
+        let mut update = transaction.prepare_cached(
+            "UPDATE annotations SET chunk = ?, span_start = ?, is_displaced = ?
+             WHERE id = ? AND revision = ?",
         )?;
-        Ok(())
+        update.execute(params![
+            position.chunk,
+            position.start,
+            position.is_displaced,
+            position.annotation,
+            position.revision
+        ])?;
     }
+    Ok(())
 }
 
 fn by_id(transaction: &Transaction<'_>, id: i64) -> Result<Annotation, StoreError> {

@@ -3,6 +3,7 @@ use std::collections::HashSet;
 use ir_qa::soco::SocoDocument;
 use rusqlite::{OptionalExtension, Transaction, params};
 
+use super::annotations::{Annotation, AnnotationPosition, in_review, set_positions};
 use super::{Store, StoreError, now, sha256};
 
 /// Where a document came from.
@@ -68,6 +69,10 @@ pub(crate) struct Publication {
     pub(crate) documents: Vec<(String, [u8; 32])>,
     /// Questions of accepted annotations, by annotation.
     pub(crate) questions: Vec<PublishedQuestion>,
+    /// Pending and accepted annotations, whose positions are not found yet.
+    pub(crate) annotations: Vec<Annotation>,
+    /// Positions of annotations in the documents.
+    pub(crate) positions: Vec<AnnotationPosition>,
 }
 
 impl Origin {
@@ -112,8 +117,11 @@ impl Store {
                 Some(known) if known == hash => added.unchanged += 1,
                 Some(_) => added.replaced += 1,
             }
-            let mut insert = transaction
-                .prepare_cached("INSERT OR IGNORE INTO contents (hash, record) VALUES (?, ?)")?;
+            // A damaged record is replaced by what it was.
+            let mut insert = transaction.prepare_cached(
+                "INSERT INTO contents (hash, record) VALUES (?1, ?2)
+                 ON CONFLICT (hash) DO UPDATE SET record = ?2 WHERE record <> ?2",
+            )?;
             insert.execute(params![hash, record])?;
             let mut insert = transaction.prepare_cached(
                 "INSERT INTO documents (id, hash, origin, added_at) VALUES (?1, ?2, ?3, ?4)
@@ -190,33 +198,32 @@ impl Store {
     /// Ids, hashes and questions of a state.
     pub(crate) fn publication(&self, state: DocumentState) -> Result<Publication, StoreError> {
         let mut connection = self.connection();
-        // One snapshot of both tables.
+        // One snapshot of all tables.
         let transaction = connection.transaction()?;
-        let documents = ids_and_hashes(&transaction, state)?;
-        let mut select = transaction.prepare_cached(match state {
-            DocumentState::Added => {
-                "SELECT id, document, chunk, span_start, question FROM annotations
-                 WHERE status = 'accepted' AND NOT is_displaced ORDER BY id"
-            }
+        let mut publication = Publication {
+            documents: ids_and_hashes(&transaction, state)?,
+            ..Publication::default()
+        };
+        match state {
+            DocumentState::Added => publication.annotations = in_review(&transaction)?,
             DocumentState::Published => {
-                "SELECT annotation, document, chunk, span_start, question
-                 FROM published_questions ORDER BY annotation"
+                let mut select = transaction.prepare_cached(
+                    "SELECT annotation, document, chunk, span_start, question
+                     FROM published_questions ORDER BY annotation",
+                )?;
+                let questions = select.query_map([], |row| {
+                    Ok(PublishedQuestion {
+                        annotation: row.get(0)?,
+                        document: row.get(1)?,
+                        chunk: row.get(2)?,
+                        start: row.get(3)?,
+                        question: row.get(4)?,
+                    })
+                })?;
+                publication.questions = questions.collect::<Result<_, _>>()?;
             }
-        })?;
-        let questions = select.query_map([], |row| {
-            Ok(PublishedQuestion {
-                annotation: row.get(0)?,
-                document: row.get(1)?,
-                chunk: row.get(2)?,
-                start: row.get(3)?,
-                question: row.get(4)?,
-            })
-        })?;
-        let questions = questions.collect::<Result<_, _>>()?;
-        Ok(Publication {
-            documents,
-            questions,
-        })
+        }
+        Ok(publication)
     }
 
     /// Record of a document by its hash.
@@ -255,6 +262,7 @@ impl Store {
                 question.question
             ])?;
         }
+        set_positions(&transaction, &publication.positions)?;
         transaction.execute(
             "DELETE FROM contents WHERE hash NOT IN
              (SELECT hash FROM documents UNION SELECT hash FROM published_documents)",

@@ -140,21 +140,25 @@ impl Store {
         Ok(())
     }
 
-    /// Ends a job; `progress` is its last stage, the units done and all units.
-    pub(crate) fn end_job(
+    /// Ends jobs, all or none; `progress` is the last stage, the units done and all units.
+    pub(crate) fn end_jobs(
         &self,
-        id: &str,
+        ids: &[String],
         status: JobStatus,
         progress: (&str, u64, u64),
         error: Option<&str>,
     ) -> Result<(), StoreError> {
         let (stage, done, total) = progress;
-        let connection = self.connection();
-        connection.execute(
-            "UPDATE jobs SET status = ?, stage = ?, done = ?, total = ?, error = ?, ended_at = ?
-             WHERE id = ?",
-            params![status.name(), stage, done, total, error, now(), id],
-        )?;
+        let mut connection = self.connection();
+        let transaction = connection.transaction()?;
+        for id in ids {
+            transaction.execute(
+                "UPDATE jobs SET status = ?, stage = ?, done = ?, total = ?, error = ?,
+                 ended_at = ? WHERE id = ?",
+                params![status.name(), stage, done, total, error, now(), id],
+            )?;
+        }
+        transaction.commit()?;
         Ok(())
     }
 }

@@ -21,6 +21,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rusqlite::Connection;
 use sha2::{Digest, Sha256};
 
+pub(crate) use annotations::AnnotationPosition;
 pub use annotations::{Annotation, AnnotationStatus, NewAnnotation, Verdict};
 pub use dataset_annotations::{DatasetAnnotation, NewDatasetAnnotation};
 pub(crate) use documents::Publication;
@@ -70,6 +71,7 @@ impl Store {
         let mut connection = Connection::open(&file)?;
         connection.busy_timeout(Duration::from_secs(10))?;
         connection.pragma_update(None, "journal_mode", "WAL")?;
+        connection.pragma_update(None, "journal_size_limit", 64 << 20)?;
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "foreign_keys", true)?;
         schema::migrate(&mut connection, &path)?;
@@ -78,6 +80,12 @@ impl Store {
             connection: Mutex::new(connection),
             _lock: lock,
         })
+    }
+
+    /// Executes SQL that makes later writes fail.
+    #[cfg(test)]
+    pub(crate) fn execute(&self, sql: &str) {
+        self.connection().execute_batch(sql).unwrap();
     }
 
     /// The connection. A panic of another thread in a transaction has rolled it back, so that a

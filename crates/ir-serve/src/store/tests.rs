@@ -106,6 +106,25 @@ fn damaged_records_are_reported() {
         .unwrap_err()
         .to_string();
     assert!(error.contains("document \"p\": damaged record"), "{error}");
+    // Adding the document again repairs it.
+    let tea = ("p".to_owned(), record("Tea."));
+    store.add(std::slice::from_ref(&tea), Origin::Api).unwrap();
+    let documents = store.documents(DocumentState::Added, 0, 1).unwrap();
+    assert_eq!(documents[0].record, tea.1);
+}
+
+#[test]
+fn records_are_deleted_by_index() {
+    let folder = TempDir::new().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let connection = store.connection();
+    for table in ["documents", "published_documents"] {
+        let sql = format!("EXPLAIN QUERY PLAN SELECT 1 FROM {table} WHERE hash = ?");
+        let plan: String = connection
+            .query_row(&sql, [[0; 32]], |row| row.get("detail"))
+            .unwrap();
+        assert!(plan.contains(&format!("{table}_by_hash")), "{plan}");
+    }
 }
 
 #[test]

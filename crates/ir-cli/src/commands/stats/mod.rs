@@ -36,9 +36,9 @@ The length of a document is the number of tokens of title and text, after
 stop-word removal. Histograms are `value:count`, or `first..last:count` with
 more than 16 values; --json has all. A document is relevant from grade
 --level. The age of a relevant document is the year of the query minus its
-year. Years are the attribute `year`. Where queries have the attribute `venue`,
-the documents that are relevant to the most queries of a venue are listed, with
-the percentage of its queries that have a relevant document.";
+year. Years are the attribute `year`. Where queries have the attribute
+`venue`, the documents that are relevant to the most queries of a venue are
+listed, with the percentage of its queries that have a relevant document.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]

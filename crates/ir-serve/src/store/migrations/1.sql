@@ -13,11 +13,15 @@ CREATE TABLE documents (
   added_at INTEGER NOT NULL
 ) WITHOUT ROWID;
 
+-- Without it, every deleted record searches all documents for references.
+CREATE INDEX documents_by_hash ON documents (hash);
+
 -- Documents and questions that queries see.
 CREATE TABLE published_documents (
   id TEXT PRIMARY KEY,
   hash BLOB NOT NULL REFERENCES contents (hash)
 ) WITHOUT ROWID;
+CREATE INDEX published_documents_by_hash ON published_documents (hash);
 CREATE TABLE published_questions (
   annotation INTEGER PRIMARY KEY,
   document TEXT NOT NULL,
