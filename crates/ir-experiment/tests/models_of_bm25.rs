@@ -143,7 +143,7 @@ fn structured_queries() {
     for (more, message) in [
         (
             "feedback = \"rm3\"",
-            "systems[1].syntax: expected either feedback or a syntax, found both",
+            "systems[1].feedback: expected either syntax or feedback, found both",
         ),
         ("syntax = \"lucen\"", "lucen"),
     ] {
