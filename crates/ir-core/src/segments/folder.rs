@@ -1,12 +1,12 @@
 //! The folder of a segmented index, as its writer sees it.
 
-use std::fs::{self, File};
+use std::fs;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use super::deleted::write_deleted;
 use super::error::{SegmentsError, failed};
-use super::lock::{LOCK_NAME, is_at, lock};
+use super::lock::{FolderLock, LOCK_NAME, lock};
 use super::manifest::{
     MANIFEST_NAME, Manifest, has_numbered_files, read_manifest, segment_path, write_manifest,
 };
@@ -23,7 +23,7 @@ use crate::store::Verify;
 pub struct SegmentFolder<I: SegmentIndex> {
     path: PathBuf,
     /// Locked while the writer exists.
-    lock: File,
+    lock: FolderLock,
     manifest: Manifest<I::Config>,
     segments: Vec<Segment<I>>,
     /// Whether the index has a commit.
@@ -214,7 +214,7 @@ impl<I: SegmentIndex> SegmentFolder<I> {
 impl<I: SegmentIndex> Drop for SegmentFolder<I> {
     fn drop(&mut self) {
         // Files at the path are another index's if the folder was removed or renamed meanwhile.
-        if !is_at(&self.lock, &self.path.join(LOCK_NAME)) {
+        if !self.lock.is_at(&self.path.join(LOCK_NAME)) {
             return;
         }
         // Files of a commit that failed.

@@ -9,8 +9,29 @@ use super::error::{SegmentsError, failed};
 /// ends.
 pub const LOCK_NAME: &str = "writer.lock";
 
-/// Locks the folder of an index until the file is dropped.
-pub(super) fn lock(folder: &Path) -> Result<File, SegmentsError> {
+/// Lock of a folder until it is dropped.
+///
+/// Dropping it unlocks the file instead of only closing it: a process that another thread starts
+/// has the file open, too, until it executes its program.
+#[derive(Debug)]
+pub(super) struct FolderLock(File);
+
+impl FolderLock {
+    /// Whether the locked file is the one at a path.
+    pub(super) fn is_at(&self, path: &Path) -> bool {
+        is_at(&self.0, path)
+    }
+}
+
+impl Drop for FolderLock {
+    fn drop(&mut self) {
+        // Closing the file unlocks it as well.
+        let _ = self.0.unlock();
+    }
+}
+
+/// Locks the folder of an index.
+pub(super) fn lock(folder: &Path) -> Result<FolderLock, SegmentsError> {
     let path = folder.join(LOCK_NAME);
     loop {
         let mut options = OpenOptions::new();
@@ -18,7 +39,7 @@ pub(super) fn lock(folder: &Path) -> Result<File, SegmentsError> {
         let file = options.open(&path).map_err(failed(&path))?;
         match file.try_lock() {
             // Another writer may have removed the file before it was locked.
-            Ok(()) if is_at(&file, &path) => return Ok(file),
+            Ok(()) if is_at(&file, &path) => return Ok(FolderLock(file)),
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 return Err(SegmentsError::Locked {
@@ -32,7 +53,7 @@ pub(super) fn lock(folder: &Path) -> Result<File, SegmentsError> {
 
 /// Whether an open file is the one at a path.
 #[cfg(unix)]
-pub(super) fn is_at(file: &File, path: &Path) -> bool {
+fn is_at(file: &File, path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
     let identity = |found: fs::Metadata| (found.dev(), found.ino());
     let found = file.metadata().map(identity);
@@ -41,6 +62,25 @@ pub(super) fn is_at(file: &File, path: &Path) -> bool {
 
 /// Open files cannot be removed on other systems.
 #[cfg(not(unix))]
-pub(super) fn is_at(_: &File, _: &Path) -> bool {
+fn is_at(_: &File, _: &Path) -> bool {
     true
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use super::*;
+
+    /// A copy of the open file, as in a process that is being started, does not keep the lock.
+    #[test]
+    fn dropped_locks_are_free() {
+        let folder = std::env::temp_dir().join(format!("ir-core-lock-{}", std::process::id()));
+        fs::create_dir_all(&folder).unwrap();
+        let locked = lock(&folder).unwrap();
+        let copy = locked.0.try_clone().unwrap();
+        assert!(lock(&folder).is_err());
+        drop(locked);
+        lock(&folder).unwrap();
+        drop(copy);
+        fs::remove_dir_all(&folder).unwrap();
+    }
 }

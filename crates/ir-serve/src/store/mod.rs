@@ -38,7 +38,15 @@ pub struct Store {
     path: String,
     connection: Mutex<Connection>,
     /// Locked while the store is open.
-    _lock: File,
+    lock: File,
+}
+
+impl Drop for Store {
+    /// Unlocks the file instead of only closing it: a process that another thread starts has the
+    /// file open, too, until it executes its program.
+    fn drop(&mut self) {
+        let _ = self.lock.unlock();
+    }
 }
 
 impl Store {
@@ -78,7 +86,7 @@ impl Store {
         Ok(Self {
             path,
             connection: Mutex::new(connection),
-            _lock: lock,
+            lock,
         })
     }
 
