@@ -34,7 +34,7 @@ Examples:
 Papers are read as by `ir frames --scientific`, which saves them as frames and
 lists the files that cannot be read. Each answer is shown with its context.
 
-Without --model, the score is BM25 of the answer, plus BM25 of its displayable
+Without --model, the score is BM25 of the answer with its displayable
 questions, plus --alpha (1) times BM25 of its context. With --model, it is the
 cosine of the question and the answer plus --alpha (.05) times BM25 of the
 answer; all answers are encoded first.";

@@ -2,8 +2,8 @@
 //!
 //! [`AnswerIndex`] ranks the answers of frames by y = cos(h, q) + α·BM25(a, q): h is the vector of
 //! an answer or of one of its questions, and an answer has the score of its best vector (Zhao and
-//! Lee, "Talk to Papers", ACL 2020, equation 2). Without an encoder it ranks by BM25 of the answer,
-//! of its displayable questions, and of its context.
+//! Lee, "Talk to Papers", ACL 2020, equation 2). Without an encoder it ranks by BM25 of the answer
+//! with its displayable questions, and of its context.
 
 mod error;
 mod index;
