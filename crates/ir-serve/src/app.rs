@@ -22,7 +22,7 @@ pub(crate) struct App {
     pub(crate) hosts: Vec<String>,
     pub(crate) metrics: Metrics,
     /// Permits of the requests that are processed at the same time.
-    pub(crate) permits: Arc<Semaphore>,
+    pub(crate) permits: Semaphore,
     /// Permits of the searches that run at the same time; the others wait in their order.
     searches: Semaphore,
     rate: Option<RateLimiter<[u8; 32], DashMapStateStore<[u8; 32]>, DefaultClock>>,
@@ -32,9 +32,7 @@ impl App {
     pub(crate) fn new(service: Arc<Service>, needs_session: bool, hosts: Vec<String>) -> Self {
         let limits = service.limits();
         let quota = limits.rate.map(Quota::per_second);
-        let permits = Arc::new(Semaphore::new(
-            limits.concurrency.min(Semaphore::MAX_PERMITS),
-        ));
+        let permits = Semaphore::new(limits.concurrency.min(Semaphore::MAX_PERMITS));
         // Without an encoder a search computes all the time. Searches with one wait for each other,
         // and form batches.
         let searches = match service.has_encoder() {

@@ -4,13 +4,14 @@ use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
-use ir_core::{Attributes, Encoder, Flow, Progress, Side};
+use ir_core::{Attributes, Flow, Progress, Side};
 use ir_qa::frames::{FrameConfig, normalized};
 use ir_qa::retrieval::{AnswerConfig, AnswerIndex, AnswerIndexError, FrameVectors};
 use ir_qa::soco::{SocoContent, SocoDocument};
 use ir_qa::suggest::{FrequentPhrases, Suggester};
 use ir_qa::{Chunk, ChunkKind, Frame, FrameQuestion, character_count};
 
+use crate::config::ServiceEncoder;
 use crate::store::{Publication, PublishedQuestion, Store, StoreError, sha256};
 
 /// Documents, answers and suggestions of a publication. Immutable.
@@ -55,14 +56,7 @@ pub(crate) struct PublishConfig {
     pub(crate) frames: FrameConfig,
     pub(crate) answers: AnswerConfig,
     pub(crate) headings: bool,
-    pub(crate) encoder: Option<NamedEncoder>,
-}
-
-/// Encoder with the name under which its vectors are stored.
-#[derive(Clone)]
-pub(crate) struct NamedEncoder {
-    pub(crate) name: String,
-    pub(crate) encoder: Arc<dyn Encoder>,
+    pub(crate) encoder: Option<ServiceEncoder>,
 }
 
 /// Error of building a published state.
@@ -309,7 +303,7 @@ fn published_document(
     (document, frames)
 }
 
-/// Popularity of a question; each of its askers, if it is asked again, adds as much.
+/// Popularity of a question, above those of titles and phrases.
 const QUESTION_POPULARITY: u64 = 1_000_000;
 
 fn suggester(documents: &[PublishedDocument], frames: &[Frame]) -> Suggester {
@@ -331,7 +325,7 @@ fn suggester(documents: &[PublishedDocument], frames: &[Frame]) -> Suggester {
     )
 }
 
-impl NamedEncoder {
+impl ServiceEncoder {
     /// Vectors of texts, row-major: stored ones, and newly encoded ones, which are stored.
     fn vectors(
         &self,

@@ -9,7 +9,7 @@ use std::time::Duration;
 use ir_core::Flow;
 
 use crate::published::{PublishConfig, PublishError, PublishedState};
-use crate::store::{DocumentState, Job, JobStatus, Store, StoreError, random_hex};
+use crate::store::{DocumentState, Job, JobStatus, Publication, Store, StoreError, random_hex};
 
 /// Thread that builds published states and makes them visible.
 ///
@@ -94,6 +94,11 @@ impl Publisher {
     pub(crate) fn state(&self) -> Option<Arc<PublishedState>> {
         let state = self.shared.state.read();
         state.unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Whether answers and questions are encoded.
+    pub(crate) fn has_encoder(&self) -> bool {
+        self.shared.config.encoder.is_some()
     }
 
     /// Why the published state could not be loaded.
@@ -266,8 +271,8 @@ impl Shared {
 
     fn build_and_show(
         &self,
-        publication: crate::store::Publication,
-        store: impl FnOnce(&crate::store::Publication) -> Result<(), StoreError>,
+        publication: Publication,
+        store: impl FnOnce(&Publication) -> Result<(), StoreError>,
     ) -> Result<(), PublishError> {
         let mut progress = |stage: &str, done: u64, total: Option<u64>| {
             let mut queue = self.queue();

@@ -101,15 +101,10 @@ fn write(store: &Store, waiting: &Receiver<LogEntry>, dropped: &AtomicU64) {
                 LogEntry::Click(query, frame, rank) => clicks.push((query, frame, rank)),
             }
         }
-        if let Err(error) = store.log_queries(&queries) {
-            dropped.fetch_add(queries.len() as u64, Ordering::Relaxed);
-            tracing::error!(%error, queries = queries.len(), "queries were not logged");
-        }
-        for (query, frame, rank) in &clicks {
-            if let Err(error) = store.log_click(*query, frame, *rank) {
-                dropped.fetch_add(1, Ordering::Relaxed);
-                tracing::error!(%error, "an opened answer was not logged");
-            }
+        if let Err(error) = store.log_queries(&queries, &clicks) {
+            let lost = queries.len() + clicks.len();
+            dropped.fetch_add(lost as u64, Ordering::Relaxed);
+            tracing::error!(%error, lost, "queries and opened answers were not logged");
         }
     }
 }

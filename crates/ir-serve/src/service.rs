@@ -1,4 +1,4 @@
-//! The service: what REST and the pages are thin layers over.
+//! API behind REST and the pages: documents, publication, answers, suggestions, keys.
 
 use std::collections::{BTreeMap, HashSet};
 use std::path::Path;
@@ -11,9 +11,9 @@ use ir_qa::documents::{DocumentError, DocumentReader, FileOutcome, FolderReport,
 use ir_qa::soco::{SocoContent, SocoDocument};
 
 use crate::batching::BatchingEncoder;
-use crate::config::{Collection, Limits, ServiceConfig};
+use crate::config::{Collection, Limits, ServiceConfig, ServiceEncoder};
 use crate::error::ServiceError;
-use crate::published::{NamedEncoder, PublishConfig, PublishedState};
+use crate::published::{PublishConfig, PublishedState};
 use crate::publisher::Publisher;
 use crate::query_log::QueryLog;
 use crate::store::{AddedDocuments, Job, KeyRole, LoggedQuery, Origin, Store, role_of, sha256};
@@ -30,7 +30,6 @@ pub struct Service {
     keys: RwLock<Vec<([u8; 32], KeyRole)>>,
     collections: BTreeMap<String, Collection>,
     limits: Limits,
-    has_encoder: bool,
 }
 
 /// Question to the published answers.
@@ -155,11 +154,10 @@ impl Service {
     /// name.
     pub fn open(config: ServiceConfig) -> Result<Self, ServiceError> {
         let store = Arc::new(Store::open(&config.data)?);
-        let encoder = config.encoder.map(|encoder| NamedEncoder {
+        let encoder = config.encoder.map(|encoder| ServiceEncoder {
             name: encoder.name,
             encoder: Arc::new(BatchingEncoder::new(encoder.encoder)),
         });
-        let has_encoder = encoder.is_some();
         let publishing = PublishConfig {
             frames: config.frames,
             answers: config.answers,
@@ -183,7 +181,6 @@ impl Service {
             keys,
             collections,
             limits: config.limits,
-            has_encoder,
         })
     }
 
@@ -202,7 +199,7 @@ impl Service {
     /// Whether answers and questions are encoded.
     #[must_use]
     pub fn has_encoder(&self) -> bool {
-        self.has_encoder
+        self.publisher.has_encoder()
     }
 
     /// The published state.

@@ -14,7 +14,8 @@ use ir_qa::sentences::SCIENTIFIC_ABBREVIATIONS;
 use ir_qa::{ChunkKind, Frame, highlight};
 use serde_json::json;
 
-use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
+use crate::shared::answer_options::AnswerOptions;
+use crate::shared::console::{Console, stop_on_interrupt};
 use crate::shared::filter::condition;
 use crate::shared::format::grouped;
 use crate::shared::list_style::{BOLD, DIM, ListStyle, MATCH, clean, without_controls, wrapped};
@@ -62,24 +63,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "CONDITION", value_parser = condition)]
     filter: Vec<Predicate>,
 
-    /// Encoder: a folder in Hugging Face layout, or a downloaded model
-    #[cfg(feature = "dense")]
-    #[arg(long, value_name = "MODEL")]
-    model: Option<PathBuf>,
-
-    /// Encode answers with their contexts
-    #[cfg(feature = "dense")]
-    #[arg(long, requires = "model")]
-    encode_context: bool,
-
-    /// Weight of BM25 of the context or, with --model, of the answer [default: 1; with --model
-    /// 0.05]
-    #[arg(long, value_name = "WEIGHT")]
-    alpha: Option<f32>,
-
-    /// Titles and headings are answers too
-    #[arg(long)]
-    headings: bool,
+    #[command(flatten)]
+    answers: AnswerOptions,
 
     /// Explain each score
     #[arg(long)]
@@ -92,16 +77,12 @@ pub(crate) struct Args {
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
-    if let Some(alpha) = args.alpha
-        && !(alpha >= 0.0 && alpha.is_finite())
-    {
-        bail_usage!("--alpha: expected a finite number >= 0, found {alpha}");
-    }
+    let config = args.answers.config()?;
     let questions = match &args.questions {
         Some(path) => read_questions(path)?,
         None => vec![args.question.join(" ")],
     };
-    let index = index(args, console)?;
+    let index = index(args, &config, console)?;
     let filter = filter(&index, &args.filter, console);
     let style = ListStyle::for_stdout();
     let mut out = match args.json {
@@ -178,23 +159,16 @@ fn read_questions(path: &Path) -> Result<Vec<String>> {
     Ok(questions)
 }
 
-fn index(args: &Args, console: &Console) -> Result<AnswerIndex> {
+fn index(args: &Args, config: &AnswerConfig, console: &Console) -> Result<AnswerIndex> {
     let mut frames = read_frames(&args.papers, console)?;
-    if !args.headings {
+    if !args.answers.headings {
         frames.retain(|frame| frame.kind == ChunkKind::Content);
     }
-    let mut config = AnswerConfig::default();
     #[cfg(feature = "dense")]
-    if let Some(model) = &args.model {
-        use crate::shared::encoder::{find_model, open_encoder};
-
-        config.alpha = args.alpha.unwrap_or(config.alpha);
-        config.encodes_context = args.encode_context;
-        let folder = find_model(model)?.folder;
-        let encoder = open_encoder(&folder, &ir_dense::EncoderConfig::default())?;
+    if let Some(encoder) = args.answers.encoder()? {
         let mut bar = console.bar();
         let index =
-            AnswerIndex::with_encoder(frames, &config, std::sync::Arc::new(encoder), &mut bar);
+            AnswerIndex::with_encoder(frames, config, std::sync::Arc::new(encoder), &mut bar);
         bar.finish();
         return index.map_err(|error| match error {
             ir_qa::retrieval::AnswerIndexError::Stopped => {
@@ -203,8 +177,7 @@ fn index(args: &Args, console: &Console) -> Result<AnswerIndex> {
             error => error.into(),
         });
     }
-    config.context_weight = args.alpha.unwrap_or(config.context_weight);
-    Ok(AnswerIndex::lexical(frames, &config)?)
+    Ok(AnswerIndex::lexical(frames, config)?)
 }
 
 /// Reads frames, or papers and converts them.

@@ -14,9 +14,11 @@ use ir_bm25::{Bm25, StoredFields};
 use ir_core::{DocNum, Retriever, store::Verify};
 use ir_data::TextEncoding;
 use ir_qa::documents::{DocumentError, DocumentReader};
+use ir_qa::retrieval::AnswerConfig;
 use ir_serve::store::KeyRole;
 use ir_serve::{Collection, Limits, Server, Service, ServiceConfig, ServiceError, record_of};
 
+use crate::shared::answer_options::AnswerOptions;
 use crate::shared::console::{Console, Interrupted, bail_usage, check_stopped, stop_on_interrupt};
 use crate::shared::format::grouped;
 use crate::shared::input::{CollectionSource, open_collection};
@@ -65,24 +67,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
 
-    /// Encoder: a folder in Hugging Face layout, or a downloaded model
-    #[cfg(feature = "dense")]
-    #[arg(long, value_name = "MODEL")]
-    model: Option<PathBuf>,
-
-    /// Encode answers with their contexts
-    #[cfg(feature = "dense")]
-    #[arg(long, requires = "model")]
-    encode_context: bool,
-
-    /// Weight of BM25 of the context or, with --model, of the answer [default: 1; with --model
-    /// 0.05]
-    #[arg(long, value_name = "WEIGHT")]
-    alpha: Option<f32>,
-
-    /// Titles and headings are answers too
-    #[arg(long)]
-    headings: bool,
+    #[command(flatten)]
+    answers: AnswerOptions,
 
     /// Index, searched with BM25 at /v1/collections/NAME/search; may be repeated
     #[arg(long, value_name = "NAME=INDEX", value_parser = named_index)]
@@ -133,14 +119,10 @@ fn named_index(text: &str) -> Result<(String, String), String> {
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
-    if let Some(alpha) = args.alpha
-        && !(alpha >= 0.0 && alpha.is_finite())
-    {
-        bail_usage!("--alpha: expected a finite number >= 0, found {alpha}");
-    }
+    let answers = args.answers.config()?;
     start_log(args.log, console);
     let data = data_folder(args)?;
-    let service = Arc::new(Service::open(config(args, &data, console)?)?);
+    let service = Arc::new(Service::open(config(args, answers, &data, console)?)?);
     let server = Server::bind(Arc::clone(&service), args.listen)?.with_hosts(args.host.clone());
     let keys = keys(args, &service)?;
     let address = server.address();
@@ -212,31 +194,31 @@ fn data_folder(args: &Args) -> Result<PathBuf> {
     }
 }
 
-fn config(args: &Args, data: &Path, console: &Console) -> Result<ServiceConfig> {
+fn config(
+    args: &Args,
+    answers: AnswerConfig,
+    data: &Path,
+    console: &Console,
+) -> Result<ServiceConfig> {
     let limits = Limits::default()
         .with_concurrency(args.max_requests)
         .with_rate(args.rate_limit)
         .with_body_bytes(args.max_size.saturating_mul(1 << 20));
     let mut config = ServiceConfig::new(data)
         .with_limits(limits)
-        .with_headings(args.headings);
+        .with_answers(answers)
+        .with_headings(args.answers.headings);
     for (name, index) in &args.collection {
         config = config.with_collection(collection(name, index, console)?);
     }
     #[cfg(feature = "dense")]
-    if let Some(model) = &args.model {
-        use crate::shared::encoder::{find_model, open_encoder};
+    if let Some(encoder) = args.answers.encoder()? {
         use ir_core::Side;
 
-        config.answers.alpha = args.alpha.unwrap_or(config.answers.alpha);
-        config.answers.encodes_context = args.encode_context;
-        let folder = find_model(model)?.folder;
-        let encoder = open_encoder(&folder, &ir_dense::EncoderConfig::default())?;
         let fingerprints = [Side::Document, Side::Query].map(|side| encoder.fingerprint(side));
         let name = serde_json::to_string(&fingerprints)?;
-        return Ok(config.with_encoder(name, Arc::new(encoder)));
+        config = config.with_encoder(name, Arc::new(encoder));
     }
-    config.answers.context_weight = args.alpha.unwrap_or(config.answers.context_weight);
     Ok(config)
 }
 

@@ -51,7 +51,7 @@ impl AnswerIndex {
     /// are appended to it (document expansion), so that it is found by their words.
     ///
     /// # Errors
-    /// Frames with equal ids, and weights that are negative or not finite.
+    /// Frames with equal ids, and a context weight outside its range.
     pub fn lexical(frames: Vec<Frame>, config: &AnswerConfig) -> Result<Self, AnswerIndexError> {
         let frames = sorted_by_id(frames)?;
         let answers = bm25_of_fields(&frames, config.context_weight)?;
@@ -69,7 +69,8 @@ impl AnswerIndex {
     /// [`Side::Document`], questions as [`Side::Query`].
     ///
     /// # Errors
-    /// As [`AnswerIndex::lexical`], and if encoding fails or `progress` stops it.
+    /// Frames with equal ids, an α that is negative or not finite; encoding fails, or `progress`
+    /// stops it.
     pub fn with_encoder(
         frames: Vec<Frame>,
         config: &AnswerConfig,
@@ -92,7 +93,8 @@ impl AnswerIndex {
     /// what users ask.
     ///
     /// # Errors
-    /// As [`AnswerIndex::lexical`], and if the vectors are not as many as answers and questions.
+    /// Frames with equal ids, an α that is negative or not finite, and another number of vectors
+    /// than of answers and questions.
     pub fn with_vectors(
         frames: Vec<Frame>,
         config: &AnswerConfig,

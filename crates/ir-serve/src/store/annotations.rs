@@ -1,7 +1,7 @@
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
-use super::{Store, StoreError, now};
+use super::{Store, StoreError, check_revision, now};
 
 /// Question of an annotator for a span of a document.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -190,7 +190,7 @@ impl Store {
     ) -> Result<Annotation, StoreError> {
         let mut connection = self.connection();
         let transaction = connection.transaction()?;
-        check_revision(&transaction, id, revision)?;
+        check_revision(id, by_id(&transaction, id)?.revision, revision)?;
         transaction.execute(
             "UPDATE annotations SET revision = revision + 1, document = ?, chunk = ?,
              span_start = ?, span = ?, question = ?, status = 'pending', merged_into = NULL,
@@ -218,7 +218,7 @@ impl Store {
     pub fn delete_annotation(&self, id: i64, revision: i64) -> Result<(), StoreError> {
         let mut connection = self.connection();
         let transaction = connection.transaction()?;
-        check_revision(&transaction, id, revision)?;
+        check_revision(id, by_id(&transaction, id)?.revision, revision)?;
         transaction.execute(
             "UPDATE annotations SET status = 'pending', merged_into = NULL,
              revision = revision + 1 WHERE merged_into = ?",
@@ -242,7 +242,7 @@ impl Store {
     ) -> Result<Annotation, StoreError> {
         let mut connection = self.connection();
         let transaction = connection.transaction()?;
-        check_revision(&transaction, id, revision)?;
+        check_revision(id, by_id(&transaction, id)?.revision, revision)?;
         let target = match verdict {
             Verdict::Merge(target) => {
                 let other = by_id(&transaction, target)?;
@@ -320,18 +320,6 @@ fn by_id(transaction: &Transaction<'_>, id: i64) -> Result<Annotation, StoreErro
     let mut select = transaction.prepare_cached(&select)?;
     let found = select.query_row([id], annotation).optional()?;
     found.ok_or(StoreError::NoAnnotation { id })
-}
-
-fn check_revision(transaction: &Transaction<'_>, id: i64, revision: i64) -> Result<(), StoreError> {
-    let found = by_id(transaction, id)?.revision;
-    if found != revision {
-        return Err(StoreError::Conflict {
-            id,
-            expected: revision,
-            found,
-        });
-    }
-    Ok(())
 }
 
 fn annotation(row: &Row<'_>) -> rusqlite::Result<Annotation> {

@@ -3,7 +3,7 @@ use std::collections::BTreeMap;
 use rusqlite::{OptionalExtension, Row, Transaction, params};
 use serde::{Deserialize, Serialize};
 
-use super::{Store, StoreError, now};
+use super::{Store, StoreError, check_revision, now};
 
 /// Query for datasets with its relevant datasets: DataFinder's annotation of an abstract.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -101,7 +101,7 @@ impl Store {
     ) -> Result<DatasetAnnotation, StoreError> {
         let mut connection = self.connection();
         let transaction = connection.transaction()?;
-        check_revision(&transaction, id, revision)?;
+        check_revision(id, by_id(&transaction, id)?.revision, revision)?;
         transaction.execute(
             "UPDATE dataset_annotations SET revision = revision + 1, abstract = ?, fields = ?,
              datasets = ?, updated_at = ? WHERE id = ?",
@@ -125,7 +125,7 @@ impl Store {
     pub fn delete_dataset_annotation(&self, id: i64, revision: i64) -> Result<(), StoreError> {
         let mut connection = self.connection();
         let transaction = connection.transaction()?;
-        check_revision(&transaction, id, revision)?;
+        check_revision(id, by_id(&transaction, id)?.revision, revision)?;
         transaction.execute("DELETE FROM dataset_annotations WHERE id = ?", [id])?;
         transaction.commit()?;
         Ok(())
@@ -143,18 +143,6 @@ fn by_id(transaction: &Transaction<'_>, id: i64) -> Result<DatasetAnnotation, St
     let mut select = transaction.prepare_cached(&select)?;
     let found = select.query_row([id], annotation).optional()?;
     found.ok_or(StoreError::NoAnnotation { id })
-}
-
-fn check_revision(transaction: &Transaction<'_>, id: i64, expected: i64) -> Result<(), StoreError> {
-    let found = by_id(transaction, id)?.revision;
-    if found == expected {
-        return Ok(());
-    }
-    Err(StoreError::Conflict {
-        id,
-        expected,
-        found,
-    })
 }
 
 fn annotation(row: &Row<'_>) -> rusqlite::Result<DatasetAnnotation> {

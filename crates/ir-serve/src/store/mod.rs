@@ -105,6 +105,18 @@ impl Store {
     }
 }
 
+/// Rejects an edit of a revision that is not the stored one.
+fn check_revision(id: i64, found: i64, expected: i64) -> Result<(), StoreError> {
+    match found == expected {
+        true => Ok(()),
+        false => Err(StoreError::Conflict {
+            id,
+            expected,
+            found,
+        }),
+    }
+}
+
 /// Digest by which records, texts and keys are stored.
 pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
     Sha256::digest(bytes).into()

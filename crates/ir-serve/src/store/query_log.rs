@@ -41,10 +41,12 @@ pub struct QueryRecord {
 }
 
 impl Store {
-    /// Appends queries to the log, with their numbers and times.
+    /// Appends queries with their numbers and times to the log, then opened answers: number of the
+    /// query, frame, and rank from 1. Answers of unknown queries are left out.
     pub(crate) fn log_queries(
         &self,
         queries: &[(i64, i64, LoggedQuery)],
+        clicks: &[(i64, String, u32)],
     ) -> Result<(), StoreError> {
         let mut connection = self.connection();
         let transaction = connection.transaction()?;
@@ -63,6 +65,12 @@ impl Store {
                 query.micros
             ])?;
         }
+        for (query, frame, rank) in clicks {
+            let mut insert = transaction.prepare_cached(
+                "INSERT INTO clicks SELECT id, ?, ?, ? FROM queries WHERE id = ?",
+            )?;
+            insert.execute(params![frame, rank, now(), query])?;
+        }
         transaction.commit()?;
         Ok(())
     }
@@ -75,19 +83,6 @@ impl Store {
                 row.get(0)
             })?,
         )
-    }
-
-    /// Logs that a user opened the answer of a query. `rank` counts from 1. An unknown query is
-    /// ignored.
-    ///
-    /// # Errors
-    /// The disk is full or fails.
-    pub fn log_click(&self, query: i64, frame: &str, rank: u32) -> Result<(), StoreError> {
-        self.connection().execute(
-            "INSERT INTO clicks SELECT id, ?, ?, ? FROM queries WHERE id = ?",
-            params![frame, rank, now(), query],
-        )?;
-        Ok(())
     }
 
     /// Returns at most `limit` queries of the log after number `after`, by number.

@@ -242,11 +242,11 @@ fn clicks_belong_to_queries() {
     };
     assert_eq!(store.last_query().unwrap(), 0);
     store
-        .log_queries(&[(1, 10, query("a")), (2, 9, query("b"))])
+        .log_queries(&[(1, 10, query("a")), (2, 9, query("b"))], &[])
         .unwrap();
-    store.log_click(2, "f", 1).unwrap();
-    store.log_click(2, "g", 3).unwrap();
-    store.log_click(5, "g", 3).unwrap();
+    let clicks = [(2, "f", 1), (2, "g", 3), (5, "g", 3)];
+    let clicks = clicks.map(|(query, frame, rank)| (query, frame.to_owned(), rank));
+    store.log_queries(&[], &clicks).unwrap();
     let records = store.queries(0, 10).unwrap();
     let found: Vec<_> = records
         .iter()

@@ -1,0 +1,62 @@
+//! Options of answer retrieval, of `ir ask` and `ir serve`.
+
+#[cfg(feature = "dense")]
+use std::path::PathBuf;
+
+use anyhow::Result;
+use ir_qa::retrieval::AnswerConfig;
+
+use super::console::bail_usage;
+
+/// Encoder and weights of answer retrieval.
+#[derive(Debug, clap::Args)]
+pub(crate) struct AnswerOptions {
+    /// Encoder: a folder in Hugging Face layout, or a downloaded model
+    #[cfg(feature = "dense")]
+    #[arg(long, value_name = "MODEL")]
+    model: Option<PathBuf>,
+
+    /// Encode answers with their contexts
+    #[cfg(feature = "dense")]
+    #[arg(long, requires = "model")]
+    encode_context: bool,
+
+    /// Weight of BM25 of the context or, with --model, of the answer [default: 1; with --model
+    /// 0.05]
+    #[arg(long, value_name = "WEIGHT")]
+    alpha: Option<f32>,
+
+    /// Titles and headings are answers too
+    #[arg(long)]
+    pub(crate) headings: bool,
+}
+
+impl AnswerOptions {
+    /// The weights of these options.
+    pub(crate) fn config(&self) -> Result<AnswerConfig> {
+        let mut config = AnswerConfig::default();
+        if let Some(alpha) = self.alpha {
+            if !(alpha >= 0.0 && alpha.is_finite()) {
+                bail_usage!("--alpha: expected a finite number >= 0, found {alpha}");
+            }
+            config = config.with_alpha(alpha).with_context_weight(alpha);
+        }
+        #[cfg(feature = "dense")]
+        {
+            config.encodes_context = self.encode_context;
+        }
+        Ok(config)
+    }
+
+    /// Opens the encoder, if one is given.
+    #[cfg(feature = "dense")]
+    pub(crate) fn encoder(&self) -> Result<Option<ir_dense::BiEncoder>> {
+        use super::encoder::{find_model, open_encoder};
+
+        let Some(model) = &self.model else {
+            return Ok(None);
+        };
+        let folder = find_model(model)?.folder;
+        open_encoder(&folder, &ir_dense::EncoderConfig::default()).map(Some)
+    }
+}
