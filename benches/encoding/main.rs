@@ -9,8 +9,8 @@
 //! python3 -m venv venv
 //! venv/bin/pip install torch==2.9.0 transformers==4.57.1 sentence-transformers==5.1.2
 //! IR_DATA=/path/to/collections IR_MODEL=$(.ci/model) IR_DENSE_PYTHON=$PWD/venv/bin/python \
-//!     cargo bench -p bench-encoding [-- --texts 200] [--batch 16] [--mini-batch N] [--threads 1]
-//!         [--rounds 3] [--backend cpu]
+//!     cargo bench -p bench-encoding --bench encoding [-- --texts 200] [--batch 16]
+//!         [--mini-batch N] [--threads 1] [--rounds 3] [--backend cpu]
 //! ```
 //! `--texts 0` skips encoding, `--batch 0` skips training. `--mini-batch` is the mini-batch size of
 //! gradient caching. Without `IR_DENSE_PYTHON`, only ir-dense is timed. Backends other than `cpu`

@@ -56,6 +56,12 @@ pub enum BuildError {
     /// The finished index cannot be opened.
     #[error("cannot open the finished index")]
     Open(#[from] OpenIndexError),
+    /// An index to be merged has another configuration than the first one, or there is no index.
+    #[error(
+        "index {} of the indexes to merge: expected the configuration of the first index",
+        position + 1
+    )]
+    MergeConfig { position: usize },
     /// The progress callback returned [`Flow::Stop`](ir_core::Flow::Stop).
     #[error("indexing was canceled")]
     Canceled,

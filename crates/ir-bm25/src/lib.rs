@@ -92,7 +92,7 @@ pub use format::FieldStats;
 pub use index::{Index, IndexStats, TermStats};
 pub use indexer::{DEFAULT_MEMORY, IndexBuilder};
 pub use models::{Model, ScoringModel};
-pub use nearest_words::{NearestWords, NearestWordsError, TermVectors};
+pub use nearest_words::{NearestWords, NearestWordsError, TermVectors, TermWords};
 pub use search::{Pruning, WeightedTerm};
 pub use segments::{
     IndexWriter, IndexWriterError, PutOutcome, Searcher, SegmentStats, SegmentedIndex,

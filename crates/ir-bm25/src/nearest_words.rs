@@ -1,10 +1,14 @@
 //! Query expansion by the words whose vectors are nearest to that of the query.
 
+mod term_words;
+
 use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
 use ir_core::{EncodeError, Encoder, SearchError, Side};
+
+pub use term_words::TermWords;
 
 use crate::{Searcher, WeightedTerm};
 
@@ -91,9 +95,9 @@ impl TermVectors {
         })
     }
 
-    /// Encodes words as documents. The term of a word is what the analyzer of the searched index
-    /// makes of it; words of no term, of several terms, or of the term of an earlier word are left
-    /// out.
+    /// Encodes words as documents: those of an index are in [`TermWords`]. The term of a word is
+    /// what the analyzer of the searched index makes of it; words of no term, of several terms, or
+    /// of the term of an earlier word are left out.
     ///
     /// # Errors
     /// A word cannot be encoded, or a value is not finite.

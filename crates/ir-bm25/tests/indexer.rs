@@ -591,3 +591,62 @@ fn an_index_is_replaced_while_it_is_open() {
     );
     assert_eq!(Index::open(&path).unwrap().as_bytes(), second.as_bytes());
 }
+
+/// Indexes of the parts of a collection have the bytes of one index when they are merged, with
+/// blank documents, repeated ids and a budget that spills.
+#[test]
+fn merged_indexes_have_the_bytes_of_one() {
+    let folder = tempfile::tempdir().unwrap();
+    let mut docs = many();
+    docs.truncate(3000);
+    docs.extend([Document::new("blank"), docs[7].clone()]);
+    let config = IndexConfig::default()
+        .with_fields(IndexedFields::Separate)
+        .with_blank(BlankDocs::Drop)
+        .with_duplicates(DuplicateIds::Keep)
+        .with_store(StoredFields::Everything)
+        .with_positions(true);
+    let whole = folder.path().join("whole");
+    Index::build_to(&whole, &docs[..], &config, &mut NoProgress).unwrap();
+    let build = |docs: &[Document]| Index::build(docs, &config, &mut NoProgress).unwrap();
+    for parts in [1, 2, 7] {
+        let part = |n: u32| ir_core::Shard::new(n, parts).unwrap().range(docs.len());
+        let indexes: Vec<Index> = (1..=parts).map(|n| build(&docs[part(n)])).collect();
+        let indexes: Vec<&Index> = indexes.iter().collect();
+        for memory in [0, 1 << 30] {
+            let path = folder.path().join("merged");
+            let merged = Index::merge_to(&path, &indexes, memory, &mut NoProgress).unwrap();
+            assert_eq!(merged.stats().blank_dropped, 1);
+            assert!(
+                fs::read(&path).unwrap() == fs::read(&whole).unwrap(),
+                "{parts}"
+            );
+        }
+    }
+}
+
+#[test]
+fn indexes_that_cannot_be_merged_are_rejected() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("merged");
+    let build = |config: &IndexConfig| {
+        let docs = [Document::new("a").with_text("tea")];
+        Index::build(&docs[..], config, &mut NoProgress).unwrap()
+    };
+    let merge =
+        |indexes: &[&Index]| Index::merge_to(&path, indexes, 1 << 20, &mut NoProgress).unwrap_err();
+    let plain = build(&IndexConfig::default());
+    let error = merge(&[&plain, &plain]);
+    assert!(matches!(error, BuildError::Ids(_)), "{error}");
+    let other = build(&IndexConfig::default().with_positions(true));
+    let error = merge(&[&plain, &other]);
+    assert!(
+        error.to_string().starts_with("index 2 of the indexes"),
+        "{error}"
+    );
+    assert!(matches!(
+        merge(&[]),
+        BuildError::MergeConfig { position: 0 }
+    ));
+    assert!(names(folder.path()).is_empty());
+}

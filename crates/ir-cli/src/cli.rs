@@ -12,7 +12,8 @@ use ir_data::{DataError, InvalidText};
 use crate::commands::serve;
 use crate::commands::{
     agree, ask, buckets, compare, datasets, diff, eval, frames, fuse, import_results, index,
-    interleave, knn_accuracy, mine, overlap, pool, reproduce, run, search, stats, sweep,
+    interleave, knn_accuracy, merge, mine, overlap, pool, reproduce, run, search, stats, sweep,
+    worker,
 };
 #[cfg(feature = "dense")]
 use crate::commands::{encode, models, train};
@@ -103,6 +104,10 @@ pub(crate) enum Command {
     Train(Box<train::Args>),
     /// Mine hard negatives for training, with BM25 or from a run
     Mine(Box<mine::Args>),
+    /// Merge the outputs of `--shard` into the output of the whole
+    Merge(merge::Args),
+    /// Encode, search or tokenize records of standard input, one per line
+    Worker(worker::Args),
     /// Evaluate embeddings by kNN classification accuracy
     KnnAccuracy(Box<knn_accuracy::Args>),
     /// Answer questions with sentences of papers
@@ -175,6 +180,8 @@ impl Command {
             Self::Pool(args) => pool::run(args, console),
             Self::Agree(args) => agree::run(args, console),
             Self::Mine(args) => mine::run(args, console),
+            Self::Merge(args) => merge::run(args, console),
+            Self::Worker(args) => worker::run(args, console),
             Self::Ask(args) => ask::run(args, console),
             Self::Frames(args) => frames::run(args, console),
             #[cfg(feature = "serve")]

@@ -18,6 +18,7 @@ use clap::{CommandFactory, FromArgMatches};
 use crate::cli::Cli;
 use crate::shared::console::{Console, handle_signals};
 use crate::shared::output::reject_inputs_as_outputs;
+use crate::shared::shards::record_command_line;
 
 fn main() -> ExitCode {
     let mut command = cli::with_negative_values(Cli::command());
@@ -32,5 +33,6 @@ fn main() -> ExitCode {
     if let Err(error) = reject_inputs_as_outputs(&command, &matches, cli.command.work_paths()) {
         return console.fail(&error);
     }
+    record_command_line(&command, &matches);
     cli.command.run(&console)
 }

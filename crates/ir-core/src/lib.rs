@@ -27,6 +27,7 @@ mod run_order;
 mod search;
 #[cfg(feature = "segments")]
 pub mod segments;
+mod shard;
 pub mod stop_words;
 pub mod store;
 pub mod training;
@@ -53,3 +54,4 @@ pub use retriever::Retriever;
 pub use run::{Run, ScoredDoc};
 pub use run_order::RunOrder;
 pub use search::Search;
+pub use shard::{CorpusRange, Shard, ShardError};

@@ -7,6 +7,7 @@ use anyhow::{Context, Result};
 use ir_bm25::Bm25;
 use ir_core::fusion::{DocumentPrior, WeightedSum};
 use ir_core::{Distinct, Document, Qrels, Query, Retriever, Run, Search, Years};
+use ir_data::Collection;
 use ir_data::attribute;
 use ir_data::catalog::Catalog;
 use ir_data::datafinder::{keyphrase_query, lexicographic_row_order};
@@ -57,48 +58,71 @@ pub(crate) fn years(system: &dyn Retriever<Query = str>, datasets: &[Document]) 
     years.into_iter().collect::<Years>().of_first_record(ids)
 }
 
-/// Runs the experiment; without training, only the part on popularity.
-pub(crate) fn run(untrained: &Path, trains: bool) -> Result<()> {
-    let work = std::env::var_os("IR_WORK").map(PathBuf::from);
-    let work = work.unwrap_or_else(|| "target/datafinder-ablations".into());
-    std::fs::create_dir_all(&work).with_context(|| work.display().to_string())?;
-    let catalog = Catalog::from_env();
-    let collection = catalog.open("datafinder")?;
-    let folder = catalog
-        .root()
-        .context("IR_DATA is not set")?
-        .join("datafinder");
-    let datasets = lexicographic_row_order(collection.corpus())?;
-    let all = collection.all_queries()?;
-    let test_texts: Vec<String> = all
-        .into_iter()
-        .filter(|query| !query.id.starts_with("train-"))
-        .map(|query| query.text)
-        .collect();
-    let sources = Sources::read(&folder, &datasets, &test_texts)?;
+/// Collection, training data and test queries.
+pub(crate) struct Inputs {
+    pub(crate) collection: Collection,
+    pub(crate) datasets: Vec<Document>,
+    pub(crate) sources: Sources,
+    qrels: Qrels,
+    sentences: Vec<Query>,
+}
+
+impl Inputs {
+    pub(crate) fn read(catalog: &Catalog) -> Result<Self> {
+        let collection = catalog.open("datafinder")?;
+        let root = catalog.root().context("IR_DATA is not set")?;
+        let datasets = lexicographic_row_order(collection.corpus())?;
+        let all = collection.all_queries()?;
+        let test_texts: Vec<String> = all
+            .into_iter()
+            .filter(|query| !query.id.starts_with("train-"))
+            .map(|query| query.text)
+            .collect();
+        let sources = Sources::read(&root.join("datafinder"), &datasets, &test_texts)?;
+        Ok(Self {
+            qrels: collection.qrels("test")?,
+            sentences: collection.queries("test")?,
+            collection,
+            datasets,
+            sources,
+        })
+    }
+
+    /// Evaluator in which ties keep the order of the run.
+    pub(crate) fn evaluator(&self) -> Result<Evaluator<'_>> {
+        let rules = Rules {
+            ties: TieBreak::RunOrder,
+            ..Rules::default()
+        };
+        Ok(Evaluator::with_rules(&self.qrels, &MEASURES, rules)?)
+    }
+
+    /// Test queries as sentences and as keyphrases.
+    pub(crate) fn forms<'a>(&'a self, evaluator: &'a Evaluator<'a>) -> [TestQueries<'a>; 2] {
+        let keyphrases = self.sentences.iter().map(in_keyphrases).collect();
+        [self.sentences.clone(), keyphrases].map(|queries| TestQueries {
+            queries,
+            evaluator,
+            datasets: &self.datasets,
+        })
+    }
+}
+
+/// Runs the experiment; without training, only the part on popularity; without a model, only BM25
+/// with popularity.
+pub(crate) fn run(untrained: Option<&Path>, trains: bool) -> Result<()> {
+    let inputs = Inputs::read(&Catalog::from_env())?;
+    let (datasets, sources) = (&inputs.datasets, &inputs.sources);
     println!(
         "{} datasets; {} training queries, {} held out",
         datasets.len(),
         sources.training.len(),
         sources.held_out.len()
     );
+    let evaluator = inputs.evaluator()?;
+    let forms = inputs.forms(&evaluator);
 
-    let qrels = collection.qrels("test")?;
-    let rules = Rules {
-        ties: TieBreak::RunOrder,
-        ..Rules::default()
-    };
-    let evaluator = Evaluator::with_rules(&qrels, &MEASURES, rules)?;
-    let sentences = collection.queries("test")?;
-    let keyphrases = sentences.iter().map(in_keyphrases).collect();
-    let form = |queries| TestQueries {
-        queries,
-        evaluator: &evaluator,
-        datasets: &datasets,
-    };
-    let forms = [form(sentences), form(keyphrases)];
-
-    let index = datafinder::systems::bm25_index(&collection)?;
+    let index = datafinder::systems::bm25_index(&inputs.collection)?;
     let bm25 = Distinct(index.searcher(Bm25::DATAFINDER)?);
     println!("\nMAP × 100 with a prior, log(1 + uses)");
     let bases = [Base {
@@ -106,7 +130,13 @@ pub(crate) fn run(untrained: &Path, trains: bool) -> Result<()> {
         system: &bm25,
         weights: &[0.0, 0.25, 0.5, 1.0, 1.5, 2.0, 3.0],
     }];
-    print_priors(&forms, &bases, &sources, &datasets)?;
+    print_priors(&forms, &bases, sources, datasets)?;
+    let Some(untrained) = untrained else {
+        return Ok(());
+    };
+    let work = std::env::var_os("IR_WORK").map(PathBuf::from);
+    let work = work.unwrap_or_else(|| "target/datafinder-ablations".into());
+    std::fs::create_dir_all(&work).with_context(|| work.display().to_string())?;
     let texts: Vec<String> = datasets
         .iter()
         .map(|dataset| Representation::Title.text(dataset, 0))
@@ -115,7 +145,7 @@ pub(crate) fn run(untrained: &Path, trains: bool) -> Result<()> {
         untrained,
         &work.join("title-untrained.ir"),
         &texts,
-        &datasets,
+        datasets,
     )?;
     let untrained_retriever = untrained_model.retriever();
     let bases = [Base {
@@ -123,8 +153,8 @@ pub(crate) fn run(untrained: &Path, trains: bool) -> Result<()> {
         system: &untrained_retriever,
         weights: &[0.0, 0.01, 0.02, 0.03, 0.04, 0.06, 0.08],
     }];
-    print_priors(&forms, &bases, &sources, &datasets)?;
-    print_sentences(&forms, &untrained_model, &sources, &datasets)?;
+    print_priors(&forms, &bases, sources, datasets)?;
+    print_sentences(&forms, &untrained_model, sources, datasets)?;
     if !trains {
         return Ok(());
     }
@@ -136,15 +166,15 @@ pub(crate) fn run(untrained: &Path, trains: bool) -> Result<()> {
             &untrained_model,
             &work,
             representation,
-            &sources,
-            &datasets,
+            sources,
+            datasets,
         )?;
         trained.push((representation, model));
     }
     let best = &trained.last().context("no trained model")?.1;
     println!("\ntrained, + title, uses");
-    print_sentences(&forms, best, &sources, &datasets)?;
-    let combined = weighted_sum(best, &bm25, &sources, &datasets)?;
+    print_sentences(&forms, best, sources, datasets)?;
+    let combined = weighted_sum(best, &bm25, sources, datasets)?;
 
     for (form, name, paper) in [
         (&forms[0], "full sentences", &PAPER[0]),

@@ -4,7 +4,7 @@
 //! `IR_DATA=path/to/data IR_MODEL=$(.ci/model) cargo run --release -p datafinder-ablations`. Models
 //! and vectors are stored in `target/datafinder-ablations` or the folder `IR_WORK`; an interrupted
 //! run resumes. With the argument `popularity`, nothing is trained, and only the priors are
-//! compared.
+//! compared; without `IR_MODEL`, those of BM25.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 #![allow(clippy::print_stderr, reason = "a program for a terminal")]
@@ -14,17 +14,21 @@ mod models;
 mod popularity;
 mod sources;
 
+use std::path::Path;
+
 fn main() -> anyhow::Result<()> {
-    if let Some(model) = std::env::var_os("IR_MODEL")
+    let popularity_only = std::env::args().any(|arg| arg == "popularity");
+    let model = std::env::var_os("IR_MODEL");
+    if (model.is_some() || popularity_only)
         && ir_data::catalog::Catalog::from_env().has("datafinder")?
     {
-        let trains = !std::env::args().any(|arg| arg == "popularity");
-        return experiment::run(model.as_ref(), trains);
+        return experiment::run(model.as_deref().map(Path::new), !popularity_only);
     }
     println!(
         "This example trains an encoder on DataFinder's queries. Set\n\
          \x20 IR_DATA     to a folder with the collection (`ir datasets where datafinder`)\n\
-         \x20 IR_MODEL    to a folder with all-MiniLM-L6-v2 (.ci/model downloads it)"
+         \x20 IR_MODEL    to a folder with all-MiniLM-L6-v2 (.ci/model downloads it); not needed with\n\
+         \x20             the argument `popularity`"
     );
     Ok(())
 }

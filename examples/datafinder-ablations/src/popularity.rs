@@ -81,25 +81,37 @@ pub(crate) fn print_priors(
         for texts in CountedTexts::ALL {
             let mut line = format!("    {:<32}", texts.name());
             for &weight in base.weights {
-                let report = form.evaluate_by_year("prior", |year| {
-                    let uses = datasets.iter().map(|dataset| {
-                        let uses = texts.uses(sources, &dataset.id, year) as f32;
-                        (dataset.id.as_str(), uses.ln_1p())
-                    });
-                    let parts: [(System<'_>, f32); 2] = [
-                        (Box::new(base.system), 1.0),
-                        (Box::new(DocumentPrior::new(uses)?), weight),
-                    ];
-                    let sum: System<'_> = Box::new(WeightedSum::new(parts)?);
-                    Ok(sum)
-                })?;
-                let map = 100.0 * report.summary(Measure::AP).unwrap_or(0.0);
+                let map = map_with_prior(form, base.system, weight, texts, sources, datasets)?;
                 line += &format!("{map:>7.2}");
             }
             println!("{line}");
         }
     }
     Ok(())
+}
+
+/// MAP × 100 of a system with the prior weight · log(1 + uses), by the texts that count as uses.
+fn map_with_prior(
+    form: &TestQueries<'_>,
+    system: &dyn Retriever<Query = str>,
+    weight: f32,
+    texts: CountedTexts,
+    sources: &Sources,
+    datasets: &[Document],
+) -> Result<f64> {
+    let report = form.evaluate_by_year("prior", |year| {
+        let uses = datasets.iter().map(|dataset| {
+            let uses = texts.uses(sources, &dataset.id, year) as f32;
+            (dataset.id.as_str(), uses.ln_1p())
+        });
+        let parts: [(System<'_>, f32); 2] = [
+            (Box::new(system), 1.0),
+            (Box::new(DocumentPrior::new(uses)?), weight),
+        ];
+        let sum: System<'_> = Box::new(WeightedSum::new(parts)?);
+        Ok(sum)
+    })?;
+    Ok(100.0 * report.summary(Measure::AP).unwrap_or(0.0))
 }
 
 /// Prints MAP of an encoder whose representations begin with the sentence about popularity, by the
@@ -179,5 +191,91 @@ impl TestQueries<'_> {
             }
         }
         Ok(self.evaluator.evaluate(&run)?)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used, clippy::print_stderr)]
+
+    use ir_bm25::Bm25;
+    use ir_data::catalog::Catalog;
+
+    use super::*;
+    use crate::experiment::Inputs;
+
+    /// Judgments that no system can satisfy: datasets newer than the query, and unknown ones.
+    #[test]
+    fn judgments_out_of_reach() {
+        let catalog = Catalog::from_env();
+        if !catalog.has("datafinder").unwrap() {
+            eprintln!("skipped: IR_DATA does not contain datafinder");
+            return;
+        }
+        let collection = catalog.open("datafinder").unwrap();
+        let datasets = ir_data::datafinder::lexicographic_row_order(collection.corpus()).unwrap();
+        let mut years: HashMap<&str, Option<i64>> = HashMap::new();
+        for dataset in &datasets {
+            years
+                .entry(&dataset.id)
+                .or_insert_with(|| dataset.attributes.year());
+        }
+        let qrels = collection.qrels("test").unwrap();
+        let (mut newer, mut unknown) = (0, 0);
+        for query in collection.queries("test").unwrap() {
+            for (dataset, _) in qrels.get(&query.id).unwrap().iter() {
+                match years.get(dataset) {
+                    None => unknown += 1,
+                    Some(year) => newer += usize::from(*year > query.attributes.year()),
+                }
+            }
+        }
+        assert_eq!((qrels.judgments(), newer, unknown), (1_043, 73, 5));
+    }
+
+    /// The table of the README at the best weight of each row: popularity known at the time of a
+    /// query gains less than that of all years, and more than as many random texts.
+    #[test]
+    fn popularity_known_at_the_time() {
+        let catalog = Catalog::from_env();
+        if !catalog.has("datafinder").unwrap() {
+            eprintln!("skipped: IR_DATA does not contain datafinder");
+            return;
+        }
+        let inputs = Inputs::read(&catalog).unwrap();
+        let (sources, datasets) = (&inputs.sources, &inputs.datasets);
+        assert_eq!((sources.training.len(), sources.held_out.len()), (815, 200));
+        let ids: BTreeSet<&str> = datasets.iter().map(|it| it.id.as_str()).collect();
+        let mentions = ids.iter().fold((0, 0), |(dated, all), id| {
+            (dated + sources.uses.dated(id), all + sources.uses.total(id))
+        });
+        assert_eq!(mentions, (1_089, 4_359));
+        let evaluator = inputs.evaluator().unwrap();
+        let index = datafinder::systems::bm25_index(&inputs.collection).unwrap();
+        let bm25 = Distinct(index.searcher(Bm25::DATAFINDER).unwrap());
+        let without = [8.33, 11.63];
+        // Best weight and its MAP, in the order of `CountedTexts::ALL`.
+        let best = [
+            [(1.5, 18.98), (2.0, 17.79), (3.0, 11.39), (3.0, 13.60)],
+            [(1.0, 24.72), (1.0, 22.71), (1.5, 15.68), (1.0, 18.14)],
+        ];
+        for ((form, without), best) in inputs.forms(&evaluator).iter().zip(without).zip(best) {
+            let map = |texts, weight| {
+                map_with_prior(form, &bm25, weight, texts, sources, datasets).unwrap()
+            };
+            let mut maps = Vec::new();
+            for (texts, (weight, expected)) in CountedTexts::ALL.into_iter().zip(best) {
+                let found = map(texts, weight);
+                assert!(
+                    (found - expected).abs() <= 0.005 + 1e-9,
+                    "{}: found {found}, expected {expected}",
+                    texts.name()
+                );
+                let unweighted = map(texts, 0.0);
+                assert!((unweighted - without).abs() <= 0.005 + 1e-9, "{unweighted}");
+                maps.push(found);
+            }
+            assert!(without < maps[2] && maps[2] < maps[3] && maps[3] < maps[1]);
+        }
     }
 }

@@ -97,8 +97,8 @@ fn read_paragraphs(folder: &Path) -> Result<Vec<(String, String)>> {
                     .unwrap_or(&path)
                     .display()
                     .to_string();
-                let long = text.replace("\r\n", "\n");
-                let parts = long
+                let text = text.replace("\r\n", "\n");
+                let parts = without_front_matter(&text)
                     .split("\n\n")
                     .filter(|part| part.split_whitespace().count() > 9);
                 paragraphs.extend(parts.map(|part| (note.clone(), part.to_owned())));
@@ -106,4 +106,11 @@ fn read_paragraphs(folder: &Path) -> Result<Vec<(String, String)>> {
         }
     }
     Ok(paragraphs)
+}
+
+/// Text after the front matter, a block between lines of three hyphens.
+fn without_front_matter(text: &str) -> &str {
+    let body = text.strip_prefix("---\n");
+    let body = body.and_then(|text| text.split_once("\n---\n"));
+    body.map_or(text, |(_, body)| body)
 }

@@ -89,7 +89,8 @@ fn read_notes(folder: &Path) -> Result<Vec<Document>> {
                 folders.push(path);
             } else if path.extension().is_some_and(|e| e == "md" || e == "txt") {
                 let text = String::from_utf8_lossy(&fs::read(&path)?).into_owned();
-                let (heading, body) = text.trim_start().split_once('\n').unwrap_or((&text, ""));
+                let text = without_front_matter(&text).trim_start();
+                let (heading, body) = text.split_once('\n').unwrap_or((text, ""));
                 let title = heading.trim_start_matches(['#', ' ']).to_owned();
                 let id = path
                     .strip_prefix(folder)
@@ -101,4 +102,11 @@ fn read_notes(folder: &Path) -> Result<Vec<Document>> {
         }
     }
     Ok(notes)
+}
+
+/// Text after the front matter, a block between lines of three hyphens.
+fn without_front_matter(text: &str) -> &str {
+    let body = text.strip_prefix("---\n");
+    let body = body.and_then(|text| text.split_once("\n---\n"));
+    body.map_or(text, |(_, body)| body)
 }

@@ -8,16 +8,20 @@ use crate::StoredFields;
 #[allow(missing_docs)]
 pub enum FeedbackError {
     /// A name is that of no feedback model.
-    #[error("expected a feedback model ({}), found {found:?}", .known.join(", "))]
+    #[error("expected a feedback model ({}), found {found:?}{}", .known.join(", "), hint(*.nearest))]
     UnknownModel {
         known: &'static [&'static str],
+        nearest: Option<&'static str>,
         found: String,
     },
     /// The model has no such parameter.
-    #[error("expected a parameter of {model} ({}), found {found:?}", .known.join(", "))]
+    #[error(
+        "expected a parameter of {model} ({}), found {found:?}{}", .known.join(", "), hint(*.nearest)
+    )]
     UnknownParameter {
         model: &'static str,
         known: &'static [&'static str],
+        nearest: Option<&'static str>,
         found: String,
     },
     /// A parameter occurs twice.
@@ -46,6 +50,11 @@ pub enum FeedbackError {
         "rm3: expected scores >= 0 as weights of the feedback documents, found {found}: for log-likelihoods use the estimate `indri`"
     )]
     NegativeScore { found: f32 },
+}
+
+fn hint(nearest: Option<&str>) -> String {
+    let hint = nearest.map(|name| format!(" (did you mean {name}?)"));
+    hint.unwrap_or_default()
 }
 
 pub(super) fn check_count(name: &'static str, count: usize) -> Result<(), FeedbackError> {

@@ -10,11 +10,14 @@ use super::documents::FeedbackDocument;
 use super::error::FeedbackError;
 use super::term_vector::TermVector;
 use super::{Rm3, Rm3Estimate, Rocchio};
+use crate::models::{nearest, normalized};
 
 /// Feedback model: the weights of the expanded query, given the feedback documents.
 ///
 /// Parsed from and printed as `rm3`, `rocchio`, or with parameters: `rm3(docs=5,weight=0.7)`.
-/// Missing parameters have their defaults.
+/// Missing parameters have their defaults. Names ignore case, and parameters also have those of
+/// Anserini and Indri: `fbDocs`, `fbTerms`, `originalQueryWeight` and `fbOrigWeight`, and
+/// `topFbDocs`, `topFbTerms`, `bottomFbDocs` and `bottomFbTerms` of Rocchio.
 ///
 /// | model | parameters |
 /// |---|---|
@@ -50,6 +53,25 @@ const ROCCHIO: &[&str] = &[
     "negative_terms",
     "depth",
 ];
+
+/// Parameters as Anserini and Indri name them.
+const OTHER_NAMES: [(&str, &str); 8] = [
+    ("fbdocs", "docs"),
+    ("fbterms", "terms"),
+    ("originalqueryweight", "weight"),
+    ("fborigweight", "weight"),
+    ("topfbdocs", "docs"),
+    ("topfbterms", "terms"),
+    ("bottomfbdocs", "negative_docs"),
+    ("bottomfbterms", "negative_terms"),
+];
+
+/// The name of a parameter in lower case, without that of another program.
+fn parameter_name(name: &str) -> String {
+    let name = name.to_ascii_lowercase();
+    let other = OTHER_NAMES.iter().find(|(other, _)| *other == name);
+    other.map_or(name, |(_, ours)| (*ours).to_owned())
+}
 
 impl FeedbackModel {
     /// Checks the ranges of the parameters, as [`Feedback::new`](super::Feedback::new) does.
@@ -161,11 +183,11 @@ impl FeedbackModel {
                     Self::Rm3(_) => ("rm3", RM3),
                     Self::Rocchio(_) => ("rocchio", ROCCHIO),
                 };
-                let found = name.to_owned();
                 return Err(FeedbackError::UnknownParameter {
                     model,
                     known,
-                    found,
+                    nearest: nearest(&normalized(name), known.iter().copied()),
+                    found: name.to_owned(),
                 });
             }
         }
@@ -187,13 +209,15 @@ impl FromStr for FeedbackModel {
                 )
             }
         };
-        let mut model = match name.trim() {
+        let name = name.trim();
+        let mut model = match name.to_ascii_lowercase().as_str() {
             "rm3" => Self::Rm3(Rm3::ANSERINI),
             "rocchio" => Self::Rocchio(Rocchio::ANSERINI),
-            found => {
+            _ => {
                 return Err(FeedbackError::UnknownModel {
                     known: MODELS,
-                    found: found.to_owned(),
+                    nearest: nearest(&normalized(name), MODELS.iter().copied()),
+                    found: name.to_owned(),
                 });
             }
         };
@@ -202,15 +226,16 @@ impl FromStr for FeedbackModel {
         for parameter in parameters.filter(|parameter| !parameter.is_empty()) {
             let (name, value) =
                 (parameter.split_once('=')).ok_or_else(|| syntax("parameter=value", parameter))?;
-            model.set(name.trim(), value.trim())?;
-            if !seen.insert(name.trim()) {
+            let name = parameter_name(name.trim());
+            model.set(&name, value.trim())?;
+            if !seen.insert(name.clone()) {
                 return Err(FeedbackError::RepeatedParameter {
                     model: if matches!(model, Self::Rm3(_)) {
                         "rm3"
                     } else {
                         "rocchio"
                     },
-                    name: name.trim().to_owned(),
+                    name,
                 });
             }
         }
@@ -293,6 +318,20 @@ mod tests {
         }
         let model: FeedbackModel = " rm3 ( docs = 5 ) ".trim().parse().unwrap();
         assert_eq!(model.docs(), 5);
+        // Names of Anserini and Indri.
+        for (other, text) in [
+            (
+                "RM3(fbDocs=3,fbTerms=7,originalQueryWeight=0.25)",
+                "rm3(docs=3,terms=7,weight=0.25)",
+            ),
+            ("rm3(fbOrigWeight=0.25)", "rm3(weight=0.25)"),
+            (
+                "Rocchio(topFbDocs=1,topFbTerms=2,bottomFbDocs=3,bottomFbTerms=4,gamma=0.15)",
+                "rocchio(docs=1,terms=2,negative_docs=3,negative_terms=4,gamma=0.15)",
+            ),
+        ] {
+            assert_eq!(other.parse::<FeedbackModel>(), text.parse());
+        }
         assert_eq!(
             "rocchio".parse(),
             Ok(FeedbackModel::Rocchio(Rocchio::ANSERINI))
@@ -304,7 +343,20 @@ mod tests {
         for (text, expected) in [
             (
                 "rm4",
-                "expected a feedback model (rm3, rocchio), found \"rm4\"",
+                "expected a feedback model (rm3, rocchio), found \"rm4\" (did you mean rm3?)",
+            ),
+            (
+                "bo1",
+                "expected a feedback model (rm3, rocchio), found \"bo1\"",
+            ),
+            (
+                "rm3(doc=5)",
+                "expected a parameter of rm3 (docs, terms, weight, estimate), found \"doc\" (did \
+                 you mean docs?)",
+            ),
+            (
+                "rm3(fbDocs=1,docs=2)",
+                "expected the parameter docs of rm3 once, found it twice",
             ),
             (
                 "rm3(mu=5)",

@@ -9,7 +9,7 @@ use super::index_writer::write_index;
 use super::sorted_run::RunWriter;
 use super::{IndexedDocs, new_file};
 use crate::postings::{END, Posting};
-use crate::{BuildError, Index, IndexConfig, StoredFields};
+use crate::{BuildError, DuplicateIds, Index, IndexConfig, StoredFields};
 
 /// Size in bytes from which a run is handed to the merge.
 const RUN_BYTES: usize = 4 << 20;
@@ -25,6 +25,74 @@ pub(crate) fn merge_indexes(
     path: &Path,
     progress: &mut dyn Progress,
 ) -> Result<Index, BuildError> {
+    let indexed = gather(sources, config, memory, progress)?;
+    write(indexed, config, None, path, progress)
+}
+
+impl Index {
+    /// Merges indexes of parts of a collection, in their order, into a file and opens it. The file
+    /// has the bytes of an index built from the documents of the parts in this order, whatever
+    /// their number. The write is atomic.
+    ///
+    /// `memory` is the budget for postings and stored fields in bytes
+    /// ([`DEFAULT_MEMORY`](crate::DEFAULT_MEMORY)); the rest is spilled to temporary files.
+    ///
+    /// ```
+    /// use ir_bm25::{DEFAULT_MEMORY, Index, IndexConfig};
+    /// use ir_core::{Document, NoProgress};
+    ///
+    /// # let folder = std::env::temp_dir().join(format!("ir-bm25-merge-{}", std::process::id()));
+    /// # std::fs::create_dir_all(&folder)?;
+    /// let docs = ["Green tea", "Black tea", "Milk"];
+    /// let docs = docs.map(|text| Document::new(text.to_lowercase()).with_text(text));
+    /// let config = IndexConfig::default();
+    /// let build = |docs: &[Document]| Index::build(docs, &config, &mut NoProgress);
+    /// let (first, second) = (build(&docs[..1])?, build(&docs[1..])?);
+    /// let (merged, whole) = (folder.join("merged.ir"), folder.join("whole.ir"));
+    /// Index::merge_to(&merged, &[&first, &second], DEFAULT_MEMORY, &mut NoProgress)?;
+    /// Index::build_to(&whole, &docs[..], &config, &mut NoProgress)?;
+    /// assert_eq!(std::fs::read(&merged)?, std::fs::read(&whole)?);
+    /// # std::fs::remove_dir_all(&folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// [`BuildError::MergeConfig`] if the indexes have different configurations or custom
+    /// analyzers, or there is none; [`BuildError::Ids`] if an id occurs twice and the configuration
+    /// rejects that; when an index is damaged or the file cannot be written.
+    pub fn merge_to(
+        path: impl AsRef<Path>,
+        indexes: &[&Index],
+        memory: usize,
+        progress: &mut dyn Progress,
+    ) -> Result<Self, BuildError> {
+        let Some(first) = indexes.first() else {
+            return Err(BuildError::MergeConfig { position: 0 });
+        };
+        let (config, analyzer) = (first.config(), first.analyzer_name());
+        let differs =
+            |index: &&Index| index.config() != config || index.analyzer_name() != analyzer;
+        if let Some(position) = indexes.iter().position(differs) {
+            return Err(BuildError::MergeConfig { position });
+        }
+        let none = DocSet::new();
+        let sources: Vec<_> = indexes.iter().map(|index| (*index, &none)).collect();
+        let mut indexed = gather(&sources, config, memory, progress)?;
+        indexed.blank_dropped = indexes
+            .iter()
+            .map(|index| index.stats().blank_dropped)
+            .sum();
+        write(indexed, config, analyzer, path.as_ref(), progress)
+    }
+}
+
+/// Reads the documents that are not deleted.
+fn gather(
+    sources: &[(&Index, &DocSet)],
+    config: &IndexConfig,
+    memory: usize,
+    progress: &mut dyn Progress,
+) -> Result<IndexedDocs, BuildError> {
     let mut indexed = IndexedDocs {
         lengths: vec![Vec::new(); config.fields.names().len()],
         ..IndexedDocs::default()
@@ -32,8 +100,23 @@ pub(crate) fn merge_indexes(
     for (index, deleted) in sources {
         add_index(&mut indexed, index, deleted, config, memory, progress)?;
     }
+    if config.duplicates == DuplicateIds::Reject {
+        indexed.ids.check_unique()?;
+    }
+    Ok(indexed)
+}
+
+/// Writes and opens the merged index.
+fn write(
+    indexed: IndexedDocs,
+    config: &IndexConfig,
+    analyzer: Option<&str>,
+    path: &Path,
+    progress: &mut dyn Progress,
+) -> Result<Index, BuildError> {
     let file = AtomicFile::create(path).map_err(BuildError::write(path))?;
-    let file = write_index(indexed, config, None, file, path, progress)?;
+    let analyzer = analyzer.map(str::to_owned);
+    let file = write_index(indexed, config, analyzer, file, path, progress)?;
     file.commit().map_err(BuildError::write(path))?;
     Ok(Index::open_with(path, Verify::SmallSections)?)
 }

@@ -112,6 +112,7 @@ pub use jelinek_mercer::JelinekMercer;
 pub use model::Model;
 pub(crate) use model::ModelKind;
 pub use named::{NAMED_MODELS, NamedModel, Parameter, ParameterRange};
+pub(crate) use named::{nearest, normalized};
 pub use pivoted_length::PivotedLength;
 pub use robertson::Robertson;
 pub(crate) use scoring_model::BOOST;

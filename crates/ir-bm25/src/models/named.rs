@@ -231,13 +231,16 @@ pub(super) fn parse_lengths(text: &str) -> Option<DocLengths> {
     all.into_iter().find(|lengths| lengths.name() == text)
 }
 
-fn normalized(name: &str) -> String {
+pub(crate) fn normalized(name: &str) -> String {
     let kept = name.chars().filter(|c| !['-', '_'].contains(c));
     kept.flat_map(char::to_lowercase).collect()
 }
 
 /// The known name with the smallest edit distance from a normalized one, if that is small.
-fn nearest(found: &str, known: impl Iterator<Item = &'static str>) -> Option<&'static str> {
+pub(crate) fn nearest(
+    found: &str,
+    known: impl Iterator<Item = &'static str>,
+) -> Option<&'static str> {
     const LONGEST: usize = 100;
     if found.len() > LONGEST {
         return None;

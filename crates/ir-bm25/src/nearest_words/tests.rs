@@ -138,3 +138,26 @@ fn errors() {
         "weight of nearest words: expected a finite number >= 0, found -1"
     );
 }
+
+#[test]
+fn words_of_terms() {
+    let analyzer = crate::Analysis::anserini().build().unwrap();
+    let mut words = TermWords::default();
+    assert!(words.is_empty());
+    words.add(&analyzer, "Connected connections, connection's NASA");
+    words.add(&analyzer, "the connections of nasa, Zeta's zeta");
+    assert_eq!(words.len(), 3);
+    // Most frequent as written; ties in byte order.
+    let found: Vec<_> = words.most_frequent().collect();
+    assert_eq!(
+        found,
+        [
+            ("connect", "connections"),
+            ("nasa", "NASA"),
+            ("zeta", "Zeta's")
+        ]
+    );
+    // Each word has its term again.
+    let vectors = TermVectors::encoded(&searcher(), found.iter().map(|it| it.1), &Letters).unwrap();
+    assert_eq!(vectors.terms, ["connect", "nasa", "zeta"]);
+}

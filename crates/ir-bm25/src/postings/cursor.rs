@@ -80,19 +80,20 @@ pub(crate) struct PostingsCursor<'a> {
     len: usize,
     at: usize,
     damage: Option<OpenIndexError>,
-    positions: PositionsCursor,
+    positions: PositionsCursor<'a>,
 }
 
 /// Location of the positions of a list, and of those that are read next.
 #[derive(Debug, Clone, Default)]
-struct PositionsCursor {
+struct PositionsCursor<'a> {
     /// Range in the section; empty in an index without positions.
     range: Range<usize>,
-    /// Block of the next positions.
+    /// Block of the next positions, and the positions of the whole block.
     block: Option<usize>,
-    /// Posting in the block, and offset of its positions from the start of those of the block.
+    bytes: &'a [u8],
+    /// Posting in the block, and its positions with those after it.
     at: usize,
-    offset: usize,
+    rest: &'a [u8],
 }
 
 impl<'a> PostingsCursor<'a> {
@@ -310,28 +311,38 @@ impl<'a> PostingsCursor<'a> {
     /// frequency. Those of postings before it are skipped. Damage is an error.
     pub(crate) fn positions(&mut self, to: &mut Vec<u32>) -> Result<(), OpenIndexError> {
         self.load_tfs();
-        let all = self.section.get(self.positions.range.clone())?;
-        let mut read = || -> Option<PositionsCursor> {
-            let block = positions::block(all, self.loaded, self.blocks)?;
-            let next = &self.positions;
-            let is_ahead = next.block == Some(self.loaded) && next.at <= self.at;
-            let (at, offset) = match is_ahead {
-                true => (next.at, next.offset),
-                false => (0, 0),
-            };
-            let skipped = self.tfs.get(at..self.at)?.iter().map(|&tf| u64::from(tf));
-            let rest = positions::skip(block.get(offset..)?, skipped.sum())?;
-            let mut input = ByteReader::new(rest);
-            read_gaps(&mut input, *self.tfs.get(self.at)?, to)?;
-            Some(PositionsCursor {
-                range: next.range.clone(),
-                block: Some(self.loaded),
-                at: self.at + 1,
-                offset: block.len() - rest.len() + input.position(),
-            })
-        };
-        self.positions = read().ok_or_else(|| self.malformed())?;
+        if self.positions.block != Some(self.loaded) {
+            self.load_positions()?;
+        } else if self.positions.at > self.at {
+            self.positions.at = 0;
+            self.positions.rest = self.positions.bytes;
+        }
+        self.read_positions(to).ok_or_else(|| self.malformed())
+    }
+
+    /// Finds the positions of the current block.
+    fn load_positions(&mut self) -> Result<(), OpenIndexError> {
+        let (section, first) = (self.section, self.positions.range.start);
+        let read = |range: Range<usize>| section.get(first + range.start..first + range.end);
+        let of_block = (self.loaded, self.blocks);
+        let range = positions::block_range(of_block, self.positions.range.len(), read)?;
+        let bytes = read(range.ok_or_else(|| self.malformed())?)?;
+        self.positions.block = Some(self.loaded);
+        self.positions.bytes = bytes;
+        self.positions.at = 0;
+        self.positions.rest = bytes;
         Ok(())
+    }
+
+    fn read_positions(&mut self, to: &mut Vec<u32>) -> Option<()> {
+        let next = &mut self.positions;
+        let skipped = self.tfs.get(next.at..self.at)?;
+        let skipped = skipped.iter().map(|&tf| u64::from(tf)).sum();
+        let mut input = ByteReader::new(positions::skip(next.rest, skipped)?);
+        read_gaps(&mut input, *self.tfs.get(self.at)?, to)?;
+        next.at = self.at + 1;
+        next.rest = input.rest();
+        Some(())
     }
 
     /// Term frequency of the current posting.

@@ -4,6 +4,8 @@
 //! those of the first (4). Then, for every posting, its first position and the differences of the
 //! others from their predecessors, as varints.
 
+use std::ops::Range;
+
 use ir_core::store::{ByteReader, write_varint};
 
 use super::{BLOCK, Posting};
@@ -49,29 +51,53 @@ pub(crate) fn read_gaps(input: &mut ByteReader<'_>, tf: u32, to: &mut Vec<u32>) 
     Some(())
 }
 
-/// Bytes of the positions of a block of a list with so many blocks.
-pub(super) fn block(positions: &[u8], block: usize, blocks: usize) -> Option<&[u8]> {
+/// Range of the positions of a block in those of a list with so many blocks, which take `len`
+/// bytes; `read` returns the bytes of a range. [`None`] if damaged.
+pub(super) fn block_range<'a, E>(
+    (block, blocks): (usize, usize),
+    len: usize,
+    read: impl Fn(Range<usize>) -> Result<&'a [u8], E>,
+) -> Result<Option<Range<usize>>, E> {
     if blocks == 1 {
-        return Some(positions);
+        return Ok(Some(0..len));
     }
-    let (ends, bytes) = positions.split_at_checked(blocks.checked_mul(4)?)?;
-    let end = |block: usize| {
-        let mut input = ByteReader::new(ends.get(4 * block..)?);
-        Some(input.u32()? as usize)
+    let Some(first) = blocks.checked_mul(4).filter(|&first| first <= len) else {
+        return Ok(None);
     };
-    let start = block.checked_sub(1).map_or(Some(0), end)?;
-    bytes.get(start..end(block)?)
+    if block >= blocks {
+        return Ok(None);
+    }
+    // The ends of the block before and of this one.
+    let ends = read(4 * block.saturating_sub(1)..4 * block + 4)?;
+    let mut input = ByteReader::new(ends);
+    let ends = (|| {
+        let start = match block {
+            0 => 0,
+            _ => input.u32()? as usize,
+        };
+        let end = input.u32()? as usize;
+        (start <= end && end <= len - first).then(|| first + start..first + end)
+    })();
+    Ok(ends)
 }
 
 /// Bytes after this number of varints; [`None`] if there are fewer.
 pub(super) fn skip(bytes: &[u8], varints: u64) -> Option<&[u8]> {
-    let mut rest = varints;
+    /// The high bits, which are set in all bytes of a varint but the last.
+    const MORE: u64 = 0x8080_8080_8080_8080;
+    let (mut rest, mut left) = (bytes, varints);
+    while left >= 8
+        && let Some((eight, others)) = rest.split_first_chunk()
+    {
+        left -= u64::from((!u64::from_le_bytes(*eight) & MORE).count_ones());
+        rest = others;
+    }
     let mut at = 0;
-    while rest > 0 {
-        rest -= u64::from(*bytes.get(at)? < 0x80);
+    while left > 0 {
+        left -= u64::from(*rest.get(at)? < 0x80);
         at += 1;
     }
-    bytes.get(at..)
+    rest.get(at..)
 }
 
 #[cfg(test)]
@@ -88,8 +114,12 @@ mod tests {
             varints in prop_oneof![0..20_u64, Just(u64::MAX)],
             tf in prop_oneof![0..20_u32, Just(u32::MAX)],
         ) {
-            let found = block(&bytes, at.min(blocks - 1), blocks);
-            let Some(rest) = found.and_then(|block| skip(block, varints)) else {
+            let read = |range| bytes.get(range).ok_or(());
+            let found = block_range((at.min(blocks - 1), blocks), bytes.len(), read);
+            let Some(block) = found.unwrap() else {
+                return Ok(());
+            };
+            let Some(rest) = skip(&bytes[block], varints) else {
                 return Ok(());
             };
             let mut positions = Vec::new();
@@ -97,6 +127,22 @@ mod tests {
                 prop_assert_eq!(positions.len(), tf as usize);
                 prop_assert!(positions.is_sorted());
             }
+        }
+    }
+
+    proptest! {
+        /// Skipped varints are those that a reader reads.
+        #[test]
+        fn skipped_varints(
+            values in prop::collection::vec(prop_oneof![0..3_u32, any::<u32>()], 0..60),
+            count in 0..70_u64,
+        ) {
+            let mut bytes = Vec::new();
+            values.iter().for_each(|value| write_varint(&mut bytes, u64::from(*value)));
+            let mut input = ByteReader::new(&bytes);
+            let read = (0..count).all(|_| input.varint().is_some());
+            let expected = read.then(|| input.rest());
+            prop_assert_eq!(skip(&bytes, count), expected);
         }
     }
 }

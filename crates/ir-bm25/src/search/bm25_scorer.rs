@@ -156,7 +156,8 @@ impl Bm25Fields {
         let boost = list.boost();
         let weight = boost * idf;
         let one_byte = model.bm25.lengths == DocLengths::OneByte;
-        let table = (one_byte && list.postings >= MIN_TABLE)
+        // Matches of windows are scored one by one.
+        let table = (one_byte && df.is_some() && list.postings >= MIN_TABLE)
             .then(|| ScoreTable::new(weight, &model.denominators));
         Ok(Bm25Scorer {
             model,
@@ -236,6 +237,10 @@ impl ListScorer for Bm25Scorer<'_> {
     }
 
     fn bound_of_posting(&self, doc: u32, tf: u32) -> f32 {
+        self.score(doc, tf)
+    }
+
+    fn bound_up_to(&self, doc: u32, tf: u32) -> f32 {
         self.score(doc, tf)
     }
 

@@ -78,6 +78,9 @@ pub(crate) trait ListScorer: Sized {
     /// Upper bound, at least 0, of the term score of `tf` occurrences in a document.
     fn bound_of_posting(&self, doc: u32, tf: u32) -> f32;
 
+    /// Upper bound, at least 0, of the term scores of at most `tf` occurrences in a document.
+    fn bound_up_to(&self, doc: u32, tf: u32) -> f32;
+
     /// Lower bound of the term scores of postings with at least this frequency and at most this
     /// length code.
     fn lower_bound(&self, tf: u32, code: u8) -> f32;

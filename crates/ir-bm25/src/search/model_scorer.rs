@@ -197,6 +197,14 @@ impl ListScorer for ModelScorer<'_> {
         }
     }
 
+    fn bound_up_to(&self, doc: u32, tf: u32) -> f32 {
+        match self.bound {
+            TermBound::Unknown => f32::INFINITY,
+            TermBound::AtMost(most) => most.max(0.0),
+            TermBound::Monotone => self.score(doc, tf).max(0.0),
+        }
+    }
+
     fn lower_bound(&self, tf: u32, code: u8) -> f32 {
         match (self.bound, self.precision) {
             (TermBound::Monotone, DocLengths::OneByte) => self.score_by_code(code, tf),

@@ -363,6 +363,15 @@ impl NumberedSegment {
         }
     }
 
+    /// A number that is not above those of the documents from `local` on.
+    #[inline]
+    pub(crate) fn least_number(&self, local: DocNum) -> DocNum {
+        match &self.numbering {
+            Some(_) => DocNum::new(0),
+            None => local,
+        }
+    }
+
     /// Statistics of a posting list without deleted documents.
     pub(super) fn live_statistics(
         &self,

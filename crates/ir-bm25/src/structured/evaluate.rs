@@ -6,7 +6,7 @@ use ir_core::store::OpenIndexError;
 use ir_core::{Analyzer, Explanation};
 
 use super::error::StructuredQueryError;
-use super::matches::{Leaf, LeafMatches};
+use super::matches::{Leaf, LeafMatches, Window};
 use super::query::{BooleanClause, MAX_DEPTH, Occur, StructuredQuery};
 use crate::Index;
 use crate::search::{
@@ -182,6 +182,17 @@ impl BoundQuery {
 }
 
 impl Node {
+    /// The leaf of a query of one leaf that documents must have.
+    pub(super) fn only_leaf(&self) -> Option<usize> {
+        match self {
+            Self::Leaf(leaf) => Some(*leaf),
+            Self::Boolean(clauses) => match &clauses[..] {
+                [(Occur::Must | Occur::Should, node)] => node.only_leaf(),
+                _ => None,
+            },
+        }
+    }
+
     fn is_disjunction(&self) -> bool {
         match self {
             Self::Leaf(_) => true,
@@ -274,11 +285,11 @@ fn window(mut terms: Vec<(String, u32)>, ordered: bool, width: u32) -> Option<Le
     match terms.len() {
         0 => None,
         1 => terms.pop().map(|(term, _)| Leaf::Term(term)),
-        _ => Some(Leaf::Window {
+        _ => Some(Leaf::Window(Window {
             terms,
             ordered,
             width,
-        }),
+        })),
     }
 }
 
@@ -316,6 +327,17 @@ pub(super) struct SegmentLeaves<S> {
     scorers: Vec<Vec<S>>,
 }
 
+/// Sum over the scorers of a leaf, in double precision, rounded to single.
+pub(super) fn sum_of<S>(scorers: &[S], value: impl Fn(&S) -> f32) -> f64 {
+    match scorers {
+        [only] => f64::from(value(only)),
+        scorers => {
+            let values = scorers.iter().map(|scorer| f64::from(value(scorer)));
+            f64::from(values.sum::<f64>() as f32)
+        }
+    }
+}
+
 impl<S: ListScorer> SegmentLeaves<S> {
     pub(super) fn new<'a, M: BoundModel<Scorer<'a> = S>>(
         model: &'a M,
@@ -340,17 +362,9 @@ impl<S: ListScorer> SegmentLeaves<S> {
         Ok(Self { matches, scorers })
     }
 
-    /// Score of a leaf: the sum of its scorers, in double precision, rounded to single.
+    /// Score of a leaf.
     fn score(&self, leaf: usize, doc: u32, tf: u32) -> f64 {
-        match &*self.scorers[leaf] {
-            [only] => f64::from(only.score(doc, tf)),
-            scorers => {
-                let scores = scorers
-                    .iter()
-                    .map(|scorer| f64::from(scorer.score(doc, tf)));
-                f64::from(scores.sum::<f64>() as f32)
-            }
-        }
+        sum_of(&self.scorers[leaf], |scorer| scorer.score(doc, tf))
     }
 
     /// Matching documents, ascending, with their scores.

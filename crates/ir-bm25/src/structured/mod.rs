@@ -13,6 +13,8 @@ mod query;
 mod searcher;
 mod sequential_dependence;
 mod text;
+mod top_windows;
+mod windows;
 
 pub use error::{QueryParseError, StructuredQueryError};
 pub use query::{BooleanClause, Occur, QuerySyntax, StructuredQuery};

@@ -7,6 +7,7 @@ use super::error::StructuredQueryError;
 use super::evaluate::{BoundLeaf, BoundQuery, FieldsOfIndex, LeafStatistics, Node, SegmentLeaves};
 use super::matches::{Leaf, LeafMatches};
 use super::query::{QuerySyntax, StructuredQuery};
+use super::top_windows::top_windows;
 use crate::Searcher;
 use crate::search::{Bound, BoundModel, ListStatistics, search_error};
 use crate::segments::NumberedSegment;
@@ -17,8 +18,8 @@ use crate::segments::NumberedSegment;
 /// The score of a phrase is that of Lucene: its frequency is the number of phrases in the document,
 /// and the model sees the statistics of its terms ([`Bm25`](crate::Bm25) with the sum of their idf,
 /// other models with the sum of the scores of the terms). A query of words and weights alone has
-/// the ranking and the speed of [`Searcher::search_terms`]; others are evaluated for all matching
-/// documents.
+/// the ranking and the speed of [`Searcher::search_terms`], and one phrase or window is pruned;
+/// others are evaluated for all matching documents.
 ///
 /// ```
 /// use ir_bm25::{Bm25, Index, IndexConfig, QuerySyntax, StructuredSearcher};
@@ -181,8 +182,8 @@ impl StructuredSearcher {
         let of_term = |term: &str| self.searcher.term_statistics(field, term);
         Ok(match leaf {
             Leaf::Term(term) => LeafStatistics::Term(of_term(term)?),
-            Leaf::Window { terms, .. } => {
-                let terms = terms.iter().map(|(term, _)| of_term(term));
+            Leaf::Window(window) => {
+                let terms = window.terms.iter().map(|(term, _)| of_term(term));
                 LeafStatistics::Window(terms.collect::<Result<_, _>>()?)
             }
             Leaf::Synonyms(parts) => {
@@ -213,6 +214,23 @@ impl StructuredSearcher {
     }
 
     fn search_with<M: BoundModel>(
+        &self,
+        model: &M,
+        bound: &BoundQuery,
+        root: &Node,
+        how: &Search<'_>,
+    ) -> Result<Ranking, SearchError> {
+        match root.only_leaf().map(|leaf| &bound.leaves[leaf]) {
+            Some(BoundLeaf {
+                leaf: Leaf::Window(window),
+                list,
+                ..
+            }) => top_windows(&self.searcher, model, window, *list, how),
+            _ => self.search_all(model, bound, root, how),
+        }
+    }
+
+    fn search_all<M: BoundModel>(
         &self,
         model: &M,
         bound: &BoundQuery,

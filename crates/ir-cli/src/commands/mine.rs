@@ -28,6 +28,7 @@ use crate::shared::options::{
     Bm25Options, EncodingOption, QueryForm, choice, positive, use_threads,
 };
 use crate::shared::output::{OutputPath, OutputSink};
+use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -109,8 +110,11 @@ pub(crate) struct Args {
     #[arg(long, value_parser = condition, value_name = "CONDITION", help_heading = "Filter")]
     filter: Vec<Predicate>,
 
+    #[command(flatten)]
+    shard: ShardOption,
+
     /// Number of threads; does not affect the result [default: one per core]
-    #[arg(long, value_parser = positive, value_name = "N", help_heading = "Output")]
+    #[arg(long, value_parser = positive, value_name = "N", help_heading = "Execution")]
     threads: Option<usize>,
 }
 
@@ -198,6 +202,20 @@ impl Args {
         self.split.as_deref().unwrap_or("train")
     }
 
+    /// The examples of `--shard`.
+    fn part(&self, set: &dyn TrainingSet) -> Result<Option<ShardPart>> {
+        let Some(shard) = self.shard.shard else {
+            return Ok(None);
+        };
+        let mut input = InputHash::default();
+        for n in 0..set.len() {
+            let example = set.get(n)?;
+            let id = example.query_id.as_deref().unwrap_or_default();
+            input.push(id, &serde_json::to_string(&example)?);
+        }
+        Ok(Some(ShardPart::new(shard, &input)))
+    }
+
     fn unusable(&self) -> OnInvalidExample {
         if self.leave_out {
             OnInvalidExample::Skip
@@ -222,6 +240,7 @@ struct MiningInput {
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
+    args.shard.check(args.output.as_ref())?;
     let mining = args.choice.config()?;
     let each = mining.hard.saturating_add(mining.random);
     let documents = open_documents(&args.collection, args.text.encoding, console)?;
@@ -264,12 +283,13 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     miner.resolve_ids(&*wanted.set)?;
 
-    let total = wanted.set.len();
+    let part = args.part(&*wanted.set)?;
+    let range = part.as_ref().map_or(0..wanted.set.len(), ShardPart::range);
+    let (mut at, end, total) = (range.start, range.end, range.len());
     let mut bar = console.bar();
     let (mut found, mut short, mut none) = (0, 0, 0);
-    let mut at = 0;
-    while at < total {
-        let chunk = at..total.min(at + (CHUNK_NEGATIVES / each.max(1)).clamp(1, CHUNK));
+    while at < end {
+        let chunk = at..end.min(at + (CHUNK_NEGATIVES / each.max(1)).clamp(1, CHUNK));
         let examples = chunk.clone().map(|n| wanted.set.get(n));
         let mut examples = examples.collect::<Result<Vec<TrainingExample>, _>>()?;
         let mined = miner.mine(&examples, &wanted.years)?;
@@ -282,12 +302,16 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             write_example(&mut out, example, &name, line)?;
         }
         at = chunk.end;
-        if bar.report("mining", at as u64, Some(total as u64)) == Flow::Stop {
+        let done = (at - range.start) as u64;
+        if bar.report("mining", done, Some(total as u64)) == Flow::Stop {
             return Err(Interrupted.into());
         }
     }
     bar.finish();
     out.commit()?;
+    if let (Some(part), Some(output)) = (part, &args.output) {
+        part.write_record(output, OutputKind::Lines, "examples", None)?;
+    }
     if short > 0 {
         console.warn(format_args!(
             "{} of {} queries have fewer than {} mined negatives, {} of them none",

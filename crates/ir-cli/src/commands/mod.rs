@@ -15,6 +15,7 @@ pub(crate) mod import_results;
 pub(crate) mod index;
 pub(crate) mod interleave;
 pub(crate) mod knn_accuracy;
+pub(crate) mod merge;
 pub(crate) mod mine;
 #[cfg(feature = "dense")]
 pub(crate) mod models;
@@ -29,3 +30,4 @@ pub(crate) mod stats;
 pub(crate) mod sweep;
 #[cfg(feature = "dense")]
 pub(crate) mod train;
+pub(crate) mod worker;

@@ -1,5 +1,6 @@
 //! Options and construction of the BM25 index, shared by `ir index`, `ir search` and `ir mine`.
 
+use std::ops::Range;
 use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
@@ -8,7 +9,7 @@ use ir_bm25::{
     Analysis, BlankDocs, DocOrder, DuplicateIds, FieldNames, Index, IndexBuilder, IndexConfig,
     IndexedFields, StoredFields,
 };
-use ir_core::Corpus;
+use ir_core::{Corpus, CorpusRange};
 use ir_data::datafinder::lexicographic_row_order;
 use ir_data::{DataError, DocTemplate, TemplatedCorpus};
 use serde_json::{Map, Value, json};
@@ -150,6 +151,23 @@ impl IndexOptions {
         path: Option<&Path>,
         console: &Console,
     ) -> Result<Index> {
+        let all = 0..usize::MAX;
+        self.build_range(documents, template, config, all, threads, path, console)
+    }
+
+    /// [`IndexOptions::build`] of the documents at the positions `range`, in the order in which
+    /// they are indexed.
+    #[expect(clippy::too_many_arguments, reason = "those of `build` and the range")]
+    pub(crate) fn build_range(
+        &self,
+        documents: &DocumentSource,
+        template: Option<&DocTemplate>,
+        config: IndexConfig,
+        range: Range<usize>,
+        threads: Option<usize>,
+        path: Option<&Path>,
+        console: &Console,
+    ) -> Result<Index> {
         let mut bar = console.bar();
         let corpus = documents.collection.corpus();
         let templated = template.map(|template| TemplatedCorpus::new(corpus, template));
@@ -167,9 +185,10 @@ impl IndexOptions {
             builder = builder.with_threads(threads);
         }
         if self.order(documents) == DocumentOrder::RowText {
-            builder.push_all(&lexicographic_row_order(corpus)?, &mut bar)?;
+            let ordered = lexicographic_row_order(corpus)?;
+            builder.push_all(&CorpusRange::new(&ordered, range), &mut bar)?;
         } else {
-            builder.push_all(corpus, &mut bar)?;
+            builder.push_all(&CorpusRange::new(corpus, range), &mut bar)?;
         }
         Ok(match path {
             Some(path) => builder.finish_to_with(path, &mut bar)?,

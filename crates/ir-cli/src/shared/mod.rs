@@ -18,9 +18,12 @@ pub(crate) mod plots;
 pub(crate) mod qrels;
 pub(crate) mod rules;
 pub(crate) mod runs;
+pub(crate) mod shards;
 pub(crate) mod suggest;
 pub(crate) mod systems;
 pub(crate) mod terminal;
 #[cfg(feature = "dense")]
 pub(crate) mod text_hashes;
 pub(crate) mod updates;
+#[cfg(feature = "dense")]
+pub(crate) mod vector_files;

@@ -3,12 +3,12 @@
 use anyhow::Result;
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
-use ir_core::{Corpus, Document, Flow, Fnv1a, Progress};
+use ir_core::{Corpus, Fnv1a, Progress};
 use ir_data::DocTemplate;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use crate::shared::console::Interrupted;
 use crate::shared::format::grouped;
+use crate::shared::input::for_each_document;
 
 /// 64-bit hash of a text and its id.
 pub(crate) fn text_hash(id: &str, text: &str) -> u64 {
@@ -36,6 +36,11 @@ impl TextHashes {
 
     pub(crate) fn as_slice(&self) -> &[u64] {
         &self.0
+    }
+
+    /// Appends the hashes of the texts that follow.
+    pub(crate) fn extend(&mut self, next: &Self) {
+        self.0.extend_from_slice(&next.0);
     }
 
     /// Reads all documents of a corpus.
@@ -89,26 +94,6 @@ impl<'de> Deserialize<'de> for TextHashes {
             hashes.iter().copied().map(u64::from_le_bytes).collect(),
         ))
     }
-}
-
-/// Reads all documents of a corpus, with progress. An interrupt is an error.
-pub(crate) fn for_each_document(
-    corpus: &dyn Corpus,
-    stage: &str,
-    progress: &mut dyn Progress,
-    mut read: impl FnMut(&Document),
-) -> Result<()> {
-    let (total, mut done) = (corpus.len_hint(), 0_u64);
-    let mut doc = Document::default();
-    let mut reader = corpus.open()?;
-    while reader.read(&mut doc)? {
-        read(&doc);
-        done += 1;
-        if done.is_multiple_of(1024) && progress.report(stage, done, total) == Flow::Stop {
-            return Err(Interrupted.into());
-        }
-    }
-    Ok(())
 }
 
 #[cfg(test)]

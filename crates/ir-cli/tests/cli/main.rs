@@ -53,6 +53,7 @@ mod representations;
 mod scoring_models;
 mod search_messages;
 mod several_runs;
+mod shards;
 mod signals;
 mod stats;
 mod structured;
@@ -61,3 +62,4 @@ mod synonyms;
 #[cfg(feature = "dense")]
 mod train;
 mod trec_eval;
+mod worker;

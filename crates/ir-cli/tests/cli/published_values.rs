@@ -218,6 +218,58 @@ fn datafinder() {
     }
 }
 
+/// The commands and the output in `docs/evaluation.md`.
+#[test]
+fn significance_test_of_datafinder() {
+    let Some(data) = data("datafinder") else {
+        return;
+    };
+    let here = Folder::new();
+    let folder = data.join("datafinder");
+    let clean = std::fs::read_to_string(folder.join("test_clean/queries.jsonl")).unwrap();
+    let mut queries = String::new();
+    for line in clean.lines() {
+        let mut query: serde_json::Value = serde_json::from_str(line).unwrap();
+        let words: Vec<&str> = query["text"].as_str().unwrap().split_whitespace().collect();
+        let mut id = words.join("_");
+        if id.contains('"') {
+            id = format!("\"{}\"", id.replace('"', "\"\""));
+        }
+        query["_id"] = id.into();
+        queries += &format!("{query}\n");
+    }
+    here.write("queries.jsonl", queries);
+    for (from, to) in [
+        (
+            "test_dataset_collection.qrels",
+            "test_dataset_collection.qrels",
+        ),
+        (
+            "runs/tevatron_full_sentence.trec",
+            "tevatron_full_sentence.trec",
+        ),
+    ] {
+        here.write(to, std::fs::read(folder.join(from)).unwrap());
+    }
+
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/evaluation.md");
+    let page = std::fs::read_to_string(page).unwrap();
+    let (_, block) = page.split_once("```text\n$ ").unwrap();
+    let (block, _) = block.split_once("```").unwrap();
+    let (search, rest) = block.split_once("\n$ ").unwrap();
+    let (compare, expected) = rest.split_once("\nScores").unwrap();
+    let run = |command: &str| {
+        let command = command.replace("\\\n", " ");
+        let args: Vec<&str> = command.split_whitespace().skip(1).collect();
+        here.ir_data(&args).ok().out
+    };
+    run(search);
+    assert_eq!(
+        run(compare).trim_end(),
+        format!("Scores{expected}").trim_end()
+    );
+}
+
 /// The run of the replication study on MAKG. Repeated lines of its judgments are removed: the
 /// header line is a query of its own for trec_eval.
 #[test]

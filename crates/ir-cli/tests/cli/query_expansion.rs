@@ -130,6 +130,177 @@ fn nearest_words() {
 }
 
 #[test]
+#[cfg(feature = "dense")]
+fn nearest_words_of_an_encoder() {
+    let here = here();
+    let model = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../ir-dense/testdata/tiny/bert"
+    );
+    let words = [
+        "--nearest-words",
+        "3",
+        "--nearest-weight",
+        "0.5",
+        "--nearest-encoder",
+        model,
+    ];
+    let query = "gravis ptosis";
+    let found = run(&here, query, &words);
+    assert_ne!(found, run(&here, query, &[]));
+    assert_ne!(found, run(&here, query, &WORDS));
+    // The same bytes with one thread, with new and with cached vectors, from a saved index.
+    let with = |more: &[&str]| run(&here, query, &[&words[..], more].concat());
+    assert_eq!(with(&["--threads", "1"]), found);
+    let cached = ["--cache", "cache"];
+    assert_eq!(with(&cached), found);
+    let files = || {
+        let files = here.files().into_iter().filter(|path| {
+            let name = path.file_name().unwrap_or_default().to_string_lossy();
+            name.starts_with("words-")
+        });
+        files.collect::<Vec<_>>()
+    };
+    let all = files();
+    let [vectors] = &all[..] else {
+        panic!("expected the vectors of words");
+    };
+    let options = [&words[..], &cached, &["--json"]].concat();
+    let again = search(&here, query, &options).ok();
+    assert!(!again.err.contains("words encoded"), "{}", again.err);
+    assert_eq!(with(&cached), found);
+    here.ir(&["index", "corpus.jsonl", "-o", "saved.ir"]).ok();
+    let saved = ["search", "saved.ir", query, "-o", "-", "--tag", "t"];
+    let saved = [&saved[..], &["--scores", "exact"], &words, &cached].concat();
+    let ran = here.ir(&saved).ok();
+    assert_eq!(ran.out, found);
+    assert!(!ran.err.contains("words encoded"), "{}", ran.err);
+    assert_eq!(files().len(), 1);
+    // Damaged vectors are computed again.
+    let mut bytes = std::fs::read(vectors).unwrap();
+    let middle = bytes.len() / 2;
+    bytes[middle] ^= 1;
+    std::fs::write(vectors, bytes).unwrap();
+    let ran = here.ir(&saved).ok();
+    assert_eq!(ran.out, found);
+    assert!(ran.err.contains("rebuilt: "), "{}", ran.err);
+    // Disabled, the search without them.
+    let disabled = ["--nearest-words=0", "--nearest-encoder", model];
+    assert_eq!(run(&here, query, &disabled), run(&here, query, &[]));
+    // After feedback too.
+    let rm3 = ["--feedback", "rm3(docs=1,terms=8)"];
+    assert_ne!(with(&rm3), run(&here, query, &rm3));
+    for (wrong, code, expected) in [
+        (&["--nearest-encoder", model][..], 2, "--nearest-words"),
+        (
+            &[&words[..], &["--nearest-dim", "50"]].concat()[..],
+            2,
+            "--nearest-dim",
+        ),
+        (
+            &["--nearest-words", "1", "--nearest-encoder", "nowhere"][..],
+            1,
+            "--nearest-words: ",
+        ),
+    ] {
+        search(&here, query, wrong).fails(code, &[expected]);
+    }
+    // --cache has no effect on a saved index without vectors of words.
+    here.ir(&[&["search", "saved.ir", query], &cached[..]].concat())
+        .fails(2, &["--cache applies only when an index is built"]);
+}
+
+/// For every model, also with the default format of scores.
+#[test]
+fn disabled_expansions_and_priors_are_the_search_without_them() {
+    const MODELS: [&str; 18] = [
+        "bm25",
+        "atire",
+        "robertson",
+        "bm25+",
+        "bm25l",
+        "bm25f",
+        "qld",
+        "qljm",
+        "two-stage",
+        "pl2",
+        "inl2",
+        "in_expb2",
+        "bb2",
+        "dph",
+        "dlh13",
+        "dfree",
+        "tfidf",
+        "pivoted",
+    ];
+    let here = Folder::new();
+    let mut corpus = String::new();
+    for n in 0..40 {
+        let text = ["black tea", "myasthenia gravis", "lemon", "cold milk"];
+        let (a, b) = (text[n % 4], text[(n / 4) % 4]);
+        corpus += &format!(
+            "{{\"_id\": \"d{n:02}\", \"title\": \"{a}\", \"text\": \"{b} {a} {n}\", \
+             \"repository\": \"r{}\"}}\n",
+            n % 3
+        );
+    }
+    here.write("corpus.jsonl", corpus);
+    here.write(
+        "queries.tsv",
+        "1\tblack tea\n2\tgravis of milk\n3\tMG\n4\tlemon lemon\n",
+    );
+    here.write("none.txt", "");
+    here.write("synonyms.txt", "MG => myasthenia gravis\nlemon, milk\n");
+    here.write("train.qrels", "7 0 d01 1\n7 0 d02 1\n");
+    here.write("priors.tsv", "r0\t0.5\n*\t0.1\n");
+    let index = [
+        "index",
+        "corpus.jsonl",
+        "--fields",
+        "title,text",
+        "--store",
+        "all",
+    ];
+    here.ir(&[&index[..], &["-o", "corpus.ir"]].concat()).ok();
+    let additions = [
+        "",
+        "--synonyms none.txt",
+        "--synonyms synonyms.txt --synonym-weight 0",
+        "--nearest-words 0",
+        "--nearest-words 5 --nearest-weight 0 --nearest-dim 20",
+    ];
+    let priors = [
+        "--prior priors.tsv --prior-weight 0",
+        "--prior feedback --prior-weight 0 --prior-combination log-sum",
+        "--prior qrels:train.qrels --prior-weight 0",
+    ];
+    for (n, model) in MODELS.iter().enumerate() {
+        let search = |options: &str| {
+            let options = options.split_whitespace().collect::<Vec<_>>();
+            let base = ["search", "corpus.ir", "--queries", "queries.tsv", "-o", "-"];
+            let base = [&base[..], &["--tag", "t", "--model", model], &options];
+            here.ir(&base.concat()).ok().out
+        };
+        let expected = search("");
+        assert!(expected.lines().count() > 30, "{model}");
+        for (at, addition) in additions.iter().enumerate() {
+            let feedback = match at % 2 {
+                0 => "--feedback rm3(weight=1)",
+                _ => "--feedback rocchio(beta=0)",
+            };
+            let prior = priors[(n + at) % 3];
+            for options in [
+                (*addition).to_owned(),
+                format!("{feedback} {addition}"),
+                format!("{feedback} {addition} {prior}"),
+            ] {
+                assert_eq!(search(&options), expected, "{model} {options}");
+            }
+        }
+    }
+}
+
+#[test]
 fn combinations_without_a_meaning_say_why() {
     let here = here();
     let lucene = ["--syntax", "lucene"];

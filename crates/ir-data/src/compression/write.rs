@@ -18,9 +18,7 @@ pub fn create(path: impl AsRef<Path>) -> Result<DataFile, DataError> {
     let path = path.as_ref();
     let file = AtomicFile::create(path).map_err(write_error(path))?;
     let writer = match Compression::from_extension(path) {
-        Some(Compression::Gzip) => {
-            CompressionWriter::Gzip(GzEncoder::new(file, flate2::Compression::default()))
-        }
+        Some(Compression::Gzip) => CompressionWriter::Gzip(Box::new(GzipWriter::new(file))),
         Some(Compression::Zstd) => CompressionWriter::Zstd(ZstdWriter::new(file)),
         None => CompressionWriter::Plain(file),
     };
@@ -41,7 +39,7 @@ pub struct DataFile {
 #[derive(Debug)]
 enum CompressionWriter {
     Plain(AtomicFile),
-    Gzip(GzEncoder<AtomicFile>),
+    Gzip(Box<GzipWriter>),
     Zstd(ZstdWriter<AtomicFile>),
 }
 
@@ -88,6 +86,52 @@ impl DataFile {
                 source,
             },
         }
+    }
+}
+
+/// Writer of gzip. The encoder gets blocks of a fixed size: its output depends on the sizes of
+/// writes.
+#[derive(Debug)]
+struct GzipWriter {
+    encoder: GzEncoder<AtomicFile>,
+    block: Vec<u8>,
+}
+
+impl GzipWriter {
+    const BLOCK: usize = 1 << 16;
+
+    fn new(file: AtomicFile) -> Self {
+        Self {
+            encoder: GzEncoder::new(file, flate2::Compression::default()),
+            block: Vec::with_capacity(Self::BLOCK),
+        }
+    }
+
+    fn write_block(&mut self) -> io::Result<()> {
+        self.encoder.write_all(&self.block)?;
+        self.block.clear();
+        Ok(())
+    }
+
+    fn finish(mut self) -> io::Result<AtomicFile> {
+        self.write_block()?;
+        self.encoder.finish()
+    }
+}
+
+impl Write for GzipWriter {
+    fn write(&mut self, data: &[u8]) -> io::Result<usize> {
+        let taken = data.len().min(Self::BLOCK - self.block.len());
+        self.block.extend_from_slice(&data[..taken]);
+        if self.block.len() == Self::BLOCK {
+            self.write_block()?;
+        }
+        Ok(taken)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.write_block()?;
+        self.encoder.flush()
     }
 }
 

@@ -1,24 +1,12 @@
 //! Softmax, activation functions and layer normalization over slices.
 //!
-//! The compiler vectorizes these loops, once per instruction set. Every operation is rounded
-//! separately and in a fixed order, so that the bits of an element depend on neither its neighbors,
-//! the number of threads nor the instruction set.
+//! The compiler vectorizes these loops, once per instruction set. Operations have a fixed order, so
+//! that the bits of an element depend on neither its neighbors nor the number of threads nor the
+//! vector width of the CPU. A CPU without fused multiply-add rounds twice.
 
-use pulp::{Arch, WithSimd};
+use pulp::{Arch, Simd, WithSimd};
 
 use crate::Activation;
-
-/// Adds `bias` to every row, then applies the activation function.
-///
-/// # Shapes
-/// `rows`: rows as long as `bias`.
-pub(crate) fn activate(activation: Activation, rows: &mut [f32], bias: &[f32]) {
-    Arch::new().dispatch(ActivateRows {
-        activation,
-        rows,
-        bias,
-    });
-}
 
 /// Replaces every row by the softmax of `scale` times the row.
 ///
@@ -33,47 +21,53 @@ pub(crate) fn softmax(rows: &mut [f32], stride: usize, width: usize, scale: f32)
     });
 }
 
-/// Applies layer normalization to every row: standardizes it, then multiplies by `scale` and adds
-/// `shift`.
+/// Adds `residual`, which may be empty, to `rows`, then applies layer normalization to every row:
+/// standardizes it, multiplies by `scale` and adds `shift`.
 ///
 /// # Shapes
-/// `rows`: rows as long as `scale` and `shift`.
+/// `rows`: rows as long as `scale` and `shift`; `residual`: the same, or empty.
 ///
 /// # Source
 /// Ba et al., "Layer Normalization", 2016.
-pub(crate) fn layer_norm(rows: &mut [f32], scale: &[f32], shift: &[f32], epsilon: f32) {
+pub(crate) fn add_layer_norm(
+    rows: &mut [f32],
+    residual: &[f32],
+    scale: &[f32],
+    shift: &[f32],
+    epsilon: f32,
+) {
     Arch::new().dispatch(LayerNormRows {
         rows,
+        residual,
         scale,
         shift,
         epsilon,
     });
 }
 
-struct ActivateRows<'a> {
-    activation: Activation,
-    rows: &'a mut [f32],
-    bias: &'a [f32],
+/// Applies an activation function to the elements of a row.
+#[inline(always)]
+pub(super) fn activate_row<S: Simd>(activation: Activation, row: &mut [f32]) {
+    let row = row.iter_mut();
+    match activation {
+        Activation::Gelu => row.for_each(|x| *x = gelu::<S>(*x)),
+        Activation::GeluTanh => row.for_each(|x| *x = gelu_tanh::<S>(*x)),
+        Activation::Relu => row.for_each(|x| *x = x.max(0.0)),
+    }
 }
 
-impl WithSimd for ActivateRows<'_> {
-    type Output = ();
-
-    #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) {
-        for row in self.rows.chunks_exact_mut(self.bias.len().max(1)) {
-            let elements = row.iter_mut().zip(self.bias);
-            match self.activation {
-                Activation::Gelu => elements.for_each(|(x, bias)| *x = gelu(*x + bias)),
-                Activation::GeluTanh => elements.for_each(|(x, bias)| *x = gelu_tanh(*x + bias)),
-                Activation::Relu => elements.for_each(|(x, bias)| *x = (*x + bias).max(0.0)),
-            }
-        }
+/// a·b + c, rounded once if the instruction set has fused multiply-add.
+#[inline(always)]
+fn multiply_add<S: Simd>(a: f32, b: f32, c: f32) -> f32 {
+    match S::F32_LANES {
+        1 => a * b + c,
+        _ => a.mul_add(b, c),
     }
 }
 
 struct LayerNormRows<'a> {
     rows: &'a mut [f32],
+    residual: &'a [f32],
     scale: &'a [f32],
     shift: &'a [f32],
     epsilon: f32,
@@ -83,9 +77,12 @@ impl WithSimd for LayerNormRows<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) {
+    fn with_simd<S: Simd>(self, _: S) {
         let width = self.scale.len().max(1);
-        for row in self.rows.chunks_exact_mut(width) {
+        for (at, row) in self.rows.chunks_exact_mut(width).enumerate() {
+            if let Some(residual) = self.residual.get(at * width..(at + 1) * width) {
+                row.iter_mut().zip(residual).for_each(|(x, y)| *x += y);
+            }
             let (mean, inverse) = mean_and_inverse_deviation(row, self.epsilon);
             for ((x, scale), shift) in row.iter_mut().zip(self.scale).zip(self.shift) {
                 *x = (*x - mean) * inverse * scale + shift;
@@ -146,7 +143,7 @@ impl WithSimd for SoftmaxRows<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) {
+    fn with_simd<S: Simd>(self, _: S) {
         for row in self.rows.chunks_exact_mut(self.stride.max(1)) {
             let row = &mut row[..self.width];
             let larger = |most: f32, x: f32, _| if x > most { x } else { most };
@@ -157,12 +154,12 @@ impl WithSimd for SoftmaxRows<'_> {
             let (blocks, rest) = row.as_chunks_mut::<LANES>();
             for block in blocks {
                 for (sum, x) in sums.iter_mut().zip(block) {
-                    *x = exp((*x - most) * self.scale);
+                    *x = exp::<S>((*x - most) * self.scale);
                     *sum += *x;
                 }
             }
             for (sum, x) in sums.iter_mut().zip(rest) {
-                *x = exp((*x - most) * self.scale);
+                *x = exp::<S>((*x - most) * self.scale);
                 *sum += *x;
             }
             let whole: f32 = sums.iter().sum();
@@ -180,32 +177,43 @@ impl WithSimd for SoftmaxRows<'_> {
 /// x = n·ln 2 + r with |r| ≤ ln 2 / 2: the Taylor series of e^r of degree 7, times 2^n by adding n
 /// to the bits of the exponent.
 #[inline(always)]
-fn exp(x: f32) -> f32 {
+fn exp<S: Simd>(x: f32) -> f32 {
     /// ln 2 in two parts, the first with few bits, so that its product with n is exact.
     const LN_2_HIGH: f32 = 0.693_359_4;
     const LN_2_LOW: f32 = -2.121_944_4e-4;
     /// 1.5 · 2^23: adding it rounds to the nearest integer, which is then in the lowest bits.
     const ROUND: f32 = 12_582_912.0;
+    const SERIES: [f32; 8] = [
+        1.0 / 5040.0,
+        1.0 / 720.0,
+        1.0 / 120.0,
+        1.0 / 24.0,
+        1.0 / 6.0,
+        0.5,
+        1.0,
+        1.0,
+    ];
     let clamped = if x > -87.0 { x } else { -87.0 };
-    let shifted = clamped * std::f32::consts::LOG2_E + ROUND;
+    let shifted = multiply_add::<S>(clamped, std::f32::consts::LOG2_E, ROUND);
     let n = shifted - ROUND;
-    let r = (clamped - n * LN_2_HIGH) - n * LN_2_LOW;
-    let series = 1.0 / 5040.0;
-    let series = series * r + 1.0 / 720.0;
-    let series = series * r + 1.0 / 120.0;
-    let series = series * r + 1.0 / 24.0;
-    let series = series * r + 1.0 / 6.0;
-    let series = series * r + 0.5;
-    let series = series * r + 1.0;
-    let series = series * r + 1.0;
+    let r = multiply_add::<S>(-n, LN_2_HIGH, clamped);
+    let r = multiply_add::<S>(-n, LN_2_LOW, r);
+    let series = polynomial::<S>(r, SERIES);
     let bits = series.to_bits().wrapping_add(shifted.to_bits() << 23);
     if x > -87.0 { f32::from_bits(bits) } else { 0.0 }
 }
 
+/// Value of a polynomial at `x` by Horner's method, given its coefficients by decreasing degree.
+#[inline(always)]
+fn polynomial<S: Simd>(x: f32, coefficients: [f32; 8]) -> f32 {
+    let value = coefficients.into_iter();
+    value.fold(0.0, |value, c| multiply_add::<S>(value, x, c))
+}
+
 /// GELU, x·Φ(x), within 2e-7·max(1, |x|).
 #[inline(always)]
-pub(super) fn gelu(x: f32) -> f32 {
-    x * normal_cdf(x).0
+pub(super) fn gelu<S: Simd>(x: f32) -> f32 {
+    x * normal_cdf::<S>(x).0
 }
 
 /// Normal distribution function Φ(x), and exp(−x²/2), which is √(2π) times its derivative.
@@ -214,16 +222,16 @@ pub(super) fn gelu(x: f32) -> f32 {
 /// Φ(x) = (1 + erf(x/√2))/2; erf by formula 7.1.26 of Abramowitz and Stegun, Handbook of
 /// Mathematical Functions, 1964, within 1.5e-7.
 #[inline(always)]
-pub(super) fn normal_cdf(x: f32) -> (f32, f32) {
+pub(super) fn normal_cdf<S: Simd>(x: f32) -> (f32, f32) {
     let z = x.abs() * std::f32::consts::FRAC_1_SQRT_2;
-    let t = 1.0 / (1.0 + 0.327_591_1 * z);
+    let t = 1.0 / multiply_add::<S>(0.327_591_1, z, 1.0);
     let poly = 1.061_405_4;
-    let poly = poly * t - 1.453_152;
-    let poly = poly * t + 1.421_413_7;
-    let poly = poly * t - 0.284_496_74;
-    let poly = poly * t + 0.254_829_6;
+    let poly = multiply_add::<S>(poly, t, -1.453_152);
+    let poly = multiply_add::<S>(poly, t, 1.421_413_7);
+    let poly = multiply_add::<S>(poly, t, -0.284_496_74);
+    let poly = multiply_add::<S>(poly, t, 0.254_829_6);
     // 1 - erf(z) gives both tails.
-    let bell = exp(-(z * z));
+    let bell = exp::<S>(-(z * z));
     let tail = 0.5 * (poly * t * bell);
     (if x < 0.0 { tail } else { 1.0 - tail }, bell)
 }
@@ -233,10 +241,10 @@ pub(super) fn normal_cdf(x: f32) -> (f32, f32) {
 /// # Source
 /// Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016, section 2.
 #[inline(always)]
-fn gelu_tanh(x: f32) -> f32 {
+fn gelu_tanh<S: Simd>(x: f32) -> f32 {
     const ROOT: f32 = 0.797_884_6;
     let twice = 2.0 * ROOT * (x + 0.044_715 * (x * x * x));
-    let power = exp(-twice.abs());
+    let power = exp::<S>(-twice.abs());
     let tail = power / (1.0 + power);
     x * if twice < 0.0 { tail } else { 1.0 - tail }
 }
@@ -274,7 +282,7 @@ impl WithSimd for SoftmaxBackward<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: pulp::Simd>(self, _: S) {
+    fn with_simd<S: Simd>(self, _: S) {
         let width = self.width.max(1);
         let rows = self.d.chunks_exact_mut(self.stride.max(1));
         for (n, (d, p)) in rows.zip(self.probabilities.chunks_exact(width)).enumerate() {
@@ -293,7 +301,16 @@ impl WithSimd for SoftmaxBackward<'_> {
 
 #[cfg(test)]
 mod tests {
+    use pulp::Scalar;
+
     use super::*;
+
+    #[cfg(target_arch = "x86_64")]
+    type FusedMultiplyAdd = pulp::x86::V3;
+    #[cfg(target_arch = "aarch64")]
+    type FusedMultiplyAdd = pulp::aarch64::Neon;
+    #[cfg(not(any(target_arch = "x86_64", target_arch = "aarch64")))]
+    type FusedMultiplyAdd = Scalar;
 
     /// Taylor series of the exponential in f64, with argument reduction.
     fn exact_exp(x: f64) -> f64 {
@@ -316,44 +333,58 @@ mod tests {
         x * (0.5 + density * sum)
     }
 
+    /// A function with and without fused multiply-add.
+    macro_rules! roundings {
+        ($function:ident) => {{
+            let fused = |x| $function::<FusedMultiplyAdd>(x);
+            [fused, |x| $function::<Scalar>(x)]
+        }};
+    }
+
     #[test]
     fn exp_equals_taylor_series() {
-        for step in 0..87_000 {
-            let x = -(step as f32) / 1000.0;
-            let exact = exact_exp(f64::from(x));
-            let error = (f64::from(exp(x)) - exact).abs() / exact;
-            assert!(error < 2.5e-7, "exp({x}) = {}, {exact}", exp(x));
+        for exp in roundings!(exp) {
+            for step in 0..87_000 {
+                let x = -(step as f32) / 1000.0;
+                let exact = exact_exp(f64::from(x));
+                let error = (f64::from(exp(x)) - exact).abs() / exact;
+                assert!(error < 2.5e-7, "exp({x}) = {}, {exact}", exp(x));
+            }
+            assert_eq!(exp(0.0), 1.0);
+            assert_eq!(exp(-100.0), 0.0);
+            assert_eq!(exp(f32::NEG_INFINITY), 0.0);
         }
-        assert_eq!(exp(0.0), 1.0);
-        assert_eq!(exp(-100.0), 0.0);
-        assert_eq!(exp(f32::NEG_INFINITY), 0.0);
     }
 
     #[test]
     fn gelu_equals_f64_reference() {
-        for step in -6000..=6000 {
-            let x = step as f32 / 1000.0;
-            let exact = exact_gelu(f64::from(x));
-            let error = (f64::from(gelu(x)) - exact).abs();
-            assert!(
-                error < 2e-7 * f64::from(x.abs().max(1.0)),
-                "gelu({x}) = {}, {exact}",
-                gelu(x)
-            );
+        for gelu in roundings!(gelu) {
+            for step in -6000..=6000 {
+                let x = step as f32 / 1000.0;
+                let exact = exact_gelu(f64::from(x));
+                let error = (f64::from(gelu(x)) - exact).abs();
+                assert!(
+                    error < 2e-7 * f64::from(x.abs().max(1.0)),
+                    "gelu({x}) = {}, {exact}",
+                    gelu(x)
+                );
+            }
+            assert_eq!(gelu(20.0), 20.0);
+            assert_eq!(gelu(-20.0), 0.0);
         }
-        assert_eq!(gelu(20.0), 20.0);
-        assert_eq!(gelu(-20.0), 0.0);
     }
 
     #[test]
     fn gelu_tanh_equals_f64_reference() {
-        for step in -8000..=8000 {
-            let x = step as f32 / 1000.0;
-            let y = f64::from(x);
-            let inner = (2.0 / std::f64::consts::PI).sqrt() * (y + 0.044_715 * y.powi(3));
-            let exact = 0.5 * y * (1.0 + inner.tanh());
-            let error = (f64::from(gelu_tanh(x)) - exact).abs();
-            assert!(error < 5e-7 * y.abs().max(1.0), "{x}: {}", gelu_tanh(x));
+        for gelu_tanh in roundings!(gelu_tanh) {
+            for step in -8000..=8000 {
+                let x = step as f32 / 1000.0;
+                let y = f64::from(x);
+                let inner = (2.0 / std::f64::consts::PI).sqrt() * (y + 0.044_715 * y.powi(3));
+                let exact = 0.5 * y * (1.0 + inner.tanh());
+                let error = (f64::from(gelu_tanh(x)) - exact).abs();
+                assert!(error < 5e-7 * y.abs().max(1.0), "{x}: {}", gelu_tanh(x));
+            }
         }
     }
 
@@ -387,7 +418,13 @@ mod tests {
             let (scale, shift) = (rows(1, width), rows(2, width)[width..].to_vec());
             let before = rows(3, width);
             let mut found = before.clone();
-            layer_norm(&mut found, &scale, &shift, 1e-12);
+            add_layer_norm(&mut found, &[], &scale, &shift, 1e-12);
+            let residual: Vec<f32> = before.iter().map(|x| 0.25 * x).collect();
+            let mut added: Vec<f32> = before.iter().map(|x| 0.75 * x).collect();
+            add_layer_norm(&mut added, &residual, &scale, &shift, 1e-12);
+            for (a, b) in added.iter().zip(&found) {
+                assert!((a - b).abs() < 3e-5, "{width}: {a} {b}");
+            }
             for (row, found) in before.chunks(width).zip(found.chunks(width)) {
                 let count = width as f64;
                 let mean = row.iter().map(|&x| f64::from(x)).sum::<f64>() / count;

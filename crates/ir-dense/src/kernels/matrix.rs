@@ -7,22 +7,29 @@
 
 use pulp::{Arch, Simd, WithSimd};
 
-/// Rows of the left matrix in a tile.
-pub(crate) const TILE_ROWS: usize = 6;
-/// Vector registers per row of a tile. With [`TILE_ROWS`], accumulators take 12 of the 16 vector
-/// registers of AVX2.
+use super::aligned::{AlignedBuffer, prefetch};
+use super::elementwise::activate_row;
+use crate::Activation;
+
+/// Rows of the left matrix in a tile if there are 32 vector registers: accumulators take 24 of
+/// them. With 16 vector registers, a tile has half as many rows.
+pub(crate) const TILE_ROWS: usize = 12;
+/// Vector registers per row of a tile.
 const TILE_VECTORS: usize = 2;
-/// Rows of the right matrix in a block: a panel of that many rows fits the L1 cache.
+/// Rows of the right matrix in a block.
 const BLOCK_DEPTH: usize = 384;
+/// Rows of a panel between a row and the one that is prefetched: several hundred cycles, the
+/// latency of memory.
+const PREFETCH_ROWS: usize = 24;
 
 /// Right matrix packed in panels of [`TILE_VECTORS`] vector registers, so that a product reads it
 /// sequentially. The last panel is padded with zeros.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Default)]
 pub(crate) struct PackedMatrix {
     from: usize,
     to: usize,
     width: usize,
-    values: Vec<f32>,
+    values: AlignedBuffer,
 }
 
 impl PackedMatrix {
@@ -47,7 +54,11 @@ impl PackedMatrix {
             for (panel, first) in (0..to).step_by(self.width).enumerate() {
                 let columns = first..(first + self.width).min(to);
                 let at = self.index(panel, k);
-                row(k, columns.clone(), &mut self.values[at..][..columns.len()]);
+                row(
+                    k,
+                    columns.clone(),
+                    &mut self.values.values_mut()[at..][..columns.len()],
+                );
             }
         }
     }
@@ -66,7 +77,8 @@ impl PackedMatrix {
             for at in 0..count {
                 let values = &column(at)[first..from.min(first + BLOCK_DEPTH)];
                 let at = self.index(at / self.width, first) + at % self.width;
-                let cells = self.values[at..].iter_mut().step_by(self.width);
+                let cells = self.values.values_mut()[at..].iter_mut();
+                let cells = cells.step_by(self.width);
                 for (cell, &value) in cells.zip(values) {
                     *cell = value;
                 }
@@ -80,8 +92,8 @@ impl PackedMatrix {
     }
 
     fn resize(&mut self, from: usize, to: usize, width: usize) {
-        self.values.clear();
-        self.values.resize(from * to.next_multiple_of(width), 0.0);
+        self.values
+            .fill_with_zeros(from * to.next_multiple_of(width));
         (self.from, self.to, self.width) = (from, to, width);
     }
 
@@ -91,6 +103,12 @@ impl PackedMatrix {
         let first = k - k % BLOCK_DEPTH;
         let depth = BLOCK_DEPTH.min(self.from - first);
         (first * panels + panel * depth + k % BLOCK_DEPTH) * self.width
+    }
+
+    /// Distance of rows of `width` elements at which the rows of a tile are in different sets of
+    /// the L1 cache, also if the width is a multiple of 1,024.
+    pub(crate) fn row_stride(width: usize) -> usize {
+        width + 16
     }
 
     /// Computes `left · self + bias`.
@@ -109,6 +127,27 @@ impl PackedMatrix {
             left,
             right: self,
             bias,
+            activation: None,
+            out,
+            out_stride,
+        });
+    }
+
+    /// [`Self::product`] followed by an activation function, which is applied to every tile while
+    /// it is in the L1 cache.
+    pub(crate) fn activated_product(
+        &self,
+        left: StridedRows<'_>,
+        bias: &[f32],
+        activation: Activation,
+        out: &mut [f32],
+        out_stride: usize,
+    ) {
+        Arch::new().dispatch(MatrixProduct {
+            left,
+            right: self,
+            bias: Some(bias),
+            activation: Some(activation),
             out,
             out_stride,
         });
@@ -150,6 +189,7 @@ struct MatrixProduct<'a> {
     left: StridedRows<'a>,
     right: &'a PackedMatrix,
     bias: Option<&'a [f32]>,
+    activation: Option<Activation>,
     out: &'a mut [f32],
     out_stride: usize,
 }
@@ -162,10 +202,15 @@ impl WithSimd for MatrixProduct<'_> {
         let PackedMatrix {
             from, to, width, ..
         } = *self.right;
-        let mut panels = &self.right.values[..];
-        // A panel stays in the L1 cache for all rows.
+        let tile_rows = match S::REGISTER_COUNT {
+            32.. => TILE_ROWS,
+            _ => TILE_ROWS / 2,
+        };
+        let mut panels = self.right.values.values();
+        // A panel stays in the L2 cache for all rows.
         for first in (0..from).step_by(BLOCK_DEPTH) {
             let depth = BLOCK_DEPTH.min(from - first);
+            let activation = self.activation.filter(|_| first + depth == from);
             for column in (0..to).step_by(width) {
                 let (panel, rest) = panels.split_at(depth * width);
                 panels = rest;
@@ -174,7 +219,7 @@ impl WithSimd for MatrixProduct<'_> {
                     Some(bias) if first == 0 => &bias[column..column + columns],
                     _ => &[],
                 };
-                for row in (0..self.left.count).step_by(TILE_ROWS) {
+                for row in (0..self.left.count).step_by(tile_rows) {
                     let tile = Tile {
                         simd,
                         left: &self.left.values[row * self.left.stride + first..],
@@ -186,13 +231,26 @@ impl WithSimd for MatrixProduct<'_> {
                         columns,
                     };
                     let out = &mut self.out[row * self.out_stride + column..];
-                    match self.left.count - row {
-                        1 => tile.compute::<1>(out, self.out_stride),
-                        2 => tile.compute::<2>(out, self.out_stride),
-                        3 => tile.compute::<3>(out, self.out_stride),
-                        4 => tile.compute::<4>(out, self.out_stride),
-                        5 => tile.compute::<5>(out, self.out_stride),
-                        _ => tile.compute::<TILE_ROWS>(out, self.out_stride),
+                    let rows = tile_rows.min(self.left.count - row);
+                    let stride = self.out_stride;
+                    match rows {
+                        1 => tile.compute::<1>(out, stride),
+                        2 => tile.compute::<2>(out, stride),
+                        3 => tile.compute::<3>(out, stride),
+                        4 => tile.compute::<4>(out, stride),
+                        5 => tile.compute::<5>(out, stride),
+                        6 => tile.compute::<6>(out, stride),
+                        7 => tile.compute::<7>(out, stride),
+                        8 => tile.compute::<8>(out, stride),
+                        9 => tile.compute::<9>(out, stride),
+                        10 => tile.compute::<10>(out, stride),
+                        11 => tile.compute::<11>(out, stride),
+                        _ => tile.compute::<TILE_ROWS>(out, stride),
+                    }
+                    if let Some(activation) = activation {
+                        for row in 0..rows {
+                            activate_row::<S>(activation, &mut out[row * stride..][..columns]);
+                        }
                     }
                 }
             }
@@ -221,8 +279,10 @@ impl<S: Simd> Tile<'_, S> {
             std::array::from_fn(|row| &self.left[row * self.left_stride..][..self.depth]);
         let (panel, _) = S::as_simd_f32s(self.panel).0.as_chunks::<TILE_VECTORS>();
         let panel = &panel[..self.depth];
+        let width = S::F32_LANES * TILE_VECTORS;
         let mut sums = [[simd.splat_f32s(0.0); TILE_VECTORS]; N];
         for k in 0..self.depth {
+            prefetch(self.panel, (k + PREFETCH_ROWS) * width, width);
             for (sums, row) in sums.iter_mut().zip(rows) {
                 let x = simd.splat_f32s(row[k]);
                 for (sum, &right) in sums.iter_mut().zip(&panel[k]) {
@@ -269,6 +329,8 @@ fn store_partial<S: Simd>(
 
 #[cfg(test)]
 mod tests {
+    use proptest::prelude::*;
+
     use super::*;
 
     fn numbers(count: usize, seed: usize) -> Vec<f32> {
@@ -326,32 +388,147 @@ mod tests {
         }
     }
 
-    #[test]
-    fn scalar_product_equals_f64_reference() {
-        for [rows, from, to] in SHAPES {
-            let (left, right) = (numbers(rows * from, 1), numbers(from * to, 2));
-            let bias = numbers(to, 3);
-            let mut panels = PackedMatrix::default();
-            panels.resize(from, to, TILE_VECTORS);
+    /// [`PackedMatrix::product`] with an activation function at one level.
+    struct ProductAt<'a> {
+        left: StridedRows<'a>,
+        right: &'a [f32],
+        bias: &'a [f32],
+        activation: Option<Activation>,
+        from: usize,
+    }
+
+    impl WithSimd for ProductAt<'_> {
+        type Output = Vec<f32>;
+
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, simd: S) -> Vec<f32> {
+            let (from, to) = (self.from, self.bias.len());
+            let mut packed = PackedMatrix::default();
+            packed.resize(from, to, S::F32_LANES * TILE_VECTORS);
             for k in 0..from {
                 for column in 0..to {
-                    let at = panels.index(column / TILE_VECTORS, k) + column % TILE_VECTORS;
-                    panels.values[at] = right[k * to + column];
+                    let at = packed.index(column / packed.width, k) + column % packed.width;
+                    packed.values.values_mut()[at] = self.right[k * to + column];
                 }
             }
-            let mut out = vec![f32::NAN; rows * to];
+            let mut out = vec![f32::NAN; self.left.count * to];
             let product = MatrixProduct {
-                left: StridedRows::new(&left, from),
-                right: &panels,
-                bias: Some(&bias),
+                left: self.left,
+                right: &packed,
+                bias: Some(self.bias),
+                activation: self.activation,
                 out: &mut out,
                 out_stride: to,
             };
-            product.with_simd(pulp::Scalar);
-            let expected = reference(&left, &right, &bias, from, to);
-            for (found, expected) in out.iter().zip(&expected) {
-                let error = (f64::from(*found) - expected).abs();
+            product.with_simd(simd);
+            out
+        }
+    }
+
+    /// Products at every level of the CPU, the portable one first.
+    fn at_every_level<'a>(product: impl Fn() -> ProductAt<'a>) -> Vec<Vec<f32>> {
+        #[allow(unused_mut, reason = "other architectures have one level more")]
+        let mut all = vec![product().with_simd(pulp::Scalar)];
+        #[cfg(target_arch = "x86_64")]
+        {
+            let avx2 = pulp::x86::V3::try_new();
+            all.extend(avx2.map(|simd| Simd::vectorize(simd, product())));
+            let avx512 = pulp::x86::V4::try_new();
+            all.extend(avx512.map(|simd| Simd::vectorize(simd, product())));
+        }
+        all.push(Arch::new().dispatch(product()));
+        all
+    }
+
+    fn check_levels([rows, from, to]: [usize; 3], gap: usize, activation: Option<Activation>) {
+        let (left, right) = (numbers(rows * (from + gap), 1), numbers(from * to, 2));
+        let bias = numbers(to, 3);
+        let dense: Vec<f32> = left
+            .chunks(from + gap)
+            .flat_map(|row| &row[..from])
+            .copied()
+            .collect();
+        let levels = at_every_level(|| ProductAt {
+            left: StridedRows {
+                values: &left,
+                stride: from + gap,
+                count: rows,
+            },
+            right: &right,
+            bias: &bias,
+            activation,
+            from,
+        });
+        let expected = reference(&dense, &right, &bias, from, to);
+        for found in &levels {
+            for (&found, &sum) in found.iter().zip(&expected) {
+                let expected = match activation {
+                    None => sum,
+                    Some(_) => sum.max(0.0),
+                };
+                let error = (f64::from(found) - expected).abs();
                 assert!(error < 3e-5, "{rows}x{from}x{to}: {found}, {expected}");
+            }
+        }
+        // All levels with fused multiply-add have the same bits.
+        for found in &levels[1..] {
+            assert_eq!(found, &levels[levels.len() - 1], "{rows}x{from}x{to}");
+        }
+    }
+
+    #[test]
+    fn levels_equal_f64_reference_and_each_other() {
+        for shape in SHAPES {
+            check_levels(shape, 0, None);
+            check_levels(shape, 16, Some(Activation::Relu));
+        }
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn products_of_random_shapes_equal_f64_reference(
+            rows in 1..40_usize,
+            from in 1..800_usize,
+            to in 1..100_usize,
+            gap in 0..20_usize,
+            relu: bool,
+        ) {
+            check_levels([rows, from, to], gap, relu.then_some(Activation::Relu));
+        }
+    }
+
+    #[test]
+    fn activated_product_is_activation_of_product() {
+        let [rows, from, to] = [25, 800, 75];
+        let (left, right) = (numbers(rows * from, 1), numbers(from * to, 2));
+        let bias = numbers(to, 3);
+        let packed = PackedMatrix::new(&right, from, to);
+        let stride = PackedMatrix::row_stride(to);
+        let left = StridedRows::new(&left, from);
+        let mut sums = vec![0.0; rows * to];
+        packed.product(left, Some(&bias), &mut sums, to);
+        for activation in [Activation::Gelu, Activation::GeluTanh, Activation::Relu] {
+            let mut found = vec![7.0; rows * stride];
+            packed.activated_product(left, &bias, activation, &mut found, stride);
+            for (found, sums) in found.chunks(stride).zip(sums.chunks(to)) {
+                for (&found, &sum) in found.iter().zip(sums) {
+                    let sum = f64::from(sum);
+                    let root = (2.0 / std::f64::consts::PI).sqrt();
+                    let tanh = (root * (sum + 0.044_715 * sum.powi(3))).tanh();
+                    // GELU and its tanh approximation differ by less than 5e-4.
+                    let (expected, tolerance) = match activation {
+                        Activation::Relu => (sum.max(0.0), 0.0),
+                        Activation::GeluTanh => (0.5 * sum * (1.0 + tanh), 1e-6),
+                        Activation::Gelu => (0.5 * sum * (1.0 + tanh), 5e-4),
+                    };
+                    let error = (f64::from(found) - expected).abs();
+                    assert!(
+                        error <= tolerance * sum.abs().max(1.0),
+                        "{found} {expected}"
+                    );
+                }
+                assert_eq!(found[to..], vec![7.0; stride - to]);
             }
         }
     }
@@ -384,7 +561,7 @@ mod tests {
             let mut by_columns = PackedMatrix::default();
             let column = |at: usize| &transposed[at * from..][..from];
             by_columns.fill_by_columns(from, to, to, column);
-            assert_eq!(by_columns.values, by_rows.values);
+            assert_eq!(by_columns.values.values(), by_rows.values.values());
             // A narrower matrix in the buffer of a wider one is padded with zeros.
             by_columns.fill_by_columns(from, to + 9, to - 1, column);
             let mut out = vec![f32::NAN; to + 9];

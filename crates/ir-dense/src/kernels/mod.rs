@@ -6,8 +6,10 @@
 //! - [`tensor`]: the functions of [`elementwise`] on burn tensors with their backward passes, for
 //!   training; each has a CPU version with a fixed order of summation and one in burn operations
 //!   for GPUs
+//! - [`aligned`]: buffers aligned to cache lines
 //! - [`memory`]: access to the elements of CPU tensors
 
+mod aligned;
 pub(crate) mod elementwise;
 pub(crate) mod linear;
 pub(crate) mod matrix;

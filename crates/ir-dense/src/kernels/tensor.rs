@@ -4,7 +4,7 @@
 //! threads, and a version in burn operations for other devices.
 
 use burn::tensor::{Int, Tensor, TensorData};
-use pulp::Arch;
+use pulp::{Arch, Scalar};
 use rayon::prelude::*;
 
 use super::elementwise::{self, LANES, fold_lanes, mean_and_inverse_deviation, normal_cdf, sum};
@@ -168,7 +168,7 @@ pub(crate) fn gelu(x: Tensor<2>) -> [Tensor<2>; 2] {
     tasks.for_each(|(out, x)| {
         Arch::new().dispatch(|| {
             for (out, &x) in out.iter_mut().zip(x) {
-                *out = elementwise::gelu(x);
+                *out = elementwise::gelu::<Scalar>(x);
             }
         });
     });
@@ -201,7 +201,7 @@ pub(crate) fn gelu_backward(dy: Tensor<2>, x: Tensor<2>) -> Tensor<2> {
     }
     update_chunks(dy, x, TASK_ELEMENTS, |dy, x| {
         for (dy, &x) in dy.iter_mut().zip(x) {
-            let (cdf, bell) = normal_cdf(x);
+            let (cdf, bell) = normal_cdf::<Scalar>(x);
             *dy *= cdf + x * bell * INVERSE_ROOT_2_PI;
         }
     })

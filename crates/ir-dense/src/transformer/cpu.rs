@@ -5,6 +5,8 @@
 //! matrix products read weights that were packed when the model was loaded. Results equal those of
 //! [`Transformer::forward`] up to rounding.
 
+use std::cell::RefCell;
+
 use burn::module::Param;
 use burn::nn::{LayerNorm, Linear};
 use burn::tensor::{Device, Tensor};
@@ -18,6 +20,17 @@ use crate::kernels::matrix::{PackedMatrix, StridedRows};
 
 /// Rows of a block: they and their intermediate results fit the L2 cache.
 const BLOCK_ROWS: usize = 96;
+
+/// Intermediate results of a block.
+#[derive(Default)]
+struct BlockScratch {
+    attended: Vec<f32>,
+    inner: Vec<f32>,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<BlockScratch> = RefCell::default();
+}
 
 /// [`Transformer`] with weights packed for CPU inference.
 #[derive(Debug)]
@@ -84,14 +97,19 @@ impl CpuTransformer {
         if let Ok(x) = data.as_mut_slice::<f32>() {
             let hidden = model.config().hidden_size;
             let rows = x.par_chunks_mut(BLOCK_ROWS * hidden);
-            rows.for_each(|rows| self.embedding_norm.forward(rows));
+            rows.for_each(|rows| self.embedding_norm.forward(rows, &[]));
             let mut context = vec![0.0; x.len()];
+            let mut qkv = vec![0.0; 3 * x.len()];
             for layer in &self.layers {
-                let qkv = layer.qkv(x, hidden);
+                layer.qkv(x, hidden, &mut qkv);
                 self.attention.forward(&qkv, batch, &mut context);
                 let rows = x.par_chunks_mut(BLOCK_ROWS * hidden);
                 rows.zip(context.par_chunks(BLOCK_ROWS * hidden))
-                    .for_each(|(x, context)| layer.feed_forward(x, context, self.activation));
+                    .for_each(|(x, context)| {
+                        SCRATCH.with_borrow_mut(|scratch| {
+                            layer.feed_forward(x, context, self.activation, scratch);
+                        });
+                    });
             }
         }
         Tensor::from_data(data, &device)
@@ -110,33 +128,44 @@ impl CpuLayer {
         })
     }
 
-    /// Queries, keys and values of every token, concatenated.
-    fn qkv(&self, x: &[f32], hidden: usize) -> Vec<f32> {
+    /// Computes queries, keys and values of every token, concatenated.
+    fn qkv(&self, x: &[f32], hidden: usize, qkv: &mut [f32]) {
         let width = 3 * hidden;
-        let mut qkv = vec![0.0; 3 * x.len()];
         qkv.par_chunks_mut(BLOCK_ROWS * width)
             .zip(x.par_chunks(BLOCK_ROWS * hidden))
             .for_each(|(qkv, x)| self.qkv.forward(x, hidden, qkv));
-        qkv
     }
 
     /// Output projection and feed-forward network for a block of rows: replaces the input of the
     /// layer, `x`, by its output.
-    fn feed_forward(&self, x: &mut [f32], context: &[f32], activation: Activation) {
+    fn feed_forward(
+        &self,
+        x: &mut [f32],
+        context: &[f32],
+        activation: Activation,
+        scratch: &mut BlockScratch,
+    ) {
         let hidden = self.norm.scale.len();
-        let width = self.up.bias.len();
-        let mut attended = vec![0.0; x.len()];
-        self.output.forward(context, hidden, &mut attended);
-        add(&mut attended, x);
-        self.attention_norm.forward(&mut attended);
+        let count = x.len() / hidden.max(1);
+        let stride = PackedMatrix::row_stride(self.up.bias.len());
+        scratch.attended.resize(x.len(), 0.0);
+        scratch.inner.resize(count * stride, 0.0);
+        let (attended, inner) = (&mut scratch.attended[..], &mut scratch.inner[..]);
+        self.output.forward(context, hidden, attended);
+        self.attention_norm.forward(attended, x);
 
-        let mut inner = vec![0.0; x.len() / hidden.max(1) * width];
-        let rows = StridedRows::new(&attended, hidden);
-        self.up.weight.product(rows, None, &mut inner, width);
-        elementwise::activate(activation, &mut inner, &self.up.bias);
-        self.down.forward(&inner, width, x);
-        add(x, &attended);
-        self.norm.forward(x);
+        let rows = StridedRows::new(attended, hidden);
+        let CpuLinear { weight, bias } = &self.up;
+        weight.activated_product(rows, bias, activation, inner, stride);
+        let inner = StridedRows {
+            values: inner,
+            stride,
+            count,
+        };
+        self.down
+            .weight
+            .product(inner, Some(&self.down.bias), x, hidden);
+        self.norm.forward(x, attended);
     }
 }
 
@@ -164,14 +193,14 @@ impl CpuLayerNorm {
         })
     }
 
-    fn forward(&self, rows: &mut [f32]) {
-        elementwise::layer_norm(rows, &self.scale, &self.shift, self.epsilon);
-    }
-}
-
-fn add(to: &mut [f32], other: &[f32]) {
-    for (to, other) in to.iter_mut().zip(other) {
-        *to += other;
+    /// Adds `residual`, which may be empty, and normalizes.
+    fn forward(&self, rows: &mut [f32], residual: &[f32]) {
+        let Self {
+            scale,
+            shift,
+            epsilon,
+        } = self;
+        elementwise::add_layer_norm(rows, residual, scale, shift, *epsilon);
     }
 }
 

@@ -439,7 +439,14 @@ impl System for Bm25System {
         let tags = self.cleaning.as_ref().and_then(CleaningEntry::file);
         let synonyms = self.synonyms.clone();
         let synonyms = synonyms.map(|path| ("synonyms".to_owned(), path));
-        tags.into_iter().chain(synonyms).collect()
+        let model = self.expansion.as_ref().and_then(ExpansionEntry::file);
+        tags.into_iter().chain(synonyms).chain(model).collect()
+    }
+
+    fn encoders(&self) -> Vec<(String, String)> {
+        let expansion = self.expansion.as_ref();
+        let encoder = expansion.and_then(ExpansionEntry::named_encoder);
+        encoder.into_iter().collect()
     }
 
     fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
@@ -454,6 +461,9 @@ impl System for Bm25System {
         if let Some(name) = &self.feedback_collection {
             let hash = context.collection_hash("feedback_collection", name)?;
             content.push_str(&format!(" {hash}"));
+        }
+        if let Some(expansion) = &self.expansion {
+            content.push_str(&expansion.content(context)?);
         }
         Ok(content)
     }
@@ -503,6 +513,9 @@ impl System for Bm25System {
                 template.as_ref(),
             )?;
             stages.push(context.planned(Stage::Index, &key, &description));
+        }
+        if let Some(expansion) = &self.expansion {
+            stages.extend(expansion.stages(self.analyzer, context)?);
         }
         Ok(stages)
     }

@@ -120,4 +120,13 @@ fn recall_with_deletions() {
     ];
     println!("recall: {all:?}");
     assert!(all.iter().all(|&recall| recall >= 0.97), "{all:?}");
+    // As in the README.
+    for (found, shown) in [
+        (before, 1.0),
+        (with_deletions, 0.996),
+        (in_segments, 0.999),
+        (rebuilt, 0.999),
+    ] {
+        assert!((found - shown).abs() <= 0.0015, "{found}, expected {shown}");
+    }
 }

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::ValueHint;
-use ir_core::{Encoder, Flow, Progress, Side};
+use ir_core::{Encoder, Flow, Progress, Shard, Side};
 use ir_data::DocTemplate;
 use ir_dense::{BiEncoder, EncoderConfig, encode_stream};
 use ir_knn::HnswConfig;
@@ -22,7 +22,9 @@ use crate::shared::format::grouped;
 use crate::shared::input::{open_documents, read_queries};
 use crate::shared::options::{EncodingOption, QueryForm, positive, use_threads};
 use crate::shared::output::{OutputPath, WorkPath};
+use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
 use crate::shared::text_hashes::TextHashes;
+use crate::shared::vector_files::is_npy;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -136,6 +138,9 @@ pub(crate) struct Args {
     #[command(flatten, next_help_heading = "Model")]
     encoder: EncoderOptions,
 
+    #[command(flatten)]
+    shard: ShardOption,
+
     /// Batch size in texts, as in sentence-transformers, instead of tokens
     #[arg(long, value_parser = positive, value_name = "N", help_heading = "Execution", conflicts_with = "batch_tokens")]
     batch_size: Option<usize>,
@@ -154,7 +159,7 @@ pub(crate) struct Args {
 }
 
 /// Options of vectors that are written to a file.
-const FILE_OPTIONS: [&str; 3] = ["queries", "ids", "restart"];
+const FILE_OPTIONS: [&str; 4] = ["queries", "ids", "restart", "shard"];
 
 impl Args {
     /// Files of unfinished work, or the folder of an index that is updated.
@@ -206,6 +211,29 @@ struct EncodingInput<'a> {
     texts: Box<dyn Iterator<Item = Result<(String, String)>> + 'a>,
     template: Option<String>,
     hashes: TextHashes,
+    part: Option<ShardPart>,
+}
+
+impl EncodingInput<'_> {
+    /// The texts of `--shard`.
+    fn shard(mut self, shard: Option<Shard>) -> Self {
+        let Some(shard) = shard else {
+            return self;
+        };
+        let mut input = InputHash::default();
+        for hash in self.hashes.as_slice() {
+            input.push_hash(*hash);
+        }
+        let part = ShardPart::new(shard, &input);
+        let range = part.range();
+        self.hashes = self.hashes.as_slice()[range.clone()]
+            .iter()
+            .copied()
+            .collect();
+        self.texts = Box::new(self.texts.skip(range.start).take(range.len()));
+        self.part = Some(part);
+        self
+    }
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
@@ -222,6 +250,13 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             output.display()
         );
     }
+    if let Some(shard) = args.shard.shard
+        && (is_npy(output) || args.ids.is_some())
+    {
+        bail_usage!(
+            "--shard {shard}: expected a vector index, found .npy or --ids, which `ir merge` writes"
+        );
+    }
     output::check(output, args.ids.as_ref())?;
     check_order(model, collection)?;
     let mut hashes = TextHashes::default();
@@ -234,6 +269,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             texts: Box::new(queries.into_iter().map(|query| Ok((query.id, query.text)))),
             template: None,
             hashes,
+            part: None,
         };
         return encode(args, (model, collection), texts, console);
     }
@@ -253,6 +289,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             Ok((document.id, text))
         })),
         hashes,
+        part: None,
     };
     encode(args, (model, collection), texts, console)
 }
@@ -276,6 +313,7 @@ fn encode(
     if texts.hashes.len() == 0 {
         bail!("{collection}: expected texts, found none");
     }
+    let texts = texts.shard(args.shard.shard);
     let found = find_model(model)?;
     let encoder = open_encoder(&found.folder, &found.with_catalog_defaults(args.config()))?;
     let side = args.side();
@@ -332,6 +370,14 @@ fn encode(
     }
     let count = output.len() as u64;
     output.finish(&job)?;
+    if let Some(part) = texts.part {
+        part.write_record(
+            &args.output,
+            OutputKind::Vectors,
+            "vectors",
+            Some(job.probe()),
+        )?;
+    }
     console.log(format_args!(
         "{}: {} vectors of {} dimensions ({settings}), {:.1} s",
         args.output.display(),

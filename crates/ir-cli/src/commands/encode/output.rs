@@ -1,22 +1,22 @@
 //! Resumable, atomic output of vectors.
 
-use std::ffi::OsString;
 use std::fs;
-use std::io::{BufWriter, ErrorKind, Write};
+use std::io::{ErrorKind, Write};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
-use ir_core::store::{AtomicFile, HEADER_LEN};
+use ir_core::store::HEADER_LEN;
 use ir_core::{DocIds, DocNum, Encoder, Retriever, Side};
 use ir_dense::BiEncoder;
-use ir_knn::{FlatIndex, FlatIndexWriter, VectorSimilarity, npy};
+use ir_knn::{FlatIndex, FlatIndexWriter, VectorSimilarity};
 use serde::{Deserialize, Serialize};
 
 use crate::shared::console::Resumable;
 use crate::shared::encoder::VectorOrigin;
 use crate::shared::format::grouped;
-use crate::shared::output::{OutputPath, OutputSink, WorkPath, create, failed, follow_links};
+use crate::shared::output::{OutputPath, OutputSink, WorkPath, create, failed};
+use crate::shared::vector_files::{index_path, is_npy, with_suffix, write_npy};
 
 const FLUSH_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -41,6 +41,11 @@ impl EncodingJob {
             origin,
             probe: probe.into_iter().map(f32::to_bits).collect(),
         })
+    }
+
+    /// Vector of a fixed text, as bits.
+    pub(super) fn probe(&self) -> &[u32] {
+        &self.probe
     }
 
     /// Difference to the job of unfinished work; `None` if this job can resume it.
@@ -229,35 +234,9 @@ impl VectorOutput {
             writer.with_user_metadata(origin).finish()?;
         }
         if is_npy(&self.path) {
-            let index = FlatIndex::open(&self.index)?;
-            let mut out = BufWriter::new(create(&self.path)?);
-            let file = npy::write(index.vectors(), &mut out)
-                .and_then(|()| out.into_inner().map_err(|error| error.into_error()));
-            file.and_then(AtomicFile::commit)
-                .with_context(|| failed(self.path.display()))?;
-            drop(index);
+            write_npy(&self.index, &self.path)?;
             fs::remove_file(&self.index).with_context(|| failed(self.index.display()))?;
         }
         fs::remove_file(&self.job).with_context(|| failed(self.job.display()))
     }
-}
-
-pub(super) fn is_npy(path: &Path) -> bool {
-    path.extension()
-        .is_some_and(|end| end.eq_ignore_ascii_case("npy"))
-}
-
-/// Path of the index that is written: the output, or a temporary index that becomes the .npy file.
-fn index_path(path: &Path) -> PathBuf {
-    if is_npy(path) {
-        with_suffix(path, ".vectors")
-    } else {
-        follow_links(path)
-    }
-}
-
-fn with_suffix(path: &Path, ending: &str) -> PathBuf {
-    let mut name = OsString::from(path);
-    name.push(ending);
-    name.into()
 }

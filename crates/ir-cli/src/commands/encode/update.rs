@@ -13,14 +13,14 @@ use ir_dense::{BiEncoder, encode_stream};
 use ir_knn::{HnswConfig, SegmentedVectorIndex, VectorIndexConfig, VectorIndexWriter};
 
 use super::Args;
-use super::output::is_npy;
 use crate::shared::console::{Console, Interrupted, Resumable, bail_usage};
 use crate::shared::encoder::{VectorOrigin, find_model, open_encoder, similarity};
 use crate::shared::format::grouped;
-use crate::shared::input::{DocumentSource, open_documents};
+use crate::shared::input::{DocumentSource, for_each_document, open_documents};
 use crate::shared::options::first_set;
-use crate::shared::text_hashes::{TextHashes, for_each_document, text_hash};
+use crate::shared::text_hashes::{TextHashes, text_hash};
 use crate::shared::updates::{delete_ids, has_other_files, read_ids};
+use crate::shared::vector_files::is_npy;
 
 /// Time between two commits of new vectors.
 const COMMIT_INTERVAL: Duration = Duration::from_secs(60);

@@ -12,9 +12,10 @@ use ir_data::DocTemplate;
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::format::grouped;
 use crate::shared::indexing::IndexOptions;
-use crate::shared::input::open_documents;
+use crate::shared::input::{DocumentSource, open_documents};
 use crate::shared::options::{EncodingOption, choice, positive, use_threads};
 use crate::shared::output::{OutputPath, WorkPath, create};
+use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -31,6 +32,10 @@ An index that changes is a folder of segments:
   ir index ~/notes -o notes.index --add           create, add and replace
   ir index -o notes.index --delete gone.txt       delete the ids in a file
   ir index -o notes.index --compact               merge all segments into one
+
+Parts of a large collection, in one process each:
+  ir index corpus.jsonl -o part-2.ir --shard 2/8  one of 8 parts
+  ir merge -o corpus.ir part-*.ir                 bytes of the whole index
 
 JSON lines have an id (`_id` or `id`), a text (`text`; with `id`, also
 `contents`) and optionally `title`. Other fields, and the members of
@@ -104,8 +109,11 @@ pub(crate) struct Args {
     #[arg(long, value_parser = choice(STORED), value_name = "FIELDS", help_heading = "Index")]
     store: Option<StoredFields>,
 
+    #[command(flatten)]
+    shard: ShardOption,
+
     /// Number of threads [default: one per core]
-    #[arg(long, value_parser = positive, value_name = "N")]
+    #[arg(long, value_parser = positive, value_name = "N", help_heading = "Execution")]
     threads: Option<usize>,
 }
 
@@ -145,6 +153,17 @@ impl Args {
         Ok(output)
     }
 
+    /// The documents of `--shard`, after reading all of them.
+    fn part(&self, documents: &DocumentSource, console: &Console) -> Result<Option<ShardPart>> {
+        let Some(shard) = self.shard.shard else {
+            return Ok(None);
+        };
+        let mut bar = console.bar();
+        let input = InputHash::of_documents(documents.collection.corpus(), &mut bar)?;
+        bar.finish();
+        Ok(Some(ShardPart::new(shard, &input)))
+    }
+
     fn stored(&self) -> StoredFields {
         self.store.unwrap_or(StoredFields::Everything)
     }
@@ -167,7 +186,14 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     use_threads(args.threads)?;
     let collection = match &args.collection {
         Some(collection) if !args.is_update() => collection,
-        _ => return update::run(args, console),
+        _ => {
+            if let Some(shard) = args.shard.shard {
+                bail_usage!(
+                    "--shard {shard}: expected an index in one file, found --add, --delete or --compact"
+                );
+            }
+            return update::run(args, console);
+        }
     };
     let shown = args.output()?.display();
     let output = args.output()?.binary_file("--output")?;
@@ -185,14 +211,19 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let config = args.setup.config(&documents, template, args.stored());
     let config = config.with_positions(args.positions);
     let began = Instant::now();
-    let index = (args.setup).build(
+    let part = args.part(&documents, console)?;
+    let index = (args.setup).build_range(
         &documents,
         template,
         config,
+        part.as_ref().map_or(0..usize::MAX, ShardPart::range),
         args.threads,
         Some(output),
         console,
     )?;
+    if let Some(part) = part {
+        part.write_record(output, OutputKind::Index, "index", None)?;
+    }
     let stats = index.stats();
     if index.is_empty() {
         console.warn(format_args!(

@@ -23,6 +23,7 @@ use crate::shared::options::{
     EncodingOption, QueryForm, choice, first_set, of_field, positive, reject_repeated, tag,
 };
 use crate::shared::output::OutputPath;
+use crate::shared::shards::ShardOption;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -148,7 +149,8 @@ pub(crate) struct Args {
     )]
     pub(crate) template: Option<DocTemplate>,
 
-    /// Cache folder for indexes built by a search; without it they are built in memory each time
+    /// Cache folder for indexes built by a search, and for the vectors of words of
+    /// --nearest-encoder; without it they are built in memory each time
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Index")]
     pub(crate) cache: Option<OutputPath>,
 
@@ -203,8 +205,11 @@ pub(crate) struct Args {
     #[arg(long, help_heading = "Output")]
     pub(crate) explain: bool,
 
+    #[command(flatten)]
+    pub(crate) shard: ShardOption,
+
     /// Number of threads; does not affect the result [default: one per core]
-    #[arg(long, value_parser = positive, value_name = "N", help_heading = "Output")]
+    #[arg(long, value_parser = positive, value_name = "N", help_heading = "Execution")]
     pub(crate) threads: Option<usize>,
 }
 
@@ -235,7 +240,7 @@ impl Args {
             && self.model.is_anserinis()
             && self.weights.is_empty()
             && self.expansion.sdm.is_none()
-            && !self.prior.is_set();
+            && !self.prior.changes_scores();
         self.scores.unwrap_or(match is_lucene {
             true => ScoreFormat::Anserini,
             false => ScoreFormat::Exact,
@@ -348,6 +353,12 @@ impl Args {
         }
         if typed && self.remove_self {
             bail_usage!("--remove-self: expected queries with ids, found query words");
+        }
+        self.shard.check(self.output.as_ref())?;
+        if let Some(shard) = self.shard.shard.filter(|_| typed) {
+            bail_usage!(
+                "--shard {shard}: expected queries of a collection or a file, found query words"
+            );
         }
         let is_run = !self.json && !self.is_list();
         if self.explain && is_run {

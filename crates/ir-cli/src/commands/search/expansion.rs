@@ -11,14 +11,14 @@ use ir_bm25::{
     NearestWords, Searcher, SegmentedIndex, SequentialDependence, StoredFields, SynonymExpansion,
     Synonyms,
 };
-use ir_core::{DocNum, Retriever};
-use ir_experiment::SystemError;
-use ir_experiment::systems::ExpansionEntry;
+use ir_core::Retriever;
 
 use super::args::Args;
+use super::nearest_words::NearestWordsOptions;
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::input::{CollectionSource, open_collection};
 use crate::shared::options::non_negative;
+use crate::shared::output::OutputPath;
 
 /// Feedback, sequential dependence, synonyms and nearest words.
 #[derive(Debug, clap::Args)]
@@ -53,27 +53,8 @@ pub(crate) struct ExpansionOptions {
     #[arg(long, value_parser = synonym_weight, value_name = "WEIGHT", value_hint = ValueHint::Other, requires = "synonyms")]
     synonym_weight: Option<f32>,
 
-    /// Number of words to add to a query: those with the nearest vectors of reflective random
-    /// indexing of the documents. A saved index must store the texts [default: none]
-    #[arg(long, value_name = "N")]
-    nearest_words: Option<usize>,
-
-    /// Weight of a nearest word at a cosine of 1; a word of the query has weight 1. Range: ≥ 0
-    /// [default: 0.2]
-    #[arg(long, value_parser = non_negative::<f32>, value_name = "WEIGHT", requires = "nearest_words")]
-    nearest_weight: Option<f32>,
-
-    /// Number of dimensions of random indexing. Range: 10 to 65536 [default: 200]
-    #[arg(long, value_name = "N", requires = "nearest_words")]
-    nearest_dim: Option<usize>,
-
-    /// Number of reflections, training cycles after the first. Range: 0 to 100 [default: 1]
-    #[arg(long, value_name = "N", requires = "nearest_words")]
-    nearest_reflections: Option<usize>,
-
-    /// Seed of the elemental vectors of random indexing [default: 0]
-    #[arg(long, value_name = "SEED", requires = "nearest_words")]
-    nearest_seed: Option<u64>,
+    #[command(flatten)]
+    nearest: NearestWordsOptions,
 }
 
 /// Retriever of text queries.
@@ -86,13 +67,18 @@ impl ExpansionOptions {
             ("--feedback", self.feedback.is_some()),
             ("--sdm", self.sdm.is_some()),
             ("--synonyms", self.synonyms.is_some()),
-            ("--nearest-words", self.nearest_words.is_some()),
+            ("--nearest-words", self.nearest.is_set()),
         ]
     }
 
     /// Whether the texts of the documents are read.
     pub(super) const fn needs_texts(&self) -> bool {
-        self.feedback.is_some() || self.nearest_words.is_some()
+        self.feedback.is_some() || self.nearest.is_set()
+    }
+
+    /// Whether `--cache` keeps vectors of words.
+    pub(super) const fn uses_cache(&self) -> bool {
+        self.nearest.has_encoder()
     }
 
     /// Rejects combinations without a meaning.
@@ -119,11 +105,7 @@ impl ExpansionOptions {
                 bail_usage!("{second}: expected no {first}, found both: {reason}");
             }
         }
-        if let Some(words) = self.nearest_words
-            && let Err(error) = self.entry(words).check()
-        {
-            bail_usage!("{}", failed(error));
-        }
+        self.nearest.check()?;
         let has_windows = self.sdm.is_some_and(|weights| weights[1..] != [0.0; 2]);
         if has_windows && is_bm25f {
             bail_usage!("--sdm: expected a --model that scores each field, found bm25f");
@@ -154,8 +136,9 @@ impl ExpansionOptions {
             let synonyms = synonyms
                 .and_then(|found| Ok(SynonymExpansion::new(searcher.clone(), &found, weight)?));
             Addition::Synonyms(synonyms.context("--synonyms")?)
-        } else if let Some(words) = self.nearest_words {
-            let words = self.nearest(searcher, words);
+        } else if self.nearest.is_set() {
+            let cache = args.cache.as_ref().map(OutputPath::folder);
+            let words = self.nearest.retriever(searcher, cache.as_deref(), console);
             Addition::NearestWords(words.context("--nearest-words")?)
         } else {
             Addition::Nothing
@@ -184,33 +167,6 @@ impl ExpansionOptions {
             }
         };
         Ok(index.searcher(args.model.model()?)?)
-    }
-
-    /// Expansion by the nearest words of reflective random indexing of the stored texts.
-    fn nearest(&self, searcher: &Searcher, words: usize) -> Result<NearestWords> {
-        let index = searcher.index();
-        let config = index.config();
-        if config.store != StoredFields::Everything {
-            return Err(without_texts());
-        }
-        let mut texts = Vec::with_capacity(index.len());
-        for doc in (0..index.len() as u32).map(DocNum::new) {
-            let document = index.document(doc)?;
-            texts.push(format!("{}\n{}", document.title, document.text));
-        }
-        let entry = self.entry(words);
-        let expansion = entry.nearest_words(searcher.clone(), config.analysis.clone(), &texts);
-        expansion.map_err(failed)
-    }
-
-    fn entry(&self, words: usize) -> ExpansionEntry {
-        ExpansionEntry {
-            words: Some(words),
-            weight: self.nearest_weight,
-            dim: self.nearest_dim,
-            reflections: self.nearest_reflections,
-            seed: self.nearest_seed,
-        }
     }
 }
 
@@ -255,19 +211,8 @@ impl Addition {
     }
 }
 
-/// The error of an expansion by nearest words, with the option of its parameter.
-fn failed(error: SystemError) -> anyhow::Error {
-    match error {
-        SystemError::Parameter { key, message } => match key.split_once('.') {
-            Some((_, name)) => anyhow!("--nearest-{name}: {message}"),
-            None => anyhow!(message),
-        },
-        SystemError::Stage { stage, source } => anyhow::Error::from_boxed(source).context(stage),
-        other => anyhow!("{other:?}"),
-    }
-}
-
-fn without_texts() -> anyhow::Error {
+/// The error of an index whose texts are needed.
+pub(super) fn without_texts() -> anyhow::Error {
     anyhow!("expected an index with stored texts, found none (`ir index --store all`)")
 }
 

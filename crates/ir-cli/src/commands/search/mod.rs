@@ -5,6 +5,7 @@ mod engine;
 pub(crate) mod expansion;
 mod list;
 mod model;
+mod nearest_words;
 mod notes;
 pub(crate) mod prior;
 #[cfg(feature = "dense")]
@@ -35,6 +36,7 @@ use crate::shared::input::{self, TestQueries};
 use crate::shared::list_style::ListStyle;
 use crate::shared::options::use_threads;
 use crate::shared::output::{OutputSink, failed};
+use crate::shared::shards::{InputHash, OutputKind, ShardPart};
 
 /// Default number of hits of a run, as in Anserini.
 const RUN_HITS: usize = 1000;
@@ -63,7 +65,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         } else {
             OutputSink::open(path.as_ref())?
         };
-        outputs.push((tag, out));
+        outputs.push((tag, path, out));
     }
     if let Some(query) = &typed {
         notes::warn_of_query_file(query, console);
@@ -91,14 +93,23 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if let Some(qrels) = &asked.qrels {
         notes::warn_of_missing_documents(&engine, qrels, console);
     }
-    let queries = args.cleaned(args.query_form.apply(asked.queries)?)?;
+    let mut queries = args.cleaned(args.query_form.apply(asked.queries)?)?;
+    let part = args.shard.shard.map(|shard| {
+        // The order of a run file, so that those of shards can be concatenated.
+        queries.sort_by(|a, b| a.id.cmp(&b.id));
+        let input = InputHash::of_queries(&queries).and_ids(engine.index.ids());
+        ShardPart::new(shard, &input)
+    });
+    if let Some(part) = &part {
+        queries = queries.drain(part.range()).collect();
+    }
 
     let default = if to_read { LIST_HITS } else { RUN_HITS };
     let k = args.hits.unwrap_or(default);
     let runner = QueryRunner::new(&engine, args, &queries, console)?;
     debug_assert_eq!(runner.runs(), outputs.len(), "one output per run");
     let documents = grouped(engine.index.len() as u64);
-    for (run, (tag, mut out)) in outputs.into_iter().enumerate() {
+    for (run, (tag, path, mut out)) in outputs.into_iter().enumerate() {
         let began = Instant::now();
         let mut rankings = runner
             .rank(run, &queries, k, console)
@@ -120,6 +131,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
                 run.push_ranking(&query.id, ranking, engine.index.ids());
             }
             out.write_with(|out| write_run(&run, args.scores(), out))?;
+        }
+        if let (Some(part), Some(path)) = (&part, &path) {
+            part.write_record(path, OutputKind::Lines, &tag, None)?;
         }
         if run == 0 {
             notes::warn_of_empty_rankings(&engine, args, &queries, &rankings, console)?;

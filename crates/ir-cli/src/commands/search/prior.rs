@@ -86,6 +86,11 @@ impl PriorOptions {
         self.prior.is_some()
     }
 
+    /// Whether the scores are not those of the search without a prior.
+    pub(super) fn changes_scores(&self) -> bool {
+        self.is_set() && self.prior_weight != Some(0.0)
+    }
+
     pub(crate) fn check(&self) -> Result<()> {
         if self.prior_docs.is_some() && !matches!(self.prior, Some(Prior::Feedback)) {
             bail_usage!("--prior-docs: expected --prior feedback");

@@ -6,10 +6,11 @@ use anyhow::{Result, bail};
 use ir_core::store::Verify;
 use ir_core::{PrecomputedEncoder, Query, Retriever};
 
-use super::vectors::{open_vectors, vector_origin};
+use super::vectors::vector_origin;
 use crate::shared::console::Console;
 use crate::shared::encoder::VectorOrigin;
 use crate::shared::text_hashes::text_hash;
+use crate::shared::vector_files::open_vectors;
 
 /// What is not compared without a record of the encoder and the queries.
 const QUERIES_UNCHECKED: &str = "the documents of --vectors must be encoded by the same model, and the queries must not have changed";

@@ -8,7 +8,8 @@ use ir_data::DocTemplate;
 
 use super::engine::SearchIndex;
 use crate::shared::console::Interrupted;
-use crate::shared::text_hashes::{TextHashes, for_each_document, text_hash};
+use crate::shared::input::for_each_document;
+use crate::shared::text_hashes::{TextHashes, text_hash};
 
 const STAGE: &str = "comparing texts";
 

@@ -6,14 +6,14 @@ use std::sync::Arc;
 use anyhow::{Context, Result, bail};
 use ir_bm25::{Searcher, StoredFields};
 use ir_core::fusion::WeightedSum;
-use ir_core::store::{OpenIndexError, Verify};
+use ir_core::store::Verify;
 use ir_core::{
     CachedEncoder, Distinct, DocIds, DocNum, Encoded, Encoder, Explanation, Hit, Query, Ranking,
     Retriever, Search, SearchError, Side,
 };
 use ir_data::{Collection, DocTemplate};
 use ir_dense::BiEncoder;
-use ir_knn::{EfSearch, FlatIndex, SegmentedHnswSearcher, SegmentedVectorIndex};
+use ir_knn::{EfSearch, SegmentedHnswSearcher, SegmentedVectorIndex};
 
 use super::engine::SearchIndex;
 use super::query_vectors::open_queries;
@@ -23,6 +23,7 @@ use crate::shared::encoder::{EncoderOptions, VectorOrigin, find_model, open_enco
 use crate::shared::format::grouped;
 use crate::shared::options::first_set;
 use crate::shared::text_hashes::TextHashes;
+use crate::shared::vector_files::open_vectors;
 
 /// Options of dense retrieval.
 #[derive(Debug, clap::Args)]
@@ -341,41 +342,6 @@ impl DenseOptions {
         }
         bail!("{difference} (run `ir encode` again; --any-encoder searches all the same)")
     }
-}
-
-/// Opens the vector index in a file or folder. The error of another file says what it is.
-pub(super) fn open_vectors(
-    option: &str,
-    path: &Path,
-    verify: Verify,
-) -> Result<SegmentedVectorIndex> {
-    let opened = if SegmentedVectorIndex::exists(path) {
-        SegmentedVectorIndex::open_with(path, verify)
-    } else {
-        FlatIndex::open_with(path, verify).map(SegmentedVectorIndex::from)
-    };
-    let found = match opened {
-        Ok(vectors) => return Ok(vectors),
-        Err(OpenIndexError::Directory { .. }) => "a folder",
-        Err(OpenIndexError::NotAnIndex { found, .. }) => match found.as_str() {
-            "" => "an empty file",
-            found if found.starts_with("ir-bm25") || found.starts_with("ir-segs") => {
-                "a BM25 index (written by `ir index`)"
-            }
-            found if found.contains("NUMPY") => "a .npy file, which has no ids",
-            found if found.starts_with("ir-") => "another index",
-            _ => "another file",
-        },
-        Err(error) => return Err(error.into()),
-    };
-    let queries = match option {
-        "--query-vectors" => " --queries",
-        _ => "",
-    };
-    bail!(
-        "{option}: {}: expected vectors written by `ir encode MODEL COLLECTION{queries} -o FILE.ir`, found {found}",
-        path.display()
-    )
 }
 
 /// What is not compared without a record of the encoder and the documents.

@@ -7,7 +7,7 @@ use clap::ValueEnum;
 use ir_bm25::{Index, IndexedFields, SegmentedIndex};
 use ir_core::segments::{LOCK_NAME, folder_of};
 use ir_core::store::{OpenIndexError, Verify};
-use ir_core::{Corpus, Flow, Progress};
+use ir_core::{Corpus, Document, Flow, Progress};
 use ir_data::catalog::{Catalog, CatalogEntry, entries};
 use ir_data::sgml::SgmlCorpus;
 use ir_data::smart::SmartCorpus;
@@ -385,4 +385,24 @@ fn with_defaults(
         fingerprint,
         format,
     }
+}
+
+/// Reads all documents of a corpus, with progress. An interrupt is an error.
+pub(crate) fn for_each_document(
+    corpus: &dyn Corpus,
+    stage: &str,
+    progress: &mut dyn Progress,
+    mut read: impl FnMut(&Document),
+) -> Result<()> {
+    let (total, mut done) = (corpus.len_hint(), 0_u64);
+    let mut doc = Document::default();
+    let mut reader = corpus.open()?;
+    while reader.read(&mut doc)? {
+        read(&doc);
+        done += 1;
+        if done.is_multiple_of(1024) && progress.report(stage, done, total) == Flow::Stop {
+            return Err(Interrupted.into());
+        }
+    }
+    Ok(())
 }

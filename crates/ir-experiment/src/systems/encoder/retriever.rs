@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use ir_bm25::{TermVectors, TermWords};
 use ir_core::store::Verify;
-use ir_core::{CachedEncoder, Distinct, Encoded, Encoder, Flow, Side};
+use ir_core::{CachedEncoder, Distinct, Encoded, Encoder, Flow, Retriever, Side};
 use ir_data::DocTemplate;
 use ir_dense::{BiEncoder, EncoderConfig, Pooling, SideConfig, encode_stream};
-use ir_knn::{FlatIndex, FlatIndexWriter};
+use ir_knn::{FlatIndex, FlatIndexWriter, VectorSimilarity};
 
 use super::{EncoderEntry, EncoderReference, PoolingName};
 use crate::cache::Stage;
@@ -19,7 +20,7 @@ use crate::system::{OpenSystem, SystemContext};
 /// Query encoder that keeps the vectors in memory.
 pub(crate) type SharedEncoder = Arc<CachedEncoder<BiEncoder>>;
 
-/// Number of documents after which their vectors are written.
+/// Number of texts after which their vectors are written.
 const BLOCK: usize = 256;
 
 impl EncoderReference {
@@ -72,6 +73,48 @@ impl EncoderReference {
     ) -> Result<OpenSystem, SystemError> {
         self.with(context, |entry, context| {
             entry.retriever(context, &entry.template_or(template)?)
+        })
+    }
+
+    /// Stages that the vectors of words need. `words` identifies the words of these documents.
+    pub(in crate::systems) fn word_stages(
+        &self,
+        context: &SystemContext<'_>,
+        words: &str,
+    ) -> Result<Vec<StageReport>, SystemError> {
+        self.inspect(context, |entry| {
+            let mut stages = entry.model_stages(context)?;
+            let (key, description) = entry.word_stage(context, words)?;
+            stages.push(context.planned(Stage::Vectors, &key, &description));
+            Ok(stages)
+        })
+    }
+
+    /// Encoder and vectors of words. `words` identifies the words that `read` returns.
+    pub(in crate::systems) fn word_vectors(
+        &self,
+        context: &mut SystemContext<'_>,
+        words: &str,
+        read: impl FnOnce(&mut SystemContext<'_>) -> Result<TermWords, SystemError>,
+    ) -> Result<(Arc<dyn Encoder>, TermVectors), SystemError> {
+        self.with(context, |entry, context| {
+            let (key, description) = entry.word_stage(context, words)?;
+            let encoder = entry.open(context)?;
+            let index = context.cached(
+                Stage::Vectors,
+                &key,
+                &description,
+                |path| FlatIndex::open_with(path, Verify::AllSections),
+                |context, path| {
+                    let words = read(context)?;
+                    encode_words(context, encoder.inner(), &words, path)
+                },
+            )?;
+            let terms = index.ids().iter().map(str::to_owned);
+            let values = index.vectors().iter().copied().collect();
+            let vectors = TermVectors::new(terms, index.dim(), values);
+            let vectors = vectors.map_err(SystemError::stage("vectors of words"))?;
+            Ok((encoder as Arc<dyn Encoder>, vectors))
         })
     }
 }
@@ -147,6 +190,18 @@ impl EncoderEntry {
         Ok((key, description))
     }
 
+    /// Cache key and description of the vectors of words.
+    fn word_stage(
+        &self,
+        context: &SystemContext<'_>,
+        words: &str,
+    ) -> Result<(String, String), SystemError> {
+        let content = self.content(context)?;
+        let description = format!("vectors of the words of the documents, {}", self.label());
+        let key = context.key(Stage::Vectors, &format!("{words}\n{content}"));
+        Ok((key, description))
+    }
+
     fn retriever(
         &self,
         context: &mut SystemContext<'_>,
@@ -170,6 +225,10 @@ impl EncoderEntry {
     }
 }
 
+fn failed<E: std::error::Error + Send + Sync + 'static>(error: E) -> SystemError {
+    SystemError::stage("encoding")(error)
+}
+
 /// Encodes all documents. A killed job resumes after its last [`BLOCK`].
 fn encode_documents(
     context: &mut SystemContext<'_>,
@@ -177,20 +236,43 @@ fn encode_documents(
     template: &DocTemplate,
     path: &Path,
 ) -> Result<(), SystemError> {
-    fn failed<E: std::error::Error + Send + Sync + 'static>(error: E) -> SystemError {
-        SystemError::stage("encoding")(error)
-    }
     let task = context.task;
     template.check(task.corpus()).map_err(failed)?;
     let similarity = similarity(encoder.similarity());
-    let mut writer = FlatIndexWriter::resume(path, encoder.dim(), similarity).map_err(failed)?;
-    let (done, total) = (writer.len(), Some(task.ids().len() as u64));
-    let documents = task.corpus().docs().map_err(failed)?.skip(done);
+    let writer = FlatIndexWriter::resume(path, encoder.dim(), similarity).map_err(failed)?;
+    let documents = task.corpus().docs().map_err(failed)?.skip(writer.len());
     let texts = documents.map(|doc| {
         let doc = doc.map_err(failed)?;
         let text = template.render(&doc);
         Ok((doc.id, text))
     });
+    encode_to(writer, context, encoder, texts, task.ids().len())
+}
+
+/// Encodes the words of terms, with the terms as ids. A killed job resumes after its last
+/// [`BLOCK`].
+fn encode_words(
+    context: &mut SystemContext<'_>,
+    encoder: &BiEncoder,
+    words: &TermWords,
+    path: &Path,
+) -> Result<(), SystemError> {
+    let similarity = VectorSimilarity::InnerProduct;
+    let writer = FlatIndexWriter::resume(path, encoder.dim(), similarity).map_err(failed)?;
+    let texts = words.most_frequent().skip(writer.len());
+    let texts = texts.map(|(term, word)| Ok((term.to_owned(), word.to_owned())));
+    encode_to(writer, context, encoder, texts, words.len())
+}
+
+/// Encodes texts as documents after those that a writer has; `total` is the number of all.
+fn encode_to(
+    mut writer: FlatIndexWriter,
+    context: &mut SystemContext<'_>,
+    encoder: &BiEncoder,
+    texts: impl Iterator<Item = Result<(String, String), SystemError>>,
+    total: usize,
+) -> Result<(), SystemError> {
+    let (done, total) = (writer.len(), Some(total as u64));
     let push = |id: &str, vector: &[f32]| {
         writer.push(id, vector).map_err(failed)?;
         match writer.len().is_multiple_of(BLOCK) {

@@ -1,7 +1,10 @@
 //! Encoders of a build without the feature `dense`.
 
 use std::convert::Infallible;
+use std::sync::Arc;
 
+use ir_bm25::{TermVectors, TermWords};
+use ir_core::Encoder;
 use ir_data::DocTemplate;
 
 use super::EncoderReference;
@@ -46,6 +49,23 @@ impl EncoderReference {
         &self,
         context: &mut SystemContext<'_>,
     ) -> Result<Infallible, SystemError> {
+        self.with(context, |_, _| Err(Self::unavailable()))
+    }
+
+    pub(in crate::systems) fn word_stages(
+        &self,
+        context: &SystemContext<'_>,
+        _: &str,
+    ) -> Result<Vec<StageReport>, SystemError> {
+        self.inspect(context, |_| Err(Self::unavailable()))
+    }
+
+    pub(in crate::systems) fn word_vectors(
+        &self,
+        context: &mut SystemContext<'_>,
+        _: &str,
+        _: impl FnOnce(&mut SystemContext<'_>) -> Result<TermWords, SystemError>,
+    ) -> Result<(Arc<dyn Encoder>, TermVectors), SystemError> {
         self.with(context, |_, _| Err(Self::unavailable()))
     }
 }

@@ -1,0 +1,175 @@
+"""Times ONNX Runtime for the benchmark `bench-encoding`.
+
+    onnx_peer.py MODEL WORKLOADS.json THREADS MAX_TOKENS PRECISION
+
+Builds a graph of ONNX Runtime's fused operators (EmbedLayerNormalization, Attention,
+SkipLayerNormalization, BiasGelu) from a BERT folder with mean pooling and L2 normalization, as in
+all-MiniLM-L6-v2. PRECISION is `f32`, or `int8` for dynamic quantization. WORKLOADS.json maps names to
+lists of texts.
+
+The first output line has the versions. An input line `WORKLOAD BATCH` encodes the texts of a workload,
+sorted by length, in batches of BATCH texts, tokenization included; the response is a line of JSON with
+wall time and CPU time in seconds. `WORKLOAD BATCH FILE` also writes the vectors to FILE as
+little-endian f32, in the order of the texts.
+"""
+
+import json
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+
+folder, workloads, threads, max_tokens, precision = sys.argv[1:]
+os.environ["RAYON_NUM_THREADS"] = threads
+os.environ["TOKENIZERS_PARALLELISM"] = "true" if int(threads) > 1 else "false"
+
+import numpy as np
+import onnx
+import onnxruntime
+from onnx import TensorProto, helper, numpy_helper
+from onnxruntime.quantization import QuantType, quantize_dynamic
+from safetensors.numpy import load_file
+from tokenizers import Tokenizer
+
+folder = Path(folder)
+config = json.loads((folder / "config.json").read_text())
+weights = load_file(folder / "model.safetensors")
+hidden, epsilon = config["hidden_size"], config["layer_norm_eps"]
+
+
+def build_graph():
+    nodes, initializers = [], []
+
+    def weight(name, values):
+        values = np.ascontiguousarray(values, dtype=np.float32)
+        initializers.append(numpy_helper.from_array(values, name))
+        return name
+
+    def tensor(name):
+        return weight(name, weights[name])
+
+    def matrix(name):
+        return weight(name, weights[name].T)
+
+    def fused(kind, inputs, outputs, **attributes):
+        nodes.append(helper.make_node(kind, inputs, outputs, domain="com.microsoft", **attributes))
+
+    def node(kind, inputs, output, **attributes):
+        nodes.append(helper.make_node(kind, inputs, [output], **attributes))
+        return output
+
+    def norm(prefix):
+        return [tensor(f"{prefix}.LayerNorm.weight"), tensor(f"{prefix}.LayerNorm.bias")]
+
+    tables = [tensor(f"embeddings.{part}_embeddings.weight") for part in ("word", "position", "token_type")]
+    fused(
+        "EmbedLayerNormalization",
+        ["input_ids", "segment_ids", *tables, *norm("embeddings"), "mask"],
+        ["x", "lengths"],
+        epsilon=epsilon,
+    )
+    x = "x"
+    for number in range(config["num_hidden_layers"]):
+        layer = f"encoder.layer.{number}"
+        parts = [f"{layer}.attention.self.{part}" for part in ("query", "key", "value")]
+        qkv = weight(f"{layer}.qkv", np.concatenate([weights[f"{p}.weight"].T for p in parts], axis=1))
+        bias = weight(f"{layer}.qkv_bias", np.concatenate([weights[f"{p}.bias"] for p in parts]))
+        fused(
+            "Attention", [x, qkv, bias, "lengths"], [f"{layer}.context"], num_heads=config["num_attention_heads"]
+        )
+
+        def project(name, source):
+            return node("MatMul", [source, matrix(f"{name}.weight")], f"{name}.product")
+
+        def skip_norm(name, source, skip):
+            bias = tensor(f"{name}.dense.bias")
+            output = f"{name}.normalized"
+            fused("SkipLayerNormalization", [source, skip, *norm(name), bias], [output], epsilon=epsilon)
+            return output
+
+        output = project(f"{layer}.attention.output.dense", f"{layer}.context")
+        attended = skip_norm(f"{layer}.attention.output", output, x)
+        up = project(f"{layer}.intermediate.dense", attended)
+        fused("BiasGelu", [up, tensor(f"{layer}.intermediate.dense.bias")], [f"{layer}.inner"])
+        down = project(f"{layer}.output.dense", f"{layer}.inner")
+        x = skip_norm(f"{layer}.output", down, attended)
+    # Mean pooling and L2 normalization.
+    axes = {name: numpy_helper.from_array(np.array([axis]), name) for name, axis in [("last", 2), ("tokens", 1)]}
+    initializers.extend(axes.values())
+    mask = node("Cast", ["mask"], "mask_float", to=TensorProto.FLOAT)
+    mask = node("Unsqueeze", [mask, "last"], "mask_column")
+    total = node("ReduceSum", [node("Mul", [x, mask], "masked"), "tokens"], "total", keepdims=0)
+    count = node("ReduceSum", [mask, "tokens"], "count", keepdims=0)
+    mean = node("Div", [total, count], "mean")
+    node("LpNormalization", [mean], "vectors", axis=1, p=2)
+    inputs = [
+        helper.make_tensor_value_info(name, TensorProto.INT32, ["texts", "length"])
+        for name in ("input_ids", "segment_ids", "mask")
+    ]
+    outputs = [helper.make_tensor_value_info("vectors", TensorProto.FLOAT, ["texts", hidden])]
+    graph = helper.make_graph(nodes, "encoder", inputs, outputs, initializers)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=10)
+
+
+def open_session():
+    options = onnxruntime.SessionOptions()
+    options.intra_op_num_threads = int(threads)
+    options.inter_op_num_threads = 1
+    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    with tempfile.TemporaryDirectory() as temporary:
+        path = os.path.join(temporary, "model.onnx")
+        onnx.save(build_graph(), path)
+        if precision == "int8":
+            quantized = os.path.join(temporary, "quantized.onnx")
+            quantize_dynamic(
+                path,
+                quantized,
+                weight_type=QuantType.QInt8,
+                op_types_to_quantize=["MatMul", "Attention"],
+                extra_options={"DefaultTensorType": TensorProto.FLOAT},
+            )
+            path = quantized
+        return onnxruntime.InferenceSession(path, options, providers=["CPUExecutionProvider"])
+
+
+session = open_session()
+tokenizer = Tokenizer.from_file(str(folder / "tokenizer.json"))
+tokenizer.no_padding()
+tokenizer.enable_truncation(int(max_tokens))
+workloads = json.loads(Path(workloads).read_text())
+
+
+def encode(texts, batch):
+    """Vectors of texts in the order of the texts; one batch of one text at a time if `batch` is 1."""
+    vectors = np.empty((len(texts), hidden), dtype=np.float32)
+    if batch == 1:
+        ids = None
+        order = range(len(texts))
+    else:
+        ids = [encoding.ids for encoding in tokenizer.encode_batch(texts)]
+        order = sorted(range(len(texts)), key=lambda text: -len(ids[text]))
+    for first in range(0, len(texts), batch):
+        rows = order[first : first + batch]
+        tokens = [ids[row] if ids else tokenizer.encode(texts[row]).ids for row in rows]
+        length = max(map(len, tokens))
+        input_ids = np.zeros((len(rows), length), dtype=np.int32)
+        mask = np.zeros((len(rows), length), dtype=np.int32)
+        for row, text in enumerate(tokens):
+            input_ids[row, : len(text)] = text
+            mask[row, : len(text)] = 1
+        feeds = {"input_ids": input_ids, "segment_ids": np.zeros_like(mask), "mask": mask}
+        vectors[list(rows)] = session.run(["vectors"], feeds)[0]
+    return vectors
+
+
+print(f"onnxruntime {onnxruntime.__version__}, fused graph, {precision}", flush=True)
+for line in sys.stdin:
+    name, batch, *file = line.split()
+    wall, cpu = time.perf_counter(), time.process_time()
+    vectors = encode(workloads[name], int(batch))
+    wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
+    if file:
+        vectors.astype("<f4").tofile(file[0])
+    print(json.dumps({"wall": wall, "cpu": cpu}), flush=True)

@@ -1,0 +1,106 @@
+//! Encoding, and searching vectors.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use ir_core::store::Verify;
+use ir_core::{Distinct, Encoded, Flow, NoProgress, Side};
+use ir_dense::encode_stream;
+use serde::Serialize;
+
+use super::records::{InputRecord, InputRecords, flush, write_record};
+use super::search_records;
+use crate::shared::console::{Interrupted, bail_usage, check_stopped};
+use crate::shared::encoder::{EncoderOptions, find_model, open_encoder};
+use crate::shared::options::{positive, use_threads};
+use crate::shared::output::OutputSink;
+use crate::shared::vector_files::open_vectors;
+
+#[derive(Debug, clap::Args)]
+pub(super) struct Args {
+    /// Model folder, or the name of a downloaded model (see `ir models`)
+    model: PathBuf,
+
+    /// Encode queries: with the query prefix and the length limit of queries
+    #[arg(long)]
+    queries: bool,
+
+    #[command(flatten, next_help_heading = "Model")]
+    encoder: EncoderOptions,
+
+    /// Number of threads [default: one per core]
+    #[arg(long, value_parser = positive, value_name = "N")]
+    threads: Option<usize>,
+}
+
+#[derive(Serialize)]
+struct VectorRecord<'a> {
+    id: &'a str,
+    vector: &'a [f32],
+}
+
+pub(super) fn run(args: &Args, out: &mut OutputSink) -> Result<()> {
+    use_threads(args.threads)?;
+    let side = match args.queries {
+        true => Side::Query,
+        false => Side::Document,
+    };
+    let found = find_model(&args.model)?;
+    let config = found.with_catalog_defaults(args.encoder.config(side));
+    let encoder = open_encoder(&found.folder, &config)?;
+    let texts = InputRecords::stdin().map(|record| {
+        check_stopped()?;
+        record?.into_text()
+    });
+    let push = |id: &str, vector: &[f32]| write_record(&VectorRecord { id, vector }, out);
+    match encode_stream(&encoder, side, texts, None, push, &mut NoProgress)? {
+        Flow::Continue => flush(out),
+        Flow::Stop => Err(Interrupted.into()),
+    }
+}
+
+/// Options of a search in vectors.
+#[derive(Debug, clap::Args)]
+pub(super) struct VectorOptions {
+    /// Vector index, written by `ir encode`, in place of a BM25 index. Records have vectors
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["preset", "k1", "b"])]
+    vectors: Option<PathBuf>,
+
+    /// Encoder of the field text of the records, in place of vectors
+    #[arg(long, value_name = "MODEL", requires = "vectors")]
+    encoder: Option<PathBuf>,
+
+    #[command(flatten)]
+    options: EncoderOptions,
+}
+
+impl VectorOptions {
+    pub(super) fn is_set(&self) -> bool {
+        self.vectors.is_some()
+    }
+
+    /// Searches the nearest vectors of records, exactly.
+    pub(super) fn search(&self, k: usize, out: &mut OutputSink) -> Result<()> {
+        let Some(path) = &self.vectors else {
+            bail_usage!("expected --vectors, found none");
+        };
+        if let Some(option) = self.options.first_set()
+            && self.encoder.is_none()
+        {
+            bail_usage!("{option}: expected --encoder");
+        }
+        let vectors = open_vectors("--vectors", path, Verify::AllSections)?;
+        let Some(model) = &self.encoder else {
+            let dim = vectors.dim();
+            let query = |record: InputRecord| record.into_vector(dim);
+            let distinct = Distinct(vectors);
+            return search_records(k, &distinct, query, |vector: &Vec<f32>| vector, out);
+        };
+        let found = find_model(model)?;
+        let config = found.with_catalog_defaults(self.options.config(Side::Query));
+        let encoder = open_encoder(&found.folder, &config)?;
+        let encoded = Distinct(Encoded::new(encoder, vectors));
+        let query = |record: InputRecord| record.into_text();
+        search_records(k, &encoded, query, |text: &String| text, out)
+    }
+}

@@ -1,0 +1,76 @@
+//! Files of vectors: a vector index, or a .npy file that is converted from one.
+
+use std::ffi::OsString;
+use std::io::BufWriter;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, bail};
+use ir_core::store::{AtomicFile, OpenIndexError, Verify};
+use ir_knn::{FlatIndex, SegmentedVectorIndex, npy};
+
+use crate::shared::output::{create, failed, follow_links};
+
+/// Writes the vectors of an index as a .npy file, atomically.
+pub(crate) fn write_npy(index: &Path, path: &Path) -> Result<()> {
+    let index = FlatIndex::open(index)?;
+    let mut out = BufWriter::new(create(path)?);
+    let file = npy::write(index.vectors(), &mut out)
+        .and_then(|()| out.into_inner().map_err(|error| error.into_error()));
+    file.and_then(AtomicFile::commit)
+        .with_context(|| failed(path.display()))
+}
+
+pub(crate) fn is_npy(path: &Path) -> bool {
+    path.extension()
+        .is_some_and(|end| end.eq_ignore_ascii_case("npy"))
+}
+
+/// Path of the index that is written: the output, or a temporary index that becomes the .npy file.
+pub(crate) fn index_path(path: &Path) -> PathBuf {
+    if is_npy(path) {
+        with_suffix(path, ".vectors")
+    } else {
+        follow_links(path)
+    }
+}
+
+pub(crate) fn with_suffix(path: &Path, ending: &str) -> PathBuf {
+    let mut name = OsString::from(path);
+    name.push(ending);
+    name.into()
+}
+
+/// Opens the vector index in a file or folder. The error of another file says what it is.
+pub(crate) fn open_vectors(
+    option: &str,
+    path: &Path,
+    verify: Verify,
+) -> Result<SegmentedVectorIndex> {
+    let opened = if SegmentedVectorIndex::exists(path) {
+        SegmentedVectorIndex::open_with(path, verify)
+    } else {
+        FlatIndex::open_with(path, verify).map(SegmentedVectorIndex::from)
+    };
+    let found = match opened {
+        Ok(vectors) => return Ok(vectors),
+        Err(OpenIndexError::Directory { .. }) => "a folder",
+        Err(OpenIndexError::NotAnIndex { found, .. }) => match found.as_str() {
+            "" => "an empty file",
+            found if found.starts_with("ir-bm25") || found.starts_with("ir-segs") => {
+                "a BM25 index (written by `ir index`)"
+            }
+            found if found.contains("NUMPY") => "a .npy file, which has no ids",
+            found if found.starts_with("ir-") => "another index",
+            _ => "another file",
+        },
+        Err(error) => return Err(error.into()),
+    };
+    let queries = match option {
+        "--query-vectors" => " --queries",
+        _ => "",
+    };
+    bail!(
+        "{option}: {}: expected vectors written by `ir encode MODEL COLLECTION{queries} -o FILE.ir`, found {found}",
+        path.display()
+    )
+}
