@@ -37,7 +37,12 @@ pub(crate) fn reports(
 fn score_format(experiment: &Experiment, system: &str) -> (String, ScoreFormatName) {
     let mut systems = experiment.systems.iter();
     let at = systems.position(|entry| entry.name == system);
-    let own = at.and_then(|n| Some((format!("systems[{n}].scores"), experiment.systems[n].scores?)));
+    let own = at.and_then(|n| {
+        Some((
+            format!("systems[{n}].scores"),
+            experiment.systems[n].scores?,
+        ))
+    });
     own.unwrap_or_else(|| ("search.scores".to_owned(), experiment.search.scores))
 }
 

@@ -111,16 +111,17 @@ fn scores_are_rounded_for_all_systems_or_one() {
     let text = |of_all: &str, of_one: &str| {
         format!(
             "measures = [\"RR\"]\n[search]\n{of_all}[[tasks]]\nname = \"t\"\nqrels = \"qrels.txt\"\n\
-             rules = {{ missing = \"skip\" }}\n[[systems]]\nname = \"a\"\ntype = \"run\"\nrun = \"a.trec\"\n\
+             [[systems]]\nname = \"a\"\ntype = \"run\"\nrun = \"a.trec\"\n\
              [[systems]]\nname = \"b\"\ntype = \"run\"\nrun = \"a.trec\"\n{of_one}"
         )
     };
     let (anserini, exact) = ("scores = \"anserini\"\n", "scores = \"exact\"\n");
+    // Query 2 has no results and counts as 0.
     for (of_all, of_one, expected) in [
-        ("", "", [1.0, 1.0]),
-        (anserini, "", [0.5, 0.5]),
-        ("", anserini, [1.0, 0.5]),
-        (anserini, exact, [0.5, 1.0]),
+        ("", "", [0.5, 0.5]),
+        (anserini, "", [0.25, 0.25]),
+        ("", anserini, [0.5, 0.25]),
+        (anserini, exact, [0.25, 0.5]),
     ] {
         fs::write(folder.path().join("e.toml"), text(of_all, of_one)).unwrap();
         let (results, _) = run(&open(folder.path()), &Cache::temporary().unwrap());
@@ -130,7 +131,9 @@ fn scores_are_rounded_for_all_systems_or_one() {
     let error = Experiment::from_toml(&text("", "scores = \"anserni\"\n")).unwrap_err();
     let error = error.to_string();
     assert!(
-        error.contains("scores: unknown variant `anserni`, expected one of `exact`, `strict`, `anserini`"),
+        error.contains(
+            "scores: unknown variant `anserni`, expected one of `exact`, `strict`, `anserini`"
+        ),
         "{error}"
     );
 }

@@ -3,9 +3,9 @@
 //!
 //! `IR_DATA=path/to/data IR_MODEL=$(.ci/model) cargo run --release -p datafinder-ablations`. Models
 //! and vectors are stored in `target/datafinder-ablations` or the folder `IR_WORK`; an interrupted
-//! run resumes. With the argument `popularity`, nothing is trained, and only popularity known at the
-//! time is compared: as a prior of BM25 and, with `IR_MODEL`, with the encoder. `popularity trained`
-//! trains the encoder whose text has popularity, too.
+//! run resumes. With the argument `popularity`, nothing is trained, and only popularity known at
+//! the time is compared: as a prior of BM25 and, with `IR_MODEL`, with the encoder. `popularity
+//! trained` trains the encoder whose text has popularity, too.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 #![allow(clippy::print_stderr, reason = "a program for a terminal")]

@@ -395,7 +395,10 @@ fn pages_of_slow_experiments() {
         let name = path.file_stem().unwrap().to_str().unwrap();
         let page = root.join(format!("docs/reproduction/{name}.md"));
         let page = fs::read_to_string(page).unwrap_or_else(|error| panic!("{name}: {error}"));
-        for text in [&experiment.title(), experiment.description.as_deref().unwrap()] {
+        for text in [
+            &experiment.title(),
+            experiment.description.as_deref().unwrap(),
+        ] {
             assert!(page.contains(text.trim()), "{name}: {text}");
         }
         let rows = page.lines().filter(|line| line.starts_with("| "));
@@ -413,7 +416,11 @@ fn pages_of_slow_experiments() {
                 let [of_page, obtained, _, tolerance] = numbers[..] else {
                     panic!("{name}: {row:?}");
                 };
-                assert_eq!((of_page, tolerance), (*value, expected.tolerance), "{row:?}");
+                assert_eq!(
+                    (of_page, tolerance),
+                    (*value, expected.tolerance),
+                    "{row:?}"
+                );
                 // The obtained value is rounded to four decimals before it is scaled.
                 let rounding = 0.00005 * expected.scale;
                 assert!((obtained - value).abs() <= tolerance + rounding, "{row:?}");

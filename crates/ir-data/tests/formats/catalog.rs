@@ -111,7 +111,10 @@ fn table_of_the_readme() {
             assert_eq!(found, expected, "{row}");
         }
     }
-    let mut names: Vec<&str> = catalog::entries().iter().map(|it| it.name.as_str()).collect();
+    let mut names: Vec<&str> = catalog::entries()
+        .iter()
+        .map(|it| it.name.as_str())
+        .collect();
     listed.sort_unstable();
     names.sort_unstable();
     assert_eq!(listed, names);
