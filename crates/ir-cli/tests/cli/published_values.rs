@@ -162,8 +162,8 @@ fn unknown_beir_folders() {
         .fails(1, &["environment variable BEIR is not set"]);
 }
 
-/// One command evaluates a folder in SMART format that the catalog does not know, with the values of
-/// `experiments/cranfield.toml` and `cisi.toml`.
+/// One command evaluates a folder in SMART format that the catalog does not know, with the values
+/// of `experiments/cranfield.toml` and `cisi.toml`.
 #[test]
 fn unknown_smart_folders() {
     let Some(data) = data("unknown_smart_folders") else {

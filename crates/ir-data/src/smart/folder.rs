@@ -29,10 +29,11 @@ const EXPECTED: &str = "*.ALL";
 /// | queries | `*.qry`, `query.text` |
 /// | judgments | `*.rel`, `qrels.text`, `cranqrel` |
 ///
-/// Documents start with a line `.I` and a number. Files may be compressed, with or without `.gz` or `.zst` in their names. Queries and judgments
-/// are optional. Numbers of queries are ids, except in files whose first number is `001`
-/// (Cranfield): these have the positions, as [`read_cranfield_queries`]. The format of the
-/// judgments is detected ([`parse_qrels_any`]). Their split is `test`.
+/// Documents start with a line `.I` and a number. Files may be compressed, with or without `.gz` or
+/// `.zst` in their names. Queries and judgments are optional. Numbers of queries are ids, except in
+/// files whose first number is `001` (Cranfield): these have the positions, as
+/// [`read_cranfield_queries`]. The format of the judgments is detected ([`parse_qrels_any`]). Their
+/// split is `test`.
 ///
 /// ```
 /// use ir_data::smart::SmartFolder;
