@@ -86,6 +86,51 @@ pub struct Limits {
     pub query_characters: usize,
 }
 
+/// Who reaches the server, and how.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct AccessConfig {
+    /// Whether pages need a sign-in with a key, and `/metrics` a key. Default: false.
+    pub needs_session: bool,
+    /// Host names of the server besides `localhost` and IP addresses. Pages are not served under
+    /// other names, which prevents DNS rebinding. Default: none.
+    pub hosts: Vec<String>,
+    /// Whether browsers send cookies over HTTPS only (attribute `Secure`). Default: false.
+    pub secure_cookies: bool,
+    /// Whether `/metrics` needs no key in any case. Default: false.
+    pub public_metrics: bool,
+}
+
+impl AccessConfig {
+    /// Sets [`AccessConfig::needs_session`].
+    #[must_use]
+    pub fn with_needs_session(mut self, needs_session: bool) -> Self {
+        self.needs_session = needs_session;
+        self
+    }
+
+    /// Sets [`AccessConfig::hosts`].
+    #[must_use]
+    pub fn with_hosts(mut self, hosts: Vec<String>) -> Self {
+        self.hosts = hosts;
+        self
+    }
+
+    /// Sets [`AccessConfig::secure_cookies`].
+    #[must_use]
+    pub fn with_secure_cookies(mut self, secure_cookies: bool) -> Self {
+        self.secure_cookies = secure_cookies;
+        self
+    }
+
+    /// Sets [`AccessConfig::public_metrics`].
+    #[must_use]
+    pub fn with_public_metrics(mut self, public_metrics: bool) -> Self {
+        self.public_metrics = public_metrics;
+        self
+    }
+}
+
 impl Default for Limits {
     fn default() -> Self {
         Self {

@@ -157,6 +157,18 @@ impl PublishedState {
         &self.index
     }
 
+    /// Sides and hashes of the texts that are encoded.
+    pub(crate) fn encoded_texts(&self, config: &AnswerConfig) -> HashSet<(Side, [u8; 32])> {
+        let mut texts = HashSet::new();
+        for frame in self.index.frames() {
+            let answer = config.encoded_text(frame);
+            texts.insert((Side::Document, sha256(answer.as_bytes())));
+            let questions = frame.questions.iter();
+            texts.extend(questions.map(|q| (Side::Query, sha256(q.text.as_bytes()))));
+        }
+        texts
+    }
+
     /// Suggestions: displayable questions, titles and frequent phrases.
     #[must_use]
     pub fn suggester(&self) -> &Suggester {
@@ -182,6 +194,12 @@ impl PublishedDocument {
         };
         let title = field("title").or_else(|| field("doc_title"));
         title.or_else(chunk).unwrap_or(&self.id)
+    }
+
+    /// The position of an answer by the id of its frame.
+    #[must_use]
+    pub fn answer(&self, frame: &str) -> Option<&AnswerPosition> {
+        self.answers.iter().find(|answer| answer.frame == frame)
     }
 
     /// The answer that has a character of a chunk.

@@ -14,7 +14,8 @@ use crate::store::{DocumentState, Job, JobStatus, Publication, Store, StoreError
 /// Thread that builds published states and makes them visible.
 ///
 /// A state becomes visible with one assignment, after the transaction that stores it: queries see
-/// the old or the new state. Jobs that waited or ran when the process ended run again.
+/// the old or the new state. Jobs that waited or ran when the process ended run again, unless they
+/// ended the process several times.
 #[derive(Debug)]
 pub(crate) struct Publisher {
     shared: Arc<Shared>,
@@ -218,10 +219,28 @@ impl Shared {
         self.build_and_show(publication, |_| Ok(()))
     }
 
+    /// Deletes vectors of texts that the published state does not have.
+    fn delete_vectors(&self) {
+        let visible = self.state.read();
+        let visible = visible.unwrap_or_else(PoisonError::into_inner).clone();
+        let (Some(state), true) = (visible, self.config.encoder.is_some()) else {
+            return;
+        };
+        let used = state.encoded_texts(&self.config.answers);
+        match self.store.retain_vectors(&used) {
+            Ok(0) => {}
+            Ok(deleted) => tracing::info!(deleted, "vectors of texts that are gone were deleted"),
+            Err(error) => tracing::error!(%error, "vectors of texts that are gone are kept"),
+        }
+    }
+
     fn run_jobs(&self, jobs: &[String]) {
         let result = caught(|| self.publish(jobs));
         let mut queue = self.queue();
         if queue.is_closed && matches!(result, Err(PublishError::Aborted)) && !queue.is_aborted {
+            if let Err(error) = self.store.requeue_jobs(jobs) {
+                tracing::error!(%error, "interrupted jobs were not stored");
+            }
             return;
         }
         let (status, error) = match &result {
@@ -259,14 +278,14 @@ impl Shared {
     }
 
     fn publish(&self, jobs: &[String]) -> Result<(), PublishError> {
-        for id in jobs {
-            self.store.start_job(id)?;
-        }
         let mut publication = self.store.publication(DocumentState::Added)?;
+        self.store.start_jobs(jobs, &publication.hash())?;
         publication.locate_annotations(&self.store)?;
         self.build_and_show(publication, |publication| {
             self.store.set_published(publication)
-        })
+        })?;
+        self.delete_vectors();
+        Ok(())
     }
 
     fn build_and_show(

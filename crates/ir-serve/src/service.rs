@@ -307,6 +307,15 @@ impl Service {
         Ok(self.publisher.publish()?)
     }
 
+    /// Whether the last publication ended the process several times, such as for lack of memory,
+    /// and nothing has changed since: it would do so again.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn is_given_up(&self) -> Result<bool, ServiceError> {
+        Ok(self.store.was_given_up(&self.store.content_hash()?)?)
+    }
+
     /// Aborts publications that wait or run, and returns the ids of their jobs.
     ///
     /// # Errors
@@ -512,15 +521,16 @@ impl Service {
     }
 }
 
-/// The record of a paper: its chunks and fields, with the id as `doc_id`.
+/// The record of a paper: its chunks or questions with answers, and its fields, with the id as `doc_id`.
 #[must_use]
 pub fn record_of(paper: &Paper) -> SocoDocument {
     let mut meta = paper.attributes();
     meta.set("doc_id", paper.id.as_str());
-    SocoDocument {
-        content: SocoContent::Document(paper.chunks()),
-        meta,
-    }
+    let content = match paper.faq.is_empty() {
+        true => SocoContent::Document(paper.chunks()),
+        false => SocoContent::Faq(paper.faq.clone()),
+    };
+    SocoDocument { content, meta }
 }
 
 fn document_id(record: &SocoDocument) -> String {

@@ -6,13 +6,14 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use ir_core::NoProgress;
-use ir_qa::documents::{DocumentReader, FileOutcome, FileReport, FolderReport, Paper};
+use ir_qa::documents::{FileOutcome, FileReport, FolderReport, Paper};
 use ir_qa::frames::{DroppedText, FrameConfig};
 use ir_qa::questions::{RuleQuestions, add_questions};
 use ir_qa::sentences::{Language, SCIENTIFIC_ABBREVIATIONS};
 use ir_qa::soco::write_frames;
 
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
+use crate::shared::document_reader::document_reader;
 use crate::shared::format::grouped;
 use crate::shared::options::positive;
 use crate::shared::output::{OutputPath, OutputSink, failed};
@@ -29,10 +30,11 @@ Examples:
   ir frames papers/ --format soco -o frames.jsonl.gz
 
 Files: plain text (.txt), Markdown (.md), HTML (.html), JATS and TEI (.xml,
-.nxml, .tei), SQuAD (.json), documents of SOCO and papers of S2ORC (.json,
-.jsonl), also compressed (.gz, .zst). Convert PDF first:
-GROBID writes TEI with pages, pdftotext text with pages. A file that cannot be
-read is reported and stops nothing.
+.nxml, .tei), SQuAD (.json), documents and questions with answers of SOCO and
+papers of S2ORC (.json, .jsonl), also compressed (.gz, .zst); PDF (.pdf) with
+the feature `pdf` of this program. For better text of PDF, convert it first:
+GROBID writes TEI with pages. A file that cannot be read is reported and stops
+nothing.
 
 A frame is a JSON object per line: id (PAPER/CHUNK/SENTENCE), paper (path of
 the file), kind (title, section, content), page, answer, context, answer_start
@@ -158,7 +160,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         written.with_context(|| failed(out.name()))
     };
     let reader =
-        DocumentReader::default().with_max_bytes((args.max_size as u64).saturating_mul(1 << 20));
+        document_reader()?.with_max_bytes((args.max_size as u64).saturating_mul(1 << 20));
     let report = read_papers(&args.papers, &reader, console, &mut write)?;
     if let Some(report) = &report {
         let advice = match args.report {

@@ -2,6 +2,7 @@
 
 pub(crate) mod answer_options;
 pub(crate) mod console;
+pub(crate) mod document_reader;
 #[cfg(feature = "dense")]
 pub(crate) mod encoder;
 pub(crate) mod experiment;

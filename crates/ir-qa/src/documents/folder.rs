@@ -57,8 +57,9 @@ pub enum SkipReason {
     /// No format has the extension.
     #[error("unknown extension")]
     Extension,
-    /// PDF is not read.
-    #[error("PDF is not read: convert it, for example with GROBID or pdftotext")]
+    /// The reader does not read PDF: it has no [`PdfConfig`](super::PdfConfig), or the crate not the
+    /// feature `pdf`.
+    #[error("PDF needs the feature `pdf`; or convert it, for example with GROBID or pdftotext")]
     Pdf,
     /// Neither a file nor a folder, such as a socket or a broken link.
     #[error("not a regular file")]
@@ -123,7 +124,7 @@ impl DocumentReader {
             if progress.report("reading papers", done, Some(total)) == Flow::Stop {
                 return Err(DocumentError::Canceled.into());
             }
-            let outcome = match skip_reason(&path) {
+            let outcome = match self.skip_reason(&path) {
                 Some(reason) => FileOutcome::Skipped(reason),
                 None => match self.read_file(&path, &name) {
                     Ok(file) => {
@@ -145,6 +146,17 @@ impl DocumentReader {
         }
         progress.report("reading papers", total, Some(total));
         Ok(report)
+    }
+
+    fn skip_reason(&self, path: &Path) -> Option<SkipReason> {
+        if !path.is_file() {
+            return Some(SkipReason::NotAFile);
+        }
+        match DocumentFormat::of_path(path) {
+            None => Some(SkipReason::Extension),
+            Some(DocumentFormat::Pdf) if !self.reads_pdf() => Some(SkipReason::Pdf),
+            Some(_) => None,
+        }
     }
 }
 
@@ -199,19 +211,3 @@ fn relative_name(folder: &Path, path: &Path) -> String {
     parts.collect::<Vec<_>>().join("/")
 }
 
-fn skip_reason(path: &Path) -> Option<SkipReason> {
-    if !path.is_file() {
-        return Some(SkipReason::NotAFile);
-    }
-    if DocumentFormat::of_path(path).is_some() {
-        return None;
-    }
-    let is_pdf = path
-        .extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("pdf"));
-    Some(if is_pdf {
-        SkipReason::Pdf
-    } else {
-        SkipReason::Extension
-    })
-}

@@ -13,6 +13,7 @@ use tempfile::TempDir;
 use tower::ServiceExt;
 
 use crate::app::App;
+use crate::config::AccessConfig;
 use crate::config::{Limits, ServiceConfig};
 use crate::service::{Service, record_of};
 use crate::store::KeyRole;
@@ -39,7 +40,7 @@ impl TestServer {
         while service.published().is_err() {
             thread::sleep(Duration::from_millis(1));
         }
-        let app = Arc::new(App::new(Arc::clone(&service), false, Vec::new()));
+        let app = Arc::new(App::new(Arc::clone(&service), AccessConfig::default()));
         Self {
             runtime: tokio::runtime::Builder::new_multi_thread()
                 .enable_all()

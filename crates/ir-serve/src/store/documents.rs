@@ -75,6 +75,23 @@ pub(crate) struct Publication {
     pub(crate) positions: Vec<AnnotationPosition>,
 }
 
+impl Publication {
+    /// SHA-256 of the documents and the annotations.
+    pub(crate) fn hash(&self) -> [u8; 32] {
+        let mut bytes = Vec::new();
+        for (id, hash) in &self.documents {
+            bytes.extend((id.len() as u64).to_le_bytes());
+            bytes.extend(id.as_bytes());
+            bytes.extend(hash);
+        }
+        for annotation in &self.annotations {
+            bytes.extend(annotation.id.to_le_bytes());
+            bytes.extend(annotation.revision.to_le_bytes());
+        }
+        sha256(&bytes)
+    }
+}
+
 impl Origin {
     fn name(self) -> &'static str {
         match self {
@@ -270,6 +287,11 @@ impl Store {
         )?;
         transaction.commit()?;
         Ok(())
+    }
+
+    /// SHA-256 of the documents and accepted annotations that the next publication has.
+    pub(crate) fn content_hash(&self) -> Result<[u8; 32], StoreError> {
+        Ok(self.publication(DocumentState::Added)?.hash())
     }
 
     /// Whether a state has documents that the other lacks, or other records of them.
