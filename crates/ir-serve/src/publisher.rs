@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use ir_core::Flow;
 
-use crate::published::{PublishConfig, PublishError, PublishedState};
+use crate::published::{BuildReason, PublishConfig, PublishError, PublishedState};
 use crate::store::{DocumentState, Job, JobStatus, Publication, Store, StoreError, random_hex};
 
 /// Thread that builds published states and makes them visible.
@@ -216,7 +216,7 @@ impl Shared {
     /// Loads the published state.
     fn load(&self) -> Result<(), PublishError> {
         let publication = self.store.publication(DocumentState::Published)?;
-        self.build_and_show(publication, |_| Ok(()))
+        self.build_and_show(publication, BuildReason::Load, |_| Ok(()))
     }
 
     /// Deletes vectors of texts that the published state does not have.
@@ -281,7 +281,7 @@ impl Shared {
         let mut publication = self.store.publication(DocumentState::Added)?;
         self.store.start_jobs(jobs, &publication.hash())?;
         publication.locate_annotations(&self.store)?;
-        self.build_and_show(publication, |publication| {
+        self.build_and_show(publication, BuildReason::Publication, |publication| {
             self.store.set_published(publication)
         })?;
         self.delete_vectors();
@@ -291,6 +291,7 @@ impl Shared {
     fn build_and_show(
         &self,
         publication: Publication,
+        reason: BuildReason,
         store: impl FnOnce(&Publication) -> Result<(), StoreError>,
     ) -> Result<(), PublishError> {
         let mut progress = |stage: &str, done: u64, total: Option<u64>| {
@@ -302,7 +303,9 @@ impl Shared {
                 false => Flow::Continue,
             }
         };
-        let state = PublishedState::build(&self.store, &publication, &self.config, &mut progress)?;
+        let config = &self.config;
+        let state =
+            PublishedState::build(&self.store, &publication, config, reason, &mut progress)?;
         store(&publication)?;
         let mut visible = self.state.write().unwrap_or_else(PoisonError::into_inner);
         *visible = Some(Arc::new(state));

@@ -163,6 +163,7 @@ impl Service {
             answers: config.answers,
             headings: config.headings,
             encoder,
+            questions: config.questions,
         };
         let publisher = Publisher::start(Arc::clone(&store), publishing)?;
         let log = QueryLog::start(Arc::clone(&store))?;

@@ -16,7 +16,9 @@ use ir_data::TextEncoding;
 use ir_qa::documents::DocumentError;
 use ir_qa::retrieval::AnswerConfig;
 use ir_serve::store::KeyRole;
-use ir_serve::{Collection, Limits, Server, Service, ServiceConfig, ServiceError, record_of};
+use ir_serve::{
+    Collection, Limits, Server, Service, ServiceConfig, ServiceError, ServiceQuestions, record_of,
+};
 
 use crate::shared::answer_options::AnswerOptions;
 use crate::shared::console::{Console, Interrupted, bail_usage, check_stopped, stop_on_interrupt};
@@ -26,6 +28,7 @@ use crate::shared::input::{CollectionSource, open_collection};
 use crate::shared::options::positive;
 use crate::shared::output::{OutputSink, failed};
 use crate::shared::paper_folder::{is_bundled, warn};
+use crate::shared::question_options::QuestionOptions;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -80,6 +83,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     answers: AnswerOptions,
+
+    #[command(flatten)]
+    questions: QuestionOptions,
 
     /// Index, searched with BM25 at /v1/collections/NAME/search; may be repeated
     #[arg(long, value_name = "NAME=INDEX", value_parser = named_index)]
@@ -227,6 +233,16 @@ fn config(
         .with_headings(args.answers.headings);
     for (name, index) in &args.collection {
         config = config.with_collection(collection(name, index, console)?);
+    }
+    if let Some(generator) = args.questions.generator()? {
+        if !args.answers.has_encoder() {
+            bail_usage!("--questions: without effect, expected --model");
+        }
+        let file = args
+            .questions
+            .is_endpoint()
+            .then(|| data.join("questions.jsonl"));
+        config = config.with_questions(ServiceQuestions { generator, file });
     }
     #[cfg(feature = "dense")]
     if let Some(encoder) = args.answers.encoder()? {

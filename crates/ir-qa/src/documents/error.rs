@@ -88,7 +88,9 @@ pub enum PdfError {
     #[error("expected a PDF without password, found an encrypted one")]
     Encrypted,
     /// No page has text: the pages are scanned images.
-    #[error("expected text, found none on {pages} pages: recognize it first, such as with ocrmypdf")]
+    #[error(
+        "expected text, found none on {pages} pages: recognize it first, such as with ocrmypdf"
+    )]
     NoText { pages: usize },
     /// The PDF is damaged, or its parser fails. `found` is the parser's message.
     #[error("expected a PDF, found a damaged one ({found})")]

@@ -210,4 +210,3 @@ fn relative_name(folder: &Path, path: &Path) -> String {
     });
     parts.collect::<Vec<_>>().join("/")
 }
-

@@ -43,9 +43,7 @@ impl<'a> Excerpt<'a> {
         frame: &'a Frame,
         others: &[&str],
     ) -> Self {
-        let place = document.and_then(|document| {
-            Some((document, document.answer(&frame.id)?))
-        });
+        let place = document.and_then(|document| Some((document, document.answer(&frame.id)?)));
         let text = place.and_then(|(document, place)| {
             let text = document.chunks.get(place.chunk)?.text.as_deref()?;
             let mut range = around(document, place);

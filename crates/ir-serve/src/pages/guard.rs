@@ -79,7 +79,10 @@ fn secure_cookies(headers: &mut HeaderMap) {
     headers.remove(SET_COOKIE);
     for cookie in cookies {
         let secure = [cookie.as_bytes(), b"; Secure"].concat();
-        headers.append(SET_COOKIE, HeaderValue::from_bytes(&secure).unwrap_or(cookie));
+        headers.append(
+            SET_COOKIE,
+            HeaderValue::from_bytes(&secure).unwrap_or(cookie),
+        );
     }
 }
 

@@ -353,7 +353,7 @@ fn results(form: &SearchForm, result: &SearchResult) -> Markup {
                     } @else { (count(answers.len(), "answer")) }
                     " in " (format!("{milliseconds:.1}")) " ms"
                 }
-                ol.answers {
+                ol.answers start=((form.page - 1) * ANSWERS + 1) {
                     @for paragraph in &paragraphs(&result.state, answers) {
                         @let rank = (form.page - 1) * ANSWERS + paragraph.first + 1;
                         li value=(rank) { (answer_of(form, &result.state, paragraph, rank, &query)) }

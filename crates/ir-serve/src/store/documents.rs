@@ -1,5 +1,6 @@
 use std::collections::HashSet;
 
+use ir_core::AttributeValue;
 use ir_qa::soco::SocoDocument;
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -316,7 +317,7 @@ impl Store {
         }
         let document = ir_qa::soco::SocoReader::new(record.as_bytes(), &id).next();
         match document {
-            Some(Ok(record)) => Ok(StoredDocument { id, record }),
+            Some(Ok(record)) if has_id(&record, &id) => Ok(StoredDocument { id, record }),
             _ => Err(self.damaged(&id)),
         }
     }
@@ -326,6 +327,15 @@ impl Store {
             path: self.path.clone(),
             document: document.to_owned(),
         }
+    }
+}
+
+/// Whether the `doc_id` of a record, if it has one, is the id under which it is stored.
+fn has_id(record: &SocoDocument, id: &str) -> bool {
+    match record.meta.get("doc_id") {
+        Some(AttributeValue::Text(text)) => text.is_empty() || text == id,
+        Some(AttributeValue::Int(number)) => number.to_string() == id,
+        _ => true,
     }
 }
 

@@ -52,8 +52,9 @@ impl Store {
             }
         }
         for (encoder, side, hash) in &gone {
-            let mut delete = transaction
-                .prepare_cached("DELETE FROM vectors WHERE encoder = ? AND side = ? AND hash = ?")?;
+            let mut delete = transaction.prepare_cached(
+                "DELETE FROM vectors WHERE encoder = ? AND side = ? AND hash = ?",
+            )?;
             delete.execute(params![encoder, side, hash])?;
         }
         transaction.commit()?;

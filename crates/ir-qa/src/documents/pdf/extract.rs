@@ -116,7 +116,11 @@ pub(super) fn extract<E: From<PdfError>>(
     }
     if pages > config.max_pages {
         let limit = config.max_pages;
-        return Err(PdfError::Pages { limit, found: pages }.into());
+        return Err(PdfError::Pages {
+            limit,
+            found: pages,
+        }
+        .into());
     }
     let information = caught(|| information(&document)).unwrap_or_default();
     take(PdfRecord::Information(information))?;
@@ -232,16 +236,23 @@ impl LineInProgress {
         let line = &mut self.line;
         let end = line.x + line.width;
         let gap = span.bbox.x - end;
-        let has_space = line.text.ends_with(char::is_whitespace)
-            || span.text.starts_with(char::is_whitespace);
+        let has_space =
+            line.text.ends_with(char::is_whitespace) || span.text.starts_with(char::is_whitespace);
         if !line.text.is_empty() && !has_space && gap > WORD_GAP * line.size.min(span.font_size) {
             line.text.push(' ');
         }
         line.text.push_str(&span.text);
         line.width = (span.bbox.x + span.bbox.width - line.x).max(line.width);
-        let font = ((span.font_size * 10.0).round() as i32, span.font_weight.is_bold());
+        let font = (
+            (span.font_size * 10.0).round() as i32,
+            span.font_weight.is_bold(),
+        );
         let characters = span.text.trim().chars().count();
-        match self.fonts.iter_mut().find(|known| (known.0, known.1) == font) {
+        match self
+            .fonts
+            .iter_mut()
+            .find(|known| (known.0, known.1) == font)
+        {
             Some(known) => known.2 += characters,
             None => self.fonts.push((font.0, font.1, characters)),
         }

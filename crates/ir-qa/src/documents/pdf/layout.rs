@@ -106,7 +106,9 @@ fn body_lines(pages: Vec<PdfPage>) -> Vec<PlacedLine> {
     // Lines on the margins, with `#` for digits, and their numbers of pages.
     let mut repeated: HashMap<String, usize> = HashMap::new();
     let pattern = |text: &str| -> String {
-        text.chars().map(|c| if c.is_ascii_digit() { '#' } else { c }).collect()
+        text.chars()
+            .map(|c| if c.is_ascii_digit() { '#' } else { c })
+            .collect()
     };
     let is_on_margin = |page: &PdfPage, line: &PdfLine| {
         let relative = line.y / page.height.max(1.0);
@@ -131,7 +133,10 @@ fn body_lines(pages: Vec<PdfPage>) -> Vec<PlacedLine> {
             })
             .cloned()
             .collect();
-        lines.extend(kept.into_iter().map(|line| PlacedLine { page: number, line }));
+        lines.extend(
+            kept.into_iter()
+                .map(|line| PlacedLine { page: number, line }),
+        );
     }
     lines
 }
@@ -139,7 +144,9 @@ fn body_lines(pages: Vec<PdfPage>) -> Vec<PlacedLine> {
 /// Whether a text is a number, possibly with `Page` or dashes.
 fn is_page_number(text: &str) -> bool {
     let text = text.to_lowercase();
-    let text = text.trim_start_matches("page").trim_matches(|c: char| !c.is_alphanumeric());
+    let text = text
+        .trim_start_matches("page")
+        .trim_matches(|c: char| !c.is_alphanumeric());
     let is_roman = !text.is_empty() && text.len() <= 6 && text.chars().all(|c| "ivxlc".contains(c));
     is_roman || (!text.is_empty() && text.len() <= 4 && text.bytes().all(|c| c.is_ascii_digit()))
 }
@@ -158,9 +165,14 @@ fn body_size(lines: &[PlacedLine]) -> f32 {
 fn usual_pitch(lines: &[PlacedLine], body: f32) -> f32 {
     let pairs = lines.windows(2).filter(|pair| pair[0].page == pair[1].page);
     let distances = pairs.map(|pair| pair[0].line.y - pair[1].line.y);
-    let mut distances: Vec<f32> = distances.filter(|d| (0.5 * body..3.0 * body).contains(d)).collect();
+    let mut distances: Vec<f32> = distances
+        .filter(|d| (0.5 * body..3.0 * body).contains(d))
+        .collect();
     distances.sort_by(f32::total_cmp);
-    distances.get(distances.len() / 2).copied().unwrap_or(1.2 * body)
+    distances
+        .get(distances.len() / 2)
+        .copied()
+        .unwrap_or(1.2 * body)
 }
 
 /// Consecutive lines of the first page in its largest font, if that is larger than the text.
@@ -177,10 +189,18 @@ fn title_lines(lines: &[PlacedLine], body: f32) -> std::ops::Range<usize> {
         return 0..0;
     }
     let is_title = |line: &&PdfLine| line.size > largest - 0.6;
-    let start = page.iter().position(|line| is_title(line) && letters(&line.text).len() >= 4);
+    let start = page
+        .iter()
+        .position(|line| is_title(line) && letters(&line.text).len() >= 4);
     let Some(start) = start else { return 0..0 };
-    let length = page[start..].iter().take_while(|line| is_title(line)).count();
-    let characters: usize = page[start..start + length].iter().map(|l| l.text.chars().count()).sum();
+    let length = page[start..]
+        .iter()
+        .take_while(|line| is_title(line))
+        .count();
+    let characters: usize = page[start..start + length]
+        .iter()
+        .map(|l| l.text.chars().count())
+        .sum();
     match characters <= MAX_TITLE {
         true => start..start + length,
         false => 0..0,
@@ -234,7 +254,8 @@ impl Hyphens {
 }
 
 fn trimmed_word(word: &str) -> String {
-    word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase()
+    word.trim_matches(|c: char| !c.is_alphanumeric())
+        .to_lowercase()
 }
 
 /// Paragraph or heading in progress.
@@ -257,7 +278,12 @@ struct Builder {
 }
 
 impl Builder {
-    fn push(&mut self, placed: &PlacedLine, previous: Option<&PlacedLine>, next: Option<&PlacedLine>) {
+    fn push(
+        &mut self,
+        placed: &PlacedLine,
+        previous: Option<&PlacedLine>,
+        next: Option<&PlacedLine>,
+    ) {
         let line = &placed.line;
         let is_heading = self.is_heading(placed, previous, next);
         let continues = self.block.as_ref().is_some_and(|block| {
@@ -272,7 +298,11 @@ impl Builder {
             Some(block) if continues => {
                 let is_same_column = line.y < previous.map_or(f32::MAX, |p| p.line.y);
                 self.hyphens.append(&mut block.text, &line.text);
-                block.x = if is_same_column { block.x.min(line.x) } else { line.x };
+                block.x = if is_same_column {
+                    block.x.min(line.x)
+                } else {
+                    line.x
+                };
             }
             _ => {
                 self.end_block();

@@ -39,18 +39,27 @@ pub(super) fn run(
     let end = Instant::now() + config.max_time;
     let mut command = Command::new(program);
     command.args(arguments);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
     let fail = |error: std::io::Error| PdfError::Process {
         program: program.display().to_string(),
         found: error.to_string(),
     };
     let mut child = Reaped(command.spawn().map_err(fail)?);
-    let pipes = (child.0.stdin.take(), child.0.stdout.take(), child.0.stderr.take());
+    let pipes = (
+        child.0.stdin.take(),
+        child.0.stdout.take(),
+        child.0.stderr.take(),
+    );
     let (Some(mut stdin), Some(stdout), Some(stderr)) = pipes else {
         return Err(fail(std::io::Error::other("no pipes")));
     };
     let (sender, lines) = channel::<Vec<u8>>();
-    let maximum = max_text.saturating_mul(OUTPUT_FACTOR).saturating_add(1 << 20);
+    let maximum = max_text
+        .saturating_mul(OUTPUT_FACTOR)
+        .saturating_add(1 << 20);
     // The threads end with the process: it is killed before they are joined.
     thread::scope(|scope| {
         scope.spawn(move || {
@@ -127,11 +136,7 @@ fn wait_until(child: &mut Child, end: Instant) -> Option<std::process::ExitStatu
 }
 
 /// Why a process ended without its last record.
-fn ended(
-    status: Option<std::process::ExitStatus>,
-    message: &str,
-    config: &PdfConfig,
-) -> PdfError {
+fn ended(status: Option<std::process::ExitStatus>, message: &str, config: &PdfConfig) -> PdfError {
     // The runtime of Rust prints it before it aborts.
     if message.contains("memory allocation of") {
         let mebibytes = config.max_memory >> 20;
@@ -159,10 +164,17 @@ mod tests {
         let mut records = Vec::new();
         // More than a pipe holds.
         let input = vec![b'x'; 1 << 20];
-        let result = run(Path::new("sh"), &arguments, &input, &config, 1 << 20, &mut |record| {
-            records.push(record);
-            Ok(())
-        });
+        let result = run(
+            Path::new("sh"),
+            &arguments,
+            &input,
+            &config,
+            1 << 20,
+            &mut |record| {
+                records.push(record);
+                Ok(())
+            },
+        );
         (result, records)
     }
 
@@ -178,13 +190,24 @@ mod tests {
         let (result, _) = shell("echo oops >&2; exit 3", time);
         let found = "the parser ended (exit status: 3): oops".to_owned();
         assert_eq!(result, Err(PdfError::Damaged { found }));
-        let (result, _) = shell("echo 'memory allocation of 99 bytes failed' >&2; kill -6 $$", time);
+        let (result, _) = shell(
+            "echo 'memory allocation of 99 bytes failed' >&2; kill -6 $$",
+            time,
+        );
         assert_eq!(result, Err(PdfError::Memory { mebibytes: 1024 }));
         let (result, _) = shell("echo garbage; cat >/dev/null", time);
-        assert!(matches!(result, Err(PdfError::Damaged { .. })), "{result:?}");
-        let missing = run(Path::new("/nonexistent"), &[], b"", &PdfConfig::default(), 1, &mut |_| {
-            Ok(())
-        });
+        assert!(
+            matches!(result, Err(PdfError::Damaged { .. })),
+            "{result:?}"
+        );
+        let missing = run(
+            Path::new("/nonexistent"),
+            &[],
+            b"",
+            &PdfConfig::default(),
+            1,
+            &mut |_| Ok(()),
+        );
         assert!(matches!(missing, Err(PdfError::Process { .. })));
     }
 
