@@ -48,9 +48,9 @@ pub fn segments<'a>(frame: &'a Frame, highlighter: &Highlighter<'_>) -> Vec<High
     segments_of(&frame.context, &[frame.answer_bytes()], &words)
 }
 
-/// Splits a text at the edges of answers and of matching words, byte ranges at character
-/// boundaries in ascending order. Words that are out of order, and ranges that are not at boundaries,
-/// are skipped.
+/// Splits a text at the edges of answers and of matching words, byte ranges at character boundaries
+/// in ascending order. Words that are out of order, and ranges that are not at boundaries, are
+/// skipped.
 #[must_use]
 pub fn segments_of<'a>(
     text: &'a str,

@@ -92,8 +92,8 @@ impl Server {
         self
     }
 
-    /// Whether a proxy in front of the server speaks TLS, so that others than this machine reach the
-    /// server: pages need a sign-in on the loopback too, and cookies are sent over HTTPS only.
+    /// Whether a proxy in front of the server speaks TLS, so that others than this machine reach
+    /// the server: pages need a sign-in on the loopback too, and cookies are sent over HTTPS only.
     /// Default: false.
     #[must_use]
     pub fn with_tls_proxy(mut self, is_behind: bool) -> Self {

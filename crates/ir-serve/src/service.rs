@@ -522,7 +522,8 @@ impl Service {
     }
 }
 
-/// The record of a paper: its chunks or questions with answers, and its fields, with the id as `doc_id`.
+/// The record of a paper: its chunks or questions with answers, and its fields, with the id as
+/// `doc_id`.
 #[must_use]
 pub fn record_of(paper: &Paper) -> SocoDocument {
     let mut meta = paper.attributes();

@@ -72,8 +72,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
 
-    /// A proxy speaks TLS: pages need a sign-in on the loopback too, and cookies are sent over HTTPS
-    /// only
+    /// A proxy speaks TLS: pages need a sign-in on the loopback too, and cookies are sent over
+    /// HTTPS only
     #[arg(long)]
     behind_tls: bool,
 

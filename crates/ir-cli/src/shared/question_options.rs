@@ -8,7 +8,7 @@ use ir_qa::questions::{QuestionGenerator, RuleQuestions};
 
 use super::console::bail_usage;
 
-/// Generator of questions.
+/// Question generator with the address of its language model.
 #[derive(Debug, clap::Args)]
 pub(crate) struct QuestionOptions {
     /// Generate questions that the answers answer. They are never displayed, and become vectors of

@@ -57,8 +57,8 @@ pub enum SkipReason {
     /// No format has the extension.
     #[error("unknown extension")]
     Extension,
-    /// The reader does not read PDF: it has no [`PdfConfig`](super::PdfConfig), or the crate not the
-    /// feature `pdf`.
+    /// The reader does not read PDF: it has no [`PdfConfig`](super::PdfConfig), or the crate not
+    /// the feature `pdf`.
     #[error("PDF needs the feature `pdf`; or convert it, for example with GROBID or pdftotext")]
     Pdf,
     /// Neither a file nor a folder, such as a socket or a broken link.

@@ -217,8 +217,8 @@ impl DocumentReader {
     }
 }
 
-/// Maximum number of paragraphs of a file. A frame of a short one has several hundred bytes, most of
-/// them context.
+/// Maximum number of paragraphs of a file. A frame of a short one has several hundred bytes, most
+/// of them context.
 const MAX_PARAGRAPHS: usize = 1_000_000;
 
 /// Rejects text with tags or lines for far more paragraphs than permitted before it is parsed.

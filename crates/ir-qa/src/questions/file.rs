@@ -60,8 +60,8 @@ impl QuestionFile {
 }
 
 impl QuestionFile {
-    /// Adds the questions that the file has of a generator to frames, and generates none. Returns the
-    /// number of questions.
+    /// Adds the questions that the file has of a generator to frames, and generates none. Returns
+    /// the number of questions.
     pub fn add_known_questions(
         &self,
         frames: &mut [Frame],

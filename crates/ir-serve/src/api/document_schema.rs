@@ -45,7 +45,7 @@ struct ChunkRecord {
     kind: ChunkRecordType,
     /// Id of the chunk. Default: its number.
     uid: Option<String>,
-    /// Page from 1.
+    /// Number of the page, from 1, if known.
     #[schema(minimum = 0)]
     page: Option<u32>,
 }
@@ -58,7 +58,7 @@ enum ChunkRecordType {
     Content,
 }
 
-/// Questions with answers.
+/// Document of `soco_faq`: answers, each with questions that it answers.
 #[derive(Serialize, ToSchema)]
 pub(super) struct FaqDocument {
     doc_type: FaqDocumentType,

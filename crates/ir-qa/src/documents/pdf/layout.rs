@@ -39,8 +39,8 @@ struct PlacedLine {
 /// joined, and paragraphs continue over columns and pages.
 ///
 /// The title is the text in the largest font of the first page with text, or that of the
-/// information dictionary if the page has it, too; authors are those of the dictionary that the page
-/// has.
+/// information dictionary if the page has it, too; authors are those of the dictionary that the
+/// page has.
 pub(super) fn paper(text: PdfText, id: &str) -> Paper {
     let PdfText {
         information, pages, ..

@@ -1,7 +1,7 @@
 //! PDF: text, pages and headings, extracted by the crate pdf_oxide in a process of its own.
 //!
-//! Damaged and hostile files make parsers of PDF panic, exhaust the memory, or run for ever. A child
-//! process with limits ends alone.
+//! Damaged and hostile files make parsers of PDF panic, exhaust the memory, or run for ever. A
+//! child process with limits ends alone.
 
 mod extract;
 mod layout;
@@ -27,11 +27,12 @@ use super::paper::Paper;
 ///
 /// ```
 /// use std::time::Duration;
-/// use ir_qa::documents::{DocumentReader, PdfConfig};
+/// use ir_qa::documents::{DocumentFormat, DocumentReader, PdfConfig};
 /// let pdf = PdfConfig::default().with_max_time(Duration::from_secs(10));
 /// let reader = DocumentReader::default().with_pdf(pdf);
-/// let error = reader.read_bytes(b"no PDF", ir_qa::documents::DocumentFormat::Pdf, "a.pdf", "a.pdf");
-/// assert!(error.is_err());
+/// let read = reader.read_bytes(b"This is no PDF.", DocumentFormat::Pdf, "a.pdf", "a.pdf");
+/// let error = read.unwrap_err().to_string();
+/// assert!(error.starts_with("a.pdf: expected a PDF, found a damaged one"), "{error}");
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
