@@ -225,7 +225,8 @@ impl Hyphens {
     }
 
     /// Appends a line to a paragraph. A word that is hyphenated at the end of the text is joined
-    /// with its rest: without the hyphen, unless the document has the word with it only.
+    /// with its rest: without the hyphen, unless the document has the word with it only, or both
+    /// parts as words.
     fn append(&self, text: &mut String, line: &str) {
         let is_hyphenated = text.ends_with(['-', '\u{ad}', '\u{2010}']);
         let before = text.trim_end_matches(['-', '\u{ad}', '\u{2010}']);
@@ -243,7 +244,9 @@ impl Hyphens {
         let rest = line.split_whitespace().next().unwrap_or_default();
         let joined = trimmed_word(&format!("{start}{rest}"));
         let hyphenated = trimmed_word(&format!("{start}-{rest}"));
-        let keeps = !self.words.contains(&joined) && self.words.contains(&hyphenated);
+        let has = |word: &str| self.words.contains(word);
+        let are_words = has(&trimmed_word(start)) && has(&trimmed_word(rest));
+        let keeps = !has(&joined) && (has(&hyphenated) || are_words);
         let length = before.len();
         text.truncate(length);
         if keeps {
@@ -427,4 +430,123 @@ fn expanded(text: &str) -> String {
         }
     }
     expanded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(lines: &[(f32, f32, f32, &str)]) -> PdfPage {
+        let lines = lines.iter().map(|&(x, y, size, text)| PdfLine {
+            text: text.to_owned(),
+            x,
+            y,
+            width: 200.0,
+            size,
+            is_bold: false,
+        });
+        PdfPage {
+            height: 800.0,
+            lines: lines.collect(),
+        }
+    }
+
+    fn read(pages: Vec<PdfPage>) -> Paper {
+        let text = PdfText {
+            pages,
+            ..PdfText::default()
+        };
+        paper(text, "p")
+    }
+
+    fn paragraphs(paper: &Paper) -> Vec<&str> {
+        paper
+            .paragraphs()
+            .map(|paragraph| &*paragraph.text)
+            .collect()
+    }
+
+    #[test]
+    fn hyphens_are_those_of_the_document() {
+        let paper = read(vec![page(&[
+            (50.0, 700.0, 10.0, "The low well-known cup and the tem-"),
+            (50.0, 688.0, 10.0, "perature of a well-"),
+            (50.0, 676.0, 10.0, "known tea in the low-"),
+            (50.0, 664.0, 10.0, "temperature pot of Smith-"),
+            (50.0, 652.0, 10.0, "Jones, e\u{fb03}cient"),
+        ])]);
+        assert_eq!(
+            paragraphs(&paper),
+            [
+                "The low well-known cup and the temperature of a well-known tea in the low-temperature pot of \
+              Smith- Jones, efficient"
+            ]
+        );
+    }
+
+    #[test]
+    fn paragraphs_end_at_gaps_indentations_and_other_sizes() {
+        let paper = read(vec![page(&[
+            (50.0, 700.0, 10.0, "The first paragraph has"),
+            (50.0, 688.0, 10.0, "two lines."),
+            (62.0, 676.0, 10.0, "The second one is indented."),
+            (50.0, 640.0, 10.0, "The third one is below a gap,"),
+            (50.0, 600.0, 10.0, "and continues after a formula."),
+            (50.0, 588.0, 8.0, "A footnote is smaller."),
+        ])]);
+        assert_eq!(
+            paragraphs(&paper),
+            [
+                "The first paragraph has two lines.",
+                "The second one is indented.",
+                "The third one is below a gap, and continues after a formula.",
+                "A footnote is smaller.",
+            ]
+        );
+    }
+
+    #[test]
+    fn titles_have_the_largest_font_and_headings_a_larger_one() {
+        let body = |y| {
+            (
+                50.0,
+                y,
+                10.0,
+                "This line is as long as lines of text are in papers.",
+            )
+        };
+        let paper = read(vec![page(&[
+            (50.0, 740.0, 16.0, "On the Temperature of Cups"),
+            (50.0, 722.0, 16.0, "and Their Handles"),
+            (50.0, 690.0, 12.0, "1 Introduction"),
+            body(670.0),
+            (50.0, 640.0, 10.0, "CONCLUSIONS"),
+            body(610.0),
+        ])]);
+        assert_eq!(paper.title, "On the Temperature of Cups and Their Handles");
+        let headings: Vec<&str> = paper.sections.iter().map(|s| &*s.heading).collect();
+        assert_eq!(headings, ["1 Introduction", "CONCLUSIONS"]);
+    }
+
+    #[test]
+    fn running_heads_and_page_numbers_are_left_out() {
+        let page = |n: usize| {
+            let (head, number) = (format!("Journal of Tea {n}"), format!("- {n} -"));
+            page(&[
+                (50.0, 780.0, 8.0, &head),
+                (50.0, 700.0, 10.0, "A sentence of the page."),
+                // As on every page, but not at its edge.
+                (50.0, 400.0, 10.0, "Journal of Tea"),
+                (300.0, 20.0, 8.0, &number),
+            ])
+        };
+        let paper = read((1..=4).map(page).collect());
+        let text = paragraphs(&paper);
+        assert_eq!(
+            text,
+            ["A sentence of the page.", "Journal of Tea"].repeat(4)
+        );
+        assert!(is_page_number("xii") && is_page_number("Page 7"));
+        assert!(!is_page_number("Figure 7") && !is_page_number("12345"));
+    }
 }
