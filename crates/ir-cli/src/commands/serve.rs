@@ -40,8 +40,9 @@ Examples:
   ir serve papers/ --behind-tls --host papers.example.org
 
 Then open the address that is printed. Papers are read as by `ir frames
---scientific`, at every start: changed files are published again, and papers
-whose files were deleted are deleted. Papers of files that can no longer be
+--scientific` at every start, if the size or time of their files is another:
+changed files are published again, and papers whose files were deleted are
+deleted. Papers of files that can no longer be
 read are kept, and documents that were added over REST.
 
 The data folder has documents, annotations and the query log: one SQLite file.
@@ -308,7 +309,7 @@ fn read_papers(papers: &Path, service: &Service, console: &Console) -> Result<()
         })?;
         let advice = " (`ir frames PAPERS -o FILE --report FILE` lists them)";
         warn(&report, advice, console);
-        if report.read() == 0 {
+        if report.read() + report.unchanged() == 0 {
             console.warn(format_args!(
                 "{}: expected papers, found none",
                 papers.display()

@@ -44,6 +44,8 @@ pub enum FileOutcome {
         /// Parts that no paper of the file has.
         missing: Vec<MissingPart>,
     },
+    /// The file was not opened: the caller has its papers.
+    Unchanged,
     /// The file was not opened.
     Skipped(SkipReason),
     /// The file is damaged, or not in its format.
@@ -71,6 +73,12 @@ impl FolderReport {
     #[must_use]
     pub fn read(&self) -> usize {
         self.count(|outcome| matches!(outcome, FileOutcome::Read { .. }))
+    }
+
+    /// Number of files whose papers the caller had.
+    #[must_use]
+    pub fn unchanged(&self) -> usize {
+        self.count(|outcome| matches!(outcome, FileOutcome::Unchanged))
     }
 
     /// Number of skipped files.
@@ -107,6 +115,24 @@ impl DocumentReader {
         progress: &mut dyn Progress,
         sink: &mut dyn FnMut(Paper) -> Result<(), E>,
     ) -> Result<FolderReport, E> {
+        self.read_changed_files(folder, &mut |_, _| false, progress, &mut |_, paper| {
+            sink(paper)
+        })
+    }
+
+    /// Reads a folder as [`DocumentReader::read_folder`] does, but opens no file for which
+    /// `is_unchanged` returns true. It has the id of the file and its path, and `sink` the id of the
+    /// file of each paper.
+    ///
+    /// # Errors
+    /// See [`DocumentReader::read_folder`].
+    pub fn read_changed_files<E: From<DocumentError>>(
+        &self,
+        folder: &Path,
+        is_unchanged: &mut dyn FnMut(&str, &Path) -> bool,
+        progress: &mut dyn Progress,
+        sink: &mut dyn FnMut(&str, Paper) -> Result<(), E>,
+    ) -> Result<FolderReport, E> {
         let root = if folder.is_dir() {
             Some(folder)
         } else {
@@ -126,10 +152,12 @@ impl DocumentReader {
             }
             let outcome = match self.skip_reason(&path) {
                 Some(reason) => FileOutcome::Skipped(reason),
+                None if is_unchanged(&name, &path) => FileOutcome::Unchanged,
                 None => match self.read_file(&path, &name) {
                     Ok(file) => {
                         let papers = file.papers.len() as u64;
-                        file.papers.into_iter().try_for_each(&mut *sink)?;
+                        let mut papers_of_file = file.papers.into_iter();
+                        papers_of_file.try_for_each(|paper| sink(&name, paper))?;
                         FileOutcome::Read {
                             format: file.format,
                             papers,

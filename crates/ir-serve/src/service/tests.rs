@@ -495,3 +495,45 @@ fn generated_questions_find_their_answers_and_are_never_displayed() {
         .flat_map(|frame| &frame.questions);
     assert!(questions.clone().count() == 1 && questions.into_iter().all(|q| !q.displayable));
 }
+
+#[test]
+fn unchanged_files_are_not_read_again() {
+    let (data, papers) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let write = |name: &str, text: &str| std::fs::write(papers.path().join(name), text).unwrap();
+    write("tea.txt", "Tea is a drink.");
+    write("cup.txt", "A cup is made of clay.");
+    write("broken.xml", "<article>");
+    let service = Service::open(ServiceConfig::new(data.path())).unwrap();
+    let reader = DocumentReader::default();
+    let read = |reader: &DocumentReader| {
+        let read = service.read_folder(papers.path(), reader, &mut ir_core::NoProgress);
+        let (report, has_changes) = read.unwrap();
+        (
+            report.read(),
+            report.unchanged(),
+            report.failed(),
+            has_changes,
+        )
+    };
+    assert_eq!(read(&reader), (2, 0, 1, true));
+    publish(&service);
+    assert_eq!(read(&reader), (0, 2, 1, false));
+    write("tea.txt", "Tea is a hot drink.");
+    assert_eq!(read(&reader), (1, 1, 1, true));
+    // Documents that were deleted or replaced are read again.
+    service.delete(Some(&["cup.txt".to_owned()])).unwrap();
+    assert_eq!(read(&reader), (1, 1, 1, true));
+    service
+        .add(vec![document("cup.txt", "Another cup.")])
+        .unwrap();
+    assert_eq!(read(&reader), (1, 1, 1, true));
+    // So are all files by a reader with other parameters.
+    assert_eq!(read(&reader.clone().with_max_bytes(1_000)), (2, 0, 1, true));
+    std::fs::remove_file(papers.path().join("cup.txt")).unwrap();
+    assert_eq!(read(&reader), (1, 0, 1, true));
+    let documents = service
+        .store
+        .documents(crate::store::DocumentState::Added, 0, 9)
+        .unwrap();
+    assert_eq!(documents.len(), 1);
+}

@@ -7,6 +7,7 @@ mod annotations;
 mod dataset_annotations;
 mod documents;
 mod error;
+mod files;
 mod jobs;
 mod keys;
 mod query_log;
