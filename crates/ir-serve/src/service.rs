@@ -260,8 +260,8 @@ impl Service {
 
     /// Adds the papers of a folder, and deletes documents that were read from it and are gone;
     /// those of files with errors are kept. Files are not read again if their sizes, times of
-    /// modification and documents are those of the last reading by the same program. Returns the report per file, and whether a publication
-    /// would change what queries see.
+    /// modification and documents are those of the last reading by the same program. Returns the
+    /// report per file, and whether a publication would change what queries see.
     ///
     /// # Errors
     /// The folder cannot be listed; the disk is full or fails.

@@ -121,8 +121,8 @@ impl DocumentReader {
     }
 
     /// Reads a folder as [`DocumentReader::read_folder`] does, but opens no file for which
-    /// `is_unchanged` returns true. It has the id of the file and its path, and `sink` the id of the
-    /// file of each paper.
+    /// `is_unchanged` returns true. It has the id of the file and its path, and `sink` the id of
+    /// the file of each paper.
     ///
     /// # Errors
     /// See [`DocumentReader::read_folder`].

@@ -3,8 +3,8 @@ use rusqlite::{OptionalExtension, params};
 use super::{Store, StoreError};
 
 impl Store {
-    /// Ids of the documents of a file of the folder, if it has the stamp with which it was read, and
-    /// the documents are those that were read.
+    /// Ids of the documents of a file of the folder, if it has the stamp with which it was read,
+    /// and the documents are those that were read.
     pub(crate) fn documents_of_file(
         &self,
         path: &str,
