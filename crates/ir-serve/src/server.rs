@@ -258,10 +258,9 @@ async fn ready(State(app): State<Arc<App>>) -> Response {
 /// Returns [`Metrics`](crate::metrics::Metrics) as text. Beyond the loopback it needs a key, unless
 /// the configuration permits all.
 async fn metrics(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
-    if app.access.needs_session && !app.access.public_metrics {
-        if let Err(error) = api::role_of_request(&headers, &app) {
-            return error.into_response();
-        }
+    let needs_key = app.access.needs_session && !app.access.public_metrics;
+    if needs_key && let Err(error) = api::role_of_request(&headers, &app) {
+        return error.into_response();
     }
     let mut response = app.metrics.text(&app.service).into_response();
     response.headers_mut().insert(

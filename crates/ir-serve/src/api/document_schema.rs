@@ -26,8 +26,10 @@ pub(super) struct ChunkDocument {
     doc_type: ChunkDocumentType,
     /// Chunks in the order of the text.
     data: Vec<ChunkRecord>,
+    /// Fields for filters: texts, numbers, truth values, or lists of them. `doc_id` is the id,
+    /// `title` or `doc_title` the title, `year` the year.
     #[schema(required = false)]
-    meta: DocumentFields,
+    meta: BTreeMap<String, Value>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -63,8 +65,9 @@ enum ChunkRecordType {
 pub(super) struct FaqDocument {
     doc_type: FaqDocumentType,
     data: Vec<FaqRecord>,
+    /// Fields for filters: texts, numbers, truth values, or lists of them.
     #[schema(required = false)]
-    meta: DocumentFields,
+    meta: BTreeMap<String, Value>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -78,8 +81,9 @@ struct FaqRecord {
     answer: FaqAnswerRecord,
     #[schema(required = false)]
     questions: Vec<FaqQuestionRecord>,
+    /// Fields for filters: texts, numbers, truth values, or lists of them.
     #[schema(required = false)]
-    meta: DocumentFields,
+    meta: BTreeMap<String, Value>,
 }
 
 #[derive(Serialize, ToSchema)]
@@ -103,8 +107,3 @@ struct FaqQuestionObject {
     #[schema(required = false, default = true)]
     displayable: bool,
 }
-
-/// Fields of a document, for filters: texts, numbers, truth values, or lists of them. `doc_id` is
-/// the id, `title` or `doc_title` the title, `year` the year.
-#[derive(Serialize, ToSchema)]
-struct DocumentFields(#[schema(value_type = BTreeMap<String, Value>)] BTreeMap<String, Value>);

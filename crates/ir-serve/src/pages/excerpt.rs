@@ -28,11 +28,19 @@ pub(super) fn analysis() -> &'static AnalysisPipeline {
 #[derive(Debug)]
 pub(super) struct Excerpt<'a> {
     frame: &'a Frame,
-    /// Text of the chunk, bytes of the excerpt, bytes of the answers in ascending order; `None` if
-    /// the document was published anew meanwhile.
-    text: Option<(&'a str, Range<usize>, Vec<Range<usize>>)>,
+    /// `None` if the document was published anew meanwhile.
+    text: Option<ExcerptText<'a>>,
     /// Heading above the answer.
     pub(super) section: Option<&'a str>,
+}
+
+#[derive(Debug)]
+struct ExcerptText<'a> {
+    chunk: &'a str,
+    /// Bytes of the excerpt in the chunk.
+    range: Range<usize>,
+    /// Bytes of the answers in the chunk, in ascending order.
+    answers: Vec<Range<usize>>,
 }
 
 impl<'a> Excerpt<'a> {
@@ -56,7 +64,11 @@ impl<'a> Excerpt<'a> {
                 }
             }
             answers.sort_by_key(|answer| answer.start);
-            Some((text, range, answers))
+            Some(ExcerptText {
+                chunk: text,
+                range,
+                answers,
+            })
         });
         Self {
             frame,
@@ -68,7 +80,12 @@ impl<'a> Excerpt<'a> {
     /// HTML with the answer and the words of a question marked.
     pub(super) fn html(&self, analysis: &AnalysisPipeline, question: &str) -> String {
         let words = Highlighter::new(analysis, question);
-        let Some((text, range, answers)) = &self.text else {
+        let Some(ExcerptText {
+            chunk: text,
+            range,
+            answers,
+        }) = &self.text
+        else {
             return to_html(&segments(self.frame, &words));
         };
         let excerpt = &text[range.clone()];
