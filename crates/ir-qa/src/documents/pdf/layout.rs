@@ -68,6 +68,8 @@ pub(super) fn paper(text: PdfText, id: &str) -> Paper {
         pitch,
         hyphens,
         block: None,
+        first_page: lines.first().map_or(0, |placed| placed.page),
+        has_heading: false,
     };
     let mut previous: Option<&PlacedLine> = None;
     for (number, placed) in lines.iter().enumerate() {
@@ -278,6 +280,10 @@ struct Builder {
     pitch: f32,
     hyphens: Hyphens,
     block: Option<Block>,
+    /// First page with text.
+    first_page: u32,
+    /// Whether a heading was found.
+    has_heading: bool,
 }
 
 impl Builder {
@@ -289,6 +295,7 @@ impl Builder {
     ) {
         let line = &placed.line;
         let is_heading = self.is_heading(placed, previous, next);
+        self.has_heading |= is_heading;
         let continues = self.block.as_ref().is_some_and(|block| {
             block.is_heading == is_heading
                 && (block.size - line.size).abs() < OTHER_SIZE * self.body
@@ -341,7 +348,9 @@ impl Builder {
             return false;
         }
         if line.size >= HEADING_SIZE * self.body {
-            return true;
+            // Above the first heading are the names of the authors.
+            let is_after_authors = self.has_heading || placed.page > self.first_page;
+            return is_after_authors || heading_level(&line.text).is_some();
         }
         if heading_level(&line.text).is_none() || line.size < 0.95 * self.body {
             return false;
@@ -518,6 +527,7 @@ mod tests {
         let paper = read(vec![page(&[
             (50.0, 740.0, 16.0, "On the Temperature of Cups"),
             (50.0, 722.0, 16.0, "and Their Handles"),
+            (50.0, 708.0, 12.0, "Ada Cup, University of Tea"),
             (50.0, 690.0, 12.0, "1 Introduction"),
             body(670.0),
             (50.0, 640.0, 10.0, "CONCLUSIONS"),
