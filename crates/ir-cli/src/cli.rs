@@ -8,6 +8,8 @@ use clap::{CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use ir_data::{DataError, InvalidText};
 
+#[cfg(feature = "pdf")]
+use crate::commands::pdf_text;
 #[cfg(feature = "serve")]
 use crate::commands::serve;
 use crate::commands::{
@@ -117,6 +119,10 @@ pub(crate) enum Command {
     /// Serve a search page and a REST interface over papers, from one data folder
     #[cfg(feature = "serve")]
     Serve(Box<serve::Args>),
+    /// Extract the text of a PDF on standard input, for commands that read papers
+    #[cfg(feature = "pdf")]
+    #[command(hide = true)]
+    PdfText(pdf_text::Args),
     /// Report statistics of a collection: lengths, vocabulary, judgments, years
     Stats(stats::Args),
     /// List, verify and download known collections
@@ -186,6 +192,8 @@ impl Command {
             Self::Frames(args) => frames::run(args, console),
             #[cfg(feature = "serve")]
             Self::Serve(args) => serve::run(args, console),
+            #[cfg(feature = "pdf")]
+            Self::PdfText(args) => pdf_text::run(args),
             Self::Stats(args) => stats::run(args, console),
             Self::Datasets(args) => datasets::run(args, console),
             Self::Completions { shell } => print_completions(*shell),

@@ -7,7 +7,6 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use ir_bm25::analysis::{Analysis, Highlighter};
 use ir_core::{DocSet, Explanation, Predicate, Retriever, Search};
-use ir_qa::documents::DocumentReader;
 use ir_qa::frames::FrameConfig;
 use ir_qa::retrieval::{Answer, AnswerConfig, AnswerIndex};
 use ir_qa::sentences::SCIENTIFIC_ABBREVIATIONS;
@@ -16,6 +15,7 @@ use serde_json::json;
 
 use crate::shared::answer_options::AnswerOptions;
 use crate::shared::console::{Console, stop_on_interrupt};
+use crate::shared::document_reader::document_reader;
 use crate::shared::filter::condition;
 use crate::shared::format::grouped;
 use crate::shared::list_style::{BOLD, DIM, ListStyle, MATCH, clean, without_controls, wrapped};
@@ -203,7 +203,7 @@ fn read_frames(papers: &Path, console: &Console) -> Result<Vec<Frame>> {
     let mut config = FrameConfig::default();
     config.splitter = config.splitter.with_abbreviations(SCIENTIFIC_ABBREVIATIONS);
     let mut count = 0;
-    let report = read_papers(papers, &DocumentReader::default(), console, &mut |paper| {
+    let report = read_papers(papers, &document_reader()?, console, &mut |paper| {
         count += 1;
         frames.extend(config.convert_paper(&paper).frames);
         Ok(())

@@ -20,6 +20,8 @@ pub(crate) mod mine;
 #[cfg(feature = "dense")]
 pub(crate) mod models;
 pub(crate) mod overlap;
+#[cfg(feature = "pdf")]
+pub(crate) mod pdf_text;
 pub(crate) mod pool;
 pub(crate) mod reproduce;
 pub(crate) mod run;

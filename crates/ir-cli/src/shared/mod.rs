@@ -2,6 +2,7 @@
 
 pub(crate) mod answer_options;
 pub(crate) mod console;
+pub(crate) mod document_reader;
 #[cfg(feature = "dense")]
 pub(crate) mod encoder;
 pub(crate) mod experiment;
@@ -16,6 +17,7 @@ pub(crate) mod paper_folder;
 pub(crate) mod papers;
 pub(crate) mod plots;
 pub(crate) mod qrels;
+pub(crate) mod question_options;
 pub(crate) mod rules;
 pub(crate) mod runs;
 pub(crate) mod shards;
