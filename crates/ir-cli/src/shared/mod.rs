@@ -16,6 +16,8 @@ pub(crate) mod paper_folder;
 pub(crate) mod papers;
 pub(crate) mod plots;
 pub(crate) mod qrels;
+#[cfg(feature = "remote")]
+pub(crate) mod remote;
 pub(crate) mod rules;
 pub(crate) mod runs;
 pub(crate) mod shards;
@@ -25,5 +27,6 @@ pub(crate) mod terminal;
 #[cfg(feature = "dense")]
 pub(crate) mod text_hashes;
 pub(crate) mod updates;
-#[cfg(feature = "dense")]
+#[cfg(any(feature = "dense", feature = "remote"))]
+#[cfg_attr(not(feature = "dense"), allow(dead_code))]
 pub(crate) mod vector_files;
