@@ -203,7 +203,10 @@ impl Credentials {
                 Some(format!("Basic {pair}"))
             }
             (Some(_), None) => {
-                return Err(invalid("IR_REMOTE_PASSWORD", "expected a password, found none"));
+                return Err(invalid(
+                    "IR_REMOTE_PASSWORD",
+                    "expected a password, found none",
+                ));
             }
             (None, Some(_)) => {
                 return Err(invalid("IR_REMOTE_USER", "expected a user, found none"));
@@ -268,12 +271,14 @@ impl ClientConfig {
             None => client,
         };
         match &credentials.root_certificates {
-            Some(pem) => client.with_root_certificates(pem).map_err(|error| {
-                RemoteError::Credentials {
-                    variable: "IR_REMOTE_CA",
-                    message: error.to_string(),
-                }
-            }),
+            Some(pem) => {
+                client
+                    .with_root_certificates(pem)
+                    .map_err(|error| RemoteError::Credentials {
+                        variable: "IR_REMOTE_CA",
+                        message: error.to_string(),
+                    })
+            }
             None => Ok(client),
         }
     }

@@ -18,19 +18,41 @@ pub(crate) enum Clause {
     Always,
     Never,
     /// The attribute is present.
-    Known { name: String },
+    Known {
+        name: String,
+    },
     /// The attribute is present, and an integer from `least` to `most`.
-    Integers { name: String, least: i64, most: i64 },
+    Integers {
+        name: String,
+        least: i64,
+        most: i64,
+    },
     /// The attribute is present, and a number ≤ `limit` (`at_most`) or ≥ `limit`.
-    Number { name: String, at_most: bool, limit: f64 },
+    Number {
+        name: String,
+        at_most: bool,
+        limit: f64,
+    },
     /// The attribute is present, and one of these integers.
-    IntegerIn { name: String, values: Vec<i64> },
+    IntegerIn {
+        name: String,
+        values: Vec<i64>,
+    },
     /// The attribute is present, and one of these texts, or a list with one of them.
-    TextIn { name: String, values: Vec<String> },
+    TextIn {
+        name: String,
+        values: Vec<String>,
+    },
     /// The attribute is present, and has this value.
-    Boolean { name: String, value: bool },
+    Boolean {
+        name: String,
+        value: bool,
+    },
     /// Document numbers from `first` to `last`.
-    DocRange { first: u32, last: u32 },
+    DocRange {
+        first: u32,
+        last: u32,
+    },
     /// Document numbers, ascending.
     DocIn(Vec<u32>),
     All(Vec<Clause>),
@@ -371,7 +393,11 @@ pub(crate) mod tests {
     }
 
     fn text() -> impl Strategy<Value = String> {
-        prop_oneof![Just("a".to_owned()), Just("b".to_owned()), Just(String::new())]
+        prop_oneof![
+            Just("a".to_owned()),
+            Just("b".to_owned()),
+            Just(String::new())
+        ]
     }
 
     fn value() -> impl Strategy<Value = AttributeValue> {
@@ -443,9 +469,16 @@ pub(crate) mod tests {
 
     #[test]
     fn filters_that_cannot_be_expressed() {
-        let unknown = Predicate::Known { name: "year".into() };
-        let message = Clause::from_predicate(&unknown, &schema()).unwrap_err().to_string();
-        assert!(message.contains("(i, x, b, t, l), found \"year\""), "{message}");
+        let unknown = Predicate::Known {
+            name: "year".into(),
+        };
+        let message = Clause::from_predicate(&unknown, &schema())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            message.contains("(i, x, b, t, l), found \"year\""),
+            "{message}"
+        );
         let equality = Predicate::OneOf {
             name: "x".into(),
             values: vec![AttributeValue::Int(2)],
@@ -453,7 +486,9 @@ pub(crate) mod tests {
         assert!(Clause::from_predicate(&equality, &schema()).is_err());
         let odd = |doc: DocNum| doc.get() % 2 == 1;
         assert!(Clause::from_filter(&odd, 2 * MAX_NUMBERS).is_ok());
-        let message = Clause::from_filter(&odd, 2 * MAX_NUMBERS + 2).unwrap_err().to_string();
+        let message = Clause::from_filter(&odd, 2 * MAX_NUMBERS + 2)
+            .unwrap_err()
+            .to_string();
         assert!(message.contains("100001 ranges"), "{message}");
     }
 }

@@ -37,7 +37,9 @@ pub enum RemoteError {
         source: Box<dyn Error + Send + Sync>,
     },
     /// The server does not speak TLS, or its certificate is not trusted.
-    #[error("{url}: expected TLS with a trusted certificate (without TLS, the scheme has no `+tls`)")]
+    #[error(
+        "{url}: expected TLS with a trusted certificate (without TLS, the scheme has no `+tls`)"
+    )]
     Tls {
         url: String,
         #[source]
@@ -51,7 +53,10 @@ pub enum RemoteError {
         source: Box<dyn Error + Send + Sync>,
     },
     /// The credentials are missing, wrong or expired.
-    #[error("{url}: expected valid credentials in {}, found HTTP status {status}", crate::Credentials::VARIABLES)]
+    #[error(
+        "{url}: expected valid credentials in {}, found HTTP status {status}",
+        crate::Credentials::VARIABLES
+    )]
     Unauthorized { url: String, status: u16 },
     /// The server responds with an error status. `body` is the start of the response.
     #[error("{url}: expected a response, found HTTP status {status}: {body:?}")]
@@ -90,7 +95,9 @@ pub enum RemoteError {
         found: String,
     },
     /// The collection has not been loaded completely, or documents were added or lost.
-    #[error("collection {collection:?}: expected {expected} documents, found {found}; load it again to complete it")]
+    #[error(
+        "collection {collection:?}: expected {expected} documents, found {found}; load it again to complete it"
+    )]
     Incomplete {
         collection: String,
         expected: u64,

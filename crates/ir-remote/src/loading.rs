@@ -4,9 +4,9 @@ use std::ops::Range;
 
 use ir_core::{Flow, Progress};
 
+use crate::RemoteError;
 use crate::connection::Connection;
 use crate::source::{LoadSource, RowBatch};
-use crate::RemoteError;
 
 /// Options of loading.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

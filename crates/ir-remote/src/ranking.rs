@@ -2,8 +2,8 @@
 
 use ir_core::{DocNum, Hit, Ranking};
 
-use crate::clause::Clause;
 use crate::RemoteError;
+use crate::clause::Clause;
 
 /// Maximum number of queries of a request.
 const MAX_QUERIES: usize = 100;
@@ -95,7 +95,12 @@ fn tied(ranking: &Ranking, k: usize) -> bool {
 }
 
 /// Hit of a document number from a response.
-pub(crate) fn hit(number: u64, score: f64, documents: usize, url: &str) -> Result<Hit, RemoteError> {
+pub(crate) fn hit(
+    number: u64,
+    score: f64,
+    documents: usize,
+    url: &str,
+) -> Result<Hit, RemoteError> {
     if number >= documents as u64 {
         return Err(RemoteError::Response {
             url: url.to_owned(),

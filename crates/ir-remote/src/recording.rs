@@ -117,14 +117,19 @@ mod tests {
         let recorder = Recorder::create(&path).unwrap();
         let response = Ok(json!({"users": [{"Password": "hunter2", "name": "u"}]}));
         let body = r#"{"user":"u","api-key":"hunter2"}"#;
-        recorder.record("POST", "/credential", body, &response).unwrap();
+        recorder
+            .record("POST", "/credential", body, &response)
+            .unwrap();
         let error = Err(RemoteError::Unauthorized {
             url: "https://internal.example.org".to_owned(),
             status: 401,
         });
         recorder.record("GET", "/x", "", &error).unwrap();
         let text = std::fs::read_to_string(&path).unwrap();
-        assert!(!text.contains("hunter2") && !text.contains("internal"), "{text}");
+        assert!(
+            !text.contains("hunter2") && !text.contains("internal"),
+            "{text}"
+        );
         let lines: Vec<Value> = text
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())

@@ -190,7 +190,10 @@ impl CollectionSchema {
         let invalid = |message: String| Err(RemoteError::Schema { message });
         for (at, attribute) in self.attributes.iter().enumerate() {
             let name = &attribute.name;
-            if self.attributes[..at].iter().any(|other| other.name == *name) {
+            if self.attributes[..at]
+                .iter()
+                .any(|other| other.name == *name)
+            {
                 return invalid(format!("attribute {name:?} is declared twice"));
             }
         }

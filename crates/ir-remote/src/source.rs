@@ -215,7 +215,9 @@ impl Rows<'_> {
             _ => None,
         };
         let has_document = match &mut self.reader {
-            Some(reader) => reader.read(&mut self.document).map_err(RemoteError::Corpus)?,
+            Some(reader) => reader
+                .read(&mut self.document)
+                .map_err(RemoteError::Corpus)?,
             None => match vector_id {
                 Some(id) => {
                     self.document.id.clear();

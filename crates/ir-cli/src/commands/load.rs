@@ -194,19 +194,26 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             bail_usage!("--vectors: expected vectors for Milvus, found none");
         }
     } else if args.partition_key.is_some() {
-        bail_usage!("--partition-key: expected Milvus, found {}", args.address.engine.name());
+        bail_usage!(
+            "--partition-key: expected Milvus, found {}",
+            args.address.engine.name()
+        );
     } else if !args.texts && args.vectors.is_none() {
         bail_usage!("expected --texts or --vectors, found neither");
     }
     let vectors = args.vectors.as_deref();
     let vectors = vectors.map(|path| open_vectors("--vectors", path, Verify::AllSections));
     let vectors = vectors.transpose()?.map(VectorFile);
-    let similarity = vectors.as_ref().map(|vectors| vectors.0.config().similarity);
+    let similarity = vectors
+        .as_ref()
+        .map(|vectors| vectors.0.config().similarity);
     let schema = args.schema(match similarity {
         None | Some(VectorSimilarity::InnerProduct) => RemoteSimilarity::InnerProduct,
         Some(VectorSimilarity::Cosine) => RemoteSimilarity::Cosine,
         Some(VectorSimilarity::Euclidean) => RemoteSimilarity::Euclidean,
-        Some(other) => bail_usage!("--vectors: expected a similarity that engines have, found {other}"),
+        Some(other) => {
+            bail_usage!("--vectors: expected a similarity that engines have, found {other}")
+        }
     });
     let texts = args.text_indexing();
     if let (true, RemoteCollection::Elastic(index)) = (args.template, &collection) {

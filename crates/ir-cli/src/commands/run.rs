@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{ValueEnum, ValueHint};
-use ir_experiment::{
-    Experiment, ExperimentResults, OutputFormat, Plan, Runner, StageStatus,
-};
+use ir_experiment::{Experiment, ExperimentResults, OutputFormat, Plan, Runner, StageStatus};
 
 use crate::shared::console::{Console, stop_on_interrupt};
 use crate::shared::experiment::{

@@ -147,7 +147,10 @@ impl System for RemoteSystem {
             return Err(SystemError::parameter("queries", message));
         }
         match self.ef {
-            Some(0) => Err(SystemError::parameter("ef", "expected a number above 0, found 0")),
+            Some(0) => Err(SystemError::parameter(
+                "ef",
+                "expected a number above 0, found 0",
+            )),
             Some(_) if self.queries.is_none() => Err(SystemError::parameter(
                 "ef",
                 "expected the key queries, found BM25",
@@ -158,7 +161,9 @@ impl System for RemoteSystem {
 
     fn files(&self) -> Vec<(String, String)> {
         let queries = self.queries.iter();
-        queries.map(|path| ("queries".to_owned(), path.clone())).collect()
+        queries
+            .map(|path| ("queries".to_owned(), path.clone()))
+            .collect()
     }
 
     fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
@@ -168,7 +173,10 @@ impl System for RemoteSystem {
             Some(path) => context.file_hash(&context.resolve("queries", path)?)?,
             None => String::new(),
         };
-        Ok(format!("{} {} {queries}", record.fingerprint, record.engine_settings))
+        Ok(format!(
+            "{} {} {queries}",
+            record.fingerprint, record.engine_settings
+        ))
     }
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
@@ -181,7 +189,9 @@ impl System for RemoteSystem {
             None => None,
         };
         let opened = self.collection()?.open(encoder, &[], self.ef);
-        opened.map(OpenSystem::new).map_err(failed("opening the collection"))
+        opened
+            .map(OpenSystem::new)
+            .map_err(failed("opening the collection"))
     }
 }
 

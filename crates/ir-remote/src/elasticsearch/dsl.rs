@@ -3,10 +3,10 @@
 use serde_json::{Value, json};
 
 use super::{ATTRIBUTES, KNOWN, NUMBER, VECTOR};
+use crate::EngineKind;
 use crate::clause::Clause;
 use crate::schema::{CollectionSchema, RemoteSimilarity, RemoteVectorIndex};
 use crate::vector_query::write_vector;
-use crate::EngineKind;
 
 /// Query of a clause.
 pub(super) fn query(clause: &Clause) -> Value {
@@ -154,7 +154,11 @@ mod tests {
     fn similarities_of_scores() {
         let schema = |similarity| CollectionSchema::default().with_similarity(similarity);
         for inner in [-3.0, -0.25, 0.0, 0.5, 7.0] {
-            let score = if inner < 0.0 { 1.0 / (1.0 - inner) } else { inner + 1.0 };
+            let score = if inner < 0.0 {
+                1.0 / (1.0 - inner)
+            } else {
+                inner + 1.0
+            };
             let found = similarity(&schema(RemoteSimilarity::InnerProduct), score);
             assert!((found - inner).abs() < 1e-12, "{inner} {found}");
         }

@@ -146,7 +146,8 @@ impl OpenIndex {
             let found = found.filter(|found| found.len() == batch.len());
             let found = found.ok_or_else(|| {
                 let expected = format!("the responses to {} queries", batch.len());
-                self.collection.unexpected("/_msearch", &expected, &response)
+                self.collection
+                    .unexpected("/_msearch", &expected, &response)
             })?;
             found.iter().map(|one| self.hits(one, score)).collect()
         })

@@ -142,8 +142,7 @@ impl ElasticCollection {
             },
             None => {
                 let dim = source.dim();
-                let body =
-                    settings::index_body(self.engine, schema, texts, dim, Some(&record));
+                let body = settings::index_body(self.engine, schema, texts, dim, Some(&record));
                 self.put("", &body)?;
                 true
             }
@@ -350,10 +349,12 @@ impl LoadTarget for ElasticLoading<'_> {
         let body = settings::bulk_body(self.schema, batch, rows)?;
         let response = self.collection.call_lines("/_bulk", &body)?;
         let items = response["items"].as_array();
-        let items = items.filter(|items| items.len() == rows.len()).ok_or_else(|| {
-            let expected = format!("{} results of documents", rows.len());
-            self.collection.unexpected("/_bulk", &expected, &response)
-        })?;
+        let items = items
+            .filter(|items| items.len() == rows.len())
+            .ok_or_else(|| {
+                let expected = format!("{} results of documents", rows.len());
+                self.collection.unexpected("/_bulk", &expected, &response)
+            })?;
         for (item, &at) in items.iter().zip(rows) {
             let result = &item["index"];
             let status = result["status"].as_u64().unwrap_or(0);

@@ -7,9 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{ATTRIBUTES, CONTENTS, ID, KNOWN, MAX_KEYWORD, NUMBER, VECTOR};
-use crate::schema::{
-    CollectionRecord, CollectionSchema, RemoteSimilarity, RemoteVectorIndex,
-};
+use crate::schema::{CollectionRecord, CollectionSchema, RemoteSimilarity, RemoteVectorIndex};
 use crate::source::RowBatch;
 use crate::vector_query::write_vector;
 use crate::{AttributeType, EngineKind, RemoteError};
@@ -109,7 +107,9 @@ pub(super) fn check(
     if let Some(TextIndexing { k1, b, .. }) = texts
         && !(k1.is_finite() && *k1 >= 0.0 && (0.0..=1.0).contains(b))
     {
-        return invalid(format!("expected k1 ≥ 0 and b from 0 to 1, found {k1} and {b}"));
+        return invalid(format!(
+            "expected k1 ≥ 0 and b from 0 to 1, found {k1} and {b}"
+        ));
     }
     if let Some(key) = &schema.partition_key {
         return invalid(format!(
@@ -119,7 +119,9 @@ pub(super) fn check(
     for attribute in &schema.attributes {
         let name = &attribute.name;
         if name.is_empty() || name.contains(['.', '*']) {
-            return invalid(format!("attribute {name:?}: expected a name without . and *"));
+            return invalid(format!(
+                "attribute {name:?}: expected a name without . and *"
+            ));
         }
     }
     match dim {
@@ -265,7 +267,9 @@ pub(super) fn bulk_body(
         }
         let mut document = json!({NUMBER: number, ID: batch.ids[at]});
         if let Some((title, body)) = batch.texts.get(at) {
-            let joined = [title.as_str(), body].into_iter().filter(|it| !it.is_empty());
+            let joined = [title.as_str(), body]
+                .into_iter()
+                .filter(|it| !it.is_empty());
             document[CONTENTS] = json!(joined.collect::<Vec<_>>().join(" "));
         }
         if !attributes.is_empty() {
@@ -291,4 +295,3 @@ fn texts_of(value: &AttributeValue) -> Vec<&str> {
         _ => Vec::new(),
     }
 }
-

@@ -35,7 +35,8 @@ fn write_clause(text: &mut String, clause: &Clause) {
         Clause::Integers { name, least, most } => {
             // The number after the sign is parsed first, and that of i64::MIN is too large.
             let bounds = [
-                (*least > i64::MIN).then(|| format!("attr_{name} > {}", least.saturating_sub(1).max(-i64::MAX))),
+                (*least > i64::MIN)
+                    .then(|| format!("attr_{name} > {}", least.saturating_sub(1).max(-i64::MAX))),
                 (*most < i64::MAX).then(|| format!("attr_{name} < {}", most + 1)),
             ];
             let exact_minimum = *least == -i64::MAX;
@@ -54,13 +55,14 @@ fn write_clause(text: &mut String, clause: &Clause) {
             limit,
         } => {
             let sign = if *at_most { "<=" } else { ">=" };
-            write!(text, "(known_{name} == true and attr_{name} {sign} {limit:?})")
+            write!(
+                text,
+                "(known_{name} == true and attr_{name} {sign} {limit:?})"
+            )
         }
-        Clause::IntegerIn { name, values } => {
-            write!(text, "(known_{name} == true and (")
-                .and_then(|()| write_integers(text, name, values))
-                .and_then(|()| write!(text, "))"))
-        }
+        Clause::IntegerIn { name, values } => write!(text, "(known_{name} == true and (")
+            .and_then(|()| write_integers(text, name, values))
+            .and_then(|()| write!(text, "))")),
         Clause::TextIn { name, values } => {
             // A string of JSON is one of Milvus.
             let values = serde_json::to_string(values).unwrap_or_default();

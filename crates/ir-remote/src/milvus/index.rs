@@ -232,10 +232,7 @@ impl Retriever for MilvusIndex {
 
     ir_core::search_as_batch!();
 
-    fn search_batch(
-        &self,
-        queries: &[(&[f32], Search<'_>)],
-    ) -> Result<Vec<Ranking>, SearchError> {
+    fn search_batch(&self, queries: &[(&[f32], Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
         let queries = queries.iter().map(|(query, search)| {
             let clause = match search.filter() {
                 Some(filter) => Clause::from_filter(filter, self.ids.len())?,

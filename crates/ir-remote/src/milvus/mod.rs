@@ -440,7 +440,9 @@ impl LoadTarget for MilvusLoading<'_> {
             Some(count) if count == rows.len() as u64 => Ok(()),
             _ => {
                 let expected = format!("{} documents inserted", rows.len());
-                Err(self.collection.unexpected("/entities", &expected, &response))
+                Err(self
+                    .collection
+                    .unexpected("/entities", &expected, &response))
             }
         }
     }
@@ -474,7 +476,10 @@ fn check_lengths(
         if let Some(text) = batch.attributes[at].text(&attribute.name)
             && text.len() > MAX_TEXT
         {
-            return Err(too_long(format!("attribute {:?}", attribute.name), text.len()));
+            return Err(too_long(
+                format!("attribute {:?}", attribute.name),
+                text.len(),
+            ));
         }
     }
     Ok(())

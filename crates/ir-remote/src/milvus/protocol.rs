@@ -25,11 +25,7 @@ const fn data_type(kind: AttributeType) -> u32 {
     }
 }
 
-pub(super) fn create_collection(
-    name: &str,
-    description: &str,
-    record: &CollectionRecord,
-) -> Value {
+pub(super) fn create_collection(name: &str, description: &str, record: &CollectionRecord) -> Value {
     let length = json!([{"key": "max_length", "value": MAX_TEXT.to_string()}]);
     let dim = record.dim.unwrap_or(0).to_string();
     let mut fields = vec![
@@ -238,7 +234,11 @@ pub(super) fn hits(response: &Value, queries: usize) -> Option<Vec<Vec<(u64, f64
     let counts = counts?;
     let none = Vec::new();
     let list = |value: &'_ Value| value.as_array().cloned();
-    let numbers = list(results.pointer("/ids/IdField/IntId/data").unwrap_or(&Value::Null));
+    let numbers = list(
+        results
+            .pointer("/ids/IdField/IntId/data")
+            .unwrap_or(&Value::Null),
+    );
     let numbers = numbers.unwrap_or_else(|| none.clone());
     let scores = list(&results["scores"]).unwrap_or(none);
     let total: usize = counts.iter().sum();

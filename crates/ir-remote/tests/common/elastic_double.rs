@@ -18,8 +18,8 @@ pub struct ElasticState {
 pub struct Index {
     pub body: Value,
     /// Sources by `_id`.
-    visible: BTreeMap<String, Value>,
-    written: BTreeMap<String, Value>,
+    pub visible: BTreeMap<String, Value>,
+    pub written: BTreeMap<String, Value>,
 }
 
 pub fn start() -> (HttpDouble, Arc<Mutex<ElasticState>>) {
@@ -33,7 +33,10 @@ pub fn start() -> (HttpDouble, Arc<Mutex<ElasticState>>) {
 }
 
 fn error(status: u16, kind: &str) -> (u16, Value) {
-    (status, json!({"error": {"root_cause": [{"type": kind}], "type": kind}, "status": status}))
+    (
+        status,
+        json!({"error": {"root_cause": [{"type": kind}], "type": kind}, "status": status}),
+    )
 }
 
 impl ElasticState {
@@ -46,7 +49,13 @@ impl ElasticState {
                 return error(400, "resource_already_exists_exception");
             }
             let body = serde_json::from_str(body).unwrap();
-            self.indexes.insert(name, Index { body, ..Index::default() });
+            self.indexes.insert(
+                name,
+                Index {
+                    body,
+                    ..Index::default()
+                },
+            );
             return (200, json!({"acknowledged": true}));
         }
         let Some(index) = self.indexes.get_mut(&name) else {
@@ -74,8 +83,11 @@ impl ElasticState {
             }
             ("POST", "_delete_by_query?refresh=true") => {
                 let query = parsed()["query"].clone();
-                let found: Vec<String> =
-                    index.matching(&query).into_iter().map(|(id, _)| id.clone()).collect();
+                let found: Vec<String> = index
+                    .matching(&query)
+                    .into_iter()
+                    .map(|(id, _)| id.clone())
+                    .collect();
                 for id in found {
                     index.written.remove(&id);
                 }
@@ -94,18 +106,24 @@ impl ElasticState {
             ("POST", explain) if explain.starts_with("_explain/") => {
                 let id = explain.trim_start_matches("_explain/");
                 let query = parsed()["query"].clone();
-                let found = index.visible.get(id).and_then(|doc| index.score(&query, doc));
-                (200, match found {
-                    None => json!({"matched": false}),
-                    Some(score) => {
-                        let details: Vec<Value> = index
+                let found = index
+                    .visible
+                    .get(id)
+                    .and_then(|doc| index.score(&query, doc));
+                (
+                    200,
+                    match found {
+                        None => json!({"matched": false}),
+                        Some(score) => {
+                            let details: Vec<Value> = index
                             .terms(&query, &index.visible[id])
                             .into_iter()
                             .map(|(term, value)| json!({"value": value as f32, "description": format!("weight({term})"), "details": []}))
                             .collect();
-                        json!({"matched": true, "explanation": {"value": score as f32, "description": "sum of:", "details": details}})
-                    }
-                })
+                            json!({"matched": true, "explanation": {"value": score as f32, "description": "sum of:", "details": details}})
+                        }
+                    },
+                )
             }
             _ => error(405, "method_not_allowed"),
         }
@@ -115,7 +133,10 @@ impl ElasticState {
 fn words(text: &Value) -> Vec<String> {
     let text = text.as_str().unwrap_or_default().to_lowercase();
     let words = text.split(|c: char| !c.is_alphanumeric());
-    words.filter(|word| !word.is_empty()).map(str::to_owned).collect()
+    words
+        .filter(|word| !word.is_empty())
+        .map(str::to_owned)
+        .collect()
 }
 
 fn floats(value: &Value) -> Vec<f64> {
@@ -130,13 +151,23 @@ fn dot(a: &[f64], b: &[f64]) -> f64 {
 
 impl Index {
     fn bulk(&mut self, body: &str) -> (u16, Value) {
-        let lines: Vec<Value> = body.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
-        let properties = self.body["mappings"]["properties"].as_object().unwrap().clone();
+        let lines: Vec<Value> = body
+            .lines()
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        let properties = self.body["mappings"]["properties"]
+            .as_object()
+            .unwrap()
+            .clone();
         let mut items = Vec::new();
         for pair in lines.chunks(2) {
             let id = pair[0]["index"]["_id"].as_str().unwrap().to_owned();
             // The mapping is strict.
-            let unknown = pair[1].as_object().unwrap().keys().any(|key| !properties.contains_key(key));
+            let unknown = pair[1]
+                .as_object()
+                .unwrap()
+                .keys()
+                .any(|key| !properties.contains_key(key));
             let item = if unknown {
                 json!({"status": 400, "error": {"type": "strict_dynamic_mapping_exception"}})
             } else {
@@ -150,7 +181,8 @@ impl Index {
 
     fn matching(&self, query: &Value) -> Vec<(&String, f64)> {
         let all = self.visible.iter();
-        all.filter_map(|(id, doc)| Some((id, self.score(query, doc)?))).collect()
+        all.filter_map(|(id, doc)| Some((id, self.score(query, doc)?)))
+            .collect()
     }
 
     fn search(&self, body: &Value) -> Value {
@@ -162,7 +194,10 @@ impl Index {
         }
         if let Some(knn) = body.get("knn") {
             assert!(knn["num_candidates"].as_u64() >= knn["k"].as_u64());
-            let filter = knn.get("filter").cloned().unwrap_or(json!({"match_all": {}}));
+            let filter = knn
+                .get("filter")
+                .cloned()
+                .unwrap_or(json!({"match_all": {}}));
             let mut found: Vec<(&String, f64)> = self
                 .matching(&filter)
                 .into_iter()
@@ -176,8 +211,15 @@ impl Index {
             }
         }
         let number = |id: &String| self.visible[id]["n"].as_u64().unwrap();
-        let mut hits: Vec<(&String, f32)> = scores.into_iter().map(|(id, score)| (id, score as f32)).collect();
-        match body.get("sort").and_then(|sort| sort.as_array()).map(Vec::len) {
+        let mut hits: Vec<(&String, f32)> = scores
+            .into_iter()
+            .map(|(id, score)| (id, score as f32))
+            .collect();
+        match body
+            .get("sort")
+            .and_then(|sort| sort.as_array())
+            .map(Vec::len)
+        {
             Some(1) => hits.sort_by_key(|(id, _)| number(id)),
             Some(_) => hits.sort_by(|a, b| b.1.total_cmp(&a.1).then(number(a.0).cmp(&number(b.0)))),
             // Ties in descending order.
@@ -187,7 +229,12 @@ impl Index {
         let hits = hits.into_iter().map(|(id, score)| {
             let fields = body["_source"].as_array().unwrap().iter();
             let source: Map<String, Value> = fields
-                .map(|field| (field.as_str().unwrap().to_owned(), self.visible[id][field.as_str().unwrap()].clone()))
+                .map(|field| {
+                    (
+                        field.as_str().unwrap().to_owned(),
+                        self.visible[id][field.as_str().unwrap()].clone(),
+                    )
+                })
                 .collect();
             json!({"_id": id, "_score": score, "_source": source})
         });
@@ -214,7 +261,11 @@ impl Index {
             "terms" => {
                 let values = first().1.as_array().unwrap();
                 assert!(values.len() <= 65_536);
-                constant(Self::field(doc, first().0).iter().any(|it| values.contains(it)))
+                constant(
+                    Self::field(doc, first().0)
+                        .iter()
+                        .any(|it| values.contains(it)),
+                )
             }
             "range" => {
                 let (path, bounds) = first();
@@ -223,11 +274,17 @@ impl Index {
                         (Some(a), Some(b)) => a.cmp(&b),
                         _ => value.as_f64().unwrap().total_cmp(&other.as_f64().unwrap()),
                     };
-                    if bound == "gte" { order.is_ge() } else { order.is_le() }
+                    if bound == "gte" {
+                        order.is_ge()
+                    } else {
+                        order.is_le()
+                    }
                 };
                 let bounds = bounds.as_object().unwrap();
                 constant(Self::field(doc, path).iter().any(|value| {
-                    bounds.iter().all(|(bound, other)| within(value, bound, other))
+                    bounds
+                        .iter()
+                        .all(|(bound, other)| within(value, bound, other))
                 }))
             }
             "bool" => {
@@ -237,8 +294,10 @@ impl Index {
                 let chosen = list("filter").iter().all(passes)
                     && !list("must_not").iter().any(passes)
                     && (should.is_empty() || should.iter().any(passes));
-                let must: Option<Vec<f64>> =
-                    list("must").iter().map(|query| self.score(query, doc)).collect();
+                let must: Option<Vec<f64>> = list("must")
+                    .iter()
+                    .map(|query| self.score(query, doc))
+                    .collect();
                 must.filter(|_| chosen).map(|scores| scores.iter().sum())
             }
             "match" => {
@@ -249,7 +308,9 @@ impl Index {
                 self.score(&inner["query"], doc)?;
                 let script = &inner["script"];
                 let knn = match script["lang"].as_str() {
-                    Some("knn") => json!({"query_vector": script["params"]["query_value"], "exact": script["params"]["space_type"]}),
+                    Some("knn") => {
+                        json!({"query_vector": script["params"]["query_value"], "exact": script["params"]["space_type"]})
+                    }
                     _ => json!({"query_vector": script["params"]["q"], "exact": script["source"]}),
                 };
                 Some(self.vector_score(&knn, doc))
@@ -276,15 +337,26 @@ impl Index {
             .unwrap();
         let cosine = || dot(&q, &v) / (dot(&q, &q) * dot(&v, &v)).sqrt();
         if space.contains("cosine") {
-            return if exact.is_some() { cosine() + 1.0 } else { (1.0 + cosine()) / 2.0 };
+            return if exact.is_some() {
+                cosine() + 1.0
+            } else {
+                (1.0 + cosine()) / 2.0
+            };
         }
         if space.contains("l2") {
             let difference: Vec<f64> = q.iter().zip(&v).map(|(x, y)| x - y).collect();
             return 1.0 / (1.0 + dot(&difference, &difference));
         }
-        assert!(space.contains("inner") || space.contains("dotProduct"), "{space}");
+        assert!(
+            space.contains("inner") || space.contains("dotProduct"),
+            "{space}"
+        );
         let inner = dot(&q, &v);
-        if inner < 0.0 { 1.0 / (1.0 - inner) } else { inner + 1.0 }
+        if inner < 0.0 {
+            1.0 / (1.0 - inner)
+        } else {
+            inner + 1.0
+        }
     }
 
     /// Terms of a match query, alone or in a filter, and their BM25 scores.
@@ -295,7 +367,11 @@ impl Index {
         let text = &query["match"]["contents"]["query"];
         let bm25 = &self.body["settings"]["similarity"]["ir_bm25"];
         let (k1, b) = (bm25["k1"].as_f64().unwrap(), bm25["b"].as_f64().unwrap());
-        let all: Vec<Vec<String>> = self.visible.values().map(|doc| words(&doc["contents"])).collect();
+        let all: Vec<Vec<String>> = self
+            .visible
+            .values()
+            .map(|doc| words(&doc["contents"]))
+            .collect();
         let average = all.iter().map(Vec::len).sum::<usize>() as f64 / all.len() as f64;
         let own = words(&doc["contents"]);
         let score = |term: String| {

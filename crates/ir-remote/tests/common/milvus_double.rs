@@ -42,13 +42,22 @@ fn error(code: i64, reason: &str) -> Value {
 
 impl MilvusState {
     fn answer(&mut self, method: &str, path: &str, body: &Value) -> Value {
-        let name = body["collection_name"].as_str().unwrap_or_default().to_owned();
+        let name = body["collection_name"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned();
         if (method, path) == ("POST", "/collection") {
             if self.collections.contains_key(&name) {
                 return json!({"error_code": 1, "reason": "exists"});
             }
             let schema = body["schema"].clone();
-            self.collections.insert(name, Collection { schema, ..Collection::default() });
+            self.collections.insert(
+                name,
+                Collection {
+                    schema,
+                    ..Collection::default()
+                },
+            );
             return json!({});
         }
         if path == "/persist" {
@@ -99,7 +108,10 @@ impl Collection {
     fn insert(&mut self, body: &Value) -> Value {
         let count = body["num_rows"].as_u64().unwrap() as usize;
         let columns = body["fields_data"].as_array().unwrap();
-        let names: Vec<&str> = columns.iter().map(|it| it["field_name"].as_str().unwrap()).collect();
+        let names: Vec<&str> = columns
+            .iter()
+            .map(|it| it["field_name"].as_str().unwrap())
+            .collect();
         for field in self.schema["fields"].as_array().unwrap() {
             assert!(names.contains(&field["name"].as_str().unwrap()), "{field}");
         }
@@ -115,7 +127,11 @@ impl Collection {
 
     fn query(&self, body: &Value) -> Value {
         let expression = Expression::parse(body["expr"].as_str().unwrap());
-        let rows: Vec<_> = self.rows.iter().filter(|row| expression.passes(row)).collect();
+        let rows: Vec<_> = self
+            .rows
+            .iter()
+            .filter(|row| expression.passes(row))
+            .collect();
         let fields = body["output_fields"].as_array().unwrap();
         let columns = fields.iter().map(|field| {
             let field = field.as_str().unwrap();
@@ -124,7 +140,14 @@ impl Collection {
                 // In descending order: the real order is not defined.
                 _ => {
                     let values = rows.iter().rev().map(|row| row[field].clone()).collect();
-                    (if field == "n" { "LongData" } else { "StringData" }, values)
+                    (
+                        if field == "n" {
+                            "LongData"
+                        } else {
+                            "StringData"
+                        },
+                        values,
+                    )
                 }
             };
             json!({"field_name": field, "Field": {"Scalars": {"Data": {kind: {"data": data}}}}})
@@ -140,14 +163,21 @@ impl Collection {
 
     fn search(&self, body: &Value) -> Value {
         let expression = Expression::parse(body["dsl"].as_str().unwrap());
-        let limit: usize = Self::parameter(&body["search_params"], "topk").parse().unwrap();
+        let limit: usize = Self::parameter(&body["search_params"], "topk")
+            .parse()
+            .unwrap();
         let metric = Self::parameter(&body["search_params"], "metric_type");
         if metric != Self::parameter(self.index.as_ref().unwrap(), "metric_type") {
             return error(65_535, "metric type not match");
         }
         assert!((1..=16_384).contains(&limit));
         let floats = |value: &Value| -> Vec<f32> {
-            value.as_array().unwrap().iter().map(|x| x.as_f64().unwrap() as f32).collect()
+            value
+                .as_array()
+                .unwrap()
+                .iter()
+                .map(|x| x.as_f64().unwrap() as f32)
+                .collect()
         };
         let (mut ids, mut scores, mut counts) = (Vec::new(), Vec::new(), Vec::new());
         for query in body["vectors"].as_array().unwrap() {
@@ -158,13 +188,20 @@ impl Collection {
                     let vector = floats(&row["vector"]);
                     assert_eq!(vector.len(), query.len());
                     let dot = |a: &[f32], b: &[f32]| -> f64 {
-                        a.iter().zip(b).map(|(x, y)| f64::from(*x) * f64::from(*y)).sum()
+                        a.iter()
+                            .zip(b)
+                            .map(|(x, y)| f64::from(*x) * f64::from(*y))
+                            .sum()
                     };
                     let score = match metric.as_str() {
                         "IP" => dot(&query, &vector),
-                        "COSINE" => dot(&query, &vector) / (dot(&query, &query) * dot(&vector, &vector)).sqrt(),
+                        "COSINE" => {
+                            dot(&query, &vector)
+                                / (dot(&query, &query) * dot(&vector, &vector)).sqrt()
+                        }
                         _ => {
-                            let difference: Vec<f32> = query.iter().zip(&vector).map(|(x, y)| x - y).collect();
+                            let difference: Vec<f32> =
+                                query.iter().zip(&vector).map(|(x, y)| x - y).collect();
                             -dot(&difference, &difference)
                         }
                     };
@@ -247,7 +284,11 @@ impl Expression {
             }
             assert_eq!(tokens.next().unwrap(), "]");
             let list = Self::In(first, values);
-            return if negated { Self::Not(Box::new(list)) } else { list };
+            return if negated {
+                Self::Not(Box::new(list))
+            } else {
+                list
+            };
         }
         let value = serde_json::from_str(&tokens.next().unwrap()).unwrap();
         Self::Compare(first, sign, value)
@@ -298,7 +339,9 @@ fn tokens(text: &str) -> Vec<String> {
                 end.unwrap().0 + 2
             }
             '<' | '>' | '=' | '!' => rest.find(|c| !"<>=!".contains(c)).unwrap(),
-            _ => rest.find(|c: char| " ()[],<>=!".contains(c)).unwrap_or(rest.len()),
+            _ => rest
+                .find(|c: char| " ()[],<>=!".contains(c))
+                .unwrap_or(rest.len()),
         };
         all.push(rest[..end].to_owned());
         rest = rest[end..].trim_start();

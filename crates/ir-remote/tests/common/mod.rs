@@ -86,7 +86,10 @@ impl HttpDouble {
     /// Number of requests whose path has the text.
     pub fn count(&self, path: &str) -> usize {
         let requests = self.requests.lock().unwrap();
-        requests.iter().filter(|(_, known, _)| known.contains(path)).count()
+        requests
+            .iter()
+            .filter(|(_, known, _)| known.contains(path))
+            .count()
     }
 }
 
@@ -109,8 +112,14 @@ fn serve(
     let mut out = stream;
     loop {
         let mut line = String::new();
-        if reader.read_line(&mut line).ok()? == 0 {
-            return None;
+        match reader.read_line(&mut line) {
+            Ok(0) => return None,
+            Ok(_) => {}
+            Err(_) => {
+                // The start of a TLS connection.
+                out.write_all(b"HTTP/1.1 400 Bad Request\r\n\r\n").ok()?;
+                return None;
+            }
         }
         let mut parts = line.split_whitespace();
         let (method, path) = (parts.next()?.to_owned(), parts.next()?.to_owned());
@@ -152,7 +161,8 @@ fn serve(
             Some(Fault::Status(status, text)) => (status, text.to_owned()),
             Some(Fault::Text(text)) => (200, text.to_owned()),
             Some(Fault::Garbage) => {
-                out.write_all(b"\x15\x03\x01\x00\x02\x02\x50\r\n\r\n").ok()?;
+                out.write_all(b"\x15\x03\x01\x00\x02\x02\x50\r\n\r\n")
+                    .ok()?;
                 out.shutdown(Shutdown::Both).ok()?;
                 return None;
             }
@@ -173,7 +183,8 @@ fn serve(
             Some(Fault::Half) => {
                 let (status, text) = handler(&method, &path, &body);
                 let all = respond(status, &text);
-                out.write_all(&all.as_bytes()[..all.len() - text.len() / 2 - 1]).ok()?;
+                out.write_all(&all.as_bytes()[..all.len() - text.len() / 2 - 1])
+                    .ok()?;
                 out.shutdown(Shutdown::Both).ok()?;
                 return None;
             }

@@ -73,7 +73,9 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     let queries = args.cleaned(args.query_form.apply(queries)?)?;
     let mut out = OutputSink::open(args.output.as_ref())?;
     let encoder = args.remote.engine_vectors.as_deref();
-    let encoder = encoder.map(|path| query_encoder(path, &queries)).transpose()?;
+    let encoder = encoder
+        .map(|path| query_encoder(path, &queries))
+        .transpose()?;
     let is_vectors = encoder.is_some();
     let collection = RemoteCollection::new(address)?;
     let opened = collection.open(encoder, &args.filter, args.remote.engine_ef);
@@ -87,7 +89,11 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     let rankings = retriever.search_batch(&batch);
     let rankings = rankings.with_context(|| address.to_string())?;
     let seconds = began.elapsed().as_secs_f64();
-    let default = if is_vectors { "remote-vectors" } else { "remote-bm25" };
+    let default = if is_vectors {
+        "remote-vectors"
+    } else {
+        "remote-bm25"
+    };
     let mut run = Run::new(args.tag_or(default));
     let mut hits = 0;
     for (query, mut ranking) in queries.iter().zip(rankings) {
