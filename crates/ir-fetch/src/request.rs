@@ -38,9 +38,9 @@ impl HttpMethod {
 /// Request whose response is data, for [`HttpClient::request`].
 #[derive(Debug, Clone, Copy)]
 pub struct HttpRequest<'a> {
-    /// Method.
+    /// HTTP method of the request.
     pub method: HttpMethod,
-    /// URL.
+    /// URL with scheme, host and path.
     pub url: &'a str,
     /// Header `Content-Type`. Default: `application/json`.
     pub content_type: &'a str,

@@ -55,13 +55,13 @@ impl EngineKind {
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct EngineAddress {
-    /// Engine.
+    /// Engine that the server runs.
     pub engine: EngineKind,
     /// Whether the server speaks TLS.
     pub tls: bool,
     /// Host name or address; an IPv6 address is in brackets.
     pub host: String,
-    /// Port.
+    /// Port of the REST API.
     pub port: u16,
     /// Name of the collection or index: letters, digits, `_`, `-` and `.`.
     pub collection: String,
@@ -169,7 +169,7 @@ impl Credentials {
     ///
     /// | variable | effect |
     /// |---|---|
-    /// | `IR_REMOTE_TOKEN` | `Authorization: Bearer TOKEN`; Milvus takes `USER:PASSWORD` or an API key |
+    /// | `IR_REMOTE_TOKEN` | `Authorization: Bearer TOKEN`; of Milvus, `USER:PASSWORD` |
     /// | `IR_REMOTE_API_KEY` | `Authorization: ApiKey KEY`, of Elasticsearch |
     /// | `IR_REMOTE_USER`, `IR_REMOTE_PASSWORD` | `Authorization: Basic …` |
     /// | `IR_REMOTE_CA` | PEM file of the certificates to trust |

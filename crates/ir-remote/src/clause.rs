@@ -53,7 +53,7 @@ pub(crate) enum Clause {
         first: u32,
         last: u32,
     },
-    /// Document numbers, ascending.
+    /// One of these document numbers, which are ascending.
     DocIn(Vec<u32>),
     All(Vec<Clause>),
     Any(Vec<Clause>),

@@ -8,7 +8,7 @@ use crate::RemoteError;
 use crate::connection::Connection;
 use crate::source::{LoadSource, RowBatch};
 
-/// Options of loading.
+/// Options of loading a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadOptions {
     /// Number of documents per request. Range: 1 to 10,000. Default: 1000.
@@ -21,7 +21,7 @@ impl Default for LoadOptions {
     }
 }
 
-/// Result of loading.
+/// Numbers of documents that were loaded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadReport {
     /// Number of documents of the collection.

@@ -22,7 +22,8 @@ use crate::RemoteError;
 /// use ir_remote::{ClientConfig, Credentials, MilvusCollection, Recorder};
 ///
 /// let address = "milvus://localhost/papers".parse()?;
-/// let collection = MilvusCollection::new(&address, &Credentials::default(), &ClientConfig::default())?
+/// let (credentials, config) = (Credentials::from_environment()?, ClientConfig::default());
+/// let collection = MilvusCollection::new(&address, &credentials, &config)?
 ///     .with_recorder(Arc::new(Recorder::create("exchange.jsonl")?));
 /// let index = collection.open()?;
 /// # Ok::<(), ir_remote::RemoteError>(())

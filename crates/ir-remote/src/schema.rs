@@ -57,9 +57,9 @@ pub enum AttributeType {
     Integer,
     /// Number: [`AttributeValue::Float`], or an integer of at most 2^53.
     Number,
-    /// Truth value.
+    /// Truth value ([`AttributeValue::Bool`]).
     Boolean,
-    /// Text.
+    /// Text ([`AttributeValue::Text`]).
     Text,
     /// List of texts; Milvus has none.
     Texts,
@@ -131,7 +131,7 @@ impl std::str::FromStr for AttributeType {
 pub struct RemoteAttribute {
     /// Name. Milvus needs letters, digits and `_`.
     pub name: String,
-    /// Type.
+    /// Type that all values have.
     #[serde(rename = "type")]
     pub kind: AttributeType,
 }
@@ -145,7 +145,7 @@ pub struct RemoteAttribute {
 /// ```
 #[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
 pub struct CollectionSchema {
-    /// Attributes. Default: none.
+    /// Attributes that are loaded. Default: none.
     pub attributes: Vec<RemoteAttribute>,
     /// Attribute by whose values Milvus partitions the collection: searches that filter by it
     /// read a part of it. Type integer or text. Default: none.
@@ -157,7 +157,7 @@ pub struct CollectionSchema {
 }
 
 impl CollectionSchema {
-    /// Adds an attribute.
+    /// Adds an attribute that is loaded.
     #[must_use]
     pub fn with_attribute(mut self, name: impl Into<String>, kind: AttributeType) -> Self {
         let name = name.into();
@@ -245,7 +245,7 @@ impl CollectionSchema {
 pub struct CollectionRecord {
     /// Name and version of this record.
     pub(crate) format: String,
-    /// Schema.
+    /// Schema of the collection.
     pub schema: CollectionSchema,
     /// Dimension of the vectors; `None` without vectors.
     pub dim: Option<usize>,
@@ -253,7 +253,7 @@ pub struct CollectionRecord {
     pub texts: bool,
     /// Further settings of the engine, such as the analysis of texts.
     pub engine_settings: String,
-    /// Number of documents.
+    /// Number of documents of the source.
     pub documents: usize,
     /// Hash of ids, texts, declared attributes and vectors, in hexadecimal digits.
     pub fingerprint: String,

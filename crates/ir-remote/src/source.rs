@@ -10,14 +10,14 @@ pub trait VectorRows: Send + Sync {
     /// Returns the ids of the documents.
     fn ids(&self) -> &DocIds;
 
-    /// Returns the dimension.
+    /// Returns the dimension of the vectors.
     fn dim(&self) -> usize;
 
     /// Returns the vector of a document: `dim()` finite numbers.
     fn vector(&self, doc: DocNum) -> &[f32];
 }
 
-/// Vectors in memory.
+/// Vectors and their ids, in memory.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VectorTable {
     ids: DocIds,
@@ -76,7 +76,7 @@ impl std::fmt::Debug for LoadSource<'_> {
 }
 
 impl<'a> LoadSource<'a> {
-    /// Documents without vectors.
+    /// Documents with their texts and attributes, without vectors.
     #[must_use]
     pub const fn from_documents(documents: &'a dyn Corpus) -> Self {
         Self {
@@ -176,7 +176,7 @@ fn write(hash: &mut Fnv1a, bytes: &[u8]) {
     hash.write(bytes);
 }
 
-/// Reader of rows.
+/// Reader of the rows of a source.
 pub(crate) struct Rows<'a> {
     reader: Option<Box<dyn DocReader + 'a>>,
     vectors: Option<&'a dyn VectorRows>,
@@ -272,7 +272,7 @@ pub(crate) struct RowBatch {
     /// Titles and texts; empty if they are not indexed.
     pub(crate) texts: Vec<(String, String)>,
     pub(crate) attributes: Vec<Attributes>,
-    /// Row-major.
+    /// Vectors of the rows, row-major.
     pub(crate) vectors: Vec<f32>,
 }
 

@@ -1,4 +1,4 @@
-//! Elasticsearch and OpenSearch.
+//! Indexes of Elasticsearch and OpenSearch, over REST.
 
 mod dsl;
 mod index;

@@ -1,4 +1,4 @@
-//! Milvus over REST.
+//! Collections of Milvus, over REST.
 
 mod expression;
 mod index;

@@ -137,7 +137,7 @@ pub(super) struct SearchBody<'a> {
     pub(super) expression: &'a str,
     pub(super) limit: usize,
     pub(super) metric: &'static str,
-    /// Candidates of HNSW.
+    /// Number of candidates of HNSW; `None` for exact search.
     pub(super) ef: Option<usize>,
     pub(super) guarantee: u64,
 }

@@ -224,7 +224,7 @@ impl Collection {
     }
 }
 
-/// Parsed expression.
+/// Parsed expression of a filter.
 enum Expression {
     True,
     Compare(String, String, Value),
