@@ -226,10 +226,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let documents = documents.transpose()?;
     let source = match (&vectors, &documents) {
         (Some(vectors), Some(documents)) => {
-            LoadSource::from_vectors(vectors).with_documents(&documents.collection)
+            LoadSource::from_vectors(vectors).with_documents(documents.collection.corpus())
         }
         (Some(vectors), None) => LoadSource::from_vectors(vectors),
-        (None, Some(documents)) => LoadSource::from_documents(&documents.collection),
+        (None, Some(documents)) => LoadSource::from_documents(documents.collection.corpus()),
         (None, None) => bail_usage!("expected documents or --vectors, found neither"),
     };
     let options = LoadOptions {

@@ -71,7 +71,7 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
         }
     };
     let queries = args.cleaned(args.query_form.apply(queries)?)?;
-    let mut out = OutputSink::open(args.output.as_ref())?;
+    let out = OutputSink::open(args.output.as_ref())?;
     let encoder = args.remote.engine_vectors.as_deref();
     let encoder = encoder
         .map(|path| query_encoder(path, &queries))
