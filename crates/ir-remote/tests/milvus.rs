@@ -83,17 +83,17 @@ fn load(
 fn documents(n: usize) -> Vec<Document> {
     let document = |at: usize| {
         let mut document = Document::new(format!("v{at:03}"));
-        if at % 4 != 0 {
+        if !at.is_multiple_of(4) {
             document = document.with("year", 2000 + at as i64 % 20);
         }
-        if at % 3 != 0 {
+        if !at.is_multiple_of(3) {
             document = document.with("venue", ["ACL", "a\"b\\", ""][at % 7 % 3]);
         }
-        if at % 5 != 0 {
+        if !at.is_multiple_of(5) {
             document = document.with("x", at as f64 / 3.0 - 5.0);
         }
         document
-            .with("open", at % 2 == 0)
+            .with("open", at.is_multiple_of(2))
             .with("ignored", vec!["list"])
     };
     (0..n).map(document).collect()

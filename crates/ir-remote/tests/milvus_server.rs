@@ -143,13 +143,13 @@ fn conditions() {
             if let Some(year) = year(at) {
                 document = document.with("year", year);
             }
-            if at % 3 != 0 {
+            if !at.is_multiple_of(3) {
                 document = document.with("venue", texts[at % 4]);
             }
-            if at % 7 != 0 {
+            if !at.is_multiple_of(7) {
                 document = document.with("x", at as f64 / 7.0 - 5.0);
             }
-            document.with("open", at % 2 == 0)
+            document.with("open", at.is_multiple_of(2))
         })
         .collect();
     let ids: DocIds = corpus.iter().map(|document| document.id.as_str()).collect();
