@@ -1,6 +1,6 @@
 //! Collections on servers, over doubles of Milvus and Elasticsearch in the process: `ir load`,
 //! `ir search --engine`, systems of type `remote`.
-#![allow(clippy::unwrap_used, clippy::expect_used)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
 #[path = "../cli/common/mod.rs"]
 #[allow(dead_code)]
