@@ -8,6 +8,8 @@ use clap::{CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
 use ir_data::{DataError, InvalidText};
 
+#[cfg(feature = "remote")]
+use crate::commands::load;
 #[cfg(feature = "pdf")]
 use crate::commands::pdf_text;
 #[cfg(feature = "serve")]
@@ -108,6 +110,9 @@ pub(crate) enum Command {
     Mine(Box<mine::Args>),
     /// Merge the outputs of `--shard` into the output of the whole
     Merge(merge::Args),
+    /// Load a collection into Milvus, Elasticsearch or OpenSearch
+    #[cfg(feature = "remote")]
+    Load(Box<load::Args>),
     /// Encode, search or tokenize records of standard input, one per line
     Worker(worker::Args),
     /// Evaluate embeddings by kNN classification accuracy
@@ -187,6 +192,8 @@ impl Command {
             Self::Agree(args) => agree::run(args, console),
             Self::Mine(args) => mine::run(args, console),
             Self::Merge(args) => merge::run(args, console),
+            #[cfg(feature = "remote")]
+            Self::Load(args) => load::run(args, console),
             Self::Worker(args) => worker::run(args, console),
             Self::Ask(args) => ask::run(args, console),
             Self::Frames(args) => frames::run(args, console),

@@ -15,6 +15,8 @@ pub(crate) mod import_results;
 pub(crate) mod index;
 pub(crate) mod interleave;
 pub(crate) mod knn_accuracy;
+#[cfg(feature = "remote")]
+pub(crate) mod load;
 pub(crate) mod merge;
 pub(crate) mod mine;
 #[cfg(feature = "dense")]

@@ -18,6 +18,8 @@ pub(crate) mod papers;
 pub(crate) mod plots;
 pub(crate) mod qrels;
 pub(crate) mod question_options;
+#[cfg(feature = "remote")]
+pub(crate) mod remote;
 pub(crate) mod rules;
 pub(crate) mod runs;
 pub(crate) mod shards;
@@ -27,5 +29,6 @@ pub(crate) mod terminal;
 #[cfg(feature = "dense")]
 pub(crate) mod text_hashes;
 pub(crate) mod updates;
-#[cfg(feature = "dense")]
+#[cfg(any(feature = "dense", feature = "remote"))]
+#[cfg_attr(not(feature = "dense"), allow(dead_code))]
 pub(crate) mod vector_files;
