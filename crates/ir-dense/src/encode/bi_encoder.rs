@@ -12,7 +12,7 @@ use super::tokenizer::TokenizedText;
 use super::{EncoderConfig, OutlierChannels, Precision, Tower};
 use crate::kernels::low_precision::MAX_DEPTH;
 use crate::transformer::cpu::CpuTransformer;
-use crate::{Backend, ModelError, SimilarityFunction, TokenBatch};
+use crate::{ModelError, SimilarityFunction, TokenBatch};
 
 /// Bi-encoder: encodes queries and documents to vectors, with one transformer for both or one per
 /// side.
@@ -232,14 +232,11 @@ impl BiEncoder {
 
 /// Error of a precision other than f32 that a tower cannot have.
 fn missing_precision(tower: &Tower, config: &EncoderConfig) -> ModelError {
-    let reason = match config.backend {
-        Backend::Cpu => format!(
-            "{}: expected a bias in every linear layer and normalization, and at most {MAX_DEPTH} \
-             inputs of a linear layer",
-            tower.folder.display()
-        ),
-        backend => format!("expected the backend cpu, found {backend}"),
-    };
+    let reason = format!(
+        "{}: expected weights in CPU memory, a bias in every linear layer and normalization, and at \
+         most {MAX_DEPTH} inputs of a linear layer",
+        tower.folder.display()
+    );
     let precision = config.precision;
     ModelError::Precision { precision, reason }
 }

@@ -45,10 +45,16 @@ pub(crate) struct LowPrecisionMatrix {
     /// Words of a row.
     depth: usize,
     words: AlignedBuffer<u32>,
-    /// Scale s and Σ q of every column, padded to whole panels; empty for bf16.
-    scales: Vec<f32>,
-    sums: Vec<i32>,
+    /// Quantization of the columns of every panel; empty for bf16.
+    channels: Vec<PanelChannels>,
     outliers: Option<Outliers>,
+}
+
+/// Scale s and Σ q of the columns of a panel.
+#[derive(Debug, Clone)]
+struct PanelChannels {
+    scales: [f32; PANEL_COLUMNS],
+    sums: [i32; PANEL_COLUMNS],
 }
 
 /// Columns that are multiplied in f32.
@@ -64,10 +70,16 @@ struct Outliers {
 pub(crate) struct LowPrecisionRows {
     words: Vec<u32>,
     stride: usize,
-    /// Scale t and zero point z of every row; empty for bf16.
-    scales: Vec<f32>,
-    zeros: Vec<i32>,
+    /// Quantization of every row; empty for bf16.
+    quantization: Vec<RowQuantization>,
     outliers: Vec<f32>,
+}
+
+/// Scale t and zero point z of a row.
+#[derive(Debug, Clone, Copy)]
+struct RowQuantization {
+    scale: f32,
+    zero: i32,
 }
 
 impl LowPrecision {
@@ -92,17 +104,15 @@ impl LowPrecisionMatrix {
             return None;
         }
         let depth = from.div_ceil(precision.per_word());
-        let padded = to.next_multiple_of(PANEL_COLUMNS);
         let mut words = AlignedBuffer::default();
-        words.fill_with_zeros(depth * padded);
+        words.fill_with_zeros(depth * to.next_multiple_of(PANEL_COLUMNS));
         let mut packed = Self {
             precision,
             from,
             to,
             depth,
             words,
-            scales: Vec::new(),
-            sums: Vec::new(),
+            channels: Vec::new(),
             outliers: None,
         };
         match precision {
@@ -111,17 +121,21 @@ impl LowPrecisionMatrix {
             }
             LowPrecision::Int8 => {
                 let channels = Channels::new(matrix, to);
-                packed.scales = channels.scales;
-                packed.scales.resize(padded, 0.0);
-                packed.sums = vec![0; padded];
+                let inverses: Vec<f32> = channels.scales.iter().map(|s| s.recip()).collect();
                 let mut sums = vec![0; to];
-                let inverses: Vec<f32> = packed.scales.iter().map(|scale| 1.0 / scale).collect();
                 packed.pack(matrix, |column, x| {
                     let q = quantize_weight(x, inverses[column]);
                     sums[column] += q;
                     (q as u32) & 0xff
                 });
-                packed.sums[..to].copy_from_slice(&sums);
+                let panels = channels.scales.chunks(PANEL_COLUMNS);
+                let panels = panels.zip(sums.chunks(PANEL_COLUMNS));
+                packed.channels = panels
+                    .map(|(scales, sums)| PanelChannels {
+                        scales: padded(scales),
+                        sums: padded(sums),
+                    })
+                    .collect();
                 packed.outliers = Outliers::new(channels.outliers, matrix, from, to);
             }
         }
@@ -184,12 +198,15 @@ impl LowPrecisionMatrix {
     }
 }
 
+fn padded<T: Copy + Default>(values: &[T]) -> [T; PANEL_COLUMNS] {
+    std::array::from_fn(|at| values.get(at).copied().unwrap_or_default())
+}
+
 /// Quantized weight, given the reciprocal scale of its channel, which is infinite for scale 0.
 fn quantize_weight(x: f32, inverse: f32) -> i32 {
     if x == 0.0 {
         return 0;
     }
-    // A saturating cast.
     (x * inverse).round_ties_even().clamp(-127.0, 127.0) as i32
 }
 
@@ -281,8 +298,7 @@ impl LowPrecisionRows {
     fn round(&mut self, precision: LowPrecision, rows: StridedRows<'_>, width: usize) {
         self.stride = width.div_ceil(precision.per_word()) + ROW_GAP;
         self.words.resize(rows.count * self.stride, 0);
-        self.scales.clear();
-        self.zeros.clear();
+        self.quantization.clear();
         Arch::new().dispatch(RoundRows {
             precision,
             rows,
@@ -307,8 +323,7 @@ impl WithSimd for RoundRows<'_> {
         let LowPrecisionRows {
             words,
             stride,
-            scales,
-            zeros,
+            quantization,
             ..
         } = self.out;
         let rows = self.rows.values.chunks(self.rows.stride);
@@ -328,19 +343,20 @@ impl WithSimd for RoundRows<'_> {
                 }
                 LowPrecision::Int8 => {
                     let range = RowRange::new(row);
-                    let bits =
-                        |four: &[f32; 4]| u32::from_le_bytes(four.map(|x| range.quantize(x)));
-                    let (fours, rest) = row.as_chunks::<4>();
-                    for (word, four) in words.iter_mut().zip(fours) {
-                        *word = bits(four);
+                    let bytes: &mut [u8] = pulp::bytemuck::cast_slice_mut(words);
+                    for (byte, &x) in bytes.iter_mut().zip(row) {
+                        *byte = range.quantize(x);
                     }
-                    if !rest.is_empty() {
-                        let mut last = [0.0; 4];
-                        last[..rest.len()].copy_from_slice(rest);
-                        words[fours.len()] = bits(&last);
+                    // Bytes after the end have no effect: they are multiplied by weights 0.
+                    if cfg!(target_endian = "big") {
+                        for word in words {
+                            *word = u32::from_le(*word);
+                        }
                     }
-                    scales.push(range.scale);
-                    zeros.push(range.zero as i32);
+                    quantization.push(RowQuantization {
+                        scale: range.scale,
+                        zero: range.zero as i32,
+                    });
                 }
             }
         }
@@ -360,14 +376,7 @@ struct RowRange {
 impl RowRange {
     #[inline(always)]
     fn new(row: &[f32]) -> Self {
-        let smaller = |least: f32, x: f32, _| if x < least { x } else { least };
-        let larger = |most: f32, x: f32, _| if x > most { x } else { most };
-        let least = fold_lanes(row, row, 0.0, smaller)
-            .into_iter()
-            .fold(0.0, |a, b| smaller(a, b, b));
-        let most = fold_lanes(row, row, 0.0, larger)
-            .into_iter()
-            .fold(0.0, |a, b| larger(a, b, b));
+        let [least, most] = extremes(row);
         let scale = (most - least) / 255.0;
         let is_finite = all_finite(row);
         // Nothing but zeros, or numbers so small that their scale is subnormal.
@@ -396,9 +405,20 @@ impl RowRange {
     }
 }
 
+/// Minimum and maximum of a row and 0.
+#[inline(always)]
+fn extremes(row: &[f32]) -> [f32; 2] {
+    let smaller = |a: f32, b: f32| if b < a { b } else { a };
+    let larger = |a: f32, b: f32| if b > a { b } else { a };
+    let least = fold_lanes(row, row, 0.0, |least, x, _| smaller(least, x));
+    let most = fold_lanes(row, row, 0.0, |most, x, _| larger(most, x));
+    [reduce(least, smaller), reduce(most, larger)]
+}
+
 /// Whether no element is infinite or NaN.
 #[inline(always)]
 fn all_finite(row: &[f32]) -> bool {
+    // Compared as bits, infinity and NaN are the largest magnitudes.
     let magnitude = |x: f32| x.to_bits() & 0x7fff_ffff;
     let mut lanes = [0_u32; LANES];
     let (blocks, rest) = row.as_chunks::<LANES>();
@@ -408,7 +428,20 @@ fn all_finite(row: &[f32]) -> bool {
         }
     }
     let largest = lanes.into_iter().chain(rest.iter().map(|&x| magnitude(x)));
-    largest.max().unwrap_or(0) < f32::INFINITY.to_bits()
+    largest.fold(0, u32::max) < f32::INFINITY.to_bits()
+}
+
+/// Combines all lanes, in pairs.
+#[inline(always)]
+fn reduce(mut lanes: [f32; LANES], f: impl Fn(f32, f32) -> f32) -> f32 {
+    let mut width = LANES / 2;
+    while width > 0 {
+        for lane in 0..width {
+            lanes[lane] = f(lanes[lane], lanes[lane + width]);
+        }
+        width /= 2;
+    }
+    lanes[0]
 }
 
 struct LowPrecisionProduct<'a> {
@@ -427,7 +460,7 @@ impl WithSimd for LowPrecisionProduct<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, _: S) {
+    fn with_simd<S: Simd>(self, simd: S) {
         let (right, left) = (self.right, self.left);
         let mut sums = TileSums::default();
         let (words, _) = right.words.values().as_chunks::<PANEL_COLUMNS>();
@@ -435,7 +468,8 @@ impl WithSimd for LowPrecisionProduct<'_> {
         for (panel, words) in words.chunks_exact(right.depth.max(1)).enumerate() {
             let first = panel * PANEL_COLUMNS;
             let columns = PANEL_COLUMNS.min(right.to - first);
-            let bias = &self.bias[first..][..columns];
+            let mut bias = [0.0; PANEL_COLUMNS];
+            bias[..columns].copy_from_slice(&self.bias[first..][..columns]);
             for row in (0..self.count).step_by(TILE_ROWS) {
                 let rows = TILE_ROWS.min(self.count - row);
                 let tile = WordTile {
@@ -446,31 +480,62 @@ impl WithSimd for LowPrecisionProduct<'_> {
                 };
                 (self.tile)(&tile, &mut sums);
                 for (at, sums) in sums.0.iter().enumerate().take(rows) {
+                    let cells = PanelCells {
+                        sums,
+                        bias: &bias,
+                        row: left.quantization.get(row + at),
+                        channels: right.channels.get(panel),
+                        activation: self.activation,
+                    };
                     let out = &mut self.out[(row + at) * self.out_stride + first..][..columns];
-                    match right.precision {
-                        LowPrecision::Bf16 => {
-                            for ((out, &sum), bias) in out.iter_mut().zip(sums).zip(bias) {
-                                *out = f32::from_bits(sum) + bias;
-                            }
+                    // Loops over a constant number of columns are vectorized without a remainder.
+                    match <&mut [f32; PANEL_COLUMNS]>::try_from(&mut *out) {
+                        Ok(out) => cells.write(simd, out),
+                        Err(_) => {
+                            let mut whole = [0.0; PANEL_COLUMNS];
+                            cells.write(simd, &mut whole);
+                            out.copy_from_slice(&whole[..columns]);
                         }
-                        LowPrecision::Int8 => {
-                            let (scale, zero) = (left.scales[row + at], left.zeros[row + at]);
-                            let scales = &right.scales[first..][..columns];
-                            let weights = &right.sums[first..][..columns];
-                            let channels = scales.iter().zip(weights).zip(bias);
-                            for ((out, &sum), ((channel, weights), bias)) in
-                                out.iter_mut().zip(sums).zip(channels)
-                            {
-                                let exact = (sum as i32).wrapping_sub(zero.wrapping_mul(*weights));
-                                *out = exact as f32 * scale * channel + bias;
-                            }
-                        }
-                    }
-                    if let Some(activation) = self.activation {
-                        activate_row::<S>(activation, out);
                     }
                 }
             }
+        }
+    }
+}
+
+/// Cells of a row of the product in a panel.
+struct PanelCells<'a> {
+    sums: &'a [u32; PANEL_COLUMNS],
+    bias: &'a [f32; PANEL_COLUMNS],
+    /// `None` for bf16.
+    row: Option<&'a RowQuantization>,
+    channels: Option<&'a PanelChannels>,
+    activation: Option<Activation>,
+}
+
+impl PanelCells<'_> {
+    #[inline(always)]
+    fn write<S: Simd>(self, simd: S, out: &mut [f32; PANEL_COLUMNS]) {
+        match (self.row, self.channels) {
+            (Some(row), Some(channels)) => {
+                let cells = out.iter_mut().zip(self.sums).zip(self.bias);
+                let channels = channels.scales.iter().zip(&channels.sums);
+                for (((out, &sum), bias), (scale, weights)) in cells.zip(channels) {
+                    let exact = (sum as i32).wrapping_sub(row.zero.wrapping_mul(*weights));
+                    *out = exact as f32 * row.scale * scale + bias;
+                }
+            }
+            _ => {
+                let sums: &[f32] = pulp::bytemuck::cast_slice(self.sums);
+                let cells = S::as_mut_simd_f32s(out).0.iter_mut();
+                let cells = cells.zip(S::as_simd_f32s(sums).0);
+                for ((out, &sum), &bias) in cells.zip(S::as_simd_f32s(self.bias).0) {
+                    *out = simd.add_f32s(sum, bias);
+                }
+            }
+        }
+        if let Some(activation) = self.activation {
+            activate_row::<S>(activation, out);
         }
     }
 }

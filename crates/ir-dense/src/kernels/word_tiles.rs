@@ -20,9 +20,9 @@ use super::matrix::TILE_ROWS;
 pub(super) const PANEL_COLUMNS: usize = 32;
 /// Maximum inner dimension of 8-bit products: 2³¹ / (255 · 127), rounded down to thousands.
 pub(crate) const MAX_DEPTH: usize = 66_000;
-/// Magnitude below which a number is rounded to the bf16 number 0, so that products are multiples
-/// of 2⁻¹¹⁴ and neither they nor their sums are subnormal.
-const LEAST_BF16: f32 = 8.881_784_2e-16;
+/// 2⁻⁵⁰: magnitude below which a number is rounded to the bf16 number 0, so that products are
+/// multiples of 2⁻¹¹⁴ and neither they nor their sums are subnormal.
+const LEAST_BF16: f32 = f32::from_bits((127 - 50) << 23);
 
 /// Sums of a tile: i32 or f32, as bits.
 #[derive(Debug, Clone)]
