@@ -102,12 +102,12 @@ pub(crate) const PRECISIONS: [(&str, &str, Precision); 3] = [
     ("f32", "Single precision", Precision::F32),
     (
         "bf16",
-        "bfloat16 with sums in f32: fast on CPUs with avx512_bf16",
+        "bfloat16 with sums in f32, for CPUs with avx512_bf16",
         Precision::Bf16,
     ),
     (
         "int8",
-        "8-bit integers, quantized per channel and token: fast on CPUs with VNNI",
+        "8-bit integers by channel and token, for CPUs with VNNI",
         Precision::Int8,
     ),
 ];
