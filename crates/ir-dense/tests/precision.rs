@@ -7,7 +7,7 @@ mod common;
 use std::path::Path;
 
 use common::{minilm, on_default_backend, tiny};
-use ir_core::{Encoder, Side};
+use ir_core::Side;
 use ir_dense::train::{TrainError, Trainer, TrainingConfig};
 use ir_dense::{
     Backend, BiEncoder, EncoderConfig, EncoderFingerprint, ModelError, Precision, UnknownPrecision,

@@ -7,15 +7,13 @@
 //! - sums of 8-bit products are integers that do not overflow ([`MAX_DEPTH`]);
 //! - a bf16 product is exact in f32. Those of a word are added to the sum one by one, the second
 //!   first, rounded to the nearest f32. This is what `vdpbf16ps` computes if no product and no sum
-//!   is subnormal, as [`round_to_bf16`] ensures. [`TileFunction::bf16`] selects the instruction
-//!   only where it gives the bits of the portable function for [`bf16_probes`].
+//!   is subnormal, as [`round_to_bf16`] ensures. [`bf16_tile`] selects the instruction only where it
+//!   gives the bits of the portable function for pseudorandom numbers.
 
 #[cfg(test)]
 mod tests;
 #[cfg(target_arch = "x86_64")]
 mod x86;
-
-use std::sync::LazyLock;
 
 use pulp::{Arch, Simd, WithSimd};
 
@@ -82,6 +80,7 @@ pub(super) fn int8_tile() -> TileFunction {
 pub(super) fn bf16_tile() -> TileFunction {
     #[cfg(target_arch = "x86_64")]
     {
+        use std::sync::LazyLock;
         static SAME_BITS: LazyLock<bool> =
             LazyLock::new(|| x86::has_avx512_bf16() && same_bits_of_probes(x86::bf16_avx512));
         if *SAME_BITS {
@@ -93,6 +92,7 @@ pub(super) fn bf16_tile() -> TileFunction {
 
 /// Whether a function has the bits of the portable one for pseudorandom numbers of many
 /// magnitudes, which tell the orders of addition and of rounding apart.
+#[cfg(any(test, target_arch = "x86_64"))]
 fn same_bits_of_probes(function: TileFunction) -> bool {
     const DEPTH: usize = 64;
     let mut state = 1_u32;
