@@ -15,8 +15,8 @@ mod transformer;
 pub use backend::{Backend, BackendError};
 pub use burn;
 pub use encode::{
-    BiEncoder, EncoderConfig, EncoderFingerprint, ModelTokenizer, Pooling, SideConfig, Tower,
-    encode_stream, model_files,
+    BiEncoder, EncoderConfig, EncoderFingerprint, ModelTokenizer, OutlierChannels, Pooling,
+    Precision, SideConfig, Tower, UnknownPrecision, encode_stream, model_files,
 };
 pub use error::{ModelError, TokenizerError};
 pub use hub::{FindModelError, KnownModel, ModelCache, ModelFolder};

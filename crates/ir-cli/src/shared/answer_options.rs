@@ -16,6 +16,11 @@ pub(crate) struct AnswerOptions {
     #[arg(long, value_name = "MODEL")]
     model: Option<PathBuf>,
 
+    /// Number format of the linear layers of the encoder [default: f32]
+    #[cfg(feature = "dense")]
+    #[arg(long, value_parser = super::options::choice(super::encoder::PRECISIONS), value_name = "FORMAT", requires = "model")]
+    precision: Option<ir_dense::Precision>,
+
     /// Encode answers with their contexts
     #[cfg(feature = "dense")]
     #[arg(long, requires = "model")]
@@ -66,6 +71,8 @@ impl AnswerOptions {
             return Ok(None);
         };
         let folder = find_model(model)?.folder;
-        open_encoder(&folder, &ir_dense::EncoderConfig::default()).map(Some)
+        let config = ir_dense::EncoderConfig::default();
+        let config = config.with_precision(self.precision.unwrap_or_default());
+        open_encoder(&folder, &config).map(Some)
     }
 }

@@ -21,8 +21,8 @@ pub use cleaning::CleaningEntry;
 pub(crate) use encoder::SharedEncoder;
 pub(crate) use encoder::unknown_encoder;
 pub use encoder::{
-    DecayName, EncoderEntry, EncoderReference, MiningEntry, PoolingName, RandomEntry,
-    TrainingEntry, TrainingPreset,
+    DecayName, EncoderEntry, EncoderReference, MiningEntry, PoolingName, PrecisionName,
+    RandomEntry, TrainingEntry, TrainingPreset,
 };
 pub use expansion::ExpansionEntry;
 pub(crate) use expansion::FittedExpansion;

@@ -65,8 +65,15 @@ struct RecordedEncoder {
 #[derive(Debug, Deserialize, PartialEq)]
 struct RecordedFingerprint {
     model: String,
+    /// Not recorded if it is f32.
+    #[serde(default = "f32_name")]
+    precision: String,
     pooling: String,
     normalize: bool,
+}
+
+fn f32_name() -> String {
+    "f32".to_owned()
 }
 
 impl RecordedEncoder {
@@ -80,6 +87,7 @@ impl RecordedEncoder {
             let encoder = &it.encoder;
             [
                 ("model", format!("{} ({})", it.model_name, encoder.model)),
+                ("precision", encoder.precision.clone()),
                 ("pooling", encoder.pooling.clone()),
                 ("normalize", encoder.normalize.to_string()),
             ]

@@ -48,6 +48,20 @@ pub struct EncoderEntry {
     pub pooling: Option<PoolingName>,
     /// Normalizes vectors to unit length. Default: that of the model.
     pub normalize: Option<bool>,
+    /// Number format of the linear layers when encoding; training is f32. Default: `f32`.
+    pub precision: Option<PrecisionName>,
+}
+
+/// Number format of the linear layers of an encoder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PrecisionName {
+    /// Single precision.
+    F32,
+    /// bfloat16, with sums in f32.
+    Bf16,
+    /// 8-bit integers, quantized per output channel and per token, with integer sums.
+    Int8,
 }
 
 /// Pooling of token vectors.
