@@ -57,11 +57,11 @@ pub(crate) struct Args {
 
     /// Number of windows per step [default: 16]
     #[arg(long, value_name = "N", help_heading = CONFIGURATION)]
-    batch_size: Option<usize>,
+    batch: Option<usize>,
 
     /// Number of windows per forward pass, which bounds memory [default: all of a step]
     #[arg(long, value_name = "N", help_heading = CONFIGURATION)]
-    mini_batch_size: Option<usize>,
+    block: Option<usize>,
 
     /// Peak learning rate [default: 5e-5]
     #[arg(long, value_name = "RATE", help_heading = CONFIGURATION)]
@@ -116,8 +116,8 @@ impl Args {
     fn config(&self) -> ReaderTrainingConfig {
         let mut config = ReaderTrainingConfig::default();
         config.epochs = self.epochs.unwrap_or(config.epochs);
-        config.batch_size = self.batch_size.unwrap_or(config.batch_size);
-        config.mini_batch_size = self.mini_batch_size;
+        config.batch_size = self.batch.unwrap_or(config.batch_size);
+        config.mini_batch_size = self.block;
         config.learning_rate = self.learning_rate.unwrap_or(config.learning_rate);
         config.dropout = self.dropout.unwrap_or(config.dropout);
         config.seed = self.seed.unwrap_or(config.seed);

@@ -16,7 +16,8 @@ pub(crate) struct AnswerOptions {
     #[arg(long, value_name = "MODEL")]
     model: Option<PathBuf>,
 
-    /// Encode answers with their contexts
+    /// Encode answers with their contexts, as `answer [SEP] context`, for an encoder that was
+    /// trained so
     #[cfg(feature = "dense")]
     #[arg(long, requires = "model")]
     encode_context: bool,
