@@ -206,7 +206,8 @@ impl Squad {
     /// for another name.
     ///
     /// ```
-    /// let squad = ir_data::squad::Squad::read(&br#"{"data": [{"title": "A", "paragraphs": []}]}"#[..], "f")?;
+    /// let text = r#"{"data": [{"title": "A", "paragraphs": []}]}"#;
+    /// let squad = ir_data::squad::Squad::read(text.as_bytes(), "f")?;
     /// assert_eq!(squad.articles_of("train").articles.len(), 1);
     /// assert!(squad.articles_of("test").articles.is_empty());
     /// # Ok::<(), ir_data::DataError>(())

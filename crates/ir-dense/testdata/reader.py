@@ -27,7 +27,7 @@ PAIRS = [
     ("What is seen by the radar?", "  Ships are seen by the radar at sea, caf\u00e9 na\u00efve ships too. "),
     ("tea", LONG),
     ("who sees the black ships and the green ships at sea by the radar and tea and more", LONG),
-    ("tea?", ""),
+    ("tea?", " "),
     ("", "green tea"),
     ("the green", "\U0001f600 ships \U0001f6a2\U0001f468\u200d\U0001f469 at sea [SEP] tea"),
 ]
@@ -147,9 +147,10 @@ def training(model, tokenizer):
         steps.append({"loss": loss.item(), "gradient": norm.item()})
         optimizer.step()
         schedule.step()
+    # Gradients of qa_outputs.bias are zero but for rounding.
     after = {
         name: [round(x, 7) for x in model.state_dict()[name].flatten().tolist()]
-        for name in ["qa_outputs.weight", "qa_outputs.bias", "bert.embeddings.token_type_embeddings.weight"]
+        for name in ["qa_outputs.weight", "bert.embeddings.token_type_embeddings.weight"]
     }
     return {"windows": len(batch), "examples": examples, "steps": steps, "after": after}
 

@@ -16,8 +16,8 @@ pub(super) struct ScoredSpan {
 /// descending score, equal ones in the order of the text.
 ///
 /// Impossible spans are left out: tokens of the question and special tokens, an end before the
-/// start, more than `max_answer_tokens` tokens, a span outside `range`, which is in bytes. A span of
-/// several windows has the highest of its scores.
+/// start, more than `max_answer_tokens` tokens, a span outside `range`, which is in bytes. A span
+/// of several windows has the highest of its scores.
 pub(super) fn best_spans(
     windows: &[Window],
     logits: &[Vec<[f32; 2]>],

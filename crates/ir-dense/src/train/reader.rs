@@ -23,7 +23,7 @@ use crate::transformer::forward::ForwardPass;
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct ReaderExample {
-    /// Question.
+    /// Question that the span answers.
     pub question: String,
     /// Text with the answer.
     pub context: String,
@@ -336,7 +336,7 @@ impl ReaderGradients {
         add(&mut self.head.bias, &other.bias);
     }
 
-    /// Global gradient norm.
+    /// Global gradient norm, of transformer and head.
     fn norm(&self, reader: &ExtractiveReader) -> f64 {
         let head = self.head.weight.iter().chain(&self.head.bias);
         let head: f64 = head.map(|&x| f64::from(x).powi(2)).sum();

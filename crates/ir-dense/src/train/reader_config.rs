@@ -41,7 +41,8 @@ pub struct ReaderTrainingConfig {
     /// Maximum global gradient norm (gradient clipping). `None` disables clipping. Range: > 0.
     /// Default: 1.
     pub max_gradient_norm: Option<f64>,
-    /// Seed of the order of windows, dropout masks, and the weights of a new span head. Default: 42.
+    /// Seed of the order of windows, dropout masks, and the weights of a new span head. Default:
+    /// 42.
     pub seed: u64,
 }
 

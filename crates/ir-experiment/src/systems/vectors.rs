@@ -44,7 +44,7 @@ pub struct DenseSystem {
     pub any_encoder: bool,
 }
 
-/// Generator of questions.
+/// Generator of questions about the documents.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum QuestionsName {
