@@ -28,13 +28,15 @@ pub(super) fn best_spans(
     let mut spans: Vec<ScoredSpan> = Vec::new();
     for (window, logits) in windows.iter().zip(logits) {
         let tokens = logits.get(window.first..).unwrap_or_default();
-        let tokens = window.offsets.iter().zip(tokens);
-        let tokens: Vec<(&Range<usize>, &[f32; 2])> = tokens
-            .filter(|(at, _)| !at.is_empty() && at.start >= range.start && at.end <= range.end)
+        let tokens = window.offsets.iter().zip(tokens).enumerate();
+        // Without empty tokens, such as a space of RoBERTa, which count in the length of a span.
+        let tokens: Vec<(usize, (&Range<usize>, &[f32; 2]))> = tokens
+            .filter(|(_, (at, _))| !at.is_empty() && at.start >= range.start && at.end <= range.end)
             .collect();
-        for (first, (start, [start_logit, _])) in tokens.iter().enumerate() {
-            let ends = tokens[first..].iter().take(max_answer_tokens);
-            spans.extend(ends.map(|(end, [_, end_logit])| ScoredSpan {
+        for (from, &(first, (start, [start_logit, _]))) in tokens.iter().enumerate() {
+            let ends = tokens[from..].iter();
+            let ends = ends.take_while(|(last, _)| last - first < max_answer_tokens);
+            spans.extend(ends.map(|(_, (end, [_, end_logit]))| ScoredSpan {
                 bytes: start.start..end.end,
                 score: start_logit + end_logit,
             }));

@@ -2,8 +2,8 @@
 
 use std::iter;
 
-use ir_core::Side;
 use ir_core::store::Verify;
+use ir_core::{Encoder, Retriever, Side};
 use ir_knn::{FlatIndex, FlatIndexWriter};
 use ir_qa::questions::{QuestionGenerator, RuleQuestions};
 
@@ -51,7 +51,7 @@ impl EncoderEntry {
                 let texts = generated_questions(context)?;
                 let encoder = encoder.inner();
                 let similarity = similarity(encoder.similarity());
-                let dim = ir_core::Encoder::dim(encoder);
+                let dim = encoder.dim();
                 let writer = FlatIndexWriter::resume(path, dim, similarity).map_err(failed)?;
                 let (done, total) = (writer.len(), texts.len());
                 let texts = texts.into_iter().skip(done).map(Ok);
