@@ -20,9 +20,9 @@ use crate::shared::output::{OutputPath, OutputSink, WorkPath};
 
 const EXAMPLES: &str = "\
 Examples:
-  ir train-reader all-MiniLM-L6-v2 train-v1.1.json -o reader
-  ir train-reader all-MiniLM-L6-v2 train-v1.1.json -o reader --test dev-v1.1.json
-  ir train-reader all-MiniLM-L6-v2 squad/dev-v1.1.json.zst -o reader --hold-out
+  ir train-reader all-MiniLM-L6-v2 train.json -o reader
+  ir train-reader all-MiniLM-L6-v2 train.json -o reader --test dev.json
+  ir train-reader all-MiniLM-L6-v2 dev-v1.1.json.zst -o reader --hold-out
   ir ask papers/ 'What is the learning rate?' --reader reader
 
 The data are questions with answer spans in the format of SQuAD 1.1, possibly

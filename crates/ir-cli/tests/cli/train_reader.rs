@@ -67,8 +67,13 @@ fn trained_reader_marks_phrases() {
     // "ship" and "tea" are answers of training articles, too.
     assert_eq!(lines[2], "trained       100.00 100.00");
 
-    here.write("papers/a.md", "# Ships\n\nThe ship is seen by the radar.\n");
-    let ask = ["ask", "papers", "What is seen?", "--reader", "reader"];
+    let context = "The ship is seen by the tea.";
+    let frame = json!({
+        "id": "f", "paper": "p", "kind": "content", "answer": context, "answer_start": 0,
+        "context": context, "metadata": {},
+    });
+    here.write("frames.jsonl", format!("{frame}\n"));
+    let ask = ["ask", "frames.jsonl", "What is seen?", "--reader", "reader"];
     let shown = here.ir(&ask).ok().out;
     assert!(shown.contains("phrase: ship ("), "{shown}");
     let json = here.ir(&[&ask[..], &["--json"]].concat()).ok().out;
