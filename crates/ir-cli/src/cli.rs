@@ -20,7 +20,7 @@ use crate::commands::{
     worker,
 };
 #[cfg(feature = "dense")]
-use crate::commands::{encode, models, train};
+use crate::commands::{encode, models, train, train_reader};
 use crate::shared::console::Console;
 use crate::shared::options::ENCODING_HINT;
 use crate::shared::output::{OutputSink, WorkPath};
@@ -106,6 +106,9 @@ pub(crate) enum Command {
     /// Fine-tune a BERT bi-encoder on queries with known relevant documents
     #[cfg(feature = "dense")]
     Train(Box<train::Args>),
+    /// Train an extractive reader, which finds answer spans, on SQuAD
+    #[cfg(feature = "dense")]
+    TrainReader(Box<train_reader::Args>),
     /// Mine hard negatives for training, with BM25 or from a run
     Mine(Box<mine::Args>),
     /// Merge the outputs of `--shard` into the output of the whole
@@ -161,6 +164,8 @@ impl Command {
             Self::Encode(args) => args.work_paths(),
             #[cfg(feature = "dense")]
             Self::Train(args) => args.work_paths(),
+            #[cfg(feature = "dense")]
+            Self::TrainReader(args) => args.work_paths(),
             _ => Vec::new(),
         }
     }
@@ -209,6 +214,8 @@ impl Command {
             Self::Encode(args) => encode::run(args, console),
             #[cfg(feature = "dense")]
             Self::Train(args) => train::run(args, console),
+            #[cfg(feature = "dense")]
+            Self::TrainReader(args) => train_reader::run(args, console),
             #[cfg(feature = "dense")]
             Self::Models(args) => models::run(args, console),
         };

@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use ir_bm25::analysis::Highlighter;
 
-use crate::characters::character_count;
 use crate::frame::Frame;
+use ir_core::character_count;
 
 /// Part of a context in which nothing, the answer, a matching word, or both are marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,5 +1,6 @@
 //! Published state: the documents, answers and suggestions that queries see.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -132,8 +133,11 @@ impl PublishedState {
                 AnswerIndex::lexical(frames, &config.answers)?
             }
             Some(encoder) => {
-                let texts = |frame| config.answers.encoded_text(frame);
-                let answers: Vec<&str> = frames.iter().map(texts).collect();
+                let texts = frames
+                    .iter()
+                    .map(|frame| config.answers.encoded_text(frame));
+                let texts: Vec<Cow<'_, str>> = texts.collect();
+                let answers: Vec<&str> = texts.iter().map(|text| &**text).collect();
                 let answers = encoder.vectors(store, Side::Document, &answers, progress)?;
                 let questions = frames.iter().flat_map(|frame| &frame.questions);
                 let questions: Vec<&str> = questions.map(|question| &*question.text).collect();

@@ -34,4 +34,6 @@ pub(crate) mod stats;
 pub(crate) mod sweep;
 #[cfg(feature = "dense")]
 pub(crate) mod train;
+#[cfg(feature = "dense")]
+pub(crate) mod train_reader;
 pub(crate) mod worker;

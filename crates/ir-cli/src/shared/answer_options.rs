@@ -21,7 +21,8 @@ pub(crate) struct AnswerOptions {
     #[arg(long, value_parser = super::options::choice(super::encoder::PRECISIONS), value_name = "FORMAT", requires = "model")]
     precision: Option<ir_dense::Precision>,
 
-    /// Encode answers with their contexts
+    /// Encode answers with their contexts, as `answer [SEP] context`, for an encoder that was
+    /// trained so
     #[cfg(feature = "dense")]
     #[arg(long, requires = "model")]
     encode_context: bool,

@@ -1,6 +1,7 @@
 //! Options, input, output and console shared by the subcommands.
 
 pub(crate) mod answer_options;
+pub(crate) mod answer_reader;
 pub(crate) mod console;
 pub(crate) mod document_reader;
 #[cfg(feature = "dense")]

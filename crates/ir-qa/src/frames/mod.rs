@@ -21,12 +21,12 @@ use std::ops::Range;
 
 use ir_core::Attributes;
 
-use crate::characters::character_count;
 use crate::chunk::Chunk;
 use crate::documents::Paper;
 use crate::frame::{ChunkKind, Frame};
 use crate::sentences::{Language, SentenceSplitter};
 use context::{Contexts, Piece};
+use ir_core::character_count;
 
 /// Rules of the conversion of documents to frames.
 ///
