@@ -113,7 +113,7 @@ impl Results {
             let searcher = index
                 .searcher(Bm25::ANSERINI.with_lengths(lengths))
                 .unwrap();
-            for pruning in [Pruning::BlockMax, Pruning::Exhaustive] {
+            for pruning in [Pruning::BlockMax, Pruning::Columns, Pruning::Exhaustive] {
                 let searcher = searcher.clone().with_pruning(pruning);
                 for query in QUERIES {
                     for how in [
@@ -336,7 +336,7 @@ fn flipped_bits_are_detected_when_their_page_is_read() {
         };
         let (mut right, mut errors) = (0, 0);
         for (query, expected) in queries.iter().zip(&expected) {
-            for pruning in [Pruning::BlockMax, Pruning::Exhaustive] {
+            for pruning in [Pruning::BlockMax, Pruning::Columns, Pruning::Exhaustive] {
                 match search(&index, query, pruning) {
                     Ok(ranking) => {
                         assert_eq!(&ranking, expected, "byte {at} ^ {bit:#x}: {query}");
