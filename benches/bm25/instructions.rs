@@ -20,7 +20,7 @@ const QUERIES: usize = 40;
 /// Settings of the C library in which no instruction of a copy repeats.
 const TUNABLES: &str =
     "glibc.cpu.x86_rep_stosb_threshold=1000000000:glibc.cpu.x86_rep_movsb_threshold=1000000000";
-/// Numbers of hits.
+/// The values of `k` that are counted.
 const KS: [usize; 2] = [10, 1000];
 /// Maximum ratio of a count to that of the page.
 const MAX_RISE: f64 = 1.05;

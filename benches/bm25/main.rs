@@ -13,7 +13,7 @@
 //! IR_BM25_PEERS=$(benches/bm25/peers.sh) IR_DATA=... cargo bench -p bench-bm25
 //! IR_BM25_PEERS=... IR_DATA=... cargo bench -p bench-bm25 -- --collection beir/nfcorpus
 //! IR_DATA=... cargo bench -p bench-bm25 -- --workload updates [--documents N]
-//! IR_DATA=... cargo bench -p bench-bm25 -- --workload instructions [--collection NAME] [--check PAGE]
+//! IR_DATA=... cargo bench -p bench-bm25 -- --workload instructions [--check PAGE]
 //! IR_DATA=... cargo bench -p bench-bm25 -- --workload growth [--documents N]
 //! IR_BM25_PEERS=... IR_DATA=... cargo bench -p bench-bm25 -- --workload phrases [--documents N]
 //! IR_BM25_PEERS=... IR_DATA=... cargo bench -p bench-bm25 -- --workload models [--model NAME,...]

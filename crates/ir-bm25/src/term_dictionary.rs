@@ -1,9 +1,9 @@
 //! Term dictionary: a finite-state transducer from a key, which is a field number and a term, to
 //! the offset of the posting list.
 //!
-//! The crate `fst` trusts its bytes, and panics for invalid ones. Checksums find damage; bytes could
-//! still be forged with correct checksums. So the layout of every node is verified before `fst`
-//! reads it.
+//! The crate `fst` trusts its bytes, and panics for invalid ones. Checksums find damage; bytes
+//! could still be forged with correct checksums. So the layout of every node is verified before
+//! `fst` reads it.
 //!
 //! # Layout of a node
 //! The address of a node is that of its last byte, the state. Its fields precede that byte, the
@@ -49,7 +49,7 @@ pub(crate) struct TermDictionary {
 struct VerifiedNode<'a> {
     node: Node<'a>,
     bytes: &'a [u8],
-    /// First byte.
+    /// Offset in the dictionary of the first byte of the node.
     start: usize,
     /// End of the addresses of the transitions, of which the first is the last one; 0 if the only
     /// transition is to the node before.

@@ -2,8 +2,8 @@
 //!
 //! The bound of a term score is the score rounded up to a multiple of a unit of the searcher, as an
 //! integer of 8 bits for frequent terms, which have a *column*: a bound for every document, 0 where
-//! the term does not occur. Adding columns is one vector addition for many documents, cheaper than a
-//! posting list of a term that occurs in one of 64 documents. The bounds of rare terms are added
+//! the term does not occur. Adding columns is one vector addition for many documents, cheaper than
+//! a posting list of a term that occurs in one of 64 documents. The bounds of rare terms are added
 //! posting by posting.
 //!
 //! The documents with the highest sums of bounds get their exact scores first; then those whose sum
@@ -53,10 +53,10 @@ const DOCUMENTS_PER_ALLOWED: usize = 8;
 const WEIGHTS: std::ops::Range<f32> = 1e-30..1e30;
 /// Weights are multiples of the highest divided by one of these, unless all are integers.
 const WEIGHT_STEPS: [f64; 3] = [64.0, 32.0, 16.0];
-/// Maximum integer weight.
+/// Higher weights, even if all are integers, are rounded to steps of [`WEIGHT_STEPS`].
 const MAX_WEIGHT: f32 = 255.0;
-/// Maximum sum of the maximum bounds of all lists. No document comes near it; one whose sum does not
-/// fit into 16 bits is scored.
+/// Maximum sum of the maximum bounds of all lists. No document comes near it; one whose sum does
+/// not fit into 16 bits is scored.
 const MAX_SUM: u64 = 4 << 16;
 
 thread_local! {
@@ -70,7 +70,7 @@ struct QueryColumn<'a> {
     field: usize,
     /// Weight in the query × weight of the field.
     boost: f32,
-    /// Boost × idf.
+    /// Limit of the term score as the frequency grows: boost × idf.
     weight: f32,
     /// Factor of the bounds.
     multiplier: u16,

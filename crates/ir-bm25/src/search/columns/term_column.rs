@@ -11,8 +11,8 @@ const DENSE: u32 = 64;
 const MAX_DENSE: f64 = 254.0;
 /// Maximum bound in a sparse column, for the idf of a term of one document.
 const MAX_SPARSE: f64 = 4096.0;
-/// Added to a score before it is rounded up, as a fraction of the idf: more than the rounding errors
-/// of a term score with any weight and of the sum of all term scores.
+/// Added to a score before it is rounded up, as a fraction of the idf: more than the rounding
+/// errors of a term score with any weight and of the sum of all term scores.
 const SLACK: f64 = 1.0 / (1 << 20) as f64;
 /// In a dense column in place of this and higher frequencies.
 const LARGE: u8 = u8::MAX;
