@@ -22,7 +22,7 @@ use head::{HEAD_WEIGHT, SpanHead};
 use spans::{best_spans, null_score};
 use windows::{Window, WindowBuilder};
 
-use crate::encode::batches;
+use crate::encode::{Precision, batches};
 use crate::model_folder::{TensorSource, WeightFile};
 use crate::random_model::RandomWeights;
 use crate::transformer::TensorNames;
@@ -154,7 +154,7 @@ impl ExtractiveReader {
 
     /// Packs the weights for inference.
     pub(crate) fn prepared(mut self) -> Self {
-        self.cpu = CpuTransformer::new(&self.model).map(Arc::new);
+        self.cpu = CpuTransformer::new(&self.model, Precision::F32).map(Arc::new);
         self
     }
 

@@ -30,7 +30,7 @@ pub(super) fn best_spans(
         let tokens = logits.get(window.first..).unwrap_or_default();
         let tokens = window.offsets.iter().zip(tokens).enumerate();
         // Without empty tokens, such as a space of RoBERTa, which count in the length of a span.
-        let tokens: Vec<(usize, (&Range<usize>, &[f32; 2]))> = tokens
+        let tokens: Vec<(usize, (_, _))> = tokens
             .filter(|(_, (at, _))| !at.is_empty() && at.start >= range.start && at.end <= range.end)
             .collect();
         for (from, &(first, (start, [start_logit, _]))) in tokens.iter().enumerate() {
