@@ -85,8 +85,8 @@ fn table_of_the_readme() {
         };
         for name in names.split(", ").map(|name| name.trim_matches('`')) {
             listed.push(name.to_owned());
-            let entries = catalog::entries().iter();
-            let entry = entries.clone().find(|entry| entry.name == name);
+            let mut entries = catalog::entries().iter();
+            let entry = entries.find(|entry| entry.name == name);
             let entry = entry.unwrap_or_else(|| panic!("{row}"));
             let none = |number| match number {
                 0 => "none".to_owned(),
