@@ -2,6 +2,7 @@ use std::fmt;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::path::Path;
+use std::sync::Arc;
 use std::time::Duration;
 
 use ir_core::{Flow, Progress};
@@ -11,10 +12,11 @@ use ureq::http::header::{
     ACCEPT_ENCODING, AUTHORIZATION, CONTENT_LENGTH, CONTENT_RANGE, ETAG, HeaderMap, HeaderName,
     IF_RANGE, RANGE,
 };
+use ureq::tls::{PemItem, RootCerts, TlsConfig};
 use ureq::typestate::WithoutBody;
 use ureq::{Agent, Body, RequestBuilder};
 
-use crate::{Download, DownloadError};
+use crate::{CertificateError, Download, DownloadError};
 
 /// HTTP client with retries, exponential backoff and an optional bearer token. Connections are
 /// reused between files.
@@ -22,11 +24,13 @@ use crate::{Download, DownloadError};
 pub struct HttpClient {
     pub(crate) agent: Agent,
     pub(crate) token: Option<String>,
-    /// Value of the header `api-key` of [`HttpClient::post_json`].
+    /// Value of the header `api-key` of [`HttpClient::request`].
     pub(crate) api_key: Option<String>,
+    /// Value of the header `Authorization` of [`HttpClient::request`], if there is no token.
+    pub(crate) authorization: Option<String>,
     pub(crate) attempts: u32,
     pub(crate) backoff: Duration,
-    /// Time limit of [`HttpClient::post_json`].
+    /// Time limit of [`HttpClient::request`].
     pub(crate) timeout: Duration,
 }
 
@@ -42,6 +46,7 @@ impl fmt::Debug for HttpClient {
         f.debug_struct("HttpClient")
             .field("token", &self.token.as_ref().map(|_| "…"))
             .field("api_key", &self.api_key.as_ref().map(|_| "…"))
+            .field("authorization", &self.authorization.as_ref().map(|_| "…"))
             .field("attempts", &self.attempts)
             .field("backoff", &self.backoff)
             .finish_non_exhaustive()
@@ -53,7 +58,12 @@ impl HttpClient {
     /// second.
     #[must_use]
     pub fn new() -> Self {
-        let agent = Agent::config_builder()
+        Self::from_agent(Self::agent(TlsConfig::default()))
+    }
+
+    fn agent(tls: TlsConfig) -> Agent {
+        Agent::config_builder()
+            .tls_config(tls)
             .http_status_as_error(false)
             .redirect_auth_headers(RedirectAuthHeaders::SameHost)
             .timeout_connect(Some(Duration::from_secs(30)))
@@ -61,11 +71,15 @@ impl HttpClient {
             .timeout_per_read(Some(Duration::from_secs(60)))
             .user_agent(concat!("ir-fetch/", env!("CARGO_PKG_VERSION")))
             .build()
-            .into();
+            .into()
+    }
+
+    fn from_agent(agent: Agent) -> Self {
         Self {
             agent,
             token: None,
             api_key: None,
+            authorization: None,
             attempts: 5,
             backoff: Duration::from_secs(1),
             timeout: Duration::from_secs(120),
@@ -82,7 +96,7 @@ impl HttpClient {
         self
     }
 
-    /// Sets the time limit of one attempt of [`HttpClient::post_json`]. Downloads have limits per
+    /// Sets the time limit of one attempt of [`HttpClient::request`]. Downloads have limits per
     /// read instead. Default: 2 minutes.
     #[must_use]
     pub fn with_timeout(mut self, timeout: Duration) -> Self {
@@ -97,12 +111,45 @@ impl HttpClient {
         self
     }
 
-    /// Sets the header `api-key` of [`HttpClient::post_json`], by which Azure authenticates. It is
+    /// Sets the header `api-key` of [`HttpClient::request`], by which Azure authenticates. It is
     /// sent to the host of the URL only: a request with this key follows no redirect.
     #[must_use]
     pub fn with_api_key(mut self, key: impl Into<String>) -> Self {
         self.api_key = Some(key.into());
         self
+    }
+
+    /// Sets the value of the header `Authorization` of [`HttpClient::request`], for schemes such as
+    /// `Basic` and `ApiKey`. It is sent to the host of the URL only.
+    #[must_use]
+    pub fn with_authorization(mut self, value: impl Into<String>) -> Self {
+        self.authorization = Some(value.into());
+        self
+    }
+
+    /// Trusts the certificates of a PEM file, and no others, in place of the bundled ones of
+    /// Mozilla: for servers with certificates of an own authority.
+    ///
+    /// # Errors
+    /// The text has no certificate.
+    pub fn with_root_certificates(mut self, pem: &[u8]) -> Result<Self, CertificateError> {
+        let parsed = ureq::tls::parse_pem(pem).filter_map(|item| match item {
+            Ok(PemItem::Certificate(certificate)) => Some(Ok(certificate)),
+            Ok(_) => None,
+            Err(error) => Some(Err(error)),
+        });
+        let certificates = parsed.collect::<Result<Vec<_>, _>>();
+        let certificates = certificates.map_err(|error| CertificateError {
+            found: error.to_string(),
+        })?;
+        if certificates.is_empty() {
+            return Err(CertificateError {
+                found: "no certificate".to_owned(),
+            });
+        }
+        let roots = RootCerts::Specific(Arc::new(certificates));
+        self.agent = Self::agent(TlsConfig::builder().root_certs(roots).build());
+        Ok(self)
     }
 
     /// Downloads a short document of at most 10 MiB into memory.
@@ -114,7 +161,7 @@ impl HttpClient {
         // The inner result is final: without a range request, 206 and 416 are permanent errors.
         self.retry(&mut reporter, |reporter, _| {
             reporter.report("downloading", 0, None)?;
-            let response = send(self.request(url), url)?;
+            let response = send(self.download_request(url), url)?;
             if response.status().as_u16() != 200 {
                 return Ok(Err(status_error(url, &response)));
             }
@@ -201,7 +248,7 @@ impl HttpClient {
         }
     }
 
-    fn request(&self, url: &str) -> RequestBuilder<WithoutBody> {
+    fn download_request(&self, url: &str) -> RequestBuilder<WithoutBody> {
         // Sizes and checksums are those of the content without a transfer encoding.
         let request = self.agent.get(url).header(ACCEPT_ENCODING, "identity");
         match &self.token {
@@ -293,7 +340,7 @@ impl Transfer<'_> {
         let expected = self.download.size.or(self.total);
         reporter.report("downloading", found, expected)?;
         let url = &self.download.url;
-        let mut request = self.client.request(url);
+        let mut request = self.client.download_request(url);
         if before > 0 {
             request = request.header(RANGE, format!("bytes={before}-"));
             if let Some(tag) = &self.tag {

@@ -108,14 +108,63 @@ pub enum RequestError {
 }
 
 impl RequestError {
-    /// Whether another attempt may succeed.
-    pub(crate) fn is_transient(&self) -> bool {
+    /// Returns whether another attempt may succeed.
+    #[must_use]
+    pub fn is_transient(&self) -> bool {
         match self {
             Self::NoResponse { .. } => true,
             Self::Status { status, .. } => matches!(status, 408 | 429 | 500..=599),
             _ => false,
         }
     }
+}
+
+impl RequestError {
+    /// Returns why there was no response; `None` for other errors.
+    #[must_use]
+    pub fn no_response_reason(&self) -> Option<NoResponseReason> {
+        let Self::NoResponse { source, .. } = self else {
+            return None;
+        };
+        let source: &(dyn Error + 'static) = source.as_ref();
+        Some(match source.downcast_ref::<ureq::Error>() {
+            Some(ureq::Error::Timeout(_)) => NoResponseReason::Timeout,
+            Some(
+                ureq::Error::Tls(_)
+                | ureq::Error::Rustls(_)
+                | ureq::Error::Pem(_)
+                | ureq::Error::TlsRequired,
+            ) => NoResponseReason::Tls,
+            Some(ureq::Error::Protocol(_) | ureq::Error::Http(_)) => NoResponseReason::NotHttp,
+            // The TLS library reports its errors as invalid data.
+            Some(ureq::Error::Io(error)) if error.kind() == io::ErrorKind::InvalidData => {
+                NoResponseReason::Tls
+            }
+            _ => NoResponseReason::Unreachable,
+        })
+    }
+}
+
+/// Reason of [`RequestError::NoResponse`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NoResponseReason {
+    /// No connection, or an interrupted one.
+    Unreachable,
+    /// The time limit of the attempt passed.
+    Timeout,
+    /// The server does not speak TLS, or its certificate is not trusted.
+    Tls,
+    /// The response is not HTTP: another service, or one that speaks TLS.
+    NotHttp,
+}
+
+/// Error of [`HttpClient::with_root_certificates`](crate::HttpClient::with_root_certificates).
+#[derive(Debug, thiserror::Error)]
+#[error("expected certificates in PEM format, found {found}")]
+pub struct CertificateError {
+    /// What the text has instead.
+    pub found: String,
 }
 
 fn count(attempts: u32) -> String {

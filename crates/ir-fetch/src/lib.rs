@@ -6,8 +6,10 @@ mod digest;
 mod download;
 mod error;
 mod post;
+mod request;
 
 pub use client::HttpClient;
 pub use digest::Checksum;
 pub use download::Download;
-pub use error::{DownloadError, RequestError};
+pub use error::{CertificateError, DownloadError, NoResponseReason, RequestError};
+pub use request::{HttpMethod, HttpRequest};

@@ -1,28 +1,25 @@
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use ir_core::{Flow, Progress, SplitMix64};
+use ir_core::{Flow, Progress};
 use ureq::http::Response;
-use ureq::http::header::{AUTHORIZATION, CONTENT_TYPE, RETRY_AFTER};
+use ureq::http::header::RETRY_AFTER;
 use ureq::{Body, Error};
 
-use crate::{HttpClient, RequestError};
+use crate::request::read;
+use crate::{HttpClient, HttpMethod, HttpRequest, RequestError};
 
 /// Longest `Retry-After` that a request waits for.
-const MAX_RETRY_AFTER: Duration = Duration::from_secs(600);
+pub(crate) const MAX_RETRY_AFTER: Duration = Duration::from_secs(600);
 
-/// Maximum number of bytes of a response.
-const MAX_RESPONSE: u64 = 10 << 20;
+/// Maximum number of bytes of an error response that are read.
+const MAX_ERROR_RESPONSE: u64 = 10 << 20;
 
 /// Maximum number of bytes of an error response in a message.
 const MAX_EXCERPT: usize = 200;
 
 impl HttpClient {
-    /// Sends JSON and returns the body of the response, at most 10 MiB.
-    ///
-    /// Statuses 408, 429 and 5xx and missing responses are retried
-    /// ([`with_attempts`](Self::with_attempts)). The wait is the header `Retry-After`, in seconds
-    /// or as a date, or else the backoff times a random number from 0.5 to 1 (jitter). Reports the
-    /// stages "requesting" and "waiting"; the latter can be canceled.
+    /// Sends JSON and returns the body of the response, at most 10 MiB: [`HttpClient::request`]
+    /// with [`HttpMethod::Post`].
     ///
     /// # Errors
     /// See [`RequestError`]. Token and key do not occur in them, even if the server repeats them.
@@ -32,78 +29,24 @@ impl HttpClient {
         body: &str,
         progress: &mut dyn Progress,
     ) -> Result<Vec<u8>, RequestError> {
-        let mut attempts = 0;
-        // Jitter does not affect results.
-        let now = SystemTime::now().duration_since(UNIX_EPOCH);
-        let seed = now.map_or(0, |it| it.as_nanos() as u64);
-        let mut random = SplitMix64::new(seed, u64::from(std::process::id()));
-        loop {
-            if progress.report("requesting", u64::from(attempts), None) == Flow::Stop {
-                return Err(RequestError::Canceled);
-            }
-            attempts += 1;
-            let (error, wait) = match self.send_json(url, body) {
-                Ok(response) if response.status().is_success() => match read(response) {
-                    Ok(bytes) => return Ok(bytes),
-                    Err(error) => (no_response(url, attempts, error)?, None),
-                },
-                Ok(response) => {
-                    let wait = retry_after(&response, SystemTime::now());
-                    let error = self.status(url, attempts, response);
-                    if !error.is_transient() {
-                        return Err(error);
-                    }
-                    if let Some(wait) = wait.filter(|wait| *wait > MAX_RETRY_AFTER) {
-                        let url = url.to_owned();
-                        return Err(RequestError::RetryAfter { url, wait });
-                    }
-                    (error, wait)
-                }
-                Err(error) => (no_response(url, attempts, error)?, None),
-            };
-            if attempts >= self.attempts {
-                return Err(error);
-            }
-            let backoff = self.backoff.saturating_mul(1 << (attempts - 1).min(6));
-            let jitter = 0.5 + random.below(1 << 20) as f64 / f64::from(1 << 21);
-            let wait = wait.unwrap_or(backoff.mul_f64(jitter));
-            wait_for(wait, u64::from(attempts), progress)?;
-        }
+        self.request(&HttpRequest::json(HttpMethod::Post, url, body), progress)
     }
 
-    fn send_json(&self, url: &str, body: &str) -> Result<Response<Body>, Error> {
-        let request = self
-            .agent
-            .post(url)
-            .header(CONTENT_TYPE, "application/json");
-        let request = match &self.token {
-            Some(token) => request.header(AUTHORIZATION, format!("Bearer {token}")),
-            None => request,
-        };
-        let request = match &self.api_key {
-            Some(key) => request.header("api-key", key),
-            None => request,
-        };
-        let timeout = Some(self.timeout);
-        let request = request.config().timeout_global(timeout);
-        // Redirects drop the header `Authorization`, but no other.
-        let request = match self.api_key {
-            Some(_) => request.max_redirects(0),
-            None => request,
-        };
-        // The limits of downloads are for data that arrives steadily.
-        let request = request
-            .timeout_recv_response(timeout)
-            .timeout_per_read(timeout);
-        request.build().send(body)
-    }
-
-    fn status(&self, url: &str, attempts: u32, response: Response<Body>) -> RequestError {
+    pub(crate) fn status(
+        &self,
+        url: &str,
+        attempts: u32,
+        response: Response<Body>,
+    ) -> RequestError {
         let status = response.status().as_u16();
-        let body = read(response).unwrap_or_default();
+        let body = read(response, MAX_ERROR_RESPONSE).unwrap_or_default();
         let body = String::from_utf8_lossy(&body);
         // Servers repeat invalid keys.
-        let secrets = [&self.token, &self.api_key].into_iter().flatten();
+        let secrets = [&self.token, &self.api_key, &self.authorization];
+        let secrets = secrets
+            .into_iter()
+            .flatten()
+            .filter_map(|it| it.rsplit(' ').next());
         let body = secrets
             .filter(|secret| !secret.is_empty())
             .fold(body.into_owned(), |body, secret| body.replace(secret, "…"));
@@ -123,13 +66,12 @@ impl HttpClient {
     }
 }
 
-fn read(response: Response<Body>) -> Result<Vec<u8>, Error> {
-    let body = response.into_body().into_with_config();
-    body.limit(MAX_RESPONSE).read_to_vec()
-}
-
 /// Returns the error as the outer result if another attempt is pointless.
-fn no_response(url: &str, attempts: u32, error: Error) -> Result<RequestError, RequestError> {
+pub(crate) fn no_response(
+    url: &str,
+    attempts: u32,
+    error: Error,
+) -> Result<RequestError, RequestError> {
     let is_final = matches!(
         error,
         Error::BadUri(_)
@@ -147,7 +89,7 @@ fn no_response(url: &str, attempts: u32, error: Error) -> Result<RequestError, R
 }
 
 /// Waits in short steps, so that the caller can cancel.
-fn wait_for(
+pub(crate) fn wait_for(
     mut remaining: Duration,
     attempts: u64,
     progress: &mut dyn Progress,
@@ -164,7 +106,7 @@ fn wait_for(
 }
 
 /// Header `Retry-After`: seconds, or a date.
-fn retry_after(response: &Response<Body>, now: SystemTime) -> Option<Duration> {
+pub(crate) fn retry_after(response: &Response<Body>, now: SystemTime) -> Option<Duration> {
     let text = response.headers().get(RETRY_AFTER)?.to_str().ok()?.trim();
     if let Ok(seconds) = text.parse() {
         return Some(Duration::from_secs(seconds));

@@ -14,7 +14,7 @@ use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt
 use crate::shared::format::grouped;
 use crate::shared::indexing::DEFAULT_MEMORY;
 use crate::shared::options::bytes;
-use crate::shared::output::{OutputPath, OutputSink, create, failed};
+use crate::shared::output::{OutputPath, OutputSink, create};
 use crate::shared::shards::{self, OutputKind, ShardOutput};
 
 const EXAMPLES: &str = "\
@@ -182,8 +182,9 @@ mod vectors {
     use ir_core::{DocNum, Progress, Retriever};
     use ir_knn::{FlatIndex, FlatIndexWriter, VectorSimilarity};
 
-    use super::{OutputPath, OutputSink, ShardOutput, failed, grouped, report};
+    use super::{OutputPath, OutputSink, ShardOutput, grouped, report};
     use crate::shared::encoder::VectorOrigin;
+    use crate::shared::output::failed;
     use crate::shared::vector_files::{index_path, is_npy, write_npy};
 
     /// Merges vectors and the hashes of their texts. Returns a description for the user.

@@ -15,11 +15,15 @@ pub(crate) mod import_results;
 pub(crate) mod index;
 pub(crate) mod interleave;
 pub(crate) mod knn_accuracy;
+#[cfg(feature = "remote")]
+pub(crate) mod load;
 pub(crate) mod merge;
 pub(crate) mod mine;
 #[cfg(feature = "dense")]
 pub(crate) mod models;
 pub(crate) mod overlap;
+#[cfg(feature = "pdf")]
+pub(crate) mod pdf_text;
 pub(crate) mod pool;
 pub(crate) mod reproduce;
 pub(crate) mod run;
@@ -30,4 +34,6 @@ pub(crate) mod stats;
 pub(crate) mod sweep;
 #[cfg(feature = "dense")]
 pub(crate) mod train;
+#[cfg(feature = "dense")]
+pub(crate) mod train_reader;
 pub(crate) mod worker;

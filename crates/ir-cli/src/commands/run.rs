@@ -5,12 +5,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use clap::{ValueEnum, ValueHint};
-use ir_experiment::{
-    Experiment, ExperimentResults, OutputFormat, Plan, Registry, Runner, StageStatus,
-};
+use ir_experiment::{Experiment, ExperimentResults, OutputFormat, Plan, Runner, StageStatus};
 
 use crate::shared::console::{Console, stop_on_interrupt};
-use crate::shared::experiment::{ConsoleObserver, cache, failure, open, output_folder, stage_line};
+use crate::shared::experiment::{
+    ConsoleObserver, cache, failure, open, output_folder, registry, stage_line,
+};
 use crate::shared::options::use_threads;
 use crate::shared::output::{OutputPath, OutputSink, create_folder, reject_taken};
 
@@ -77,7 +77,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     use_threads(args.threads)?;
     let experiment = open(file)?;
-    let (cache, registry) = (cache(args.cache.as_ref(), &experiment), Registry::default());
+    let (cache, registry) = (cache(args.cache.as_ref(), &experiment), registry());
     let runner = Runner::new(&cache, &registry);
     let folder = output_folder(args.results.as_ref(), &experiment);
     stop_on_interrupt();

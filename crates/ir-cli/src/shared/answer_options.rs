@@ -21,7 +21,8 @@ pub(crate) struct AnswerOptions {
     #[arg(long, value_parser = super::options::choice(super::encoder::PRECISIONS), value_name = "FORMAT", requires = "model")]
     precision: Option<ir_dense::Precision>,
 
-    /// Encode answers with their contexts
+    /// Encode answers with their contexts, as `answer [SEP] context`, for an encoder that was
+    /// trained so
     #[cfg(feature = "dense")]
     #[arg(long, requires = "model")]
     encode_context: bool,
@@ -51,6 +52,15 @@ impl AnswerOptions {
             config.encodes_context = self.encode_context;
         }
         Ok(config)
+    }
+
+    /// Whether an encoder is given.
+    #[cfg_attr(not(feature = "serve"), allow(dead_code))]
+    pub(crate) fn has_encoder(&self) -> bool {
+        #[cfg(feature = "dense")]
+        return self.model.is_some();
+        #[cfg(not(feature = "dense"))]
+        false
     }
 
     /// Opens the encoder, if one is given.

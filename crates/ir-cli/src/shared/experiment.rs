@@ -13,10 +13,19 @@ use crate::shared::console::{Bar, Console, Resumable};
 use crate::shared::input::arguments;
 use crate::shared::output::OutputPath;
 
+/// Types of systems of experiment files.
+pub(crate) fn registry() -> Registry {
+    #[cfg_attr(not(feature = "remote"), allow(unused_mut))]
+    let mut registry = Registry::default();
+    #[cfg(feature = "remote")]
+    crate::shared::remote::register(&mut registry);
+    registry
+}
+
 /// Reads an experiment file and records its inputs, which outputs cannot replace.
 pub(crate) fn open(path: &Path) -> Result<Experiment> {
     let experiment = Experiment::open(path)?;
-    let inputs = experiment.inputs(&Registry::default())?;
+    let inputs = experiment.inputs(&registry())?;
     let inputs = inputs.into_iter();
     arguments::record_named(
         inputs.map(|input| (input.key, input.path.into_os_string(), input.is_model)),

@@ -1,7 +1,9 @@
 //! Options, input, output and console shared by the subcommands.
 
 pub(crate) mod answer_options;
+pub(crate) mod answer_reader;
 pub(crate) mod console;
+pub(crate) mod document_reader;
 #[cfg(feature = "dense")]
 pub(crate) mod encoder;
 pub(crate) mod experiment;
@@ -16,6 +18,9 @@ pub(crate) mod paper_folder;
 pub(crate) mod papers;
 pub(crate) mod plots;
 pub(crate) mod qrels;
+pub(crate) mod question_options;
+#[cfg(feature = "remote")]
+pub(crate) mod remote;
 pub(crate) mod rules;
 pub(crate) mod runs;
 pub(crate) mod shards;
@@ -25,5 +30,6 @@ pub(crate) mod terminal;
 #[cfg(feature = "dense")]
 pub(crate) mod text_hashes;
 pub(crate) mod updates;
-#[cfg(feature = "dense")]
+#[cfg(any(feature = "dense", feature = "remote"))]
+#[cfg_attr(not(feature = "dense"), allow(dead_code))]
 pub(crate) mod vector_files;

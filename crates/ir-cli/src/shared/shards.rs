@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::shared::console::bail_usage;
 use crate::shared::input::for_each_document;
-use crate::shared::output::{OutputPath, create, failed};
+use crate::shared::output::{OutputPath, create, failed, reject_taken};
 
 /// Version of the record.
 const VERSION: u32 = 1;
@@ -113,7 +113,8 @@ pub(crate) struct ShardRecord {
     items: u64,
     /// Hash of all items, in hexadecimal.
     input: String,
-    /// Arguments of the command, without those of execution.
+    /// Arguments of the command, without those of execution. The names of files have their length
+    /// and checksum: an index, vectors or synonyms of the same name may have another content.
     options: BTreeMap<String, Vec<String>>,
     pub(crate) kind: OutputKind,
     /// Name of the output among several of the command, such as the tag of a run.
@@ -221,7 +222,10 @@ impl ShardPart {
         output: &str,
         cpu: Option<&[u32]>,
     ) -> Result<()> {
-        let (command, options) = COMMAND_LINE.get().cloned().unwrap_or_default();
+        let (command, mut options) = COMMAND_LINE.get().cloned().unwrap_or_default();
+        for value in options.values_mut().flatten() {
+            describe_file(value)?;
+        }
         let (bytes, checksum) = checksum(path).with_context(|| unreadable(path))?;
         let record = ShardRecord {
             record_version: VERSION,
@@ -242,6 +246,7 @@ impl ShardPart {
             checksum,
         };
         let path = record_path(path);
+        reject_taken("--shard", &path)?;
         let mut file = create(&path)?;
         serde_json::to_writer_pretty(&mut file, &record)?;
         file.commit().with_context(|| failed(path.display()))
@@ -251,10 +256,12 @@ impl ShardPart {
 impl ShardOption {
     /// Rejects outputs of a shard that `ir merge` could not read.
     pub(crate) fn check(&self, output: Option<&OutputPath>) -> Result<()> {
-        match self.shard {
-            Some(shard) if output.is_none_or(OutputPath::is_stdout) => {
+        match (self.shard, output) {
+            (Some(shard), output) if output.is_none_or(OutputPath::is_stdout) => {
                 bail_usage!("--shard {shard}: expected --output FILE, found standard output")
             }
+            // The record must not replace an input or another output.
+            (Some(_), Some(output)) => reject_taken("--shard", &record_path(output)),
             _ => Ok(()),
         }
     }
@@ -383,10 +390,14 @@ pub(crate) fn open_all(paths: &[PathBuf]) -> Result<Vec<ShardOutput>> {
         }
     }
     if shards.len() < count as usize {
+        // There may be billions of them: the first ones are sought.
         let has = |number: &u32| shards.iter().any(|it| it.record.shard.number() == *number);
-        let missing: Vec<_> = (1..=count).filter(|number| !has(number)).collect();
-        let shown: Vec<_> = missing.iter().take(10).map(u32::to_string).collect();
-        let more = if missing.len() > 10 { ", ..." } else { "" };
+        let missing = (1..=count).filter(|number| !has(number));
+        let shown: Vec<_> = missing.take(10).map(|number| number.to_string()).collect();
+        let more = match count as usize - shards.len() > shown.len() {
+            true => ", ...",
+            false => "",
+        };
         bail!(
             "expected all {count} shards, found {}: missing {}{more}",
             shards.len(),
@@ -394,6 +405,16 @@ pub(crate) fn open_all(paths: &[PathBuf]) -> Result<Vec<ShardOutput>> {
         );
     }
     Ok(shards)
+}
+
+/// Appends length and checksum to an argument that names a file.
+fn describe_file(value: &mut String) -> Result<()> {
+    let path = PathBuf::from(&*value);
+    if path.is_file() {
+        let (bytes, checksum) = checksum(&path).with_context(|| unreadable(&path))?;
+        let _ = write!(value, " ({bytes} bytes, checksum {checksum})");
+    }
+    Ok(())
 }
 
 fn record_path(path: &Path) -> PathBuf {

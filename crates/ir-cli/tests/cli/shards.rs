@@ -264,6 +264,77 @@ fn changed_outputs_and_inputs_are_rejected() {
         .fails(1, &["other.jsonl.shard"]);
 }
 
+/// An index of the same name, with the same ids and other texts.
+#[test]
+fn files_of_the_same_name_with_other_content_are_rejected() {
+    let here = Folder::new();
+    let index = |text: &str| {
+        let line = |id: &str| format!("{{\"id\": \"{id}\", \"text\": \"{text}\"}}\n");
+        here.write("docs.jsonl", line("a") + &line("b"));
+        here.ir(&["index", "docs.jsonl", "-o", "i.ir"]).ok();
+    };
+    here.write("q.tsv", "1\tblack tea\n2\tgreen tea\n");
+    let search = |output: &str, shard: &str| {
+        let search = [
+            "search",
+            "i.ir",
+            "--queries",
+            "q.tsv",
+            "-o",
+            output,
+            "--shard",
+            shard,
+        ];
+        here.ir(&search)
+    };
+    index("black tea");
+    search("1.trec", "1/2").ok();
+    index("green tea");
+    search("2.trec", "2/2").ok();
+    let merge = ["merge", "1.trec", "2.trec", "-o", "run.trec"];
+    here.ir(&merge)
+        .fails(1, &["2.trec", "COLLECTION i.ir (", "checksum"]);
+    index("black tea");
+    search("2.trec", "2/2").ok();
+    here.ir(&merge).ok();
+    // The record would replace the queries.
+    here.write("run.shard", "1\tblack tea\n");
+    let search = [
+        "search",
+        "i.ir",
+        "--queries",
+        "run.shard",
+        "-o",
+        "run",
+        "--shard",
+        "1/2",
+    ];
+    here.ir(&search).fails(2, &["--shard", "run.shard"]);
+    assert_eq!(here.read("run.shard"), "1\tblack tea\n");
+    // Billions of shards are missing.
+    search_many(&here);
+}
+
+fn search_many(here: &Folder) {
+    let search = [
+        "search",
+        "i.ir",
+        "--queries",
+        "q.tsv",
+        "-o",
+        "many.trec",
+        "--shard",
+        "7/4000000000",
+    ];
+    here.ir(&search).ok();
+    let missing = [
+        "all 4000000000 shards, found 1",
+        "missing 1, 2, 3, 4, 5, 6, 8, 9, 10, 11, ...",
+    ];
+    here.ir(&["merge", "many.trec", "-o", "m.trec"])
+        .fails(1, &missing);
+}
+
 #[test]
 fn outputs_that_cannot_be_merged_are_rejected() {
     let here = Folder::new();

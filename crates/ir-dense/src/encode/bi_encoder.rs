@@ -289,7 +289,7 @@ const CHUNK: usize = 1 << 14;
 
 /// Splits texts into batches of at most `batch_tokens` tokens and `batch_texts` texts, sorted by
 /// decreasing length. With `padded`, every text counts as long as the longest of its batch.
-fn batches(ids: &[Vec<u32>], config: &EncoderConfig, padded: bool) -> Vec<Vec<usize>> {
+pub(crate) fn batches(ids: &[Vec<u32>], config: &EncoderConfig, padded: bool) -> Vec<Vec<usize>> {
     let max_texts = config.batch_texts.unwrap_or(usize::MAX);
     let mut order: Vec<usize> = (0..ids.len()).collect();
     order.sort_by_key(|&text| (std::cmp::Reverse(ids[text].len()), text));

@@ -2,7 +2,7 @@
 
 mod bi_encoder;
 mod config;
-mod files;
+pub(crate) mod files;
 mod fingerprint;
 mod pooling;
 mod precision;
@@ -14,7 +14,7 @@ mod tower;
 mod word_boundaries;
 
 pub use bi_encoder::BiEncoder;
-pub(crate) use bi_encoder::side_folders;
+pub(crate) use bi_encoder::{batches, side_folders};
 pub use config::{EncoderConfig, SideConfig};
 pub use files::model_files;
 pub use fingerprint::EncoderFingerprint;

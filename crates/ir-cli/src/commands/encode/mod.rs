@@ -73,7 +73,8 @@ pub(crate) struct Args {
     #[arg(required_unless_present_any = ["delete", "compact"])]
     model: Option<PathBuf>,
 
-    /// Collection: a name (see `ir datasets`), BEIR folder, .jsonl or .tsv file, folder of notes
+    /// Collection: a name (see `ir datasets`), BEIR or SMART folder, .jsonl or .tsv file, folder of
+    /// notes
     #[arg(required_unless_present_any = ["delete", "compact"])]
     collection: Option<String>,
 

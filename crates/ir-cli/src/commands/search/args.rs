@@ -136,6 +136,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) vectors: super::vectors::DenseOptions,
 
+    #[cfg(feature = "remote")]
+    #[command(flatten)]
+    pub(crate) remote: super::remote::RemoteOptions,
+
     #[command(flatten)]
     pub(crate) setup: IndexOptions,
 
@@ -245,6 +249,18 @@ impl Args {
             true => ScoreFormat::Anserini,
             false => ScoreFormat::Exact,
         })
+    }
+
+    /// Tag of the run, or the default.
+    #[cfg(feature = "remote")]
+    pub(super) fn tag_or<'a>(&'a self, default: &'a str) -> &'a str {
+        self.tag.as_deref().unwrap_or(default)
+    }
+
+    /// Score format of the run, or the default.
+    #[cfg(feature = "remote")]
+    pub(super) fn scores_or(&self, default: ScoreFormat) -> ScoreFormat {
+        self.scores.unwrap_or(default)
     }
 
     /// Tag and output of each run: one, or one for every weight of BM25.

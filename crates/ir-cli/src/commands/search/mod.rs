@@ -5,12 +5,14 @@ mod engine;
 pub(crate) mod expansion;
 mod list;
 mod model;
-mod nearest_words;
+pub(crate) mod nearest_words;
 mod notes;
 pub(crate) mod prior;
 #[cfg(feature = "dense")]
 mod query_vectors;
 mod rank;
+#[cfg(feature = "remote")]
+mod remote;
 #[cfg(feature = "dense")]
 mod vector_texts;
 #[cfg(feature = "dense")]
@@ -46,6 +48,10 @@ const TYPED_QUERY_ID: &str = "1";
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
+    #[cfg(feature = "remote")]
+    if args.remote.is_set() {
+        return remote::run(args, console);
+    }
     let typed = args.typed();
     let to_read = typed.is_some() && args.output.is_none();
     args.check()?;

@@ -19,6 +19,7 @@ pub(super) struct InputRecord {
     #[serde(default)]
     text: Option<String>,
     #[serde(default)]
+    #[cfg_attr(not(feature = "dense"), allow(dead_code))]
     vector: Option<Vec<f32>>,
     /// Line number, for messages.
     #[serde(skip)]

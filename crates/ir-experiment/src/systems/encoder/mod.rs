@@ -3,6 +3,8 @@
 #[cfg(feature = "dense")]
 mod examples;
 #[cfg(feature = "dense")]
+mod generated_questions;
+#[cfg(feature = "dense")]
 mod model_stage;
 #[cfg(feature = "dense")]
 mod retriever;
@@ -23,7 +25,7 @@ use crate::system::SystemContext;
 
 #[cfg(feature = "dense")]
 pub(crate) use retriever::SharedEncoder;
-pub use training::{DecayName, MiningEntry, RandomEntry, TrainingEntry, TrainingPreset};
+pub use training::{DecayName, LossName, MiningEntry, RandomEntry, TrainingEntry, TrainingPreset};
 
 /// Encoder: a model or random weights, options that differ from the model, and its training.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

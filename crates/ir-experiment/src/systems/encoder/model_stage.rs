@@ -301,6 +301,7 @@ pub(super) fn training_error(error: TrainError) -> SystemError {
             let key = match *field {
                 "schedule.warmup_ratio" => "warmup_ratio",
                 "loss.temperature" => "temperature",
+                "loss.scale" => "scale",
                 field => field,
             };
             SystemError::parameter(format!("training.{key}"), error.to_string())

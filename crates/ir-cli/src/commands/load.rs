@@ -1,0 +1,257 @@
+//! `ir load`: loads a collection into an engine on a server.
+
+use std::io::Write;
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{ValueEnum, ValueHint};
+use ir_core::store::Verify;
+use ir_core::{DocIds, DocNum, Retriever};
+use ir_knn::{SegmentedVectorIndex, VectorSimilarity};
+use ir_remote::{
+    AttributeType, CollectionSchema, EngineAddress, LoadOptions, LoadSource, RemoteError,
+    RemoteSimilarity, RemoteVectorIndex, TextAnalysis, TextIndexing, VectorRows,
+};
+
+use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt};
+use crate::shared::format::grouped;
+use crate::shared::input::open_documents;
+use crate::shared::options::{EncodingOption, positive};
+use crate::shared::output::OutputSink;
+use crate::shared::remote::RemoteCollection;
+use crate::shared::vector_files::open_vectors;
+
+const EXAMPLES: &str = "\
+Examples:
+  ir encode e5-small-v2 corpus.jsonl -o corpus.ir
+  ir load milvus://localhost/papers corpus.jsonl --vectors corpus.ir \\
+      --attribute year:integer --attribute venue:text
+  ir load milvus://localhost/papers_hnsw --vectors corpus.ir --hnsw
+  ir load elasticsearch+tls://search.example.org/papers corpus.jsonl --texts \\
+      --attribute year:integer
+  ir load opensearch://localhost/papers corpus.jsonl --texts --template
+
+Addresses: milvus, elasticsearch or opensearch, with +tls for a server with
+TLS. Ports by default: 9091 (Milvus, the port of its REST API /api/v1), 9200.
+Credentials are in the environment: IR_REMOTE_TOKEN (Milvus: USER:PASSWORD),
+IR_REMOTE_API_KEY (Elasticsearch), or IR_REMOTE_USER and IR_REMOTE_PASSWORD;
+IR_REMOTE_CA names a PEM file of certificates to trust.
+
+After an interruption or a failure of the server, the same command resumes: it
+neither loses nor doubles documents. A collection of this name with another
+schema or other documents is an error.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES)]
+pub(crate) struct Args {
+    /// Collection on a server: ENGINE://HOST[:PORT]/NAME
+    #[arg(value_name = "ADDRESS", value_hint = ValueHint::Other)]
+    address: EngineAddress,
+
+    /// Documents, for their texts and attributes: a collection as in `ir index`
+    #[arg(required_unless_present = "vectors")]
+    collection: Option<String>,
+
+    #[command(flatten)]
+    text: EncodingOption,
+
+    /// Vectors of the documents, in the same order, written by `ir encode COLLECTION -o FILE`
+    #[arg(long, value_name = "FILE")]
+    vectors: Option<PathBuf>,
+
+    /// Attribute to load, for filters; types: integer, number, boolean, text, texts (a list; not
+    /// for Milvus); repeatable
+    #[arg(long, value_name = "NAME:TYPE", value_hint = ValueHint::Other, value_parser = attribute, requires = "collection")]
+    attribute: Vec<(String, AttributeType)>,
+
+    /// Attribute by whose values Milvus partitions the collection
+    #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, requires = "attribute")]
+    partition_key: Option<String>,
+
+    /// Build graphs for approximate search (HNSW); without, vectors are searched exactly
+    #[arg(long, requires = "vectors")]
+    hnsw: bool,
+
+    /// Maximum number of neighbors of a node [default: 16]
+    #[arg(long, value_name = "M", requires = "hnsw")]
+    hnsw_m: Option<u32>,
+
+    /// Number of candidates while the graph is built [default: 200]
+    #[arg(long, value_name = "N", requires = "hnsw")]
+    ef_construction: Option<u32>,
+
+    /// Index titles and texts for BM25 (Elasticsearch and OpenSearch)
+    #[arg(long, requires = "collection")]
+    texts: bool,
+
+    /// BM25 parameters: anserini (k1 0.9, b 0.4) or lucene (k1 1.2, b 0.75) [default: anserini]
+    #[arg(long, value_enum, value_name = "PRESET", requires = "texts")]
+    preset: Option<RemotePreset>,
+
+    /// Text analysis, as in `ir index` [default: anserini]
+    #[arg(long, value_enum, value_name = "NAME", requires = "texts")]
+    analyzer: Option<RemoteAnalyzer>,
+
+    /// Number of documents per request. Range: 1 to 10000 [default: 1000]
+    #[arg(long, value_parser = positive, value_name = "N")]
+    batch: Option<usize>,
+
+    /// Print the index template of Elasticsearch or OpenSearch, for an administrator, and load
+    /// nothing
+    #[arg(long)]
+    template: bool,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum RemotePreset {
+    Anserini,
+    Lucene,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum RemoteAnalyzer {
+    Anserini,
+    AnseriniUnstemmed,
+    English,
+    LuceneStandard,
+    Whitespace,
+}
+
+/// Parses `NAME:TYPE`.
+fn attribute(text: &str) -> Result<(String, AttributeType), String> {
+    let expected = "expected NAME:TYPE with the type integer, number, boolean, text or texts";
+    let (name, kind) = text.rsplit_once(':').ok_or(expected)?;
+    let kind = kind.parse().map_err(|_| expected)?;
+    Ok((name.to_owned(), kind))
+}
+
+impl Args {
+    fn schema(&self, similarity: RemoteSimilarity) -> CollectionSchema {
+        let index = match self.hnsw {
+            true => RemoteVectorIndex::Hnsw {
+                m: self.hnsw_m.unwrap_or(16),
+                ef_construction: self.ef_construction.unwrap_or(200),
+            },
+            false => RemoteVectorIndex::Exact,
+        };
+        let mut schema = CollectionSchema::default()
+            .with_similarity(similarity)
+            .with_vector_index(index);
+        for (name, kind) in &self.attribute {
+            schema = schema.with_attribute(name, *kind);
+        }
+        match &self.partition_key {
+            Some(name) => schema.with_partition_key(name),
+            None => schema,
+        }
+    }
+
+    fn text_indexing(&self) -> Option<TextIndexing> {
+        let parameters = match self.preset {
+            Some(RemotePreset::Lucene) => TextIndexing::LUCENE,
+            _ => TextIndexing::ANSERINI,
+        };
+        let analysis = match self.analyzer.unwrap_or(RemoteAnalyzer::Anserini) {
+            RemoteAnalyzer::Anserini => TextAnalysis::Anserini,
+            RemoteAnalyzer::AnseriniUnstemmed => TextAnalysis::AnseriniUnstemmed,
+            RemoteAnalyzer::English => TextAnalysis::English,
+            RemoteAnalyzer::LuceneStandard => TextAnalysis::LuceneStandard,
+            RemoteAnalyzer::Whitespace => TextAnalysis::Whitespace,
+        };
+        self.texts.then_some(TextIndexing {
+            analysis,
+            ..parameters
+        })
+    }
+}
+
+/// Vectors of a file of `ir encode`.
+struct VectorFile(SegmentedVectorIndex);
+
+impl VectorRows for VectorFile {
+    fn ids(&self) -> &DocIds {
+        self.0.ids()
+    }
+
+    fn dim(&self) -> usize {
+        self.0.dim()
+    }
+
+    fn vector(&self, doc: DocNum) -> &[f32] {
+        self.0.vector(doc)
+    }
+}
+
+pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
+    stop_on_interrupt();
+    let collection = RemoteCollection::new(&args.address)?;
+    if let RemoteCollection::Milvus(_) = collection {
+        if args.texts || args.template {
+            let option = if args.texts { "--texts" } else { "--template" };
+            bail_usage!("{option}: expected Elasticsearch or OpenSearch, found Milvus");
+        }
+        if args.vectors.is_none() {
+            bail_usage!("--vectors: expected vectors for Milvus, found none");
+        }
+    } else if args.partition_key.is_some() {
+        bail_usage!(
+            "--partition-key: expected Milvus, found {}",
+            args.address.engine.name()
+        );
+    } else if !args.texts && args.vectors.is_none() {
+        bail_usage!("expected --texts or --vectors, found neither");
+    }
+    let vectors = args.vectors.as_deref();
+    let vectors = vectors.map(|path| open_vectors("--vectors", path, Verify::AllSections));
+    let vectors = vectors.transpose()?.map(VectorFile);
+    let similarity = vectors
+        .as_ref()
+        .map(|vectors| vectors.0.config().similarity);
+    let schema = args.schema(match similarity {
+        None | Some(VectorSimilarity::InnerProduct) => RemoteSimilarity::InnerProduct,
+        Some(VectorSimilarity::Cosine) => RemoteSimilarity::Cosine,
+        Some(VectorSimilarity::Euclidean) => RemoteSimilarity::Euclidean,
+        Some(other) => {
+            bail_usage!("--vectors: expected a similarity that engines have, found {other}")
+        }
+    });
+    let texts = args.text_indexing();
+    if let (true, RemoteCollection::Elastic(index)) = (args.template, &collection) {
+        let dim = vectors.as_ref().map(VectorRows::dim);
+        let template = index.index_template(&schema, texts.as_ref(), dim)?;
+        return OutputSink::open(None)?.write_with(|out| writeln!(out, "{template}"));
+    }
+    let documents = args.collection.as_deref();
+    let documents = documents.map(|name| open_documents(name, args.text.encoding, console));
+    let documents = documents.transpose()?;
+    let source = match (&vectors, &documents) {
+        (Some(vectors), Some(documents)) => {
+            LoadSource::from_vectors(vectors).with_documents(documents.collection.corpus())
+        }
+        (Some(vectors), None) => LoadSource::from_vectors(vectors),
+        (None, Some(documents)) => LoadSource::from_documents(documents.collection.corpus()),
+        (None, None) => bail_usage!("expected documents or --vectors, found neither"),
+    };
+    let options = LoadOptions {
+        batch: args.batch.unwrap_or(LoadOptions::default().batch),
+    };
+    let mut bar = console.bar();
+    let loaded = match &collection {
+        RemoteCollection::Milvus(milvus) => milvus.load(&schema, &source, &options, &mut bar),
+        RemoteCollection::Elastic(index) => {
+            index.load(&schema, texts.as_ref(), &source, &options, &mut bar)
+        }
+    };
+    bar.finish();
+    let report = match loaded {
+        Err(RemoteError::Canceled) => return Err(Interrupted.into()),
+        other => other?,
+    };
+    console.note(format_args!(
+        "{}: {} documents, {} of them inserted now",
+        args.address,
+        grouped(report.documents as u64),
+        grouped(report.inserted as u64),
+    ));
+    Ok(())
+}

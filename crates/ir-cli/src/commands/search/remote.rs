@@ -1,0 +1,115 @@
+//! Searches of a collection on a server.
+
+use std::path::PathBuf;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use clap::ValueHint;
+use ir_core::trec::{ScoreFormat, write_run};
+use ir_core::{Query, Run, Search};
+use ir_remote::EngineAddress;
+
+use super::args::Args;
+use super::{RUN_HITS, TYPED_QUERY_ID};
+use crate::shared::console::{Console, bail_usage};
+use crate::shared::format::grouped;
+use crate::shared::input::{self, open_documents};
+use crate::shared::options::positive;
+use crate::shared::output::OutputSink;
+use crate::shared::remote::{RemoteCollection, query_encoder};
+
+/// Options of a collection on a server.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Engine")]
+pub(crate) struct RemoteOptions {
+    /// Search a collection on a server, loaded by `ir load`, in place of an index: milvus://HOST/C,
+    /// elasticsearch://HOST/C or opensearch://HOST/C. COLLECTION has the queries; the output is a
+    /// TREC run
+    #[arg(
+        long, value_name = "ADDRESS", value_hint = ValueHint::Other,
+        conflicts_with_all = [
+            "ModelOptions", "ExpansionOptions", "PriorOptions", "IndexOptions", "syntax", "weights",
+            "template", "cache", "verify", "not_later_than_query", "json", "explain", "shard",
+        ]
+    )]
+    #[cfg_attr(feature = "dense", arg(conflicts_with = "DenseOptions"))]
+    engine: Option<EngineAddress>,
+
+    /// Vectors of the queries, written by `ir encode MODEL COLLECTION --queries -o FILE`. Without,
+    /// texts are searched by BM25 (Elasticsearch and OpenSearch)
+    #[arg(long, value_name = "FILE", requires = "engine")]
+    engine_vectors: Option<PathBuf>,
+
+    /// Number of candidates of approximate search. Larger values find more of the nearest vectors
+    /// and take longer [default: 100]
+    #[arg(long, value_parser = positive, value_name = "N", requires = "engine_vectors")]
+    engine_ef: Option<usize>,
+}
+
+impl RemoteOptions {
+    pub(crate) const fn is_set(&self) -> bool {
+        self.engine.is_some()
+    }
+}
+
+pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
+    let Some(address) = &args.remote.engine else {
+        bail_usage!("expected --engine, found none");
+    };
+    let split = args.split.as_deref();
+    let queries = match (args.typed(), args.queries.as_deref()) {
+        (Some(text), _) => vec![Query::new(TYPED_QUERY_ID, text)],
+        (None, Some(queries)) => {
+            input::read_queries_of(queries, split, args.text.encoding, console)?.queries
+        }
+        (None, None) => {
+            let documents = open_documents(&args.collection, args.text.encoding, console)?;
+            match input::collection_queries(&documents.collection, split, console)? {
+                Some(found) => found.queries,
+                None => return super::without_queries(&args.collection),
+            }
+        }
+    };
+    let queries = args.cleaned(args.query_form.apply(queries)?)?;
+    let out = OutputSink::open(args.output.as_ref())?;
+    let encoder = args.remote.engine_vectors.as_deref();
+    let encoder = encoder
+        .map(|path| query_encoder(path, &queries))
+        .transpose()?;
+    let is_vectors = encoder.is_some();
+    let collection = RemoteCollection::new(address)?;
+    let opened = collection.open(encoder, &args.filter, args.remote.engine_ef);
+    let retriever = opened.with_context(|| address.to_string())?;
+    let began = Instant::now();
+    let k = args.hits.unwrap_or(RUN_HITS);
+    let batch: Vec<(&str, Search<'_>)> = queries
+        .iter()
+        .map(|query| (query.text.as_str(), Search::top(k)))
+        .collect();
+    let rankings = retriever.search_batch(&batch);
+    let rankings = rankings.with_context(|| address.to_string())?;
+    let seconds = began.elapsed().as_secs_f64();
+    let default = if is_vectors {
+        "remote-vectors"
+    } else {
+        "remote-bm25"
+    };
+    let mut run = Run::new(args.tag_or(default));
+    let mut hits = 0;
+    for (query, mut ranking) in queries.iter().zip(rankings) {
+        if args.remove_self {
+            ranking = ranking.retain(|hit| retriever.ids().id(hit.doc) != query.id);
+        }
+        hits += ranking.len();
+        run.push_ranking(&query.id, &ranking, retriever.ids());
+    }
+    let scores = args.scores_or(ScoreFormat::Exact);
+    out.write_with(|out| write_run(&run, scores, out))?;
+    console.note(format_args!(
+        "{address}: {} queries, {} hits of {} documents, {seconds:.2} s",
+        grouped(queries.len() as u64),
+        grouped(hits as u64),
+        grouped(retriever.ids().len() as u64),
+    ));
+    Ok(())
+}

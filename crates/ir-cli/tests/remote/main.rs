@@ -1,0 +1,271 @@
+//! Collections on servers, over doubles of Milvus and Elasticsearch in the process: `ir load`,
+//! `ir search --engine`, systems of type `remote`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
+
+#[path = "../cli/common/mod.rs"]
+#[allow(dead_code)]
+mod command;
+#[path = "../../../ir-remote/tests/common/mod.rs"]
+mod common;
+#[path = "../../../ir-remote/tests/common/elastic_double.rs"]
+mod elastic_double;
+#[path = "../../../ir-remote/tests/common/milvus_double.rs"]
+mod milvus_double;
+
+use std::fmt::Write;
+
+use command::{Folder, Ran};
+use ir_core::Retriever;
+use ir_knn::{FlatIndex, VectorSimilarity};
+
+const WORDS: [&str; 7] = ["tea", "leaf", "river", "winter", "boat", "night", "map"];
+
+/// Collection in the layout of BEIR, and vectors of its documents and queries.
+fn collection() -> Folder {
+    let here = Folder::new();
+    let (mut corpus, mut queries) = (String::new(), String::new());
+    let mut qrels = "query-id\tcorpus-id\tscore\n".to_owned();
+    for n in 0..40_usize {
+        let text: Vec<&str> = (0..3 + n % 5)
+            .map(|at| WORDS[(n * (at + 2) + at) % 7])
+            .collect();
+        let text = text.join(" ");
+        let year = 1990 + n;
+        writeln!(
+            corpus,
+            r#"{{"_id":"d{n:02}","title":"","text":"{text}","metadata":{{"year":{year}}}}}"#
+        )
+        .unwrap();
+    }
+    for n in 0..6 {
+        let text = format!("{} {}", WORDS[n], WORDS[n + 1]);
+        writeln!(queries, r#"{{"_id":"q{n}","text":"{text}"}}"#).unwrap();
+        writeln!(qrels, "q{n}\td{:02}\t1", n * 5).unwrap();
+    }
+    here.write("c/corpus.jsonl", corpus);
+    here.write("c/queries.jsonl", queries);
+    here.write("c/qrels/test.tsv", qrels);
+    let vectors = |prefix: &str, count: usize, seed: u64| {
+        let mut random = ir_core::SplitMix64::new(seed, 1);
+        let width = if prefix == "d" { 2 } else { 1 };
+        let ids = (0..count).map(|n| format!("{prefix}{n:0width$}")).collect();
+        let values: Vec<f32> = (0..count * 8)
+            .map(|_| random.below(1000) as f32 / 500.0 - 1.0)
+            .collect();
+        FlatIndex::from_row_major(ids, 8, values, VectorSimilarity::InnerProduct).unwrap()
+    };
+    vectors("d", 40, 1).save(here.at("d.ir")).unwrap();
+    vectors("q", 6, 2).save(here.at("q.ir")).unwrap();
+    here
+}
+
+/// Ids of the hits of each query, in order.
+fn hits(run: &str, query: &str) -> Vec<String> {
+    let lines = run
+        .lines()
+        .map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let own = lines.filter(|fields| fields[0] == query);
+    own.map(|fields| fields[2].to_owned()).collect()
+}
+
+#[test]
+fn vectors_in_milvus() {
+    let (server, _) = milvus_double::start();
+    let here = collection();
+    let address = format!("milvus://127.0.0.1:{}/papers", server.port);
+    let load = |more: &[&str]| -> Ran {
+        here.ir(&[
+            &[
+                "load",
+                address.as_str(),
+                "c",
+                "--vectors",
+                "d.ir",
+                "--batch",
+                "7",
+            ],
+            more,
+        ]
+        .concat())
+    };
+    let year = ["--attribute", "year:integer"];
+    load(&year).ok();
+    // Complete: nothing is inserted again.
+    let again = load(&year).ok();
+    assert!(
+        again.err.contains("40 documents, 0 of them inserted"),
+        "{}",
+        again.err
+    );
+    load(&[]).fails(1, &["expected attributes", "found year:integer"]);
+    let search = |more: &[&str]| {
+        let search = [
+            "search",
+            "c",
+            "--engine",
+            &address,
+            "--engine-vectors",
+            "q.ir",
+        ];
+        here.ir(&[&search[..], more].concat())
+    };
+    let run = search(&["-k", "10"]).ok().out;
+    let early = search(&["-k", "10", "--filter", "year<=2005"]).ok().out;
+    let (documents, queries) = (
+        FlatIndex::open(here.at("d.ir")).unwrap(),
+        FlatIndex::open(here.at("q.ir")).unwrap(),
+    );
+    for (at, query) in queries.vectors().rows().into_iter().enumerate() {
+        let query = query.to_vec();
+        let name = format!("q{at}");
+        let expected = |search: &ir_core::Search<'_>| -> Vec<String> {
+            let ranking = documents.search(&query, search).unwrap();
+            ranking
+                .iter()
+                .map(|hit| documents.ids().id(hit.doc).to_owned())
+                .collect()
+        };
+        let top = ir_core::Search::top(10);
+        assert_eq!(hits(&run, &name), expected(&top), "{name}");
+        let first_years = |doc: ir_core::DocNum| doc.get() <= 15;
+        assert_eq!(
+            hits(&early, &name),
+            expected(&top.within(&first_years)),
+            "{name}"
+        );
+    }
+    search(&["--filter", "month<=3"]).fails(
+        1,
+        &[
+            "expected an attribute of the collection (year)",
+            "\"month\"",
+        ],
+    );
+    search(&["--json"]).fails(2, &["--engine", "--json"]);
+    search(&["--k1", "2"]).fails(2, &["--engine"]);
+    here.ir(&["search", "c", "--engine", &address])
+        .fails(1, &["expected vectors of the queries for Milvus"]);
+    here.ir(&["search", "c", "--engine", "milvus://h"])
+        .fails(2, &["--engine", "ENGINE://HOST"]);
+    here.ir(&["load", "milvus://127.0.0.1:1/x", "c"])
+        .fails(2, &["--vectors"]);
+    load(&["--texts"]).fails(2, &["--texts: expected Elasticsearch or OpenSearch"]);
+    here.ir_env(
+        &["load", &address, "--vectors", "d.ir"],
+        &[("IR_REMOTE_USER", "u"), ("IR_REMOTE_PASSWORD", "")],
+    )
+    .fails(1, &["IR_REMOTE_PASSWORD", "expected a password"]);
+}
+
+#[test]
+fn texts_in_elasticsearch_and_experiments() {
+    let (elastic, _) = elastic_double::start();
+    let (milvus, _) = milvus_double::start();
+    let here = collection();
+    let address = format!("elasticsearch://127.0.0.1:{}/papers", elastic.port);
+    let options = ["--texts", "--attribute", "year:integer"];
+    let template = [&["load", address.as_str(), "c", "--template"], &options[..]].concat();
+    let template = here.ir(&template).ok().out;
+    assert!(template.contains("\"ir_bm25\""), "{template}");
+    here.ir(&[&["load", address.as_str(), "c"], &options[..]].concat())
+        .ok();
+    let search = |more: &[&str]| {
+        let search = ["search", "c", "--engine", &address, "-k", "5"];
+        here.ir(&[&search[..], more].concat())
+    };
+    let run = search(&["-o", "remote.trec"]).ok();
+    assert!(
+        run.err.contains("6 queries, 30 hits of 40 documents"),
+        "{}",
+        run.err
+    );
+    // The double has the formula of BM25, and words without stems.
+    let embedded = [
+        "search",
+        "c",
+        "-k",
+        "5",
+        "--analyzer",
+        "lucene-standard",
+        "--lengths",
+        "exact",
+    ];
+    here.ir(&[&embedded[..], &["-o", "embedded.trec"]].concat())
+        .ok();
+    let (remote, embedded) = (here.read("remote.trec"), here.read("embedded.trec"));
+    for query in ["q0", "q3", "q5"] {
+        assert_eq!(hits(&remote, query), hits(&embedded, query), "{query}");
+    }
+
+    // One table with the embedded and the remote systems.
+    let vectors = format!("milvus://127.0.0.1:{}/papers", milvus.port);
+    here.ir(&["load", &vectors, "--vectors", "d.ir"]).ok();
+    let system = |name: &str, keys: &str| format!("[[systems]]\nname = \"{name}\"\n{keys}\n");
+    let file = |address: &str| {
+        let head = "measures = [\"R@5\"]\n[[tasks]]\nname = \"t\"\ncollection = \"c\"\n[search]\nhits = 5\n";
+        let systems = [
+            system(
+                "BM25",
+                "type = \"bm25\"\nanalyzer = \"lucene-standard\"\nexact_lengths = true",
+            ),
+            system(
+                "Elasticsearch",
+                &format!("type = \"remote\"\nengine = \"{address}\""),
+            ),
+            system(
+                "vectors",
+                "type = \"dense\"\nvectors = \"d.ir\"\nqueries = \"q.ir\"",
+            ),
+            system(
+                "Milvus",
+                &format!("type = \"remote\"\nengine = \"{vectors}\"\nqueries = \"q.ir\""),
+            ),
+        ];
+        here.write("e.toml", format!("{head}{}", systems.concat()));
+    };
+    file(&address);
+    let table = here.ir(&["run", "e.toml", "-o", "results"]).ok().out;
+    let row = |name: &str| {
+        let line = table.lines().find(|line| line.contains(name)).unwrap();
+        line.split_once(name)
+            .unwrap()
+            .1
+            .split_whitespace()
+            .next()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(row("Milvus"), row("vectors"), "{table}");
+    assert_eq!(row("Elasticsearch"), row("BM25"), "{table}");
+    // The cached run needs no search.
+    let searches = milvus.count("/search");
+    here.ir(&["run", "e.toml"]).ok();
+    assert_eq!(milvus.count("/search"), searches);
+    file("qdrant://127.0.0.1/c");
+    here.ir(&["run", "e.toml"])
+        .fails(1, &["engine", "expected ENGINE://HOST"]);
+}
+
+#[test]
+fn servers_that_are_not_there() {
+    let here = collection();
+    // Five attempts, with waits of 0.5 to 8 seconds, are for real servers.
+    let (server, _) = milvus_double::start();
+    let address = format!("milvus://127.0.0.1:{}/papers", server.port);
+    for _ in 0..2 {
+        server.fail("/collection", common::Fault::Status(401, "expired"));
+    }
+    let search = [
+        "search",
+        "c",
+        "--engine",
+        &address,
+        "--engine-vectors",
+        "q.ir",
+    ];
+    here.ir(&search).fails(1, &["IR_REMOTE_TOKEN", "401"]);
+    let load = ["load", &address, "--vectors", "d.ir"];
+    here.ir(&load).fails(1, &["IR_REMOTE_TOKEN", "401"]);
+    here.ir(&search)
+        .fails(1, &["\"papers\": not found; load it first"]);
+}

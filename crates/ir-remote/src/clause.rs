@@ -1,0 +1,494 @@
+//! Filters in a form that engines translate: typed comparisons of declared attributes and document
+//! numbers, without constants inside.
+
+use ir_core::{AttributeValue, DocFilter, DocNum, Predicate};
+
+use crate::RemoteError;
+use crate::schema::{AttributeType, CollectionSchema};
+
+/// Maximum number of ranges of document numbers in a filter.
+const MAX_RANGES: usize = 64;
+
+/// Maximum number of single document numbers in a filter.
+const MAX_NUMBERS: usize = 100_000;
+
+/// Condition on one document. `Always` and `Never` occur only as the whole condition.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum Clause {
+    Always,
+    Never,
+    /// The attribute is present.
+    Known {
+        name: String,
+    },
+    /// The attribute is present, and an integer from `least` to `most`.
+    Integers {
+        name: String,
+        least: i64,
+        most: i64,
+    },
+    /// The attribute is present, and a number ≤ `limit` (`at_most`) or ≥ `limit`.
+    Number {
+        name: String,
+        at_most: bool,
+        limit: f64,
+    },
+    /// The attribute is present, and one of these integers.
+    IntegerIn {
+        name: String,
+        values: Vec<i64>,
+    },
+    /// The attribute is present, and one of these texts, or a list with one of them.
+    TextIn {
+        name: String,
+        values: Vec<String>,
+    },
+    /// The attribute is present, and has this value.
+    Boolean {
+        name: String,
+        value: bool,
+    },
+    /// Document numbers from `first` to `last`.
+    DocRange {
+        first: u32,
+        last: u32,
+    },
+    /// One of these document numbers, which are ascending.
+    DocIn(Vec<u32>),
+    All(Vec<Clause>),
+    Any(Vec<Clause>),
+    Not(Box<Clause>),
+}
+
+impl Clause {
+    pub(crate) fn all(clauses: impl IntoIterator<Item = Self>) -> Self {
+        let mut kept = Vec::new();
+        for clause in clauses {
+            match clause {
+                Self::Always => {}
+                Self::Never => return Self::Never,
+                Self::All(inner) => kept.extend(inner),
+                other => kept.push(other),
+            }
+        }
+        Self::single_or(kept, Self::Always, Self::All)
+    }
+
+    pub(crate) fn any(clauses: impl IntoIterator<Item = Self>) -> Self {
+        let mut kept = Vec::new();
+        for clause in clauses {
+            match clause {
+                Self::Never => {}
+                Self::Always => return Self::Always,
+                Self::Any(inner) => kept.extend(inner),
+                other => kept.push(other),
+            }
+        }
+        Self::single_or(kept, Self::Never, Self::Any)
+    }
+
+    fn single_or(mut kept: Vec<Self>, none: Self, many: fn(Vec<Self>) -> Self) -> Self {
+        match kept.len() {
+            0 => none,
+            1 => kept.swap_remove(0),
+            _ => many(kept),
+        }
+    }
+
+    fn negated(self) -> Self {
+        match self {
+            Self::Always => Self::Never,
+            Self::Never => Self::Always,
+            Self::Not(inner) => *inner,
+            other => Self::Not(Box::new(other)),
+        }
+    }
+
+    /// Translates a condition on attributes.
+    pub(crate) fn from_predicate(
+        predicate: &Predicate,
+        schema: &CollectionSchema,
+    ) -> Result<Self, RemoteError> {
+        let kind = |name: &str| {
+            let mut all = schema.attributes.iter();
+            match all.find(|known| known.name == name) {
+                Some(attribute) => Ok(attribute.kind),
+                None => Err(RemoteError::filter(format!(
+                    "expected an attribute of the collection ({}), found {name:?}",
+                    schema
+                        .attributes
+                        .iter()
+                        .map(|known| known.name.as_str())
+                        .collect::<Vec<_>>()
+                        .join(", ")
+                ))),
+            }
+        };
+        let list = |inner: &[Predicate]| -> Result<Vec<Self>, RemoteError> {
+            let clauses = inner.iter().map(|it| Self::from_predicate(it, schema));
+            clauses.collect()
+        };
+        Ok(match predicate {
+            Predicate::AtMost { name, limit } => bound(name, kind(name)?, true, *limit),
+            Predicate::AtLeast { name, limit } => bound(name, kind(name)?, false, *limit),
+            Predicate::OneOf { name, values } => one_of(name, kind(name)?, values)?,
+            Predicate::Known { name } => {
+                kind(name)?;
+                Self::Known { name: name.clone() }
+            }
+            Predicate::All(inner) => Self::all(list(inner)?),
+            Predicate::Any(inner) => Self::any(list(inner)?),
+            Predicate::Not(inner) => Self::from_predicate(inner, schema)?.negated(),
+            other => {
+                return Err(RemoteError::filter(format!(
+                    "{other:?} cannot be expressed by a remote engine"
+                )));
+            }
+        })
+    }
+
+    /// Translates a set of documents: asks the filter for each of `documents` numbers.
+    pub(crate) fn from_filter(
+        filter: &dyn DocFilter,
+        documents: usize,
+    ) -> Result<Self, RemoteError> {
+        let documents = documents as u32;
+        let mut ranges: Vec<(u32, u32)> = Vec::new();
+        let mut members = 0_usize;
+        for number in 0..documents {
+            if !filter.contains(DocNum::new(number)) {
+                continue;
+            }
+            members += 1;
+            match ranges.last_mut() {
+                Some((_, last)) if *last + 1 == number => *last = number,
+                _ => ranges.push((number, number)),
+            }
+        }
+        if members == documents as usize {
+            return Ok(Self::Always);
+        }
+        if ranges.len() <= MAX_RANGES {
+            let (single, long): (Vec<_>, Vec<_>) =
+                ranges.into_iter().partition(|(first, last)| first == last);
+            let single: Vec<u32> = single.into_iter().map(|(first, _)| first).collect();
+            let single = (!single.is_empty()).then_some(Self::DocIn(single));
+            let long = long.into_iter();
+            let long = long.map(|(first, last)| Self::DocRange { first, last });
+            return Ok(Self::any(long.chain(single)));
+        }
+        let others = documents as usize - members;
+        if members.min(others) > MAX_NUMBERS {
+            return Err(RemoteError::filter(format!(
+                "expected at most {MAX_RANGES} ranges of documents, or {MAX_NUMBERS} documents, found {} ranges and {members} of {documents} documents; a condition on attributes has no such limit",
+                ranges.len(),
+            )));
+        }
+        let listed = |inside: bool| {
+            let numbers = 0..documents;
+            let chosen = numbers.filter(|&n| filter.contains(DocNum::new(n)) == inside);
+            Self::DocIn(chosen.collect())
+        };
+        Ok(match members <= others {
+            true => listed(true),
+            false => listed(false).negated(),
+        })
+    }
+}
+
+/// The attribute is absent, or a number within the limit.
+fn bound(name: &str, kind: AttributeType, at_most: bool, limit: f64) -> Clause {
+    let owned = || name.to_owned();
+    let absent = || Clause::Known { name: owned() }.negated();
+    match kind {
+        AttributeType::Integer => match integers_within(at_most, limit) {
+            None => absent(),
+            Some((i64::MIN, i64::MAX)) => Clause::Always,
+            Some((least, most)) => Clause::any([
+                absent(),
+                Clause::Integers {
+                    name: owned(),
+                    least,
+                    most,
+                },
+            ]),
+        },
+        AttributeType::Number if limit.is_nan() => absent(),
+        AttributeType::Number if limit.is_infinite() => match (limit > 0.0) == at_most {
+            true => Clause::Always,
+            false => absent(),
+        },
+        AttributeType::Number => Clause::any([
+            absent(),
+            Clause::Number {
+                name: owned(),
+                at_most,
+                limit,
+            },
+        ]),
+        // No number.
+        AttributeType::Boolean | AttributeType::Text | AttributeType::Texts => absent(),
+    }
+}
+
+/// The integers whose nearest `f64` is within the limit, as the comparison of [`Predicate`] rounds.
+fn integers_within(at_most: bool, limit: f64) -> Option<(i64, i64)> {
+    if limit.is_nan() {
+        return None;
+    }
+    let within = |n: i64| match at_most {
+        true => n as f64 <= limit,
+        false => n as f64 >= limit,
+    };
+    // Binary search for the last (first) integer within the limit.
+    let (mut low, mut high) = (i128::from(i64::MIN), i128::from(i64::MAX));
+    let ends = (within(i64::MIN), within(i64::MAX));
+    match ends {
+        (true, true) => return Some((i64::MIN, i64::MAX)),
+        (false, false) => return None,
+        _ => {}
+    }
+    while high - low > 1 {
+        let middle = (low + high) / 2;
+        if within(middle as i64) == ends.0 {
+            low = middle;
+        } else {
+            high = middle;
+        }
+    }
+    Some(match at_most {
+        true => (i64::MIN, low as i64),
+        false => (high as i64, i64::MAX),
+    })
+}
+
+fn one_of(
+    name: &str,
+    kind: AttributeType,
+    values: &[AttributeValue],
+) -> Result<Clause, RemoteError> {
+    let name = name.to_owned();
+    let is_empty = |clause: Clause, empty: bool| if empty { Clause::Never } else { clause };
+    // A value of another type equals none of the attribute.
+    Ok(match kind {
+        AttributeType::Integer => {
+            let integers = values.iter().filter_map(|value| match value {
+                AttributeValue::Int(n) => Some(*n),
+                _ => None,
+            });
+            let values: Vec<i64> = integers.collect();
+            let empty = values.is_empty();
+            is_empty(Clause::IntegerIn { name, values }, empty)
+        }
+        AttributeType::Text | AttributeType::Texts => {
+            let texts = values.iter().filter_map(|value| match value {
+                AttributeValue::Text(text) => Some(text.clone()),
+                _ => None,
+            });
+            let values: Vec<String> = texts.collect();
+            let empty = values.is_empty();
+            is_empty(Clause::TextIn { name, values }, empty)
+        }
+        AttributeType::Boolean => {
+            let booleans = values.iter().filter_map(|value| match value {
+                AttributeValue::Bool(value) => Some(*value),
+                _ => None,
+            });
+            Clause::any(booleans.map(|value| Clause::Boolean {
+                name: name.clone(),
+                value,
+            }))
+        }
+        // 2 and 2.0 are different values of a predicate, and one number of an engine.
+        AttributeType::Number => {
+            return Err(RemoteError::filter(format!(
+                "attribute {name:?}: expected <= or >=, found equality of numbers, which the collection does not distinguish from integers"
+            )));
+        }
+    })
+}
+
+#[cfg(test)]
+pub(crate) mod tests {
+    use ir_core::{Attributes, DocSet};
+    use proptest::prelude::*;
+
+    use super::*;
+
+    impl Clause {
+        /// Evaluates a clause, independently of any engine.
+        pub(crate) fn matches(&self, doc: u32, attributes: &Attributes) -> bool {
+            match self {
+                Self::Always => true,
+                Self::Never => false,
+                Self::Known { name } => attributes.get(name).is_some(),
+                Self::Integers { name, least, most } => attributes
+                    .int(name)
+                    .is_some_and(|n| (*least..=*most).contains(&n)),
+                Self::Number {
+                    name,
+                    at_most,
+                    limit,
+                } => {
+                    let number = match attributes.get(name) {
+                        Some(AttributeValue::Int(n)) => *n as f64,
+                        Some(AttributeValue::Float(x)) => *x,
+                        _ => return false,
+                    };
+                    if *at_most {
+                        number <= *limit
+                    } else {
+                        number >= *limit
+                    }
+                }
+                Self::IntegerIn { name, values } => {
+                    attributes.int(name).is_some_and(|n| values.contains(&n))
+                }
+                Self::TextIn { name, values } => match attributes.get(name) {
+                    Some(AttributeValue::Text(text)) => values.contains(text),
+                    Some(AttributeValue::List(all)) => all.iter().any(|member| {
+                        matches!(member, AttributeValue::Text(text) if values.contains(text))
+                    }),
+                    _ => false,
+                },
+                Self::Boolean { name, value } => {
+                    attributes.get(name) == Some(&AttributeValue::Bool(*value))
+                }
+                Self::DocRange { first, last } => (*first..=*last).contains(&doc),
+                Self::DocIn(all) => all.contains(&doc),
+                Self::All(all) => all.iter().all(|it| it.matches(doc, attributes)),
+                Self::Any(all) => all.iter().any(|it| it.matches(doc, attributes)),
+                Self::Not(inner) => !inner.matches(doc, attributes),
+            }
+        }
+    }
+
+    fn schema() -> CollectionSchema {
+        CollectionSchema::default()
+            .with_attribute("i", AttributeType::Integer)
+            .with_attribute("x", AttributeType::Number)
+            .with_attribute("b", AttributeType::Boolean)
+            .with_attribute("t", AttributeType::Text)
+            .with_attribute("l", AttributeType::Texts)
+    }
+
+    fn integer() -> impl Strategy<Value = i64> {
+        prop_oneof![
+            -3_i64..3,
+            any::<i64>(),
+            Just(i64::MIN),
+            Just(i64::MAX),
+            (1_i64 << 53) - 2..(1_i64 << 53) + 3,
+        ]
+    }
+
+    fn limit() -> impl Strategy<Value = f64> {
+        prop_oneof![
+            integer().prop_map(|n| n as f64),
+            -3.0..3.0,
+            any::<f64>(),
+            Just(f64::NAN),
+            Just(f64::INFINITY),
+        ]
+    }
+
+    fn text() -> impl Strategy<Value = String> {
+        prop_oneof![
+            Just("a".to_owned()),
+            Just("b".to_owned()),
+            Just(String::new())
+        ]
+    }
+
+    fn value() -> impl Strategy<Value = AttributeValue> {
+        prop_oneof![
+            integer().prop_map(AttributeValue::Int),
+            any::<bool>().prop_map(AttributeValue::Bool),
+            text().prop_map(AttributeValue::Text),
+        ]
+    }
+
+    fn predicate() -> impl Strategy<Value = Predicate> {
+        let name = || prop::sample::select(vec!["i", "x", "b", "t", "l"]).prop_map(str::to_owned);
+        let leaf = prop_oneof![
+            (name(), limit()).prop_map(|(name, limit)| Predicate::AtMost { name, limit }),
+            (name(), limit()).prop_map(|(name, limit)| Predicate::AtLeast { name, limit }),
+            (name(), prop::collection::vec(value(), 0..4)).prop_map(|(name, values)| {
+                let name = if name == "x" { "i".to_owned() } else { name };
+                Predicate::OneOf { name, values }
+            }),
+            name().prop_map(|name| Predicate::Known { name }),
+        ];
+        leaf.prop_recursive(3, 12, 3, |inner| {
+            prop_oneof![
+                prop::collection::vec(inner.clone(), 0..3).prop_map(Predicate::All),
+                prop::collection::vec(inner.clone(), 0..3).prop_map(Predicate::Any),
+                inner.prop_map(|it| Predicate::Not(Box::new(it))),
+            ]
+        })
+    }
+
+    prop_compose! {
+        fn attributes()(
+            i in prop::option::of(integer()),
+            x in prop::option::of(-3.0..3.0),
+            b in prop::option::of(any::<bool>()),
+            t in prop::option::of(text()),
+            l in prop::option::of(prop::collection::vec(text(), 0..3)),
+        ) -> Attributes {
+            let mut attributes = Attributes::new();
+            if let Some(i) = i { attributes.set("i", i); }
+            if let Some(x) = x { attributes.set("x", x); }
+            if let Some(b) = b { attributes.set("b", b); }
+            if let Some(t) = t { attributes.set("t", t); }
+            if let Some(l) = l { attributes.set("l", l); }
+            attributes
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn clauses_equal_predicates(predicate in predicate(), attributes in attributes()) {
+            let clause = Clause::from_predicate(&predicate, &schema()).unwrap();
+            prop_assert_eq!(clause.matches(0, &attributes), predicate.matches(&attributes));
+        }
+
+        #[test]
+        fn clauses_equal_sets(
+            members in prop::collection::vec(any::<bool>(), 0..400), repeat in 1_usize..5,
+        ) {
+            let n = members.len() * repeat;
+            let set = DocSet::select(n, |doc| members[doc.index() / repeat]);
+            let clause = Clause::from_filter(&set, n).unwrap();
+            for doc in 0..n as u32 {
+                let inside = set.contains(DocNum::new(doc));
+                prop_assert_eq!(clause.matches(doc, &Attributes::new()), inside);
+            }
+        }
+    }
+
+    #[test]
+    fn filters_that_cannot_be_expressed() {
+        let unknown = Predicate::Known {
+            name: "year".into(),
+        };
+        let message = Clause::from_predicate(&unknown, &schema())
+            .unwrap_err()
+            .to_string();
+        assert!(
+            message.contains("(i, x, b, t, l), found \"year\""),
+            "{message}"
+        );
+        let equality = Predicate::OneOf {
+            name: "x".into(),
+            values: vec![AttributeValue::Int(2)],
+        };
+        assert!(Clause::from_predicate(&equality, &schema()).is_err());
+        let odd = |doc: DocNum| doc.get() % 2 == 1;
+        assert!(Clause::from_filter(&odd, 2 * MAX_NUMBERS).is_ok());
+        let message = Clause::from_filter(&odd, 2 * MAX_NUMBERS + 2)
+            .unwrap_err()
+            .to_string();
+        assert!(message.contains("100001 ranges"), "{message}");
+    }
+}

@@ -1,0 +1,484 @@
+//! Searches of an index.
+
+use ir_core::{
+    DocIds, DocNum, Encoder, Explanation, Hit, Predicate, Ranking, Retriever, Search, SearchError,
+    Side,
+};
+use ir_fetch::HttpMethod;
+use serde_json::{Value, json};
+
+use super::{CONTENTS, ElasticCollection, ID, NUMBER, dsl};
+use crate::clause::Clause;
+use crate::ranking::{RankedQuery, SearchLimits, hit, rank};
+use crate::schema::{CollectionRecord, CollectionSchema, RemoteSimilarity, RemoteVectorIndex};
+use crate::vector_query::check_query;
+use crate::{EngineKind, RemoteError, ResultCache};
+
+/// Maximum number of hits, and of documents per page of ids: `index.max_result_window`.
+const MAX_HITS: usize = 10_000;
+
+/// Maximum number of terms of a list: `index.max_terms_count`.
+const MAX_TERMS: usize = 65_536;
+
+/// What all searches of an index have.
+#[derive(Debug, Clone)]
+struct OpenIndex {
+    collection: ElasticCollection,
+    record: CollectionRecord,
+    ids: DocIds,
+    condition: Option<Predicate>,
+    cache: Option<ResultCache>,
+}
+
+impl OpenIndex {
+    fn open(collection: ElasticCollection) -> Result<Self, RemoteError> {
+        let record = collection.record()?;
+        let found = collection.count(&json!({"match_all": {}}))?;
+        let expected = record.documents as u64;
+        if found != expected {
+            return Err(RemoteError::Incomplete {
+                collection: collection.name.clone(),
+                expected,
+                found,
+            });
+        }
+        let mut ids = DocIds::new();
+        for first in (0..record.documents).step_by(MAX_HITS) {
+            let end = (first + MAX_HITS).min(record.documents);
+            let range = Clause::DocRange {
+                first: first as u32,
+                last: end as u32 - 1,
+            };
+            let body = json!({
+                "size": end - first,
+                "query": dsl::query(&range),
+                "sort": [{NUMBER: "asc"}],
+                "_source": [NUMBER, ID],
+            });
+            let path = "/_search";
+            let response = collection.call(HttpMethod::Post, path, &body.to_string())?;
+            let unexpected = || {
+                let expected = format!("the ids of documents {first} to {}", end - 1);
+                collection.unexpected(path, &expected, &response)
+            };
+            let hits = response.pointer("/hits/hits").and_then(Value::as_array);
+            let hits = hits.filter(|hits| hits.len() == end - first);
+            for (number, hit) in (first..end).zip(hits.ok_or_else(unexpected)?) {
+                let source = &hit["_source"];
+                let id = source[ID].as_str().ok_or_else(unexpected)?;
+                if source[NUMBER].as_u64() != Some(number as u64) {
+                    return Err(unexpected());
+                }
+                ids.push(id).map_err(RemoteError::Ids)?;
+            }
+        }
+        Ok(Self {
+            collection,
+            record,
+            ids,
+            condition: None,
+            cache: None,
+        })
+    }
+
+    fn add_condition(&mut self, condition: Predicate) -> Result<(), RemoteError> {
+        Clause::from_predicate(&condition, &self.record.schema)?;
+        self.condition = Some(match self.condition.take() {
+            Some(other) => Predicate::All(vec![other, condition]),
+            None => condition,
+        });
+        Ok(())
+    }
+
+    /// Clause of a search: its filter and the condition of the retriever.
+    fn clause(&self, search: &Search<'_>) -> Result<Clause, RemoteError> {
+        let own = match search.filter() {
+            Some(filter) => Clause::from_filter(filter, self.ids.len())?,
+            None => Clause::Always,
+        };
+        self.with_fixed(own)
+    }
+
+    fn with_fixed(&self, own: Clause) -> Result<Clause, RemoteError> {
+        let schema = &self.record.schema;
+        let clause = match &self.condition {
+            Some(condition) => Clause::all([Clause::from_predicate(condition, schema)?, own]),
+            None => own,
+        };
+        let terms = dsl::longest_list(&clause);
+        if terms > MAX_TERMS {
+            return Err(RemoteError::filter(format!(
+                "expected lists of at most {MAX_TERMS} values, found {terms}"
+            )));
+        }
+        Ok(clause)
+    }
+
+    /// Searches; `body` is the body of the search of a query without its size.
+    fn rank<Q: ?Sized>(
+        &self,
+        queries: &[RankedQuery<'_, Q>],
+        body: &dyn Fn(&Q, &Clause, usize) -> Result<Value, RemoteError>,
+        score: &dyn Fn(f64) -> f64,
+    ) -> Result<Vec<Ranking>, RemoteError> {
+        let limits = SearchLimits {
+            engine: self.collection.engine.name(),
+            documents: self.ids.len(),
+            max_hits: MAX_HITS,
+        };
+        rank(queries, &limits, &|batch, clause, limit| {
+            let mut lines = String::new();
+            for query in batch {
+                let mut body = body(query, clause, limit)?;
+                body["size"] = json!(limit);
+                body["track_total_hits"] = json!(false);
+                body["_source"] = json!([NUMBER]);
+                lines.push_str("{}\n");
+                lines.push_str(&body.to_string());
+                lines.push('\n');
+            }
+            let call = || self.collection.call_lines("/_msearch", &lines);
+            let response = match &self.cache {
+                Some(cache) => cache.get_or(&self.record.fingerprint, &lines, call)?,
+                None => call()?,
+            };
+            let found = response["responses"].as_array();
+            let found = found.filter(|found| found.len() == batch.len());
+            let found = found.ok_or_else(|| {
+                let expected = format!("the responses to {} queries", batch.len());
+                self.collection
+                    .unexpected("/_msearch", &expected, &response)
+            })?;
+            found.iter().map(|one| self.hits(one, score)).collect()
+        })
+    }
+
+    fn hits(&self, response: &Value, score: &dyn Fn(f64) -> f64) -> Result<Vec<Hit>, RemoteError> {
+        if let Some(error) = response.get("error") {
+            return Err(RemoteError::Rejected {
+                engine: self.collection.engine.name(),
+                operation: "search",
+                message: error.to_string().chars().take(500).collect(),
+            });
+        }
+        let unexpected = || self.collection.unexpected("/_msearch", "hits", response);
+        // The result of some shards is not exact.
+        let failed = response.pointer("/_shards/failed").and_then(Value::as_u64);
+        if failed.unwrap_or(0) > 0 || response["timed_out"].as_bool() == Some(true) {
+            let expected = "the hits of all shards";
+            return Err(self.collection.unexpected("/_msearch", expected, response));
+        }
+        let hits = response.pointer("/hits/hits").and_then(Value::as_array);
+        let hits = hits.ok_or_else(unexpected)?;
+        let url = self.collection.connection.url("/_msearch");
+        let read = |found: &Value| {
+            let number = found.pointer(&format!("/_source/{NUMBER}"));
+            let number = number.and_then(Value::as_u64).ok_or_else(unexpected)?;
+            let value = found["_score"].as_f64().ok_or_else(unexpected)?;
+            hit(number, score(value), self.ids.len(), &url)
+        };
+        hits.iter().map(read).collect()
+    }
+
+    fn engine(&self) -> &'static str {
+        self.collection.engine.name()
+    }
+
+    fn conflict(&self, what: &'static str) -> RemoteError {
+        RemoteError::Conflict {
+            collection: self.collection.name.clone(),
+            what,
+            expected: "indexed".to_owned(),
+            found: "none".to_owned(),
+        }
+    }
+
+    /// Searches with the filter of each query.
+    fn search<Q: ?Sized>(
+        &self,
+        queries: &[(&Q, Search<'_>)],
+        body: &dyn Fn(&Q, &Clause, usize) -> Result<Value, RemoteError>,
+        score: &dyn Fn(f64) -> f64,
+    ) -> Result<Vec<Ranking>, SearchError> {
+        let ranked = queries.iter().map(|&(query, ref search)| {
+            Ok(RankedQuery {
+                query,
+                k: search.k(),
+                clause: self.clause(search)?,
+            })
+        });
+        let ranked: Result<Vec<_>, RemoteError> = ranked.collect();
+        let ranked = ranked.and_then(|ranked| self.rank(&ranked, body, score));
+        ranked.map_err(|error| error.into_search(self.engine()))
+    }
+}
+
+macro_rules! common_methods {
+    () => {
+        /// Keeps responses in a cache, and reads them from it.
+        #[must_use]
+        pub fn with_cache(mut self, cache: ResultCache) -> Self {
+            self.index.cache = Some(cache);
+            self
+        }
+
+        /// Restricts all searches to documents that satisfy a condition.
+        ///
+        /// # Errors
+        /// [`RemoteError::Filter`] if the index cannot express it.
+        pub fn with_condition(mut self, condition: Predicate) -> Result<Self, RemoteError> {
+            self.index.add_condition(condition)?;
+            Ok(self)
+        }
+
+        /// Returns the record of the index.
+        #[must_use]
+        pub const fn record(&self) -> &CollectionRecord {
+            &self.index.record
+        }
+    };
+}
+
+/// Retriever of texts by BM25.
+///
+/// The query is analyzed like the texts. Documents of equal scores are in the order of their
+/// numbers. `explain` returns the tree of the engine.
+#[derive(Debug, Clone)]
+pub struct ElasticTextIndex {
+    index: OpenIndex,
+}
+
+fn match_query(query: &str, clause: &Clause) -> Value {
+    dsl::filtered(json!({"match": {CONTENTS: {"query": query}}}), clause)
+}
+
+impl ElasticTextIndex {
+    pub(super) fn open(collection: ElasticCollection) -> Result<Self, RemoteError> {
+        let index = OpenIndex::open(collection)?;
+        match index.record.texts {
+            true => Ok(Self { index }),
+            false => Err(index.conflict("texts")),
+        }
+    }
+
+    common_methods!();
+}
+
+impl Retriever for ElasticTextIndex {
+    type Query = str;
+
+    fn ids(&self) -> &DocIds {
+        &self.index.ids
+    }
+
+    ir_core::search_as_batch!();
+
+    fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
+        let body = |query: &str, clause: &Clause, _: usize| {
+            Ok(json!({
+                "query": match_query(query, clause),
+                "sort": [{"_score": "desc"}, {NUMBER: "asc"}],
+            }))
+        };
+        self.index.search(queries, &body, &|score| score)
+    }
+
+    fn explain(
+        &self,
+        query: &str,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        let index = &self.index;
+        if doc.index() >= index.ids.len() || search.filter().is_some_and(|it| !it.contains(doc)) {
+            return Ok(None);
+        }
+        let explained = index.with_fixed(Clause::Always).and_then(|clause| {
+            let body = json!({"query": match_query(query, &clause)}).to_string();
+            let path = format!("/_explain/{}", doc.get());
+            let response = index.collection.call(HttpMethod::Post, &path, &body)?;
+            if response["matched"].as_bool() == Some(false) {
+                return Ok(None);
+            }
+            let tree = explanation(&response["explanation"]);
+            let unexpected = || {
+                let expected = "an explanation";
+                index.collection.unexpected(&path, expected, &response)
+            };
+            tree.ok_or_else(unexpected).map(Some)
+        });
+        explained.map_err(|error| error.into_search(index.engine()))
+    }
+}
+
+/// Tree of an explanation of the engine.
+fn explanation(value: &Value) -> Option<Explanation> {
+    // Scores are f32, printed with their digits.
+    let number = value["value"].as_f64()? as f32;
+    let description = value["description"].as_str()?;
+    let details = value["details"].as_array();
+    let details = details.into_iter().flatten().map(explanation);
+    let details: Option<Vec<Explanation>> = details.collect();
+    Some(Explanation {
+        details: details?,
+        ..Explanation::new(number, description)
+    })
+}
+
+/// Retriever of vectors: exact by a script, or approximate (HNSW).
+///
+/// Scores are computed from those of the engine, which are rounded to f32 in another formula: the
+/// last digits of a similarity near 0 are lost.
+#[derive(Debug, Clone)]
+pub struct ElasticVectorIndex {
+    index: OpenIndex,
+    candidates: usize,
+}
+
+impl ElasticVectorIndex {
+    pub(super) fn open(collection: ElasticCollection) -> Result<Self, RemoteError> {
+        let index = OpenIndex::open(collection)?;
+        match index.record.dim {
+            Some(_) => Ok(Self {
+                index,
+                candidates: 100,
+            }),
+            None => Err(index.conflict("vectors")),
+        }
+    }
+
+    common_methods!();
+
+    /// Sets the number of candidates of HNSW: higher is more exact and slower. At least the number
+    /// of hits is used. Range: 1 to 10,000. Default: 100.
+    #[must_use]
+    pub fn with_candidates(mut self, candidates: usize) -> Self {
+        self.candidates = candidates.clamp(1, 10_000);
+        self
+    }
+
+    /// Returns the dimension of the vectors.
+    #[must_use]
+    pub fn dim(&self) -> usize {
+        self.index.record.dim.unwrap_or(0)
+    }
+
+    fn schema(&self) -> &CollectionSchema {
+        &self.index.record.schema
+    }
+
+    fn check(&self, query: &[f32]) -> Result<(), SearchError> {
+        let zero = self.schema().similarity == RemoteSimilarity::Cosine;
+        match self.index.ids.is_empty() {
+            true => Ok(()),
+            false => check_query(query, self.dim(), zero),
+        }
+    }
+}
+
+impl Retriever for ElasticVectorIndex {
+    type Query = [f32];
+
+    fn ids(&self) -> &DocIds {
+        &self.index.ids
+    }
+
+    ir_core::search_as_batch!();
+
+    fn search_batch(&self, queries: &[(&[f32], Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
+        for (query, _) in queries {
+            self.check(query)?;
+        }
+        let engine = self.index.collection.engine;
+        let schema = self.schema();
+        let body = |query: &[f32], clause: &Clause, limit: usize| {
+            let candidates = self.candidates;
+            Ok(dsl::vector_search(
+                engine, schema, query, clause, limit, candidates,
+            ))
+        };
+        self.index
+            .search(queries, &body, &|score| dsl::similarity(schema, score))
+    }
+}
+
+/// Retriever of texts by BM25 and approximate search of vectors together, computed by
+/// Elasticsearch: the score is BM25 plus `alpha` times the score of the vector, for documents that
+/// one of both finds.
+///
+/// With OpenSearch, or exact vectors, combine [`ElasticTextIndex`] and [`ElasticVectorIndex`] with
+/// [`ir_core::fusion`]. Exempt from the filter rule of the contract, as its candidates are lists.
+#[derive(Debug, Clone)]
+pub struct ElasticHybrid<E> {
+    vectors: ElasticVectorIndex,
+    encoder: E,
+    alpha: f32,
+}
+
+impl<E: Encoder> ElasticHybrid<E> {
+    /// Combines an index with an encoder of its queries. `alpha`: weight of the score of the
+    /// vector. Range: > 0.
+    ///
+    /// # Errors
+    /// [`RemoteError::Schema`] for another engine, exact vectors or an invalid weight, and
+    /// [`RemoteError::Conflict`] if no texts are indexed or the dimensions differ.
+    pub fn new(vectors: ElasticVectorIndex, encoder: E, alpha: f32) -> Result<Self, RemoteError> {
+        let index = &vectors.index;
+        let is_graph = matches!(
+            index.record.schema.vector_index,
+            RemoteVectorIndex::Hnsw { .. }
+        );
+        if index.collection.engine != EngineKind::Elasticsearch || !is_graph {
+            return Err(RemoteError::Schema {
+                message: "expected Elasticsearch and a vector index of type hnsw".to_owned(),
+            });
+        }
+        if !(alpha.is_finite() && alpha > 0.0) {
+            return Err(RemoteError::Schema {
+                message: format!("alpha: expected a number above 0, found {alpha}"),
+            });
+        }
+        if !index.record.texts {
+            return Err(index.conflict("texts"));
+        }
+        if encoder.dim() != vectors.dim() {
+            return Err(RemoteError::Conflict {
+                collection: index.collection.name.clone(),
+                what: "dimension",
+                expected: encoder.dim().to_string(),
+                found: vectors.dim().to_string(),
+            });
+        }
+        Ok(Self {
+            vectors,
+            encoder,
+            alpha,
+        })
+    }
+}
+
+impl<E: Encoder> Retriever for ElasticHybrid<E> {
+    type Query = str;
+
+    fn ids(&self) -> &DocIds {
+        &self.vectors.index.ids
+    }
+
+    ir_core::search_as_batch!();
+
+    fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
+        let index = &self.vectors.index;
+        let body = |query: &str, clause: &Clause, limit: usize| {
+            let encoded = self.encoder.encode(Side::Query, &[query]);
+            let vector = encoded.map_err(|error| RemoteError::Query(SearchError::Encode(error)))?;
+            self.vectors.check(&vector).map_err(RemoteError::Query)?;
+            let (engine, schema) = (index.collection.engine, self.vectors.schema());
+            let candidates = self.vectors.candidates;
+            let mut body = dsl::vector_search(engine, schema, &vector, clause, limit, candidates);
+            body["knn"]["boost"] = json!(self.alpha);
+            body["query"] = match_query(query, clause);
+            Ok(body)
+        };
+        index.search(queries, &body, &|score| score)
+    }
+}

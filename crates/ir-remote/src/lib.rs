@@ -1,0 +1,36 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod address;
+mod cache;
+mod clause;
+mod connection;
+#[cfg(feature = "elasticsearch")]
+mod elasticsearch;
+mod error;
+mod loading;
+#[cfg(feature = "milvus")]
+mod milvus;
+mod ranking;
+mod recording;
+mod schema;
+mod source;
+mod vector_query;
+
+pub use address::{ClientConfig, Credentials, EngineAddress, EngineKind};
+pub use cache::ResultCache;
+#[cfg(feature = "elasticsearch")]
+pub use elasticsearch::{
+    ElasticCollection, ElasticHybrid, ElasticTextIndex, ElasticVectorIndex, TextAnalysis,
+    TextIndexing,
+};
+pub use error::RemoteError;
+pub use loading::{LoadOptions, LoadReport};
+#[cfg(feature = "milvus")]
+pub use milvus::{Consistency, MilvusCollection, MilvusIndex};
+pub use recording::Recorder;
+pub use schema::{
+    AttributeType, CollectionRecord, CollectionSchema, RemoteAttribute, RemoteSimilarity,
+    RemoteVectorIndex,
+};
+pub use source::{LoadSource, VectorRows, VectorTable};

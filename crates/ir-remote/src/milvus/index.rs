@@ -1,0 +1,251 @@
+//! Searches of a collection.
+
+use ir_core::{DocIds, Predicate, Ranking, Retriever, Search, SearchError};
+
+use super::{Consistency, ENGINE, ID, MilvusCollection, NUMBER, expression, metric, protocol};
+use crate::clause::Clause;
+use crate::ranking::{RankedQuery, SearchLimits, hit, rank};
+use crate::schema::{CollectionRecord, CollectionSchema, RemoteSimilarity, RemoteVectorIndex};
+use crate::vector_query::check_query;
+use crate::{RemoteError, ResultCache};
+
+/// Maximum number of hits, and of documents per page of ids.
+const MAX_HITS: usize = 16_384;
+
+/// Open collection of Milvus: a vector retriever.
+///
+/// Filters are evaluated by the server. A [`DocFilter`](ir_core::DocFilter) is asked for every
+/// document, and becomes ranges or a list of document numbers; a condition on attributes
+/// ([`MilvusIndex::search_where`], [`MilvusIndex::with_condition`]) is translated itself. Documents
+/// of equal scores are in the order of their numbers, if no more than 16,384 have one score.
+#[derive(Debug, Clone)]
+pub struct MilvusIndex {
+    collection: MilvusCollection,
+    record: CollectionRecord,
+    ids: DocIds,
+    condition: Option<Predicate>,
+    consistency: Consistency,
+    ef: usize,
+    cache: Option<ResultCache>,
+}
+
+impl MilvusIndex {
+    pub(super) fn open(
+        collection: MilvusCollection,
+        record: CollectionRecord,
+    ) -> Result<Self, RemoteError> {
+        let found = collection.count("", Consistency::Strong)?;
+        let expected = record.documents as u64;
+        if found != expected {
+            return Err(RemoteError::Incomplete {
+                collection: collection.name.clone(),
+                expected,
+                found,
+            });
+        }
+        let ids = read_ids(&collection, record.documents)?;
+        Ok(Self {
+            collection,
+            record,
+            ids,
+            condition: None,
+            consistency: Consistency::default(),
+            ef: 100,
+            cache: None,
+        })
+    }
+
+    /// Sets when searches see documents that were inserted before them. Default: strong.
+    #[must_use]
+    pub const fn with_consistency(mut self, consistency: Consistency) -> Self {
+        self.consistency = consistency;
+        self
+    }
+
+    /// Sets the number of candidates of HNSW: higher is more exact and slower. At least the number
+    /// of hits is used. Range: 1 to 32,768. Default: 100.
+    #[must_use]
+    pub fn with_ef(mut self, ef: usize) -> Self {
+        self.ef = ef.clamp(1, 32_768);
+        self
+    }
+
+    /// Keeps responses in a cache, and reads them from it.
+    #[must_use]
+    pub fn with_cache(mut self, cache: ResultCache) -> Self {
+        self.cache = Some(cache);
+        self
+    }
+
+    /// Restricts all searches to documents that satisfy a condition.
+    ///
+    /// # Errors
+    /// [`RemoteError::Filter`] if the collection cannot express it.
+    pub fn with_condition(mut self, condition: Predicate) -> Result<Self, RemoteError> {
+        Clause::from_predicate(&condition, &self.record.schema)?;
+        self.condition = Some(match self.condition.take() {
+            Some(other) => Predicate::All(vec![other, condition]),
+            None => condition,
+        });
+        Ok(self)
+    }
+
+    /// Returns the dimension of the vectors.
+    #[must_use]
+    pub fn dim(&self) -> usize {
+        self.record.dim.unwrap_or(0)
+    }
+
+    /// Returns the schema of the collection.
+    #[must_use]
+    pub const fn schema(&self) -> &CollectionSchema {
+        &self.record.schema
+    }
+
+    /// Returns the record of the collection.
+    #[must_use]
+    pub const fn record(&self) -> &CollectionRecord {
+        &self.record
+    }
+
+    /// Returns the best documents for each query vector, number of hits and condition.
+    ///
+    /// # Errors
+    /// [`RemoteError::Filter`], [`RemoteError::Query`], and errors of the server.
+    pub fn search_where(
+        &self,
+        queries: &[(&[f32], usize, Option<&Predicate>)],
+    ) -> Result<Vec<Ranking>, RemoteError> {
+        let queries = queries.iter().map(|&(query, k, condition)| {
+            let clause = match condition {
+                Some(condition) => Clause::from_predicate(condition, &self.record.schema)?,
+                None => Clause::Always,
+            };
+            Ok(RankedQuery { query, k, clause })
+        });
+        self.rank(queries.collect::<Result<Vec<_>, RemoteError>>()?)
+    }
+
+    fn rank(&self, mut queries: Vec<RankedQuery<'_, [f32]>>) -> Result<Vec<Ranking>, RemoteError> {
+        let schema = &self.record.schema;
+        let zero = schema.similarity == RemoteSimilarity::Cosine;
+        if !self.ids.is_empty() {
+            for query in &queries {
+                check_query(query.query, self.dim(), zero).map_err(RemoteError::Query)?;
+            }
+        }
+        if let Some(condition) = &self.condition {
+            let fixed = Clause::from_predicate(condition, schema)?;
+            for query in &mut queries {
+                let own = std::mem::replace(&mut query.clause, Clause::Always);
+                query.clause = Clause::all([fixed.clone(), own]);
+            }
+        }
+        let limits = SearchLimits {
+            engine: ENGINE,
+            documents: self.ids.len(),
+            max_hits: MAX_HITS,
+        };
+        rank(&queries, &limits, &|vectors, clause, limit| {
+            self.request(vectors, clause, limit)
+        })
+    }
+
+    fn request(
+        &self,
+        vectors: &[&[f32]],
+        clause: &Clause,
+        limit: usize,
+    ) -> Result<Vec<Vec<ir_core::Hit>>, RemoteError> {
+        let schema = &self.record.schema;
+        let body = protocol::SearchBody {
+            collection: &self.collection.name,
+            expression: &expression::expression(clause),
+            limit,
+            metric: metric(schema.similarity),
+            ef: match schema.vector_index {
+                RemoteVectorIndex::Exact => None,
+                RemoteVectorIndex::Hnsw { .. } => Some(self.ef),
+            },
+            guarantee: self.consistency.guarantee(),
+        };
+        let connection = &self.collection.connection;
+        let text = body.text(vectors);
+        let call = || {
+            let called = connection.call(ir_fetch::HttpMethod::Post, "/search", &text);
+            let response = called.map_err(|error| self.collection.not_milvus(error))?;
+            protocol::check(&response, "search").map(|()| response)
+        };
+        let response = match &self.cache {
+            Some(cache) => cache.get_or(&self.record.fingerprint, &text, call)?,
+            None => call()?,
+        };
+        let all = protocol::hits(&response, vectors.len()).ok_or_else(|| {
+            let expected = format!("hits of {} queries", vectors.len());
+            self.collection.unexpected("/search", &expected, &response)
+        })?;
+        let sign = match schema.similarity {
+            RemoteSimilarity::Euclidean => -1.0,
+            _ => 1.0,
+        };
+        let url = connection.url("/search");
+        let read = |hits: Vec<(u64, f64)>| {
+            let hits = hits.into_iter();
+            let hits = hits.map(|(number, score)| hit(number, sign * score, self.ids.len(), &url));
+            hits.collect::<Result<Vec<_>, _>>()
+        };
+        all.into_iter().map(read).collect()
+    }
+}
+
+fn read_ids(collection: &MilvusCollection, documents: usize) -> Result<DocIds, RemoteError> {
+    let mut ids = DocIds::new();
+    for first in (0..documents).step_by(MAX_HITS) {
+        let end = (first + MAX_HITS).min(documents);
+        let range = expression::numbers(&(first as u32..end as u32));
+        let response = collection.query(&range, &[NUMBER, ID], Consistency::Eventual)?;
+        let unexpected = || {
+            let expected = format!("the ids of documents {first} to {}", end - 1);
+            collection.unexpected("/query", &expected, &serde_json::Value::Null)
+        };
+        let numbers = protocol::integers(&response, NUMBER).ok_or_else(unexpected)?;
+        let texts = protocol::texts(&response, ID).ok_or_else(unexpected)?;
+        let mut pairs: Vec<(i64, String)> = numbers.into_iter().zip(texts).collect();
+        pairs.sort_unstable();
+        let expected = first as i64..end as i64;
+        if !pairs.iter().map(|(number, _)| *number).eq(expected) {
+            return Err(unexpected());
+        }
+        for (_, id) in &pairs {
+            ids.push(id).map_err(RemoteError::Ids)?;
+        }
+    }
+    Ok(ids)
+}
+
+impl Retriever for MilvusIndex {
+    type Query = [f32];
+
+    fn ids(&self) -> &DocIds {
+        &self.ids
+    }
+
+    ir_core::search_as_batch!();
+
+    fn search_batch(&self, queries: &[(&[f32], Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
+        let queries = queries.iter().map(|(query, search)| {
+            let clause = match search.filter() {
+                Some(filter) => Clause::from_filter(filter, self.ids.len())?,
+                None => Clause::Always,
+            };
+            Ok(RankedQuery {
+                query: *query,
+                k: search.k(),
+                clause,
+            })
+        });
+        let queries: Result<Vec<_>, RemoteError> = queries.collect();
+        let ranked = queries.and_then(|queries| self.rank(queries));
+        ranked.map_err(|error| error.into_search(ENGINE))
+    }
+}

@@ -1,0 +1,486 @@
+//! Collections of Milvus, over REST.
+
+mod expression;
+mod index;
+mod protocol;
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use ir_core::{Flow, Progress};
+use serde_json::{Value, json};
+
+pub use index::MilvusIndex;
+
+use crate::connection::Connection;
+use crate::loading::{LoadOptions, LoadReport, LoadTarget, load_rows};
+use crate::recording::Recorder;
+use crate::schema::{CollectionRecord, CollectionSchema, RemoteSimilarity, RemoteVectorIndex};
+use crate::source::{LoadSource, RowBatch};
+use crate::{AttributeType, ClientConfig, Credentials, EngineAddress, EngineKind, RemoteError};
+
+pub(crate) const ENGINE: &str = "Milvus";
+
+/// Maximum length of texts in bytes.
+const MAX_TEXT: usize = 65_535;
+
+/// Names of fields: document number, id and vector.
+const NUMBER: &str = "n";
+const ID: &str = "id";
+const VECTOR: &str = "vector";
+
+/// When a search sees documents that were inserted before it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Consistency {
+    /// Always. Milvus waits for a clock signal, about 200 ms by default, in every request.
+    #[default]
+    Strong,
+    /// After a few seconds.
+    Bounded,
+    /// At some time. Suits collections that are complete: no request waits.
+    Eventual,
+}
+
+impl Consistency {
+    /// Guarantee timestamp: 1 waits for nothing, 2 for the graceful time before now.
+    const fn guarantee(self) -> u64 {
+        match self {
+            Self::Strong => 0,
+            Self::Bounded => 2,
+            Self::Eventual => 1,
+        }
+    }
+}
+
+/// Collection of a Milvus server, 2.3 or later, over its REST API `/api/v1`.
+///
+/// The API is that of the port 9091, which has access to all data without credentials: a network
+/// or proxy must protect it. Documents are numbered by the primary key; attributes are scalar
+/// fields `attr_NAME`, with fields `known_NAME` for their presence. The description of the
+/// collection is a [`CollectionRecord`] in JSON.
+#[derive(Debug, Clone)]
+pub struct MilvusCollection {
+    connection: Connection,
+    name: String,
+}
+
+impl MilvusCollection {
+    /// Creates a client; connects with the first request.
+    ///
+    /// # Errors
+    /// The address is that of another engine, or has a `-` or `.` in the name of the collection,
+    /// or the credentials are invalid.
+    pub fn new(
+        address: &EngineAddress,
+        credentials: &Credentials,
+        config: &ClientConfig,
+    ) -> Result<Self, RemoteError> {
+        let invalid = |expected| RemoteError::Address {
+            found: address.to_string(),
+            expected,
+        };
+        if address.engine != EngineKind::Milvus {
+            return Err(invalid("milvus://HOST[:PORT]/COLLECTION"));
+        }
+        if !is_field_name(&address.collection) {
+            return Err(invalid("a collection name of letters, digits and _"));
+        }
+        Ok(Self {
+            connection: Connection::new(address, credentials, config, "/api/v1")?,
+            name: address.collection.clone(),
+        })
+    }
+
+    /// Records the exchange with the server.
+    #[must_use]
+    pub fn with_recorder(mut self, recorder: Arc<Recorder>) -> Self {
+        self.connection = self.connection.with_recorder(recorder);
+        self
+    }
+
+    /// Creates the collection, unless it exists, and loads the vectors and declared attributes
+    /// that are missing. Returns when each document is there once, and the index is built.
+    ///
+    /// An interrupted call is resumed by the next one with the same source. Reads the source
+    /// twice, for the fingerprint and for the data; memory holds one batch. Reports the stages
+    /// "loading", "verifying" (documents) and "indexing".
+    ///
+    /// # Errors
+    /// [`RemoteError::Conflict`] if the collection has another schema or other documents,
+    /// [`RemoteError::Document`] for a document that does not fit the schema, and errors of the
+    /// server after the attempts of the client.
+    pub fn load(
+        &self,
+        schema: &CollectionSchema,
+        source: &LoadSource<'_>,
+        options: &LoadOptions,
+        progress: &mut dyn Progress,
+    ) -> Result<LoadReport, RemoteError> {
+        self.check_schema(schema, source)?;
+        let record = source.record(schema, false, String::new())?;
+        let existing = self.record()?;
+        let created = existing.is_none();
+        match existing {
+            Some(existing) => record.check_existing(&existing, &self.name)?,
+            None => self.create(&record)?,
+        }
+        self.create_index(&record)?;
+        self.load_into_memory()?;
+        let loading = MilvusLoading {
+            collection: self,
+            schema,
+        };
+        let documents = record.documents;
+        let inserted = load_rows(
+            &loading, source, documents, options, false, !created, progress,
+        )?;
+        if inserted > 0 || created {
+            self.build_index(&record, progress)?;
+        }
+        Ok(LoadReport {
+            documents,
+            inserted,
+            created,
+        })
+    }
+
+    /// Opens the collection for searches: reads its record and the ids of its documents.
+    ///
+    /// # Errors
+    /// [`RemoteError::NoCollection`], [`RemoteError::ForeignCollection`],
+    /// [`RemoteError::Incomplete`], and errors of the server.
+    pub fn open(&self) -> Result<MilvusIndex, RemoteError> {
+        let record = self.record()?.ok_or_else(|| RemoteError::NoCollection {
+            collection: self.name.clone(),
+        })?;
+        self.load_into_memory()?;
+        MilvusIndex::open(self.clone(), record)
+    }
+
+    /// Removes the collection, if it exists.
+    ///
+    /// # Errors
+    /// Those of the server.
+    pub fn remove(&self) -> Result<(), RemoteError> {
+        let body = json!({"collection_name": self.name});
+        let response = self.call("DELETE", "/collection", &body)?;
+        match protocol::check(&response, "remove the collection") {
+            Err(_) if protocol::is_missing(&response) => Ok(()),
+            other => other,
+        }
+    }
+
+    /// Reads the record of the collection; `None` if there is no collection.
+    ///
+    /// # Errors
+    /// [`RemoteError::ForeignCollection`], and errors of the server.
+    pub fn record(&self) -> Result<Option<CollectionRecord>, RemoteError> {
+        let body = json!({"collection_name": self.name});
+        let response = self.call("GET", "/collection", &body)?;
+        if protocol::is_missing(&response) {
+            return Ok(None);
+        }
+        protocol::check(&response, "describe the collection")?;
+        let description = response["schema"]["description"].as_str();
+        let description = description.unwrap_or_default();
+        match serde_json::from_str::<CollectionRecord>(description) {
+            Ok(record) if record.format == crate::schema::RECORD_FORMAT => Ok(Some(record)),
+            _ => Err(RemoteError::ForeignCollection {
+                collection: self.name.clone(),
+                found: match description {
+                    "" => "no record in its description".to_owned(),
+                    text => format!("the description {text:?}"),
+                },
+            }),
+        }
+    }
+
+    fn check_schema(
+        &self,
+        schema: &CollectionSchema,
+        source: &LoadSource<'_>,
+    ) -> Result<(), RemoteError> {
+        let invalid = |message: String| Err(RemoteError::Schema { message });
+        for attribute in &schema.attributes {
+            let name = &attribute.name;
+            if !is_field_name(name) {
+                return invalid(format!(
+                    "attribute {name:?}: expected letters, digits and _, as Milvus needs"
+                ));
+            }
+            if attribute.kind == AttributeType::Texts {
+                return invalid(format!(
+                    "attribute {name:?}: expected a type other than texts, which Milvus 2.3 does not load over REST"
+                ));
+            }
+        }
+        match source.dim() {
+            None => invalid("expected vectors, found none".to_owned()),
+            Some(dim) if !(1..=32_768).contains(&dim) => {
+                invalid(format!("expected 1 to 32768 dimensions, found {dim}"))
+            }
+            Some(_) => Ok(()),
+        }
+    }
+
+    fn create(&self, record: &CollectionRecord) -> Result<(), RemoteError> {
+        let description = serde_json::to_string(record).unwrap_or_default();
+        let body = protocol::create_collection(&self.name, &description, record);
+        // If the response got lost, the collection exists with this record.
+        match self.call("POST", "/collection", &body) {
+            Ok(response) => match protocol::check(&response, "create the collection") {
+                Err(error) => match self.record()? {
+                    Some(existing) => record.check_existing(&existing, &self.name),
+                    None => Err(error),
+                },
+                ok => ok,
+            },
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Describes the index of vectors to the server, unless it has one.
+    fn create_index(&self, record: &CollectionRecord) -> Result<(), RemoteError> {
+        let body = json!({"collection_name": self.name, "field_name": VECTOR});
+        let response = self.call("GET", "/index", &body)?;
+        if response["index_descriptions"].get(0).is_some() {
+            return Ok(());
+        }
+        let body = protocol::create_index(&self.name, &record.schema);
+        let response = self.call("POST", "/index", &body)?;
+        protocol::check(&response, "create the index")
+    }
+
+    /// Asks the server to hold the collection in memory, which searches and counts need.
+    fn load_into_memory(&self) -> Result<(), RemoteError> {
+        let body = json!({"collection_name": self.name, "replica_number": 1});
+        let response = self.call("POST", "/collection/load", &body)?;
+        protocol::check(&response, "load the collection")?;
+        // After a start of the server, it needs some seconds.
+        let mut failures = 0;
+        loop {
+            match self.count("", Consistency::Strong) {
+                Err(RemoteError::Rejected { .. }) if failures + 1 < self.connection.attempts() => {
+                    failures += 1;
+                    self.connection
+                        .wait_after(failures, &mut ir_core::NoProgress)?;
+                }
+                other => return other.map(|_| ()),
+            }
+        }
+    }
+
+    /// Writes all segments, and waits until the approximate index of all documents is built.
+    fn build_index(
+        &self,
+        record: &CollectionRecord,
+        progress: &mut dyn Progress,
+    ) -> Result<(), RemoteError> {
+        const LIMIT: Duration = Duration::from_secs(3600);
+        let body = json!({"collection_names": [self.name]});
+        let response = self.call("POST", "/persist", &body)?;
+        protocol::check(&response, "persist the collection")?;
+        if record.schema.vector_index == RemoteVectorIndex::Exact {
+            return Ok(());
+        }
+        let start = Instant::now();
+        let body = json!({"collection_name": self.name, "field_name": VECTOR});
+        loop {
+            let response = self.call("GET", "/index", &body)?;
+            protocol::check(&response, "describe the index")?;
+            let index = &response["index_descriptions"][0];
+            let number = |name: &str| index[name].as_u64().unwrap_or(0);
+            let (indexed, total) = (number("indexed_rows"), number("total_rows"));
+            let documents = record.documents as u64;
+            if total >= documents && indexed >= total && number("pending_index_rows") == 0 {
+                return Ok(());
+            }
+            if start.elapsed() > LIMIT {
+                return Err(RemoteError::Rejected {
+                    engine: ENGINE,
+                    operation: "build the index",
+                    message: format!(
+                        "expected {documents} documents in the index after {} s, found {indexed}",
+                        LIMIT.as_secs()
+                    ),
+                });
+            }
+            if progress.report("indexing", indexed, Some(documents)) == Flow::Stop {
+                return Err(RemoteError::Canceled);
+            }
+            thread::sleep(Duration::from_millis(500));
+        }
+    }
+
+    /// Counts the documents that satisfy an expression.
+    fn count(&self, expression: &str, consistency: Consistency) -> Result<u64, RemoteError> {
+        let response = self.query(expression, &["count(*)"], consistency)?;
+        let counts = protocol::integers(&response, "count(*)");
+        match counts.as_deref() {
+            Some(&[count]) if count >= 0 => Ok(count as u64),
+            _ => Err(self.unexpected("/query", "a count", &response)),
+        }
+    }
+
+    fn query(
+        &self,
+        expression: &str,
+        fields: &[&str],
+        consistency: Consistency,
+    ) -> Result<Value, RemoteError> {
+        let body = json!({
+            "collection_name": self.name,
+            "expr": expression,
+            "output_fields": fields,
+            "guarantee_timestamp": consistency.guarantee(),
+        });
+        let response = self.call("POST", "/query", &body)?;
+        protocol::check(&response, "query documents")?;
+        Ok(response)
+    }
+
+    fn call(&self, method: &str, path: &str, body: &Value) -> Result<Value, RemoteError> {
+        use ir_fetch::HttpMethod::{Delete, Get, Post};
+        let method = match method {
+            "GET" => Get,
+            "DELETE" => Delete,
+            _ => Post,
+        };
+        let called = self.connection.call(method, path, &body.to_string());
+        let response = called.map_err(|error| self.not_milvus(error))?;
+        match response.is_object() {
+            true => Ok(response),
+            false => Err(self.unexpected(path, "a JSON object of Milvus", &response)),
+        }
+    }
+
+    /// A service without the paths of Milvus is another one, or another port of it.
+    fn not_milvus(&self, error: RemoteError) -> RemoteError {
+        match error {
+            RemoteError::Status {
+                url,
+                status: status @ (404 | 405),
+                body,
+            } => RemoteError::Response {
+                url,
+                expected: "the REST API /api/v1 of Milvus (port 9091)".to_owned(),
+                found: format!("HTTP status {status}: {body:?}"),
+            },
+            error => error,
+        }
+    }
+
+    fn unexpected(&self, path: &str, expected: &str, response: &Value) -> RemoteError {
+        let text: String = response.to_string().chars().take(200).collect();
+        RemoteError::Response {
+            url: self.connection.url(path),
+            expected: expected.to_owned(),
+            found: text,
+        }
+    }
+}
+
+/// Whether Milvus takes a text as the name of a field or collection.
+fn is_field_name(text: &str) -> bool {
+    let mut all = text.chars();
+    let first = all.next();
+    first.is_some_and(|c| c.is_ascii_alphabetic() || c == '_')
+        && all.all(|c| c.is_ascii_alphanumeric() || c == '_')
+        && text.len() <= 200
+}
+
+pub(crate) const fn metric(similarity: RemoteSimilarity) -> &'static str {
+    match similarity {
+        RemoteSimilarity::InnerProduct => "IP",
+        RemoteSimilarity::Cosine => "COSINE",
+        RemoteSimilarity::Euclidean => "L2",
+    }
+}
+
+struct MilvusLoading<'a> {
+    collection: &'a MilvusCollection,
+    schema: &'a CollectionSchema,
+}
+
+impl LoadTarget for MilvusLoading<'_> {
+    fn connection(&self) -> &Connection {
+        &self.collection.connection
+    }
+
+    fn settle(&self) -> Result<(), RemoteError> {
+        // A strong read waits until everything that was inserted before it is visible.
+        self.collection.count("", Consistency::Strong).map(|_| ())
+    }
+
+    fn count(&self, numbers: Range<u32>) -> Result<u64, RemoteError> {
+        let expression = expression::numbers(&numbers);
+        self.collection.count(&expression, Consistency::Eventual)
+    }
+
+    fn existing(&self, numbers: Range<u32>) -> Result<Vec<u32>, RemoteError> {
+        let expression = expression::numbers(&numbers);
+        let response = self
+            .collection
+            .query(&expression, &[NUMBER], Consistency::Eventual)?;
+        let found = protocol::integers(&response, NUMBER).unwrap_or_default();
+        Ok(found.into_iter().map(|number| number as u32).collect())
+    }
+
+    fn insert(&self, batch: &RowBatch, rows: &[usize]) -> Result<(), RemoteError> {
+        for &at in rows {
+            check_lengths(batch, at, self.schema)?;
+        }
+        let body = protocol::insert(&self.collection.name, self.schema, batch, rows);
+        let connection = &self.collection.connection;
+        let response = connection.call_once(ir_fetch::HttpMethod::Post, "/entities", &body)?;
+        protocol::check(&response, "insert documents")?;
+        match response["insert_cnt"].as_u64() {
+            Some(count) if count == rows.len() as u64 => Ok(()),
+            _ => {
+                let expected = format!("{} documents inserted", rows.len());
+                Err(self
+                    .collection
+                    .unexpected("/entities", &expected, &response))
+            }
+        }
+    }
+
+    fn delete(&self, numbers: Range<u32>) -> Result<(), RemoteError> {
+        let list: Vec<String> = numbers.map(|n| n.to_string()).collect();
+        let expression = format!("{NUMBER} in [{}]", list.join(","));
+        let body = json!({"collection_name": self.collection.name, "expr": expression});
+        let response = self.collection.call("DELETE", "/entities", &body)?;
+        protocol::check(&response, "delete documents")?;
+        self.settle()
+    }
+}
+
+fn check_lengths(
+    batch: &RowBatch,
+    at: usize,
+    schema: &CollectionSchema,
+) -> Result<(), RemoteError> {
+    let too_long = |what: String, length: usize| RemoteError::Document {
+        number: batch.first as usize + at + 1,
+        id: batch.ids[at].chars().take(80).collect(),
+        what,
+        expected: format!("at most {MAX_TEXT} bytes"),
+        found: length.to_string(),
+    };
+    if batch.ids[at].len() > MAX_TEXT {
+        return Err(too_long("id".to_owned(), batch.ids[at].len()));
+    }
+    for attribute in &schema.attributes {
+        if let Some(text) = batch.attributes[at].text(&attribute.name)
+            && text.len() > MAX_TEXT
+        {
+            return Err(too_long(
+                format!("attribute {:?}", attribute.name),
+                text.len(),
+            ));
+        }
+    }
+    Ok(())
+}

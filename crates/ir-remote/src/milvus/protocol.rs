@@ -1,0 +1,256 @@
+//! Bodies of requests and responses of `/api/v1`.
+
+use ir_core::AttributeValue;
+use serde_json::{Value, json};
+
+use super::{ENGINE, ID, MAX_TEXT, NUMBER, VECTOR, metric};
+use crate::schema::{CollectionRecord, CollectionSchema, RemoteVectorIndex};
+use crate::source::RowBatch;
+use crate::vector_query::write_vector;
+use crate::{AttributeType, RemoteError};
+
+/// Numbers of data types.
+const BOOLEAN: u32 = 1;
+const INT64: u32 = 5;
+const DOUBLE: u32 = 11;
+const VARCHAR: u32 = 21;
+const FLOAT_VECTOR: u32 = 101;
+
+const fn data_type(kind: AttributeType) -> u32 {
+    match kind {
+        AttributeType::Integer => INT64,
+        AttributeType::Number => DOUBLE,
+        AttributeType::Boolean => BOOLEAN,
+        AttributeType::Text | AttributeType::Texts => VARCHAR,
+    }
+}
+
+pub(super) fn create_collection(name: &str, description: &str, record: &CollectionRecord) -> Value {
+    let length = json!([{"key": "max_length", "value": MAX_TEXT.to_string()}]);
+    let dim = record.dim.unwrap_or(0).to_string();
+    let mut fields = vec![
+        json!({"name": NUMBER, "is_primary_key": true, "data_type": INT64}),
+        json!({"name": ID, "data_type": VARCHAR, "type_params": length}),
+        json!({"name": VECTOR, "data_type": FLOAT_VECTOR, "type_params": [{"key": "dim", "value": dim}]}),
+    ];
+    for attribute in &record.schema.attributes {
+        let name = &attribute.name;
+        let kind = data_type(attribute.kind);
+        let mut field = json!({"name": format!("attr_{name}"), "data_type": kind});
+        if kind == VARCHAR {
+            field["type_params"] = length.clone();
+        }
+        if record.schema.partition_key.as_ref() == Some(name) {
+            field["is_partition_key"] = Value::Bool(true);
+        }
+        fields.push(field);
+        fields.push(json!({"name": format!("known_{name}"), "data_type": BOOLEAN}));
+    }
+    json!({
+        "collection_name": name,
+        // Strong.
+        "consistency_level": 0,
+        "shards_num": 1,
+        "schema": {"name": name, "description": description, "fields": fields},
+    })
+}
+
+pub(super) fn create_index(name: &str, schema: &CollectionSchema) -> Value {
+    let (kind, parameters) = match schema.vector_index {
+        RemoteVectorIndex::Exact => ("FLAT", json!({})),
+        RemoteVectorIndex::Hnsw { m, ef_construction } => {
+            ("HNSW", json!({"M": m, "efConstruction": ef_construction}))
+        }
+    };
+    json!({
+        "collection_name": name,
+        "field_name": VECTOR,
+        "index_name": VECTOR,
+        "extra_params": [
+            {"key": "index_type", "value": kind},
+            {"key": "metric_type", "value": metric(schema.similarity)},
+            {"key": "params", "value": parameters.to_string()},
+        ],
+    })
+}
+
+/// Rows in columns. Vectors are written as text, because a tree of values takes ten times the
+/// memory.
+pub(super) fn insert(
+    name: &str,
+    schema: &CollectionSchema,
+    batch: &RowBatch,
+    rows: &[usize],
+) -> String {
+    let column = |field: String, kind: u32, values: Vec<Value>| json!({"field_name": field, "type": kind, "field": values});
+    let numbers = rows.iter().map(|&at| json!(batch.first as usize + at));
+    let ids = rows.iter().map(|&at| json!(batch.ids[at]));
+    let mut columns = vec![
+        column(NUMBER.to_owned(), INT64, numbers.collect()),
+        column(ID.to_owned(), VARCHAR, ids.collect()),
+    ];
+    for attribute in &schema.attributes {
+        let name = &attribute.name;
+        let values = rows.iter().map(|&at| batch.attributes[at].get(name));
+        let known = values.clone().map(|value| json!(value.is_some()));
+        let known = known.collect();
+        let values = values.map(|value| scalar(attribute.kind, value)).collect();
+        let kind = data_type(attribute.kind);
+        columns.push(column(format!("attr_{name}"), kind, values));
+        columns.push(column(format!("known_{name}"), BOOLEAN, known));
+    }
+    let columns: Vec<String> = columns.iter().map(Value::to_string).collect();
+    let mut text = format!(
+        r#"{{"collection_name":{},"num_rows":{},"fields_data":[{},{{"field_name":"{VECTOR}","type":{FLOAT_VECTOR},"field":["#,
+        json!(name),
+        rows.len(),
+        columns.join(","),
+    );
+    for (at, &row) in rows.iter().enumerate() {
+        if at > 0 {
+            text.push(',');
+        }
+        write_vector(&mut text, batch.vector(row));
+    }
+    text.push_str("]}]}");
+    text
+}
+
+/// Value of a field; a placeholder for an absent one.
+fn scalar(kind: AttributeType, value: Option<&AttributeValue>) -> Value {
+    match (kind, value) {
+        (AttributeType::Integer, Some(AttributeValue::Int(n))) => json!(n),
+        (AttributeType::Integer, _) => json!(0),
+        (AttributeType::Number, Some(AttributeValue::Int(n))) => json!(*n as f64),
+        (AttributeType::Number, Some(AttributeValue::Float(x))) => json!(x),
+        (AttributeType::Number, _) => json!(0.0),
+        (AttributeType::Boolean, Some(AttributeValue::Bool(value))) => json!(value),
+        (AttributeType::Boolean, _) => json!(false),
+        (_, Some(AttributeValue::Text(text))) => json!(text),
+        (_, _) => json!(""),
+    }
+}
+
+/// Search of several vectors with one expression.
+pub(super) struct SearchBody<'a> {
+    pub(super) collection: &'a str,
+    pub(super) expression: &'a str,
+    pub(super) limit: usize,
+    pub(super) metric: &'static str,
+    /// Number of candidates of HNSW; `None` for exact search.
+    pub(super) ef: Option<usize>,
+    pub(super) guarantee: u64,
+}
+
+impl SearchBody<'_> {
+    pub(super) fn text(&self, vectors: &[&[f32]]) -> String {
+        let parameters = match self.ef {
+            Some(ef) => json!({"ef": ef.max(self.limit)}),
+            None => json!({}),
+        };
+        let mut text = json!({
+            "collection_name": self.collection,
+            "dsl": self.expression,
+            // An expression.
+            "dsl_type": 1,
+            "nq": vectors.len(),
+            "guarantee_timestamp": self.guarantee,
+            "search_params": [
+                {"key": "anns_field", "value": VECTOR},
+                {"key": "topk", "value": self.limit.to_string()},
+                {"key": "metric_type", "value": self.metric},
+                {"key": "params", "value": parameters.to_string()},
+                {"key": "round_decimal", "value": "-1"},
+            ],
+        })
+        .to_string();
+        text.pop();
+        text.push_str(r#","vectors":["#);
+        for (at, vector) in vectors.iter().enumerate() {
+            if at > 0 {
+                text.push(',');
+            }
+            write_vector(&mut text, vector);
+        }
+        text.push_str("]}");
+        text
+    }
+}
+
+/// Status of a response: two forms, `{"status": {...}}` and the status itself.
+fn status(response: &Value) -> &Value {
+    response.get("status").unwrap_or(response)
+}
+
+pub(super) fn is_missing(response: &Value) -> bool {
+    let status = status(response);
+    let failed = status["error_code"].as_i64().unwrap_or(0) != 0
+        || status["code"].as_i64().unwrap_or(0) != 0;
+    let reason = status["reason"].as_str().unwrap_or_default();
+    failed && (status["code"].as_i64() == Some(100) || reason.contains("collection not found"))
+}
+
+/// Returns the error of a response.
+pub(super) fn check(response: &Value, operation: &'static str) -> Result<(), RemoteError> {
+    let status = status(response);
+    let code = |name: &str| status[name].as_i64().unwrap_or(0);
+    if code("error_code") == 0 && code("code") == 0 {
+        return Ok(());
+    }
+    let reason = status["reason"].as_str().unwrap_or("no reason");
+    Err(RemoteError::Rejected {
+        engine: ENGINE,
+        operation,
+        message: reason.chars().take(500).collect(),
+    })
+}
+
+/// Column of a response to a query.
+fn column<'r>(response: &'r Value, field: &str) -> Option<&'r Value> {
+    let columns = response["fields_data"].as_array()?;
+    let column = columns.iter().find(|it| it["field_name"] == field)?;
+    column.pointer("/Field/Scalars/Data")
+}
+
+pub(super) fn integers(response: &Value, field: &str) -> Option<Vec<i64>> {
+    let values = column(response, field)?["LongData"]["data"].as_array()?;
+    values.iter().map(Value::as_i64).collect()
+}
+
+pub(super) fn texts(response: &Value, field: &str) -> Option<Vec<String>> {
+    let values = column(response, field)?["StringData"]["data"].as_array()?;
+    let texts = values.iter().map(|text| text.as_str().map(str::to_owned));
+    texts.collect()
+}
+
+/// Numbers and scores of hits per query; `None` for a response of another form.
+pub(super) fn hits(response: &Value, queries: usize) -> Option<Vec<Vec<(u64, f64)>>> {
+    let results = &response["results"];
+    let counts = results["topks"].as_array()?;
+    let counts: Option<Vec<usize>> = counts
+        .iter()
+        .map(|count| Some(count.as_u64()? as usize))
+        .collect();
+    let counts = counts?;
+    let none = Vec::new();
+    let list = |value: &'_ Value| value.as_array().cloned();
+    let numbers = list(
+        results
+            .pointer("/ids/IdField/IntId/data")
+            .unwrap_or(&Value::Null),
+    );
+    let numbers = numbers.unwrap_or_else(|| none.clone());
+    let scores = list(&results["scores"]).unwrap_or(none);
+    let total: usize = counts.iter().sum();
+    if counts.len() != queries || numbers.len() != total || scores.len() != total {
+        return None;
+    }
+    let mut pairs = numbers.iter().zip(&scores);
+    let mut all = Vec::with_capacity(queries);
+    for count in counts {
+        let hits = pairs.by_ref().take(count);
+        let hits = hits.map(|(number, score)| Some((number.as_u64()?, score.as_f64()?)));
+        all.push(hits.collect::<Option<Vec<_>>>()?);
+    }
+    Some(all)
+}

@@ -1,0 +1,318 @@
+//! Documents and vectors that are loaded into a collection.
+
+use ir_core::{Attributes, Corpus, DocIds, DocNum, DocReader, Document, Fnv1a};
+
+use crate::RemoteError;
+use crate::schema::{CollectionRecord, CollectionSchema, RECORD_FORMAT};
+
+/// Vectors of documents by number.
+pub trait VectorRows: Send + Sync {
+    /// Returns the ids of the documents.
+    fn ids(&self) -> &DocIds;
+
+    /// Returns the dimension of the vectors.
+    fn dim(&self) -> usize;
+
+    /// Returns the vector of a document: `dim()` finite numbers.
+    fn vector(&self, doc: DocNum) -> &[f32];
+}
+
+/// Vectors and their ids, in memory.
+#[derive(Debug, Clone, PartialEq)]
+pub struct VectorTable {
+    ids: DocIds,
+    dim: usize,
+    values: Vec<f32>,
+}
+
+impl VectorTable {
+    /// Creates a table.
+    ///
+    /// # Shapes
+    /// `values`: row-major `[ids.len(), dim]`.
+    ///
+    /// # Errors
+    /// [`RemoteError::Schema`] for another number of values.
+    pub fn new(ids: DocIds, dim: usize, values: Vec<f32>) -> Result<Self, RemoteError> {
+        let expected = ids.len() * dim;
+        if values.len() != expected || (dim == 0 && !ids.is_empty()) {
+            let found = values.len();
+            let message = format!("vectors: expected {expected} values, found {found}");
+            return Err(RemoteError::Schema { message });
+        }
+        Ok(Self { ids, dim, values })
+    }
+}
+
+impl VectorRows for VectorTable {
+    fn ids(&self) -> &DocIds {
+        &self.ids
+    }
+
+    fn dim(&self) -> usize {
+        self.dim
+    }
+
+    fn vector(&self, doc: DocNum) -> &[f32] {
+        &self.values[doc.index() * self.dim..][..self.dim]
+    }
+}
+
+/// Documents, vectors or both. With both, they have the same ids in the same order. Document `n`
+/// gets the number `n`.
+#[derive(Clone, Copy)]
+pub struct LoadSource<'a> {
+    documents: Option<&'a dyn Corpus>,
+    vectors: Option<&'a dyn VectorRows>,
+}
+
+impl std::fmt::Debug for LoadSource<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("LoadSource")
+            .field("documents", &self.documents.is_some())
+            .field("dim", &self.dim())
+            .finish()
+    }
+}
+
+impl<'a> LoadSource<'a> {
+    /// Documents with their texts and attributes, without vectors.
+    #[must_use]
+    pub const fn from_documents(documents: &'a dyn Corpus) -> Self {
+        Self {
+            documents: Some(documents),
+            vectors: None,
+        }
+    }
+
+    /// Vectors with their ids; there are no attributes.
+    #[must_use]
+    pub const fn from_vectors(vectors: &'a dyn VectorRows) -> Self {
+        Self {
+            documents: None,
+            vectors: Some(vectors),
+        }
+    }
+
+    /// Adds documents, for their attributes and texts.
+    #[must_use]
+    pub const fn with_documents(mut self, documents: &'a dyn Corpus) -> Self {
+        self.documents = Some(documents);
+        self
+    }
+
+    /// Dimension of the vectors.
+    pub(crate) fn dim(&self) -> Option<usize> {
+        self.vectors.map(VectorRows::dim)
+    }
+
+    /// Reads and hashes everything: the record that is stored with the collection.
+    pub(crate) fn record(
+        &self,
+        schema: &CollectionSchema,
+        texts: bool,
+        engine_settings: String,
+    ) -> Result<CollectionRecord, RemoteError> {
+        schema.check()?;
+        let mut hash = Fnv1a::new();
+        let mut rows = self.rows()?;
+        let mut documents = 0;
+        while let Some(row) = rows.next_row()? {
+            documents += 1;
+            write(&mut hash, row.document.id.as_bytes());
+            if texts {
+                write(&mut hash, row.document.title.as_bytes());
+                write(&mut hash, row.document.text.as_bytes());
+            }
+            let attributes = &row.document.attributes;
+            schema.check_document(documents, &row.document.id, attributes)?;
+            for attribute in &schema.attributes {
+                let value = attributes.get(&attribute.name);
+                let value = value.map(|value| serde_json::to_vec(value).unwrap_or_default());
+                write(&mut hash, &value.unwrap_or_default());
+            }
+            if schema.similarity == crate::RemoteSimilarity::Cosine
+                && self.vectors.is_some()
+                && row.vector.iter().all(|&x| x == 0.0)
+            {
+                return Err(row.invalid_vector(documents, "a nonzero vector for cosine", "zero"));
+            }
+            for &value in row.vector {
+                if !value.is_finite() {
+                    let found = value.to_string();
+                    return Err(row.invalid_vector(documents, "finite numbers", &found));
+                }
+                hash.write(&value.to_le_bytes());
+            }
+        }
+        Ok(CollectionRecord {
+            format: RECORD_FORMAT.to_owned(),
+            schema: schema.clone(),
+            dim: self.dim(),
+            texts,
+            engine_settings,
+            documents,
+            fingerprint: format!("{:016x}", hash.finish()),
+        })
+    }
+
+    pub(crate) fn rows(&self) -> Result<Rows<'a>, RemoteError> {
+        let reader = match self.documents {
+            Some(documents) => Some(documents.open().map_err(RemoteError::Corpus)?),
+            None => None,
+        };
+        Ok(Rows {
+            reader,
+            vectors: self.vectors,
+            document: Document::default(),
+            next: 0,
+        })
+    }
+}
+
+/// Hashes a field with its length, so that the ends of fields matter.
+fn write(hash: &mut Fnv1a, bytes: &[u8]) {
+    hash.write(&(bytes.len() as u64).to_le_bytes());
+    hash.write(bytes);
+}
+
+/// Reader of the rows of a source.
+pub(crate) struct Rows<'a> {
+    reader: Option<Box<dyn DocReader + 'a>>,
+    vectors: Option<&'a dyn VectorRows>,
+    document: Document,
+    next: usize,
+}
+
+/// One document and its vector, which is empty without vectors.
+pub(crate) struct Row<'r> {
+    pub(crate) document: &'r Document,
+    pub(crate) vector: &'r [f32],
+}
+
+impl Row<'_> {
+    fn invalid_vector(&self, number: usize, expected: &str, found: &str) -> RemoteError {
+        RemoteError::Document {
+            number,
+            id: self.document.id.clone(),
+            what: "vector".to_owned(),
+            expected: expected.to_owned(),
+            found: found.to_owned(),
+        }
+    }
+}
+
+impl Rows<'_> {
+    /// Reads the next row; `None` at the end.
+    pub(crate) fn next_row(&mut self) -> Result<Option<Row<'_>>, RemoteError> {
+        let number = self.next;
+        self.next += 1;
+        let ids = self.vectors.map(VectorRows::ids);
+        let vector_id = match ids {
+            Some(ids) if number < ids.len() => {
+                Some(ids.id(DocNum::try_from(number).map_err(RemoteError::Ids)?))
+            }
+            _ => None,
+        };
+        let has_document = match &mut self.reader {
+            Some(reader) => reader
+                .read(&mut self.document)
+                .map_err(RemoteError::Corpus)?,
+            None => match vector_id {
+                Some(id) => {
+                    self.document.id.clear();
+                    self.document.id.push_str(id);
+                    true
+                }
+                None => false,
+            },
+        };
+        let mismatch = |id: &str, expected: String, found: String| RemoteError::Document {
+            number: number + 1,
+            id: id.to_owned(),
+            what: "id".to_owned(),
+            expected,
+            found,
+        };
+        if ids.is_some() && self.reader.is_some() {
+            match (has_document, vector_id) {
+                (true, Some(id)) if id != self.document.id => {
+                    let expected = format!("{id:?}, the id of the vector");
+                    let found = format!("{:?}", self.document.id);
+                    return Err(mismatch(&self.document.id, expected, found));
+                }
+                (true, None) => {
+                    let found = "no further vector".to_owned();
+                    return Err(mismatch(&self.document.id, "a vector".to_owned(), found));
+                }
+                (false, Some(id)) => {
+                    let found = "no further document".to_owned();
+                    return Err(mismatch(id, "a document".to_owned(), found));
+                }
+                _ => {}
+            }
+        }
+        if !has_document {
+            return Ok(None);
+        }
+        let doc = DocNum::try_from(number).map_err(RemoteError::Ids)?;
+        Ok(Some(Row {
+            document: &self.document,
+            vector: self.vectors.map_or(&[][..], |vectors| vectors.vector(doc)),
+        }))
+    }
+}
+
+/// Consecutive rows that are sent together.
+#[derive(Debug, Default)]
+pub(crate) struct RowBatch {
+    /// Number of the first row.
+    pub(crate) first: u32,
+    pub(crate) ids: Vec<String>,
+    /// Titles and texts; empty if they are not indexed.
+    pub(crate) texts: Vec<(String, String)>,
+    pub(crate) attributes: Vec<Attributes>,
+    /// Vectors of the rows, row-major.
+    pub(crate) vectors: Vec<f32>,
+}
+
+impl RowBatch {
+    pub(crate) fn len(&self) -> usize {
+        self.ids.len()
+    }
+
+    pub(crate) fn numbers(&self) -> std::ops::Range<u32> {
+        self.first..self.first + self.len() as u32
+    }
+
+    pub(crate) fn vector(&self, at: usize) -> &[f32] {
+        let dim = self.vectors.len() / self.len().max(1);
+        &self.vectors[at * dim..][..dim]
+    }
+
+    /// Reads up to `limit` rows, replacing the content; returns whether there are any.
+    pub(crate) fn fill(
+        &mut self,
+        rows: &mut Rows<'_>,
+        limit: usize,
+        with_texts: bool,
+    ) -> Result<bool, RemoteError> {
+        self.first += self.len() as u32;
+        self.ids.clear();
+        self.texts.clear();
+        self.attributes.clear();
+        self.vectors.clear();
+        while self.len() < limit {
+            let Some(row) = rows.next_row()? else { break };
+            self.ids.push(row.document.id.clone());
+            self.attributes.push(row.document.attributes.clone());
+            if with_texts {
+                let document = row.document;
+                self.texts
+                    .push((document.title.clone(), document.text.clone()));
+            }
+            self.vectors.extend_from_slice(row.vector);
+        }
+        Ok(!self.ids.is_empty())
+    }
+}

@@ -1,0 +1,35 @@
+use ir_core::SearchError;
+
+/// Checks a query vector.
+pub(crate) fn check_query(
+    query: &[f32],
+    dim: usize,
+    must_be_nonzero: bool,
+) -> Result<(), SearchError> {
+    if query.len() != dim {
+        let (expected, found) = (dim, query.len());
+        return Err(SearchError::Dimensions { expected, found });
+    }
+    if let Some(at) = query.iter().position(|value| !value.is_finite()) {
+        let value = query[at];
+        return Err(SearchError::NotFinite { at, value });
+    }
+    if must_be_nonzero && query.iter().all(|&value| value == 0.0) {
+        return Err(SearchError::ZeroVector);
+    }
+    Ok(())
+}
+
+/// Writes finite numbers with the fewest digits that are read as the same f32.
+pub(crate) fn write_vector(text: &mut String, vector: &[f32]) {
+    use std::fmt::Write;
+    text.push('[');
+    for (at, value) in vector.iter().enumerate() {
+        if at > 0 {
+            text.push(',');
+        }
+        // Writing to a String does not fail.
+        let _ = write!(text, "{value:e}");
+    }
+    text.push(']');
+}

@@ -1,0 +1,191 @@
+//! Milvus: failures of the server, other servers and the cache, over a double in the process.
+#![allow(clippy::unwrap_used, clippy::expect_used)]
+
+mod common;
+#[path = "common/milvus_double.rs"]
+mod milvus_double;
+
+use std::time::Duration;
+
+use common::{Fault, HttpDouble, quick};
+use ir_core::{DocIds, NoProgress, Retriever, Search, SearchError};
+use ir_remote::{
+    ClientConfig, CollectionSchema, Credentials, EngineAddress, LoadOptions, LoadSource,
+    MilvusCollection, RemoteError, RemoteSimilarity, ResultCache, VectorTable,
+};
+use ir_testkit::toy;
+
+fn collection(port: u16, name: &str) -> MilvusCollection {
+    with_config(port, name, &quick())
+}
+
+fn with_config(port: u16, name: &str, config: &ClientConfig) -> MilvusCollection {
+    let address: EngineAddress = format!("milvus://127.0.0.1:{port}/{name}").parse().unwrap();
+    MilvusCollection::new(&address, &Credentials::default(), config).unwrap()
+}
+
+fn table(n: usize) -> VectorTable {
+    let ids: DocIds = (0..n).map(|n| format!("v{n:03}")).collect();
+    VectorTable::new(ids, 6, toy::vectors(n, 6).concat()).unwrap()
+}
+
+fn load(
+    server: &HttpDouble,
+    name: &str,
+    similarity: RemoteSimilarity,
+    table: &VectorTable,
+) -> ir_remote::MilvusIndex {
+    let collection = collection(server.port, name);
+    let schema = CollectionSchema::default().with_similarity(similarity);
+    let (source, options) = (LoadSource::from_vectors(table), LoadOptions::default());
+    collection
+        .load(&schema, &source, &options, &mut NoProgress)
+        .unwrap();
+    collection.open().unwrap()
+}
+
+#[test]
+fn failures_of_the_server_are_typed() {
+    let (server, _) = milvus_double::start();
+    let table = table(30);
+    let index = load(&server, "c", RemoteSimilarity::InnerProduct, &table);
+    let query = [1.0; 6];
+    let search = || index.search(&query, &Search::top(3));
+    let expected = search().unwrap();
+    // One failure is repeated.
+    for fault in [
+        Fault::CloseBefore,
+        Fault::Half,
+        Fault::Garbage,
+        Fault::Status(500, "panic"),
+        Fault::Status(429, "slow down"),
+    ] {
+        server.fail("/search", fault);
+        assert_eq!(search().unwrap(), expected);
+    }
+    let remote_error = |error: SearchError| match error {
+        SearchError::Engine {
+            engine: "Milvus",
+            source,
+        } => *source.downcast::<RemoteError>().unwrap(),
+        other => panic!("{other:?}"),
+    };
+    let fail = |fault: Fault, count: usize| {
+        for _ in 0..count {
+            server.fail("/search", fault.clone());
+        }
+        let error = remote_error(search().unwrap_err());
+        assert_eq!(server.open_faults(), 0, "{error}");
+        error
+    };
+    assert!(matches!(
+        fail(Fault::CloseBefore, 3),
+        RemoteError::Unreachable { .. }
+    ));
+    assert!(matches!(
+        fail(Fault::Half, 3),
+        RemoteError::Unreachable { .. }
+    ));
+    assert!(matches!(
+        fail(Fault::Garbage, 3),
+        RemoteError::NotHttp { .. }
+    ));
+    assert!(matches!(
+        fail(Fault::Status(500, "x"), 3),
+        RemoteError::Status { status: 500, .. }
+    ));
+    // No attempt can succeed: one request.
+    for status in [401, 403] {
+        let error = fail(Fault::Status(status, "expired"), 1);
+        assert!(error.to_string().contains("IR_REMOTE_TOKEN"), "{error}");
+    }
+    assert!(matches!(
+        fail(Fault::Text("{\"half\":"), 1),
+        RemoteError::Response { .. }
+    ));
+    assert!(matches!(
+        fail(Fault::Text("{}"), 1),
+        RemoteError::Response { .. }
+    ));
+    assert!(matches!(
+        fail(Fault::Text("[]"), 1),
+        RemoteError::Response { .. }
+    ));
+    let rejected = Fault::Text(r#"{"status":{"error_code":1,"reason":"no memory"}}"#);
+    assert!(fail(rejected, 1).to_string().contains("no memory"));
+    let beyond = Fault::Text(
+        r#"{"status":{},"results":{"topks":[1],"scores":[1],"ids":{"IdField":{"IntId":{"data":[99]}}}}}"#,
+    );
+    assert!(fail(beyond, 1).to_string().contains("below 30, found 99"));
+    // A slow server.
+    let hasty = ClientConfig {
+        timeout: Duration::from_millis(100),
+        attempts: 1,
+        ..quick()
+    };
+    let slow = with_config(server.port, "c", &hasty).open().unwrap();
+    server.fail("/search", Fault::Slow(Duration::from_millis(400)));
+    let error = remote_error(slow.search(&query, &Search::top(3)).unwrap_err());
+    assert!(matches!(error, RemoteError::Timeout { .. }), "{error:?}");
+    // More hits than the engine returns.
+    assert!(index.search(&query, &Search::top(usize::MAX)).is_ok());
+}
+
+#[test]
+fn other_servers() {
+    let none = collection(1, "c").open().unwrap_err();
+    assert!(matches!(none, RemoteError::Unreachable { .. }), "{none:?}");
+    let website = HttpDouble::start(|_, _, _| (404, "<html>".to_owned()));
+    let error = collection(website.port, "c").open().unwrap_err();
+    assert!(
+        error.to_string().contains("REST API /api/v1 of Milvus"),
+        "{error}"
+    );
+    let other = HttpDouble::start(|_, _, _| (200, "\"hello\"".to_owned()));
+    assert!(matches!(
+        collection(other.port, "c").open(),
+        Err(RemoteError::Response { .. })
+    ));
+    let address: EngineAddress = format!("milvus+tls://127.0.0.1:{}/c", other.port)
+        .parse()
+        .unwrap();
+    let tls = MilvusCollection::new(&address, &Credentials::default(), &quick()).unwrap();
+    let error = tls.open().unwrap_err();
+    assert!(matches!(error, RemoteError::Tls { .. }), "{error:?}");
+    let credentials = Credentials {
+        authorization: Some("Bearer secret".to_owned()),
+        ..Credentials::default()
+    };
+    let address: EngineAddress = format!("milvus://127.0.0.1:{}/c", other.port)
+        .parse()
+        .unwrap();
+    let authorized = MilvusCollection::new(&address, &credentials, &quick()).unwrap();
+    assert!(authorized.open().is_err());
+    let sent = other.authorizations.lock().unwrap();
+    assert_eq!(sent.last().unwrap().as_deref(), Some("Bearer secret"));
+}
+
+#[test]
+fn cached_results_need_no_server() {
+    let (server, _) = milvus_double::start();
+    let folder = tempfile::tempdir().unwrap();
+    let cache = ResultCache::open(folder.path()).unwrap();
+    let index =
+        load(&server, "c", RemoteSimilarity::InnerProduct, &table(30)).with_cache(cache.clone());
+    let queries = toy::vectors(4, 6);
+    let search = |index: &ir_remote::MilvusIndex| {
+        let batch: Vec<(&[f32], Search<'_>)> = queries
+            .iter()
+            .map(|query| (query.as_slice(), Search::top(5)))
+            .collect();
+        index.search_batch(&batch).unwrap()
+    };
+    let first = search(&index);
+    let requests = server.count("/search");
+    assert_eq!(search(&index), first);
+    assert_eq!(server.count("/search"), requests);
+    // Other documents have other entries.
+    let other = load(&server, "d", RemoteSimilarity::InnerProduct, &table(31)).with_cache(cache);
+    search(&other);
+    assert!(server.count("/search") > requests);
+}
