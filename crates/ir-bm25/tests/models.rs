@@ -377,7 +377,16 @@ fn wrong_names_and_parameters_are_rejected() {
     );
     assert_eq!(
         message("two-stage(nu=1)"),
-        "expected a parameter of two-stage (mu, lambda), found \"nu\""
+        "expected a parameter of two-stage (mu, lambda), found \"nu\" (did you mean mu?)"
+    );
+    assert_eq!(
+        message("two-stage(lamda=1)"),
+        "expected a parameter of two-stage (mu, lambda), found \"lamda\" (did you mean lambda?)"
+    );
+    // Not b, which is as near as any letter.
+    assert_eq!(
+        message("bm25(c=1)"),
+        "expected a parameter of bm25 (k1, b), found \"c\""
     );
     for text in [
         "qld(",
