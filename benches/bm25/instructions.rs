@@ -1,57 +1,106 @@
 //! Instructions per query of ir-bm25, counted by valgrind: a metric independent of the load of the
 //! machine.
 //!
-//! valgrind has no AVX-512, so the count is that of the AVX2 code.
+//! valgrind has no AVX-512, so the count is that of the AVX2 code. With `--check`, the counts are
+//! compared with those of a page.
 
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use ir_bm25::{Bm25, Index, Searcher};
 use ir_core::{Retriever, Search};
 
 use crate::ours;
-use crate::workload::Workload;
+use crate::workload::{PACKAGES, Workload};
 
 /// Number of queries counted of each kind.
 const QUERIES: usize = 40;
 /// Settings of the C library in which no instruction of a copy repeats.
 const TUNABLES: &str =
     "glibc.cpu.x86_rep_stosb_threshold=1000000000:glibc.cpu.x86_rep_movsb_threshold=1000000000";
-/// The function whose instructions are counted, with those of its callees.
-const COUNTED: &str = "*instructions*search_counted*";
+/// The values of `k` that are counted.
+const KS: [usize; 2] = [10, 1000];
+/// Maximum ratio of a count to that of the page.
+const MAX_RISE: f64 = 1.05;
 
-/// Builds the index, and counts the instructions of every kind of query in a process of its own.
-pub(crate) fn run(work: &Workload, collection: &str, limit: u64, threads: usize) -> Result<()> {
+/// Builds the index, counts the instructions of every kind of query in processes of their own, and
+/// compares the counts with those of a page.
+pub(crate) fn run(
+    work: &Workload,
+    collection: &str,
+    limit: u64,
+    threads: usize,
+    page: Option<&str>,
+) -> Result<()> {
+    let page = page.map(|path| fs::read_to_string(path).with_context(|| path.to_owned()));
+    let page = page.transpose()?;
     let folder = tempfile::tempdir()?;
     let index = folder.path().join("packages.ir");
     ours::build(work, &index, threads)?;
     println!("| million instructions per query | k = 10 | k = 1000 |\n|---|---|---|");
+    let mut risen = Vec::new();
     for &kind in work.kinds() {
         let documents = limit.to_string();
-        let count = |k: usize| {
-            count(
-                folder.path(),
-                &[
-                    ("--kind", kind),
-                    ("--k", &k.to_string()),
-                    ("--documents", &documents),
-                    ("--collection", collection),
-                    ("--index", &index.to_string_lossy()),
-                ],
-            )
+        let count_of = |k: usize| {
+            // The difference excludes opening and the first search of every query.
+            let [once, twice] = [1, 2].map(|passes: usize| {
+                count(
+                    folder.path(),
+                    &[
+                        ("--kind", kind),
+                        ("--k", &k.to_string()),
+                        ("--passes", &passes.to_string()),
+                        ("--documents", &documents),
+                        ("--collection", collection),
+                        ("--index", &index.to_string_lossy()),
+                    ],
+                )
+            });
+            Ok::<_, anyhow::Error>((twice? - once?) / QUERIES as f64 / 1e6)
         };
-        println!("| {kind} | {:.3} | {:.3} |", count(10)?, count(1000)?);
+        let found = [count_of(KS[0])?, count_of(KS[1])?];
+        let name = match collection {
+            PACKAGES => kind,
+            other => other,
+        };
+        println!("| {name} | {:.3} | {:.3} |", found[0], found[1]);
+        let Some(page) = &page else { continue };
+        for (at, (found, k)) in found.into_iter().zip(KS).enumerate() {
+            let expected = cell(page, name, at)
+                .with_context(|| format!("the page: expected a row {name} with two numbers"))?;
+            if found > MAX_RISE * expected {
+                risen.push(format!(
+                    "{name}, k = {k}: expected {expected}, found {found:.3}"
+                ));
+            }
+        }
+    }
+    if !risen.is_empty() {
+        bail!(
+            "million instructions per query have risen by more than 5 %\n{}",
+            risen.join("\n")
+        );
     }
     Ok(())
 }
 
+/// A number in the row of this name of the table of instructions of a page.
+fn cell(page: &str, name: &str, at: usize) -> Option<f64> {
+    let (_, table) = page.split_once("--workload instructions")?;
+    let row = format!("| {name} |");
+    let mut rows = table.lines().take_while(|line| !line.starts_with("Growth"));
+    let cells = rows.find_map(|line| line.strip_prefix(&row))?;
+    cells.split('|').nth(at)?.trim().parse().ok()
+}
+
+/// Instructions of a whole process.
 fn count(folder: &Path, options: &[(&str, &str)]) -> Result<f64> {
-    let file = folder.join("callgrind.out");
+    let file = folder.join("cachegrind.out");
     let output = Command::new("valgrind")
-        .args(["--tool=callgrind", &format!("--toggle-collect={COUNTED}")])
-        .arg(format!("--callgrind-out-file={}", file.display()))
+        .args(["--tool=cachegrind", "--cache-sim=no"])
+        .arg(format!("--cachegrind-out-file={}", file.display()))
         .arg(std::env::current_exe()?)
         .args(["--engine", "instructions"])
         .args(options.iter().flat_map(|&(name, value)| [name, value]))
@@ -65,26 +114,36 @@ fn count(folder: &Path, options: &[(&str, &str)]) -> Result<f64> {
     let total = found
         .lines()
         .find_map(|line| line.strip_prefix("summary: "));
-    let total: f64 = total.context("callgrind: expected a summary")?.parse()?;
-    Ok(total / QUERIES as f64 / 1e6)
+    let total: f64 = total
+        .context("cachegrind: expected a summary")?
+        .trim()
+        .parse()?;
+    ensure!(total > 0.0, "cachegrind: expected instructions");
+    Ok(total)
 }
 
-/// Searches for queries of a kind. Blocks and tables that are read for the first time are read
-/// before counting.
-pub(crate) fn child(work: &Workload, index: &str, kind: &str, k: usize) -> Result<()> {
+/// Searches for queries of a kind, once and then in so many passes: what is read, decoded or cached
+/// in the first search of a term is not counted.
+pub(crate) fn child(
+    work: &Workload,
+    index: &str,
+    kind: &str,
+    k: usize,
+    passes: usize,
+) -> Result<()> {
     let index = Index::open(index)?;
     let searcher = index.searcher(Bm25::LUCENE)?;
     let mut texts = work.texts(kind);
     texts.truncate(QUERIES);
     ensure!(texts.len() == QUERIES, "expected {QUERIES} {kind}");
-    for text in &texts {
-        let _ = searcher.search(text, &Search::top(k))?;
+    for _ in 0..=passes {
+        search_all(&searcher, &texts, k)?;
     }
-    search_counted(&searcher, &texts, k)
+    Ok(())
 }
 
 #[inline(never)]
-fn search_counted(searcher: &Searcher, texts: &[&str], k: usize) -> Result<()> {
+fn search_all(searcher: &Searcher, texts: &[&str], k: usize) -> Result<()> {
     for text in texts {
         let _ = std::hint::black_box(searcher.search(text, &Search::top(k))?);
     }

@@ -13,7 +13,7 @@
 //! IR_BM25_PEERS=$(benches/bm25/peers.sh) IR_DATA=... cargo bench -p bench-bm25
 //! IR_BM25_PEERS=... IR_DATA=... cargo bench -p bench-bm25 -- --collection beir/nfcorpus
 //! IR_DATA=... cargo bench -p bench-bm25 -- --workload updates [--documents N]
-//! IR_DATA=... cargo bench -p bench-bm25 -- --workload instructions [--documents N]
+//! IR_DATA=... cargo bench -p bench-bm25 -- --workload instructions [--check PAGE]
 //! IR_DATA=... cargo bench -p bench-bm25 -- --workload growth [--documents N]
 //! IR_BM25_PEERS=... IR_DATA=... cargo bench -p bench-bm25 -- --workload phrases [--documents N]
 //! IR_BM25_PEERS=... IR_DATA=... cargo bench -p bench-bm25 -- --workload models [--model NAME,...]
@@ -71,7 +71,7 @@ const MIN_OVERLAP: f64 = 0.9;
 fn main() -> Result<()> {
     // The options after --collection are for the child processes.
     let options = Options::parse(
-        "--documents --workload --collection --engine --threads --index --kind --k --model",
+        "--documents --workload --collection --engine --threads --index --kind --k --passes --check --model",
     )?;
     let collection = options.value("--collection").unwrap_or(PACKAGES);
     let limit: u64 = options.number("--documents", u64::MAX)?;
@@ -81,7 +81,9 @@ fn main() -> Result<()> {
             .value("--index")
             .context("--index: expected a file")?;
         let k = options.number("--k", 10)?;
-        return instructions::child(&Workload::open(collection, limit)?, index, kind, k);
+        let passes = options.number("--passes", 1)?;
+        let work = Workload::open(collection, limit)?;
+        return instructions::child(&work, index, kind, k, passes);
     }
     if options.value("--engine") == Some("growth") {
         let work = Workload::open(collection, u64::MAX)?;
@@ -103,7 +105,8 @@ fn main() -> Result<()> {
         Some("updates") => return updates::run(&Workload::open(collection, limit)?, threads),
         Some("instructions") => {
             let work = Workload::open(collection, limit)?;
-            return instructions::run(&work, collection, limit, threads);
+            let page = options.value("--check");
+            return instructions::run(&work, collection, limit, threads, page);
         }
         Some(other) => {
             bail!(

@@ -4,9 +4,11 @@
 //! first documents of ArguAna, truncated to 256 tokens, in batches of similar length
 //! (`--documents`); the first queries of NFCorpus in batches (`--queries`), and the first of them
 //! one by one (`--single`). Without `IR_DATA`, texts are those of the bundled collection, repeated.
-//! Vectors are compared before anything is timed. The fraction of the peak divides the
-//! floating-point operations that the texts need without padding, per second of CPU time, by the
-//! rate of a loop of fused multiply-adds in the same round.
+//! Every precision is timed in every round: f32, bf16 and int8 of ir-dense, f32 and dynamically
+//! quantized int8 of ONNX Runtime. f32 vectors are compared before anything is timed, and the least
+//! cosine of the other precisions to f32 is printed. The fraction of the peak divides the operations
+//! that the texts need without padding, per second of CPU time, by the rate of a loop of f32 fused
+//! multiply-adds in the same round; bf16 and int8 can exceed 1.
 //!
 //! ```sh
 //! IR_DATA=/path/to/collections IR_MODEL=$(.ci/model) IR_ONNX_PYTHON=$(.ci/onnxruntime) \
@@ -25,12 +27,12 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use bench_common::{Clock, Options, Python, Seconds, median};
 use ir_core::{Encoder, Side};
 use ir_data::DocTemplate;
 use ir_data::catalog::Catalog;
-use ir_dense::{BiEncoder, EncoderConfig};
+use ir_dense::{BiEncoder, EncoderConfig, Precision};
 
 /// Maximum sequence length of both sides.
 const MAX_TOKENS: usize = 256;
@@ -60,11 +62,24 @@ fn main() -> Result<()> {
         .build_global()?;
     let workloads = read_workloads(&options)?;
     let folder = tempfile::tempdir()?;
-    let mut peer = start_peer(&model, &workloads, threads, folder.path())?;
-    let config = EncoderConfig::default().with_max_tokens(MAX_TOKENS);
-    let encoder = BiEncoder::open_with(&model, &config)?;
+    let file = folder.path().join("vectors");
+    let mut systems = Vec::new();
+    for precision in Precision::ALL {
+        let config = EncoderConfig::default().with_max_tokens(MAX_TOKENS);
+        let config = config.with_precision(precision);
+        let encoder = Box::new(BiEncoder::open_with(&model, &config)?);
+        systems.push(System::IrDense(precision, encoder));
+    }
+    for precision in [Precision::F32, Precision::Int8] {
+        let peer = start_peer(&model, &workloads, threads, precision, folder.path())?;
+        systems.extend(peer.map(|peer| System::OnnxRuntime(precision, peer)));
+    }
+    let System::IrDense(_, encoder) = &systems[0] else {
+        bail!("expected an encoder");
+    };
+    let encoder = encoder.clone();
     println!(
-        "medians of {rounds} rounds after a warm-up round, {threads} thread(s), CPU time; fraction of the peak of a core"
+        "medians of {rounds} rounds after a warm-up round, {threads} thread(s), CPU time; fraction of the f32 peak of a core"
     );
     for workload in &workloads {
         let tokens = count_tokens(&encoder, workload)?;
@@ -77,41 +92,96 @@ fn main() -> Result<()> {
             workload.texts.len(),
             operations / tokens as f64 / 1e6
         );
-        if let Some(peer) = &mut peer {
-            compare_vectors(&encoder, workload, peer, &folder.path().join("vectors"))?;
-        }
-        let (mut ours, mut theirs, mut peaks) = (Vec::new(), Vec::new(), Vec::new());
+        compare_vectors(&mut systems, workload, &file)?;
+        let mut times = vec![Vec::new(); systems.len()];
+        let mut peaks = Vec::new();
         for _ in 0..=rounds {
-            let before = peak::gflops();
-            let clock = Clock::process();
-            encode(&encoder, workload)?;
-            ours.push(clock.seconds());
-            if let Some(peer) = &mut peer {
-                theirs.push(peer.ask(&request(workload))?);
+            let mut peak = peak::gflops();
+            for (system, times) in systems.iter_mut().zip(&mut times) {
+                times.push(system.time(workload)?);
             }
-            peaks.push(before.max(peak::gflops()));
+            peak = peak.max(peak::gflops());
+            peaks.push(peak);
         }
         let peak = median(peaks) * 1e9;
-        let median = |all: &[Seconds]| Seconds::median(all.iter().skip(1).copied());
-        let print = |name: &str, time: Seconds| {
+        let medians = times
+            .iter()
+            .map(|all| Seconds::median(all.iter().skip(1).copied()));
+        let medians: Vec<Seconds> = medians.collect();
+        for (system, time) in systems.iter().zip(&medians) {
             print!(
-                "  {name:<46}{:>9.0} tokens/s {:>8.3} s {:>6.2} of {:.0} GFLOP/s",
+                "  {:<22}{:>9.0} tokens/s {:>8.3} s {:>6.2} of {:.0} GFLOP/s",
+                system.name(),
                 tokens as f64 / time.cpu,
                 time.cpu,
                 operations / time.cpu / peak,
                 peak / 1e9
             );
-        };
-        let ir = median(&ours);
-        print("ir-dense", ir);
-        if !theirs.is_empty() {
-            let other = median(&theirs);
-            println!("   ratio {:.2}", other.cpu / ir.cpu);
-            print("ONNX Runtime", other);
+            print_ratios(system, time, &systems, &medians);
         }
-        println!();
     }
     Ok(())
+}
+
+/// An encoder of a precision.
+enum System {
+    IrDense(Precision, Box<BiEncoder>),
+    OnnxRuntime(Precision, Python),
+}
+
+impl System {
+    fn name(&self) -> String {
+        match self {
+            Self::IrDense(precision, _) => format!("ir-dense, {precision}"),
+            Self::OnnxRuntime(precision, _) => format!("ONNX Runtime, {precision}"),
+        }
+    }
+
+    fn time(&mut self, workload: &Workload) -> Result<Seconds> {
+        match self {
+            Self::IrDense(_, encoder) => {
+                let clock = Clock::process();
+                encode(encoder, workload)?;
+                Ok(clock.seconds())
+            }
+            Self::OnnxRuntime(_, peer) => peer.ask(&request(workload)),
+        }
+    }
+
+    /// Vectors of a workload; `file` is a temporary file.
+    fn vectors(&mut self, workload: &Workload, file: &Path) -> Result<Vec<f32>> {
+        match self {
+            Self::IrDense(_, encoder) => encode(encoder, workload),
+            Self::OnnxRuntime(_, peer) => {
+                let request = format!("{} {}", request(workload), file.display());
+                let _: Seconds = peer.ask(&request)?;
+                let bytes = fs::read(file)?;
+                let (values, _) = bytes.as_chunks::<4>();
+                Ok(values
+                    .iter()
+                    .map(|&value| f32::from_le_bytes(value))
+                    .collect())
+            }
+        }
+    }
+}
+
+/// Prints the rate of an encoder of ir-dense in units of those of ONNX Runtime in the same
+/// precision and of ir-dense in f32.
+fn print_ratios(system: &System, time: &Seconds, systems: &[System], medians: &[Seconds]) {
+    if let System::IrDense(precision, _) = system {
+        let peers = systems.iter().zip(medians);
+        for (other, other_time) in peers {
+            let is_baseline = match other {
+                System::IrDense(other, _) => *other == Precision::F32 && *precision != *other,
+                System::OnnxRuntime(other, _) => other == precision,
+            };
+            if is_baseline {
+                print!("   {:.2} x {}", other_time.cpu / time.cpu, other.name());
+            }
+        }
+    }
+    println!();
 }
 
 fn read_workloads(options: &Options) -> Result<Vec<Workload>> {
@@ -164,10 +234,11 @@ fn start_peer(
     model: &Path,
     workloads: &[Workload],
     threads: usize,
+    precision: Precision,
     folder: &Path,
 ) -> Result<Option<Python>> {
     let Some(python) = env::var_os("IR_ONNX_PYTHON") else {
-        eprintln!("IR_ONNX_PYTHON is not set: timing ir-dense only");
+        eprintln!("IR_ONNX_PYTHON is not set: not timing ONNX Runtime, {precision}");
         return Ok(None);
     };
     let file = folder.join("workloads.json");
@@ -180,7 +251,7 @@ fn start_peer(
         file.as_ref(),
         threads.as_ref(),
         max_tokens.as_ref(),
-        "f32".as_ref(),
+        precision.name().as_ref(),
     ];
     let mut peer = Python::start(Path::new(&python), "encoding/onnx_peer.py", arguments)?;
     println!("{}", peer.line()?);
@@ -221,30 +292,39 @@ fn operations(encoder: &BiEncoder, length: usize) -> f64 {
     length as f64 * config.layers as f64 * (linear + attention)
 }
 
-/// Checks that both sides return the same vectors.
-fn compare_vectors(
-    encoder: &BiEncoder,
-    workload: &Workload,
-    peer: &mut Python,
-    file: &Path,
-) -> Result<()> {
-    let _: Seconds = peer.ask(&format!("{} {}", request(workload), file.display()))?;
-    let theirs = fs::read(file)?;
-    let (theirs, _) = theirs.as_chunks::<4>();
-    let ours = encode(encoder, workload)?;
-    ensure!(
-        ours.len() == theirs.len(),
-        "expected {} elements of ONNX Runtime, found {}",
-        ours.len(),
-        theirs.len()
-    );
-    let pairs = ours.iter().zip(theirs);
-    let differences = pairs.map(|(a, b)| (a - f32::from_le_bytes(*b)).abs());
-    let largest = differences.fold(0.0, f32::max);
-    ensure!(
-        largest <= TOLERANCE,
-        "expected vectors within {TOLERANCE} of ONNX Runtime's, found a difference of {largest}"
-    );
-    println!("  largest difference of an element: {largest:.1e}");
+/// Checks that all encoders in f32 return the same vectors, and prints how near the others are.
+fn compare_vectors(systems: &mut [System], workload: &Workload, file: &Path) -> Result<()> {
+    let mut exact: Vec<f32> = Vec::new();
+    for system in systems {
+        let found = system.vectors(workload, file)?;
+        if exact.is_empty() {
+            exact = found;
+            continue;
+        }
+        let name = system.name();
+        ensure!(
+            exact.len() == found.len(),
+            "{name}: expected {} elements, found {}",
+            exact.len(),
+            found.len()
+        );
+        if matches!(system, System::OnnxRuntime(Precision::F32, _)) {
+            let differences = exact.iter().zip(&found).map(|(a, b)| (a - b).abs());
+            let largest = differences.fold(0.0, f32::max);
+            ensure!(
+                largest <= TOLERANCE,
+                "{name}: expected vectors within {TOLERANCE} of ir-dense's, found a difference of \
+                 {largest}"
+            );
+            println!("  {name}: largest difference of an element {largest:.1e}");
+            continue;
+        }
+        let dim = exact.len() / workload.texts.len();
+        let rows = exact.chunks(dim).zip(found.chunks(dim));
+        // Vectors are normalized.
+        let cosines = rows.map(|(a, b)| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>());
+        let least = cosines.fold(1.0, f32::min);
+        println!("  {name}: cosine to f32 at least {least:.5}");
+    }
     Ok(())
 }

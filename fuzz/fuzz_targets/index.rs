@@ -58,7 +58,7 @@ fn exercise(index: &Index, bm25: Bm25) {
     let Ok(searcher) = index.searcher(bm25) else {
         return;
     };
-    for pruning in [Pruning::BlockMax, Pruning::Exhaustive] {
+    for pruning in [Pruning::BlockMax, Pruning::Columns, Pruning::Exhaustive] {
         let searcher = searcher.clone().with_pruning(pruning);
         for query in ["tea", "green number7 tea milk with"] {
             for search in [Search::top(3), Search::top(1000).within(&even)] {

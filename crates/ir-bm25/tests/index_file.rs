@@ -501,24 +501,96 @@ fn errors_name_file_expectation_and_finding() {
     assert!(!error.is_damage());
 }
 
+/// Names and contents of the sections of an index.
+fn sections_of(bytes: &[u8]) -> Vec<(String, Vec<u8>)> {
+    let index = open(bytes, Verify::AllSections).unwrap();
+    let mut start = HEADER_LEN;
+    let sections = index.stats().sections.into_iter().map(|(name, size)| {
+        let end = start + size as usize;
+        let content = bytes[start..end].to_vec();
+        start = end.next_multiple_of(HEADER_LEN);
+        (name, content)
+    });
+    sections.collect()
+}
+
+/// An index file of sections, with their checksums.
+fn file(sections: &[(String, Vec<u8>)]) -> Vec<u8> {
+    let mut writer = IndexFileWriter::new(&FORMAT, Vec::new()).unwrap();
+    for (name, content) in sections {
+        writer.section(name, content).unwrap();
+    }
+    writer.finish().unwrap()
+}
+
+/// Random bytes in a term dictionary, with valid checksums: a search, a lookup and a merge return
+/// errors or results.
+#[test]
+fn forged_term_dictionaries_do_not_panic() {
+    let words = [
+        "tea",
+        "teapot",
+        "team",
+        "leaf",
+        "leaves",
+        "water",
+        "hot",
+        "\u{4e00}\u{8336}",
+    ];
+    let documents: Vec<_> = (0..30_usize)
+        .map(|n| {
+            let text: Vec<_> = (0..6)
+                .map(|at| words[(n * 5 + at * at) % words.len()])
+                .collect();
+            Document::new(n.to_string()).with_text(text.join(" ") + &format!(" w{n}"))
+        })
+        .collect();
+    let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress).unwrap();
+    let mut sections = sections_of(index.as_bytes());
+    let terms = sections
+        .iter()
+        .position(|(name, _)| name == "terms")
+        .unwrap();
+    let valid = sections[terms].1.clone();
+    let mut random = 7_u64;
+    let mut next = |below: usize| {
+        random = random
+            .wrapping_mul(0x5851_f42d_4c95_7f2d)
+            .wrapping_add(0x1405_7b7e_f767_814f);
+        (random >> 33) as usize % below
+    };
+    let (mut errors, mut results) = (0, 0);
+    for _ in 0..10_000 {
+        let mut forged = valid.clone();
+        for _ in 0..1 + next(3) {
+            let at = next(forged.len());
+            forged[at] = next(256) as u8;
+        }
+        sections[terms].1 = forged;
+        let Ok(index) = open(&file(&sections), Verify::SmallSections) else {
+            errors += 1;
+            continue;
+        };
+        let searcher = index.searcher(Bm25::LUCENE).unwrap();
+        for query in ["tea leaf hot w7", "teapot \u{4e00}", "unknown te wate w29"] {
+            match searcher.search(query, &Search::top(3)) {
+                Ok(_) => results += 1,
+                Err(_) => errors += 1,
+            }
+        }
+        let _ = index.term("contents", "water");
+        let _ = open(index.as_bytes(), Verify::AllSections);
+    }
+    assert!(
+        errors > 500 && results > 500,
+        "{errors} errors, {results} results"
+    );
+}
+
 /// Damaged sections with valid checksums, as a malicious program could write them.
 #[test]
 fn damaged_sections_with_valid_checksums_do_not_panic() {
-    let index = open(large(), Verify::AllSections).unwrap();
-    let mut start = HEADER_LEN;
-    let mut sections: Vec<(String, Vec<u8>)> = Vec::new();
-    for (name, size) in index.stats().sections {
-        let end = start + size as usize;
-        sections.push((name, large()[start..end].to_vec()));
-        start = end.next_multiple_of(HEADER_LEN);
-    }
-    let file = |sections: &[(String, Vec<u8>)]| {
-        let mut writer = IndexFileWriter::new(&FORMAT, Vec::new()).unwrap();
-        for (name, content) in sections {
-            writer.section(name, content).unwrap();
-        }
-        writer.finish().unwrap()
-    };
+    let mut sections = sections_of(large());
     assert_eq!(file(&sections), large());
     let mut opened = 0;
     for number in 0..sections.len() {
@@ -534,6 +606,11 @@ fn damaged_sections_with_valid_checksums_do_not_panic() {
                 sections[number].1[at] ^= flip;
                 if let Ok(index) = open(&file(&sections), Verify::AllSections) {
                     let _ = Results::new(&index);
+                    if name == "postings" && at % 8 == 0 {
+                        let searcher = index.searcher(Bm25::LUCENE).unwrap();
+                        let searcher = searcher.with_pruning(Pruning::Columns);
+                        let _ = searcher.search("w1 w2 w3 w4 w5 w6", &Search::top(10));
+                    }
                     opened += 1;
                 }
                 sections[number].1[at] ^= flip;

@@ -306,6 +306,29 @@ fn explanations_have_the_formula_and_its_values() {
     }
 }
 
+/// Smoothing with the collection alone does not distinguish documents; without a mixture, two-stage
+/// smoothing is that of Dirichlet.
+#[test]
+fn limits_of_smoothing() {
+    let documents: Vec<_> = (0..40).map(|n| document(n, (n % 5, n % 3, 1, n))).collect();
+    let index = built(&documents, config());
+    let ranking = |model: &str| {
+        let model: Model = model.parse().unwrap();
+        let searcher = index.searcher(model).unwrap();
+        searcher.search("a b rare", &Search::top(40)).unwrap()
+    };
+    for model in ["qld(mu=1e12)", "qljm(lambda=1)", "two-stage(lambda=1)"] {
+        let hits = ranking(model);
+        assert!(hits.iter().all(|hit| hit.score < 1e-6), "{model}");
+    }
+    assert!(ranking("qld(mu=10)").hits()[0].score > 0.5);
+    let (two_stage, dirichlet) = (ranking("two-stage(mu=10,lambda=0)"), ranking("qld(mu=10)"));
+    for hit in &dirichlet {
+        let same = two_stage.iter().find(|other| other.doc == hit.doc).unwrap();
+        assert!((same.score - hit.score).abs() < 1e-5, "{hit:?} {same:?}");
+    }
+}
+
 #[test]
 fn names_are_read_as_they_are_printed() {
     for model in all_models().into_iter().chain(extreme_models()) {

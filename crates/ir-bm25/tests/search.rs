@@ -219,7 +219,7 @@ proptest! {
         prop_assert_eq!(opened.config().fields, fields);
         let named: Vec<(&str, f32)> = names.names().iter().copied().zip(weights).collect();
         for index in [index, opened] {
-            for pruning in [Pruning::BlockMax, Pruning::Exhaustive] {
+            for pruning in [Pruning::BlockMax, Pruning::Columns, Pruning::Exhaustive] {
                 let searcher = index.searcher(bm25).unwrap().with_weights(&named).unwrap();
                 let found = searcher.with_pruning(pruning).search(&query, &Search::top(k)).unwrap();
                 // The oracle adds up in another order; with such weights that may show in the last

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use common::built;
 use ir_bm25::models::NAMED_MODELS;
 use ir_bm25::{
-    Analysis, IndexBuilder, IndexConfig, IndexWriter, IndexedFields, Model, QuerySyntax,
-    SegmentedIndex, StructuredQuery, StructuredSearcher,
+    Analysis, DocLengths, IndexBuilder, IndexConfig, IndexWriter, IndexedFields, Model,
+    QuerySyntax, SegmentedIndex, StructuredQuery, StructuredSearcher,
 };
 use ir_core::{Analyzer, DocNum, DocSet, Document, Search, Token};
 use proptest::prelude::*;
@@ -60,11 +60,14 @@ fn config() -> IndexConfig {
         .with_positions(true)
 }
 
-/// Models that score windows, with the usual lengths.
+/// Models that score windows, with both precisions of lengths.
 fn models() -> impl Iterator<Item = Model> {
     let names = NAMED_MODELS.iter().map(|model| model.name);
     let names = names.filter(|name| *name != "bm25f");
-    names.map(|name| Model::named(name, &[], None).unwrap())
+    names.flat_map(|name| {
+        let all = [DocLengths::OneByte, DocLengths::Exact];
+        all.map(|lengths| Model::named(name, &[], Some(lengths)).unwrap())
+    })
 }
 
 fn windows() -> impl Iterator<Item = StructuredQuery> {
@@ -95,6 +98,10 @@ fn check(index: &SegmentedIndex, model: Model) {
                 let found = searcher.search_query(&query, &search).unwrap();
                 let expected = searcher.search_query(&all, &search).unwrap();
                 assert_eq!(found, expected, "{model}, {query}, k = {k}");
+                for hit in found.iter().take(2) {
+                    let why = searcher.explain_query(&query, hit.doc, &search).unwrap();
+                    assert_eq!(why.unwrap().score(), hit.score, "{model}, {query}");
+                }
             }
         }
     }

@@ -10,6 +10,8 @@ use ir_data::{DataError, InvalidText};
 
 #[cfg(feature = "remote")]
 use crate::commands::load;
+#[cfg(feature = "pdf")]
+use crate::commands::pdf_text;
 #[cfg(feature = "serve")]
 use crate::commands::serve;
 use crate::commands::{
@@ -18,7 +20,7 @@ use crate::commands::{
     worker,
 };
 #[cfg(feature = "dense")]
-use crate::commands::{encode, models, train};
+use crate::commands::{encode, models, train, train_reader};
 use crate::shared::console::Console;
 use crate::shared::options::ENCODING_HINT;
 use crate::shared::output::{OutputSink, WorkPath};
@@ -104,6 +106,9 @@ pub(crate) enum Command {
     /// Fine-tune a BERT bi-encoder on queries with known relevant documents
     #[cfg(feature = "dense")]
     Train(Box<train::Args>),
+    /// Train an extractive reader, which finds answer spans, on SQuAD
+    #[cfg(feature = "dense")]
+    TrainReader(Box<train_reader::Args>),
     /// Mine hard negatives for training, with BM25 or from a run
     Mine(Box<mine::Args>),
     /// Merge the outputs of `--shard` into the output of the whole
@@ -122,6 +127,10 @@ pub(crate) enum Command {
     /// Serve a search page and a REST interface over papers, from one data folder
     #[cfg(feature = "serve")]
     Serve(Box<serve::Args>),
+    /// Extract the text of a PDF on standard input, for commands that read papers
+    #[cfg(feature = "pdf")]
+    #[command(hide = true)]
+    PdfText(pdf_text::Args),
     /// Report statistics of a collection: lengths, vocabulary, judgments, years
     Stats(stats::Args),
     /// List, verify and download known collections
@@ -155,6 +164,8 @@ impl Command {
             Self::Encode(args) => args.work_paths(),
             #[cfg(feature = "dense")]
             Self::Train(args) => args.work_paths(),
+            #[cfg(feature = "dense")]
+            Self::TrainReader(args) => args.work_paths(),
             _ => Vec::new(),
         }
     }
@@ -193,6 +204,8 @@ impl Command {
             Self::Frames(args) => frames::run(args, console),
             #[cfg(feature = "serve")]
             Self::Serve(args) => serve::run(args, console),
+            #[cfg(feature = "pdf")]
+            Self::PdfText(args) => pdf_text::run(args),
             Self::Stats(args) => stats::run(args, console),
             Self::Datasets(args) => datasets::run(args, console),
             Self::Completions { shell } => print_completions(*shell),
@@ -201,6 +214,8 @@ impl Command {
             Self::Encode(args) => encode::run(args, console),
             #[cfg(feature = "dense")]
             Self::Train(args) => train::run(args, console),
+            #[cfg(feature = "dense")]
+            Self::TrainReader(args) => train_reader::run(args, console),
             #[cfg(feature = "dense")]
             Self::Models(args) => models::run(args, console),
         };

@@ -240,6 +240,13 @@ pub enum DataError {
         collection: String,
         advice: String,
     },
+    /// A folder has two files with the same content, such as documents.
+    #[error("{path}: expected one file of {expected} in the folder, found also {first}")]
+    SeveralFiles {
+        path: String,
+        first: String,
+        expected: &'static str,
+    },
     /// The environment variable with the data folder is not set.
     #[error(
         "expected {variable} to name the folder with {collection}, found it unset (`ir datasets where {collection}` lists the files)"

@@ -674,6 +674,14 @@ fn squad_sentence_counts() {
         (sentences.questions.len(), sentences.questions.judgments()),
         (10_570, 11_426)
     );
+    let count = |split: &str| {
+        let articles = squad.articles_of(split).articles.len();
+        (articles, sentences.by_article[split].len())
+    };
+    assert_eq!(
+        [count("train"), count("validation"), count("test")],
+        [(30, 7364), (6, 1209), (12, 2853)]
+    );
 }
 
 /// Field names are sufficient to read another JSON collection.

@@ -4,7 +4,7 @@ use std::error::Error;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::BackendError;
+use crate::{BackendError, Precision};
 
 /// Error reading, writing or running a model.
 #[derive(Debug, thiserror::Error)]
@@ -72,6 +72,12 @@ pub enum ModelError {
     /// The tokenizer cannot be used.
     #[error(transparent)]
     Tokenizer(#[from] TokenizerError),
+    /// The backend or the model lacks a precision.
+    #[error("precision {precision}: {reason}")]
+    Precision {
+        precision: Precision,
+        reason: String,
+    },
     /// The backend is not available.
     #[error(transparent)]
     Backend(#[from] BackendError),

@@ -8,6 +8,7 @@ mod hub;
 mod kernels;
 mod model_folder;
 mod random_model;
+mod reader;
 mod similarity;
 pub mod train;
 mod transformer;
@@ -15,8 +16,8 @@ mod transformer;
 pub use backend::{Backend, BackendError};
 pub use burn;
 pub use encode::{
-    BiEncoder, EncoderConfig, EncoderFingerprint, ModelTokenizer, Pooling, SideConfig, Tower,
-    encode_stream, model_files,
+    BiEncoder, EncoderConfig, EncoderFingerprint, ModelTokenizer, OutlierChannels, Pooling,
+    Precision, SideConfig, Tower, UnknownPrecision, encode_stream, model_files,
 };
 pub use error::{ModelError, TokenizerError};
 pub use hub::{FindModelError, KnownModel, ModelCache, ModelFolder};
@@ -24,5 +25,6 @@ pub use hub::{FindModelError, KnownModel, ModelCache, ModelFolder};
 pub use hub::{Hub, HubError};
 pub use model_folder::{Activation, Architecture, TransformerConfig};
 pub use random_model::{CreateModelError, RandomModel};
+pub use reader::{ExtractiveReader, ReaderConfig, WindowLogits};
 pub use similarity::SimilarityFunction;
 pub use transformer::{TokenBatch, Transformer, TransformerLayer};

@@ -6,7 +6,7 @@ mod common;
 
 use common::{minilm, on_default_backend, tiny};
 use ir_core::{Encoder, Side};
-use ir_dense::{BiEncoder, EncoderConfig};
+use ir_dense::{BiEncoder, EncoderConfig, Precision};
 
 /// Texts of many lengths, with repeated lengths.
 fn texts(count: usize) -> Vec<String> {
@@ -31,11 +31,13 @@ fn texts(count: usize) -> Vec<String> {
         .collect()
 }
 
-fn check(folder: &std::path::Path, count: usize) {
+fn check(folder: &std::path::Path, count: usize, precision: Precision) {
     let texts = texts(count);
     let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
     let open = |tokens| {
-        let config = EncoderConfig::default().with_batch_tokens(tokens);
+        let config = EncoderConfig::default()
+            .with_precision(precision)
+            .with_batch_tokens(tokens);
         BiEncoder::open_with(folder, &config).unwrap()
     };
     let encoder = open(2048);
@@ -78,7 +80,10 @@ fn tiny_models_have_same_bytes_in_any_batch() {
         return;
     }
     for model in ["bert", "bert-f16", "distilbert", "roberta", "mpnet"] {
-        check(&tiny(model), 200);
+        for precision in Precision::ALL {
+            let count = if precision == Precision::F32 { 200 } else { 60 };
+            check(&tiny(model), count, precision);
+        }
     }
 }
 
@@ -87,5 +92,7 @@ fn minilm_has_same_bytes_in_any_batch() {
     let Some(folder) = minilm().filter(|_| on_default_backend()) else {
         return;
     };
-    check(&folder, 12);
+    for precision in Precision::ALL {
+        check(&folder, 12, precision);
+    }
 }

@@ -23,13 +23,27 @@ pub(crate) fn reports(
     let evaluator = evaluator.map_err(|error| invalid(error.to_string()))?;
     let mut reports = Vec::with_capacity(runs.len());
     for run in runs {
-        let rounded = round_scores(run, experiment.search.scores);
-        let rounded = rounded.map_err(|error| experiment.source.error("search.scores", error))?;
+        let (key, format) = score_format(experiment, &run.tag);
+        let rounded = round_scores(run, format);
+        let rounded = rounded.map_err(|error| experiment.source.error(&key, error))?;
         let report = evaluator.evaluate(rounded.as_ref().unwrap_or(run));
         let report = report.map_err(|error| invalid(error.to_string()))?;
         reports.push(report.with_run_name(&run.tag));
     }
     Ok(reports)
+}
+
+/// Key and value of the rounding of a system's scores.
+fn score_format(experiment: &Experiment, system: &str) -> (String, ScoreFormatName) {
+    let mut systems = experiment.systems.iter();
+    let at = systems.position(|entry| entry.name == system);
+    let own = at.and_then(|n| {
+        Some((
+            format!("systems[{n}].scores"),
+            experiment.systems[n].scores?,
+        ))
+    });
+    own.unwrap_or_else(|| ("search.scores".to_owned(), experiment.search.scores))
 }
 
 /// Scores as in a run file of the format; `None` if they stay the same.

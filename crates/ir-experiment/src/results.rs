@@ -293,8 +293,10 @@ impl ExperimentResults {
 fn without_hits(queries: &[&str]) -> String {
     let named = &queries[..queries.len().min(NAMED_QUERIES)];
     let mut names = named.join(", ");
-    if queries.len() > named.len() {
-        names.push_str(&format!(" and {} others", queries.len() - named.len()));
+    match queries.len() - named.len() {
+        0 => {}
+        1 => names.push_str(" and 1 other"),
+        others => names.push_str(&format!(" and {others} others")),
     }
     match queries.len() {
         1 => format!("1 judged query without hits: {names}"),
@@ -372,6 +374,7 @@ mod tests {
             without_hits(&many),
             "7 judged queries without hits: a, b, c, d, e and 2 others"
         );
+        assert!(without_hits(&many[..6]).ends_with("d, e and 1 other"));
         assert!(without_hits(&many[..5]).ends_with(": a, b, c, d, e"));
     }
 

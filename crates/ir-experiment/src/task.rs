@@ -468,6 +468,8 @@ pub(crate) fn open_named(
     let path = resolve()?;
     Ok(match path.exists() {
         true => ir_data::open_path_or_name(&path.to_string_lossy()),
+        // The folder that the variable names, and not the variable.
+        false if name.starts_with('$') => catalog.open(&path.to_string_lossy()),
         false => catalog.open(name),
     })
 }

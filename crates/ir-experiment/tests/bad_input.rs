@@ -418,6 +418,12 @@ fn errors_of_data() {
         ),
         (
             "\"bundled\"",
+            "\"$CARGO_MANIFEST_DIR/none\"",
+            "crates/ir-experiment/none\"",
+            false,
+        ),
+        (
+            "\"bundled\"",
             "\"bundled\"\nsplit = \"tset\"",
             "(did you mean test?)",
             false,

@@ -102,6 +102,42 @@ fn runs_in_files_without_the_documents_of_the_queries() {
     assert_eq!(value("with results"), Some(0.5));
 }
 
+/// Equal scores: trec_eval orders them by descending id, Anserini's format as in the list.
+#[test]
+fn scores_are_rounded_for_all_systems_or_one() {
+    let folder = folder();
+    let scores = "1 Q0 d 1 0.5 x\n1 Q0 e 2 0.5 x\n";
+    fs::write(folder.path().join("a.trec"), scores).unwrap();
+    let text = |of_all: &str, of_one: &str| {
+        format!(
+            "measures = [\"RR\"]\n[search]\n{of_all}[[tasks]]\nname = \"t\"\nqrels = \"qrels.txt\"\n\
+             [[systems]]\nname = \"a\"\ntype = \"run\"\nrun = \"a.trec\"\n\
+             [[systems]]\nname = \"b\"\ntype = \"run\"\nrun = \"a.trec\"\n{of_one}"
+        )
+    };
+    let (anserini, exact) = ("scores = \"anserini\"\n", "scores = \"exact\"\n");
+    // Query 2 has no results and counts as 0.
+    for (of_all, of_one, expected) in [
+        ("", "", [0.25, 0.25]),
+        (anserini, "", [0.5, 0.5]),
+        ("", anserini, [0.25, 0.5]),
+        (anserini, exact, [0.5, 0.25]),
+    ] {
+        fs::write(folder.path().join("e.toml"), text(of_all, of_one)).unwrap();
+        let (results, _) = run(&open(folder.path()), &Cache::temporary().unwrap());
+        let found = ["a", "b"].map(|system| results.value("t", system, Measure::RR).unwrap());
+        assert_eq!(found, expected, "{of_all}{of_one}");
+    }
+    let error = Experiment::from_toml(&text("", "scores = \"anserni\"\n")).unwrap_err();
+    let error = error.to_string();
+    assert!(
+        error.contains(
+            "scores: unknown variant `anserni`, expected one of `exact`, `strict`, `anserini`"
+        ),
+        "{error}"
+    );
+}
+
 #[test]
 fn errors_of_runs() {
     let folder = folder();

@@ -306,6 +306,26 @@ fn errors_name_encoder_and_key() {
             "line 27: encoders.tuned.training.epochs: epochs is 0, expected 1 or more",
         ),
         (
+            "epochs = 2",
+            "epochs = 2\nloss = \"pairwise\"",
+            "encoders.tuned.training.loss: unknown variant `pairwise`",
+        ),
+        (
+            "epochs = 2",
+            "epochs = 2\nscale = 10.0",
+            "encoders.tuned.training.scale: expected loss = \"pointwise\", which has it",
+        ),
+        (
+            "epochs = 2",
+            "epochs = 2\nloss = \"pointwise\"\ntemperature = 0.1",
+            "encoders.tuned.training.temperature: expected loss = \"softmax\", which has it",
+        ),
+        (
+            "epochs = 2",
+            "epochs = 2\nloss = \"pointwise\"\nscale = 0.0",
+            "encoders.tuned.training.scale: loss.scale is 0, expected above 0",
+        ),
+        (
             "hard_negatives = 1",
             "negatives = 1",
             "encoders.tuned.training.negatives: unknown field `negatives`",
@@ -467,4 +487,25 @@ fn validation_queries_are_not_in_the_vocabulary() {
     let random = with.encoders.get_mut("random").unwrap();
     random.random.as_mut().unwrap().split = None;
     assert_eq!(models(&with), 1);
+}
+
+/// Each loss is a stage of its own; softmax is the default.
+#[test]
+fn losses_are_stages_of_their_own() {
+    let keys = |loss: &str| {
+        let text = TRAINED.replacen("epochs = 2", &format!("epochs = 2\n{loss}"), 1);
+        planned_keys(&text, Stage::Model)
+    };
+    let default = keys("");
+    assert_eq!(keys("loss = \"softmax\""), default);
+    let mut all = vec![default];
+    for loss in [
+        "loss = \"symmetric\"",
+        "loss = \"pointwise\"",
+        "loss = \"pointwise\"\nscale = 20.0",
+    ] {
+        let found = keys(loss);
+        assert!(!all.contains(&found), "{loss}");
+        all.push(found);
+    }
 }

@@ -3,10 +3,8 @@
 use std::fmt;
 use std::ops::Range;
 
-use ir_core::Attributes;
+use ir_core::{Attributes, ReaderInput, byte_offset, character_count};
 use serde::{Deserialize, Serialize};
-
-use crate::characters::{byte_offset, character_count};
 
 /// Sentence that may answer questions, with its context.
 ///
@@ -177,6 +175,12 @@ impl Frame {
     #[must_use]
     pub fn answer_characters(&self) -> Range<usize> {
         self.answer_start..self.answer_start + character_count(&self.answer)
+    }
+
+    /// Input of a reader whose span lies in the answer sentence.
+    #[must_use]
+    pub fn reader_input<'a>(&'a self, question: &'a str) -> ReaderInput<'a> {
+        ReaderInput::new(question, &self.context).within(self.answer_characters())
     }
 }
 

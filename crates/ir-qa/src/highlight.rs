@@ -4,8 +4,8 @@ use std::ops::Range;
 
 use ir_bm25::analysis::Highlighter;
 
-use crate::characters::character_count;
 use crate::frame::Frame;
+use ir_core::character_count;
 
 /// Part of a context in which nothing, the answer, a matching word, or both are marked.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,36 +45,38 @@ pub struct HighlightSegment<'a> {
 #[must_use]
 pub fn segments<'a>(frame: &'a Frame, highlighter: &Highlighter<'_>) -> Vec<HighlightSegment<'a>> {
     let words = highlighter.spans(&frame.context);
-    segments_of(&frame.context, frame.answer_bytes(), &words)
+    segments_of(&frame.context, &[frame.answer_bytes()], &words)
 }
 
-/// Splits a text at the edges of an answer and of matching words, byte ranges at character
-/// boundaries. Ranges that are out of order, or not at boundaries, are skipped.
+/// Splits a text at the edges of answers and of matching words, byte ranges at character boundaries
+/// in ascending order. Words that are out of order, and ranges that are not at boundaries, are
+/// skipped.
 #[must_use]
 pub fn segments_of<'a>(
     text: &'a str,
-    answer: Range<usize>,
+    answers: &[Range<usize>],
     words: &[Range<usize>],
 ) -> Vec<HighlightSegment<'a>> {
     let is_range =
         |range: &Range<usize>| text.get(range.clone()).is_some_and(|part| !part.is_empty());
-    let answer = if is_range(&answer) { answer } else { 0..0 };
+    let answers: Vec<&Range<usize>> = answers.iter().filter(|answer| is_range(answer)).collect();
     let mut segments: Vec<HighlightSegment<'a>> = Vec::new();
     let mut start = 0;
     let mut push = |range: Range<usize>, is_match: bool| {
-        let edges = [answer.start, answer.end].map(|edge| edge.clamp(range.start, range.end));
-        for part in [
-            range.start..edges[0],
-            edges[0]..edges[1],
-            edges[1]..range.end,
-        ] {
-            if part.is_empty() {
-                continue;
-            }
+        let mut from = range.start;
+        while from < range.end {
+            let inside = answers.iter().find(|answer| answer.contains(&from));
+            let next = answers.iter().map(|answer| answer.start);
+            let edge = match inside {
+                Some(answer) => Some(answer.end),
+                None => next.filter(|&next| next > from).min(),
+            };
+            let part = from..edge.map_or(range.end, |edge| edge.min(range.end));
+            from = part.end;
             segments.push(HighlightSegment {
                 text: &text[part.clone()],
                 start,
-                in_answer: answer.contains(&part.start),
+                in_answer: inside.is_some(),
                 is_match,
             });
             start += character_count(&text[part]);
@@ -139,7 +141,7 @@ mod tests {
 
     #[test]
     fn words_across_the_edges_of_the_answer_are_split() {
-        let segments = segments_of("grün tea", 2..6, &[0..5, 6..9]);
+        let segments = segments_of("grün tea", &[2..6], &[0..5, 6..9]);
         let found: Vec<_> = segments
             .iter()
             .map(|s| (s.text, s.start, s.in_answer, s.is_match))
@@ -164,16 +166,21 @@ mod tests {
         #[test]
         fn segments_cover_the_text(
             text in "[<>&\"'aü茶 ]{0,20}",
-            answer in (0_usize..40, 0_usize..40),
+            answers in prop::collection::vec((0_usize..40, 0_usize..40), 0..3),
             words in prop::collection::vec((0_usize..40, 0_usize..40), 0..5),
         ) {
             let words: Vec<_> = words.into_iter().map(|(from, to)| from..to).collect();
-            let segments = segments_of(&text, answer.0..answer.1, &words);
+            let answers: Vec<_> = answers.into_iter().map(|(from, to)| from..to).collect();
+            let segments = segments_of(&text, &answers, &words);
             let joined: String = segments.iter().map(|segment| segment.text).collect();
             prop_assert_eq!(&joined, &text);
             let mut start = 0;
             for segment in &segments {
                 prop_assert_eq!(segment.start, start);
+                let byte = text.char_indices().nth(start).unwrap().0;
+                let is_valid = |r: &&Range<usize>| text.get((*r).clone()).is_some();
+                let in_answer = answers.iter().filter(is_valid).any(|r| r.contains(&byte));
+                prop_assert_eq!(segment.in_answer, in_answer);
                 start += segment.text.chars().count();
             }
             let mut plain = to_html(&segments);

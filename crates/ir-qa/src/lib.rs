@@ -2,7 +2,6 @@
 #![forbid(unsafe_code)]
 
 mod bundled;
-mod characters;
 mod chunk;
 pub mod documents;
 mod frame;
@@ -17,6 +16,6 @@ pub mod suggest;
 pub use ir_data::sentences;
 
 pub use bundled::{bundled_files, bundled_papers};
-pub use characters::{byte_offset, character_count};
 pub use chunk::Chunk;
 pub use frame::{ChunkKind, Frame, FrameError, FrameQuestion};
+pub use ir_core::{byte_offset, character_count};

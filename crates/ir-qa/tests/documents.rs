@@ -349,7 +349,7 @@ fn bad_files_stop_nothing() {
             "broken/image.png: unknown extension",
             "invalid.txt:2: expected UTF-8 text, found invalid bytes",
             "root.xml: expected the root <article> (JATS), <TEI> or <html>, found <rss>",
-            "broken/scan.pdf: PDF is not read: convert it, for example with GROBID or pdftotext",
+            "broken/scan.pdf: PDF needs the feature `pdf`; or convert it, for example with GROBID or pdftotext",
             "squad.json:1: expected each answer at its offset in the context, found \"q: tea\"",
             "two-roots.xml:2: expected well-formed XML, found an error (a second root element)",
             "unclosed.xml:4: expected well-formed XML, found an error (the end of the file in <body>)",
@@ -585,4 +585,36 @@ fn elements_of_xml_are_limited() {
         error,
         "a.xml:2: expected at most 2000000 elements, found more"
     );
+}
+
+#[test]
+fn files_of_millions_of_paragraphs_are_rejected() {
+    let reader = DocumentReader::default();
+    for (format, paragraph) in [
+        (DocumentFormat::Html, "<p>x"),
+        (DocumentFormat::Text, "x\n\n"),
+        (DocumentFormat::Markdown, "- x\n"),
+    ] {
+        let text = paragraph.repeat(3_100_000);
+        let error = reader
+            .read_bytes(text.as_bytes(), format, "f", "f")
+            .unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "f: expected at most 1000000 paragraphs, found more"
+        );
+    }
+    // As many tags as permitted, but too many paragraphs.
+    let text = "<p>x".repeat(1_000_001);
+    let error = reader.read_bytes(text.as_bytes(), DocumentFormat::Html, "f", "f");
+    assert!(matches!(error, Err(DocumentError::Paragraphs { .. })));
+}
+
+#[test]
+#[cfg(not(feature = "pdf"))]
+fn pdf_names_the_feature() {
+    let read = DocumentReader::default().read_bytes(b"%PDF-1.7", DocumentFormat::Pdf, "a.pdf", "a");
+    let expected =
+        "a.pdf: PDF needs the feature `pdf`; or convert it, for example with GROBID or pdftotext";
+    assert_eq!(read.unwrap_err().to_string(), expected);
 }

@@ -2,6 +2,7 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use ir_qa::documents::{DocumentError, DocumentFormat, DocumentReader, MissingPart, ParsedFile};
+use ir_qa::frames::FrameConfig;
 
 fn json(text: &str, name: &str) -> Result<ParsedFile, DocumentError> {
     let format = DocumentFormat::of_path(name).unwrap();
@@ -41,12 +42,49 @@ fn records_of_soco_are_papers() {
     }
     let faq =
         r#"{"data": [{"answer": {"value": "Asia."}, "questions": []}], "doc_type": "soco_faq"}"#;
-    let error = json(faq, "a.jsonl").unwrap_err().to_string();
-    let expected = "a.jsonl: expected records of documents (soco_doc), found questions with answers \
-                    (soco_faq) in entry 1";
-    assert_eq!(error, expected);
+    let file = json(faq, "a.jsonl").unwrap();
+    assert_eq!(file.papers[0].faq.len(), 1);
     let error = json("{\"doc_type\": \"soco_doc\",\n\"data\": 3}", "a.jsonl").unwrap_err();
     assert!(error.to_string().starts_with("a.jsonl:"), "{error}");
+}
+
+/// Questions with answers are frames, and the frames of the record that a paper is written as.
+#[test]
+fn faq_of_soco() {
+    let faq = r#"{"doc_type": "soco_faq", "meta": {"doc_id": "tea", "year": 2020, "topic": "drinks"},
+        "data": [
+            {"answer": {"value": "From\nAsia."}, "questions": ["Where from?", {"value": "Origin", "displayable": false}]},
+            {"answer": {"value": " "}, "questions": ["Nothing?"]},
+            {"answer": {"value": "In a cup."}, "meta": {"topic": "cups"}}]}"#;
+    let file = json(faq, "a.json").unwrap();
+    assert!(!file.missing.contains(&MissingPart::Text));
+    let set = FrameConfig::default().convert_paper(&file.papers[0]);
+    let found: Vec<_> = set
+        .frames
+        .iter()
+        .map(|f| {
+            (
+                &*f.id,
+                &*f.answer,
+                f.metadata.text("topic").unwrap(),
+                f.metadata.year(),
+            )
+        })
+        .collect();
+    assert_eq!(
+        found,
+        [
+            ("a.json#tea/0", "From Asia.", "drinks", Some(2020)),
+            ("a.json#tea/2", "In a cup.", "cups", Some(2020)),
+        ]
+    );
+    let questions = &set.frames[0].questions;
+    let questions: Vec<_> = questions
+        .iter()
+        .map(|q| (&*q.text, q.displayable))
+        .collect();
+    assert_eq!(questions, [("Where from?", true), ("Origin", false)]);
+    assert_eq!((set.frames[0].check(), set.dropped.too_short), (Ok(()), 1));
 }
 
 #[test]

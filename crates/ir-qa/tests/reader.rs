@@ -52,7 +52,7 @@ fn spans_lie_in_the_answer_of_a_frame() {
     .unwrap();
     let reader = LexicalReader::default();
     let spans = reader
-        .read(&[ReaderInput::of_frame("Who built a house?", &frame)], 10)
+        .read(&[frame.reader_input("Who built a house?")], 10)
         .unwrap();
     assert_eq!(spans[0][0].text(context), "Bruno");
     assert!(spans[0].iter().all(|span| span.characters.start >= start));

@@ -8,6 +8,7 @@ use governor::{Quota, RateLimiter};
 use tokio::sync::Semaphore;
 
 use crate::api::ApiError;
+use crate::config::AccessConfig;
 use crate::error::ServiceError;
 use crate::metrics::Metrics;
 use crate::service::Service;
@@ -16,10 +17,7 @@ use crate::store::sha256;
 /// State of the web server, shared by all requests.
 pub(crate) struct App {
     pub(crate) service: Arc<Service>,
-    /// Whether pages need a session: the server listens beyond the loopback.
-    pub(crate) needs_session: bool,
-    /// Host names of the server besides `localhost` and IP addresses.
-    pub(crate) hosts: Vec<String>,
+    pub(crate) access: AccessConfig,
     pub(crate) metrics: Metrics,
     /// Permits of the requests that are processed at the same time.
     pub(crate) permits: Semaphore,
@@ -29,7 +27,7 @@ pub(crate) struct App {
 }
 
 impl App {
-    pub(crate) fn new(service: Arc<Service>, needs_session: bool, hosts: Vec<String>) -> Self {
+    pub(crate) fn new(service: Arc<Service>, access: AccessConfig) -> Self {
         let limits = service.limits();
         let quota = limits.rate.map(Quota::per_second);
         let permits = Semaphore::new(limits.concurrency.min(Semaphore::MAX_PERMITS));
@@ -41,8 +39,7 @@ impl App {
         };
         Self {
             searches: Semaphore::new(searches),
-            needs_session,
-            hosts,
+            access,
             metrics: Metrics::new(),
             permits,
             rate: quota.map(RateLimiter::dashmap),

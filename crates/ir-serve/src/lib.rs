@@ -15,9 +15,12 @@ mod query_log;
 mod server;
 mod service;
 pub mod store;
+mod timed_writes;
 
 pub use api::openapi;
-pub use config::{Collection, Limits, ServiceConfig, ServiceEncoder};
+pub use config::{
+    AccessConfig, Collection, Limits, ServiceConfig, ServiceEncoder, ServiceQuestions,
+};
 pub use error::ServiceError;
 pub use pages::pages;
 pub use published::{AnswerPosition, PublishError, PublishedDocument, PublishedState};

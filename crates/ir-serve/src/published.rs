@@ -1,17 +1,19 @@
 //! Published state: the documents, answers and suggestions that queries see.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
 
 use ir_core::{Attributes, Flow, Progress, Side};
 use ir_qa::frames::{FrameConfig, normalized};
+use ir_qa::questions::{QuestionError, QuestionFile, add_questions};
 use ir_qa::retrieval::{AnswerConfig, AnswerIndex, AnswerIndexError, FrameVectors};
 use ir_qa::soco::{SocoContent, SocoDocument};
 use ir_qa::suggest::{FrequentPhrases, Suggester};
 use ir_qa::{Chunk, ChunkKind, Frame, FrameQuestion, character_count};
 
-use crate::config::ServiceEncoder;
+use crate::config::{ServiceEncoder, ServiceQuestions};
 use crate::store::{Publication, PublishedQuestion, Store, StoreError, sha256};
 
 /// Documents, answers and suggestions of a publication. Immutable.
@@ -57,6 +59,15 @@ pub(crate) struct PublishConfig {
     pub(crate) answers: AnswerConfig,
     pub(crate) headings: bool,
     pub(crate) encoder: Option<ServiceEncoder>,
+    pub(crate) questions: Option<ServiceQuestions>,
+}
+
+/// Why a state is built.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BuildReason {
+    /// The process started: what was published is visible again.
+    Load,
+    Publication,
 }
 
 /// Error of building a published state.
@@ -68,6 +79,8 @@ pub enum PublishError {
     Store(#[from] StoreError),
     #[error(transparent)]
     Index(#[from] AnswerIndexError),
+    #[error("{}", with_causes(.0))]
+    Questions(QuestionError),
     #[error("aborted")]
     Aborted,
     #[error("internal error; the log has the cause")]
@@ -87,6 +100,7 @@ impl PublishedState {
         store: &Store,
         publication: &Publication,
         config: &PublishConfig,
+        reason: BuildReason,
         progress: &mut dyn Progress,
     ) -> Result<Self, PublishError> {
         let mut questions: HashMap<&str, Vec<&PublishedQuestion>> = HashMap::new();
@@ -109,6 +123,9 @@ impl PublishedState {
             frames.extend(answers);
         }
         report(progress, "reading documents", total, total)?;
+        if let Some(questions) = &config.questions {
+            questions.add(&mut frames, reason, progress)?;
+        }
         let suggester = suggester(&documents, &frames);
         let index = match &config.encoder {
             None => {
@@ -116,8 +133,11 @@ impl PublishedState {
                 AnswerIndex::lexical(frames, &config.answers)?
             }
             Some(encoder) => {
-                let texts = |frame| config.answers.encoded_text(frame);
-                let answers: Vec<&str> = frames.iter().map(texts).collect();
+                let texts = frames
+                    .iter()
+                    .map(|frame| config.answers.encoded_text(frame));
+                let texts: Vec<Cow<'_, str>> = texts.collect();
+                let answers: Vec<&str> = texts.iter().map(|text| &**text).collect();
                 let answers = encoder.vectors(store, Side::Document, &answers, progress)?;
                 let questions = frames.iter().flat_map(|frame| &frame.questions);
                 let questions: Vec<&str> = questions.map(|question| &*question.text).collect();
@@ -157,6 +177,18 @@ impl PublishedState {
         &self.index
     }
 
+    /// Sides and hashes of the texts that are encoded.
+    pub(crate) fn encoded_texts(&self, config: &AnswerConfig) -> HashSet<(Side, [u8; 32])> {
+        let mut texts = HashSet::new();
+        for frame in self.index.frames() {
+            let answer = config.encoded_text(frame);
+            texts.insert((Side::Document, sha256(answer.as_bytes())));
+            let questions = frame.questions.iter();
+            texts.extend(questions.map(|q| (Side::Query, sha256(q.text.as_bytes()))));
+        }
+        texts
+    }
+
     /// Suggestions: displayable questions, titles and frequent phrases.
     #[must_use]
     pub fn suggester(&self) -> &Suggester {
@@ -182,6 +214,12 @@ impl PublishedDocument {
         };
         let title = field("title").or_else(|| field("doc_title"));
         title.or_else(chunk).unwrap_or(&self.id)
+    }
+
+    /// The position of an answer by the id of its frame.
+    #[must_use]
+    pub fn answer(&self, frame: &str) -> Option<&AnswerPosition> {
+        self.answers.iter().find(|answer| answer.frame == frame)
     }
 
     /// The answer that has a character of a chunk.
@@ -323,6 +361,51 @@ fn suggester(documents: &[PublishedDocument], frames: &[Frame]) -> Suggester {
             .chain(titles)
             .chain(phrases.frequent(MIN_PHRASE_ANSWERS)),
     )
+}
+
+impl ServiceQuestions {
+    /// Adds generated questions to frames.
+    fn add(
+        &self,
+        frames: &mut [Frame],
+        reason: BuildReason,
+        progress: &mut dyn Progress,
+    ) -> Result<(), PublishError> {
+        let generator = &*self.generator;
+        let added = match (&self.file, reason) {
+            (None, _) => add_questions(frames, generator, progress),
+            (Some(path), BuildReason::Load) => {
+                let file = QuestionFile::open(path).map_err(QuestionError::from);
+                let file = file.map_err(PublishError::Questions)?;
+                file.add_known_questions(frames, generator);
+                return Ok(());
+            }
+            (Some(path), BuildReason::Publication) => QuestionFile::open(path)
+                .map_err(QuestionError::from)
+                .and_then(|mut file| file.add_questions(frames, generator, progress)),
+        };
+        let added = added.map_err(|error| match error {
+            QuestionError::Canceled => PublishError::Aborted,
+            error => PublishError::Questions(error),
+        })?;
+        if let Some(first) = added.rejected.first() {
+            let rejected = added.rejected.len();
+            tracing::warn!(rejected, %first, "questions of some answers were not generated");
+        }
+        tracing::info!(questions = added.questions, "questions were generated");
+        Ok(())
+    }
+}
+
+/// An error with its causes.
+fn with_causes(error: &QuestionError) -> String {
+    let mut text = error.to_string();
+    let mut next = std::error::Error::source(error);
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
 }
 
 impl ServiceEncoder {

@@ -8,13 +8,14 @@ use std::time::Duration;
 
 use ir_core::Flow;
 
-use crate::published::{PublishConfig, PublishError, PublishedState};
+use crate::published::{BuildReason, PublishConfig, PublishError, PublishedState};
 use crate::store::{DocumentState, Job, JobStatus, Publication, Store, StoreError, random_hex};
 
 /// Thread that builds published states and makes them visible.
 ///
 /// A state becomes visible with one assignment, after the transaction that stores it: queries see
-/// the old or the new state. Jobs that waited or ran when the process ended run again.
+/// the old or the new state. Jobs that waited or ran when the process ended run again, unless they
+/// ended the process several times.
 #[derive(Debug)]
 pub(crate) struct Publisher {
     shared: Arc<Shared>,
@@ -215,13 +216,31 @@ impl Shared {
     /// Loads the published state.
     fn load(&self) -> Result<(), PublishError> {
         let publication = self.store.publication(DocumentState::Published)?;
-        self.build_and_show(publication, |_| Ok(()))
+        self.build_and_show(publication, BuildReason::Load, |_| Ok(()))
+    }
+
+    /// Deletes vectors of texts that the published state does not have.
+    fn delete_vectors(&self) {
+        let visible = self.state.read();
+        let visible = visible.unwrap_or_else(PoisonError::into_inner).clone();
+        let (Some(state), true) = (visible, self.config.encoder.is_some()) else {
+            return;
+        };
+        let used = state.encoded_texts(&self.config.answers);
+        match self.store.retain_vectors(&used) {
+            Ok(0) => {}
+            Ok(deleted) => tracing::info!(deleted, "vectors of texts that are gone were deleted"),
+            Err(error) => tracing::error!(%error, "vectors of texts that are gone are kept"),
+        }
     }
 
     fn run_jobs(&self, jobs: &[String]) {
         let result = caught(|| self.publish(jobs));
         let mut queue = self.queue();
         if queue.is_closed && matches!(result, Err(PublishError::Aborted)) && !queue.is_aborted {
+            if let Err(error) = self.store.requeue_jobs(jobs) {
+                tracing::error!(%error, "interrupted jobs were not stored");
+            }
             return;
         }
         let (status, error) = match &result {
@@ -259,19 +278,20 @@ impl Shared {
     }
 
     fn publish(&self, jobs: &[String]) -> Result<(), PublishError> {
-        for id in jobs {
-            self.store.start_job(id)?;
-        }
         let mut publication = self.store.publication(DocumentState::Added)?;
+        self.store.start_jobs(jobs, &publication.hash())?;
         publication.locate_annotations(&self.store)?;
-        self.build_and_show(publication, |publication| {
+        self.build_and_show(publication, BuildReason::Publication, |publication| {
             self.store.set_published(publication)
-        })
+        })?;
+        self.delete_vectors();
+        Ok(())
     }
 
     fn build_and_show(
         &self,
         publication: Publication,
+        reason: BuildReason,
         store: impl FnOnce(&Publication) -> Result<(), StoreError>,
     ) -> Result<(), PublishError> {
         let mut progress = |stage: &str, done: u64, total: Option<u64>| {
@@ -283,7 +303,9 @@ impl Shared {
                 false => Flow::Continue,
             }
         };
-        let state = PublishedState::build(&self.store, &publication, &self.config, &mut progress)?;
+        let config = &self.config;
+        let state =
+            PublishedState::build(&self.store, &publication, config, reason, &mut progress)?;
         store(&publication)?;
         let mut visible = self.state.write().unwrap_or_else(PoisonError::into_inner);
         *visible = Some(Arc::new(state));

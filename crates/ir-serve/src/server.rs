@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
-use axum::http::{HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -21,8 +21,10 @@ use tower_http::timeout::TimeoutLayer;
 
 use crate::api::{self, ApiError};
 use crate::app::App;
+use crate::config::AccessConfig;
 use crate::pages;
 use crate::service::Service;
+use crate::timed_writes::TimedWrites;
 
 /// Web server of a service, bound to an address.
 #[derive(Debug)]
@@ -30,7 +32,7 @@ pub struct Server {
     listener: TcpListener,
     address: SocketAddr,
     service: Arc<Service>,
-    hosts: Vec<String>,
+    access: AccessConfig,
 }
 
 /// Error of a [`Server`].
@@ -58,6 +60,9 @@ const STOP_INTERVAL: Duration = Duration::from_millis(100);
 /// Time for the head of a request, and between the requests of a connection.
 const HEAD_TIME: Duration = Duration::from_secs(30);
 
+/// Time in which a client reads some of its response.
+const WRITE_TIME: Duration = Duration::from_secs(30);
+
 /// Time for the requests that run when the server is shut down.
 const GRACE: Duration = Duration::from_secs(30);
 
@@ -76,15 +81,31 @@ impl Server {
             listener,
             address,
             service,
-            hosts: Vec::new(),
+            access: AccessConfig::default().with_needs_session(!address.ip().is_loopback()),
         })
     }
 
-    /// Sets the host names of the server besides `localhost` and IP addresses. Pages are not served
-    /// under other names, which prevents DNS rebinding.
+    /// Sets [`AccessConfig::hosts`].
     #[must_use]
     pub fn with_hosts(mut self, hosts: Vec<String>) -> Self {
-        self.hosts = hosts;
+        self.access.hosts = hosts;
+        self
+    }
+
+    /// Whether a proxy in front of the server speaks TLS, so that others than this machine reach
+    /// the server: pages need a sign-in on the loopback too, and cookies are sent over HTTPS only.
+    /// Default: false.
+    #[must_use]
+    pub fn with_tls_proxy(mut self, is_behind: bool) -> Self {
+        self.access.needs_session |= is_behind;
+        self.access.secure_cookies = is_behind;
+        self
+    }
+
+    /// Sets [`AccessConfig::public_metrics`].
+    #[must_use]
+    pub fn with_public_metrics(mut self, public_metrics: bool) -> Self {
+        self.access.public_metrics = public_metrics;
         self
     }
 
@@ -105,8 +126,7 @@ impl Server {
             .enable_all()
             .build()
             .map_err(ServerError::Serve)?;
-        let needs_session = !self.address.ip().is_loopback();
-        let app = Arc::new(App::new(self.service, needs_session, self.hosts));
+        let app = Arc::new(App::new(self.service, self.access));
         let connections = app.service.limits().connections;
         let served = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
@@ -124,7 +144,8 @@ impl Server {
 }
 
 /// Serves connections until `stop` completes, at most `connections` at a time; further ones are
-/// closed. A connection without a complete head of a request for [`HEAD_TIME`] is closed, too.
+/// closed. A connection without a complete head of a request for [`HEAD_TIME`] is closed, too, and
+/// one whose client reads nothing of its response for [`WRITE_TIME`].
 async fn accept(
     listener: tokio::net::TcpListener,
     router: Router,
@@ -156,6 +177,7 @@ async fn accept(
             continue;
         };
         let service = TowerToHyperService::new(router.clone());
+        let stream = TimedWrites::new(stream, WRITE_TIME);
         let connection = protocol.serve_connection(TokioIo::new(stream), service);
         let connection = graceful.watch(connection);
         tokio::spawn(async move {
@@ -233,8 +255,13 @@ async fn ready(State(app): State<Arc<App>>) -> Response {
     }
 }
 
-/// Returns [`Metrics`](crate::metrics::Metrics) as text.
-async fn metrics(State(app): State<Arc<App>>) -> Response {
+/// Returns [`Metrics`](crate::metrics::Metrics) as text. Beyond the loopback it needs a key, unless
+/// the configuration permits all.
+async fn metrics(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
+    let needs_key = app.access.needs_session && !app.access.public_metrics;
+    if needs_key && let Err(error) = api::role_of_request(&headers, &app) {
+        return error.into_response();
+    }
     let mut response = app.metrics.text(&app.service).into_response();
     response.headers_mut().insert(
         header::CONTENT_TYPE,

@@ -1,9 +1,11 @@
 //! API behind REST and the pages: documents, publication, answers, suggestions, keys.
 
-use std::collections::{BTreeMap, HashSet};
+use std::cell::RefCell;
+use std::collections::{BTreeMap, HashMap, HashSet};
+use std::fs;
 use std::path::Path;
 use std::sync::{Arc, RwLock};
-use std::time::Instant;
+use std::time::{Instant, UNIX_EPOCH};
 
 use ir_core::{AttributeValue, DocSet, Explanation, Predicate, Progress, Retriever, Search};
 use ir_qa::Frame;
@@ -163,6 +165,7 @@ impl Service {
             answers: config.answers,
             headings: config.headings,
             encoder,
+            questions: config.questions,
         };
         let publisher = Publisher::start(Arc::clone(&store), publishing)?;
         let log = QueryLog::start(Arc::clone(&store))?;
@@ -256,8 +259,9 @@ impl Service {
     }
 
     /// Adds the papers of a folder, and deletes documents that were read from it and are gone;
-    /// those of files with errors are kept. Returns the report per file, and whether a publication
-    /// would change what queries see.
+    /// those of files with errors are kept. Files are not read again if their sizes, times of
+    /// modification and documents are those of the last reading by the same program. Returns the
+    /// report per file, and whether a publication would change what queries see.
     ///
     /// # Errors
     /// The folder cannot be listed; the disk is full or fails.
@@ -267,22 +271,61 @@ impl Service {
         reader: &DocumentReader,
         progress: &mut dyn Progress,
     ) -> Result<(FolderReport, bool), ServiceError> {
-        let mut gone: HashSet<String> = self.store.folder_documents()?;
+        let gone = RefCell::new(self.store.folder_documents()?);
+        let reader_stamp = reader_stamp(reader);
+        // Stamps of the files that are read, from before they are opened.
+        let stamps: RefCell<HashMap<String, (String, Vec<String>)>> = RefCell::default();
         let mut batch = Vec::new();
-        let report = reader.read_folder(folder, progress, &mut |paper| {
-            gone.remove(&paper.id);
+        let mut is_unchanged = |name: &str, path: &Path| {
+            let Some(stamp) = file_stamp(path) else {
+                return false;
+            };
+            let stamp = format!("{stamp} {reader_stamp}");
+            // A store that cannot be read fails when the documents are added.
+            match self.store.documents_of_file(name, &stamp) {
+                Ok(Some(ids)) => {
+                    let mut gone = gone.borrow_mut();
+                    ids.iter().for_each(|id| {
+                        gone.remove(id);
+                    });
+                    true
+                }
+                _ => {
+                    let read = (stamp, Vec::new());
+                    stamps.borrow_mut().insert(name.to_owned(), read);
+                    false
+                }
+            }
+        };
+        let mut add = |name: &str, paper: Paper| {
+            gone.borrow_mut().remove(&paper.id);
+            if let Some((_, ids)) = stamps.borrow_mut().get_mut(name) {
+                ids.push(paper.id.clone());
+            }
             batch.push((paper.id.clone(), record_of(&paper)));
             if batch.len() == FOLDER_BATCH {
                 self.store
                     .add(&std::mem::take(&mut batch), Origin::Folder)?;
             }
             Ok::<_, FolderError>(())
-        });
+        };
+        let report = reader.read_changed_files(folder, &mut is_unchanged, progress, &mut add);
         let report = report.map_err(|error| match error {
             FolderError::Document(error) => ServiceError::Document(error),
             FolderError::Store(error) => ServiceError::Store(error),
         })?;
         self.store.add(&batch, Origin::Folder)?;
+        let mut gone = gone.into_inner();
+        let mut stamps = stamps.into_inner();
+        let read = report
+            .files
+            .iter()
+            .filter(|file| matches!(file.outcome, FileOutcome::Read { .. }));
+        let read = read.filter_map(|file| {
+            let (stamp, ids) = stamps.remove(&file.path)?;
+            Some((file.path.clone(), stamp, ids))
+        });
+        self.store.set_files(&read.collect::<Vec<_>>())?;
         // A file that is damaged at the moment keeps its documents.
         let failed: HashSet<&str> = report
             .files
@@ -305,6 +348,15 @@ impl Service {
     /// The disk is full or fails.
     pub fn publish(&self) -> Result<Job, ServiceError> {
         Ok(self.publisher.publish()?)
+    }
+
+    /// Whether the last publication ended the process several times, such as for lack of memory,
+    /// and nothing has changed since: it would do so again.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn is_given_up(&self) -> Result<bool, ServiceError> {
+        Ok(self.store.was_given_up(&self.store.content_hash()?)?)
     }
 
     /// Aborts publications that wait or run, and returns the ids of their jobs.
@@ -512,15 +564,32 @@ impl Service {
     }
 }
 
-/// The record of a paper: its chunks and fields, with the id as `doc_id`.
+/// The record of a paper: its chunks or questions with answers, and its fields, with the id as
+/// `doc_id`.
 #[must_use]
 pub fn record_of(paper: &Paper) -> SocoDocument {
     let mut meta = paper.attributes();
     meta.set("doc_id", paper.id.as_str());
-    SocoDocument {
-        content: SocoContent::Document(paper.chunks()),
-        meta,
-    }
+    let content = match paper.faq.is_empty() {
+        true => SocoContent::Document(paper.chunks()),
+        false => SocoContent::Faq(paper.faq.clone()),
+    };
+    SocoDocument { content, meta }
+}
+
+/// Size and time of modification of a file.
+fn file_stamp(path: &Path) -> Option<String> {
+    let metadata = fs::metadata(path).ok()?;
+    let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+    Some(format!("{} {}", metadata.len(), modified.as_nanos()))
+}
+
+/// Parameters of a reader and stamp of the program, which may convert files in another way after an
+/// update.
+fn reader_stamp(reader: &DocumentReader) -> String {
+    let program = std::env::current_exe().ok();
+    let program = program.and_then(|path| file_stamp(&path));
+    format!("{} {reader:?}", program.unwrap_or_default())
 }
 
 fn document_id(record: &SocoDocument) -> String {

@@ -108,9 +108,10 @@ impl Inputs {
     }
 }
 
-/// Runs the experiment; without training, only the part on popularity; without a model, only BM25
-/// with popularity.
-pub(crate) fn run(untrained: Option<&Path>, trains: bool) -> Result<()> {
+/// Trains the encoders of these representations and runs the experiment; unless they are
+/// [`Representation::ALL`], only the part on popularity, of the last encoder; without a model, only
+/// BM25 with popularity.
+pub(crate) fn run(untrained: Option<&Path>, representations: &[Representation]) -> Result<()> {
     let inputs = Inputs::read(&Catalog::from_env())?;
     let (datasets, sources) = (&inputs.datasets, &inputs.sources);
     println!(
@@ -155,11 +156,8 @@ pub(crate) fn run(untrained: Option<&Path>, trains: bool) -> Result<()> {
     }];
     print_priors(&forms, &bases, sources, datasets)?;
     print_sentences(&forms, &untrained_model, sources, datasets)?;
-    if !trains {
-        return Ok(());
-    }
     let mut trained = Vec::new();
-    for representation in Representation::ALL {
+    for &representation in representations {
         println!("training: {}", representation.name());
         let model = train(
             untrained,
@@ -171,9 +169,14 @@ pub(crate) fn run(untrained: Option<&Path>, trains: bool) -> Result<()> {
         )?;
         trained.push((representation, model));
     }
-    let best = &trained.last().context("no trained model")?.1;
-    println!("\ntrained, + title, uses");
+    let Some((last, best)) = trained.last() else {
+        return Ok(());
+    };
+    println!("\ntrained, {}", last.name());
     print_sentences(&forms, best, sources, datasets)?;
+    if representations.len() < Representation::ALL.len() {
+        return Ok(());
+    }
     let combined = weighted_sum(best, &bm25, sources, datasets)?;
 
     for (form, name, paper) in [

@@ -3,8 +3,9 @@
 //!
 //! `IR_DATA=path/to/data IR_MODEL=$(.ci/model) cargo run --release -p datafinder-ablations`. Models
 //! and vectors are stored in `target/datafinder-ablations` or the folder `IR_WORK`; an interrupted
-//! run resumes. With the argument `popularity`, nothing is trained, and only the priors are
-//! compared; without `IR_MODEL`, those of BM25.
+//! run resumes. With the argument `popularity`, nothing is trained, and only popularity known at
+//! the time is compared: as a prior of BM25 and, with `IR_MODEL`, with the encoder. `popularity
+//! trained` trains the encoder whose text has popularity, too.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 #![allow(clippy::print_stderr, reason = "a program for a terminal")]
@@ -16,13 +17,26 @@ mod sources;
 
 use std::path::Path;
 
+use models::Representation;
+
 fn main() -> anyhow::Result<()> {
-    let popularity_only = std::env::args().any(|arg| arg == "popularity");
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let arguments: Vec<&str> = arguments.iter().map(String::as_str).collect();
+    let trained: &[Representation] = match arguments[..] {
+        [] => &Representation::ALL,
+        ["popularity"] => &[],
+        ["popularity", "trained"] => &[Representation::Uses],
+        _ => anyhow::bail!(
+            "expected no argument, popularity, or popularity trained, found {}",
+            arguments.join(" ")
+        ),
+    };
+    let popularity_only = trained.is_empty();
     let model = std::env::var_os("IR_MODEL");
     if (model.is_some() || popularity_only)
         && ir_data::catalog::Catalog::from_env().has("datafinder")?
     {
-        return experiment::run(model.as_deref().map(Path::new), !popularity_only);
+        return experiment::run(model.as_deref().map(Path::new), trained);
     }
     println!(
         "This example trains an encoder on DataFinder's queries. Set\n\

@@ -23,10 +23,13 @@ pub struct TermWords {
 }
 
 impl TermWords {
-    /// Adds the words of a text.
+    /// Adds the words of a text. A token of a custom analyzer whose offsets are not in the text is
+    /// left out.
     pub fn add(&mut self, analyzer: &dyn Analyzer, text: &str) {
         analyzer.analyze(text, &mut |token| {
-            let word = &text[token.start..token.end];
+            let Some(word) = text.get(token.start..token.end) else {
+                return;
+            };
             let words = self.terms.entry(token.term.to_owned()).or_default();
             match words.get_mut(word) {
                 Some(count) => *count += 1,

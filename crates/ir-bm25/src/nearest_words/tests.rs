@@ -161,3 +161,48 @@ fn words_of_terms() {
     let vectors = TermVectors::encoded(&searcher(), found.iter().map(|it| it.1), &Letters).unwrap();
     assert_eq!(vectors.terms, ["connect", "nasa", "zeta"]);
 }
+
+/// Offsets of a custom analyzer may be anywhere.
+#[test]
+fn words_outside_the_text_are_left_out() {
+    struct Anywhere;
+    impl ir_core::Analyzer for Anywhere {
+        fn analyze(&self, _: &str, emit: &mut dyn FnMut(ir_core::Token<'_>)) {
+            for (start, end) in [(0, 3), (2, 1), (0, 9), (1, 3)] {
+                emit(ir_core::Token {
+                    term: "t",
+                    start,
+                    end,
+                    position: 0,
+                });
+            }
+        }
+    }
+    let mut words = TermWords::default();
+    // The second byte is inside a character.
+    words.add(&Anywhere, "\u{e4}b");
+    assert_eq!(
+        words.most_frequent().collect::<Vec<_>>(),
+        [("t", "\u{e4}b")]
+    );
+}
+
+#[test]
+fn settings_are_those_of_a_new_expansion() {
+    let terms = |expansion: &NearestWords| expansion.expand("apples").unwrap();
+    let changed = expansion(1, 0.5).with_words(2).with_weight(0.25).unwrap();
+    assert_eq!(terms(&changed), terms(&expansion(2, 0.25)));
+    assert!(expansion(1, 0.5).with_weight(f32::NAN).is_err());
+    let other = searcher()
+        .index()
+        .searcher(crate::models::Dirichlet::default());
+    let other = other.unwrap();
+    let searched = expansion(1, 0.5).with_searcher(other.clone());
+    let expected = other
+        .search_terms(&terms(&searched), &Search::top(3))
+        .unwrap();
+    assert_eq!(
+        searched.search("apples", &Search::top(3)).unwrap(),
+        expected
+    );
+}

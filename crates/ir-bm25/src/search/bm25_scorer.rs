@@ -7,6 +7,7 @@
 use ir_core::Explanation;
 use ir_core::store::OpenIndexError;
 
+use super::columns::ColumnCache;
 use super::list_scorer::{BoundModel, ListScorer, ListStatistics, ScoredList};
 use super::query::QueryTerm;
 use super::score_table::{Denominators, ScoreTable};
@@ -24,8 +25,8 @@ const TABLE: u32 = 1 << 14;
 const MIN_TABLE: u32 = 256;
 
 /// BM25 bound to the statistics of one field.
-#[derive(Debug, Clone)]
-struct FieldModel {
+#[derive(Debug)]
+pub(super) struct FieldModel {
     bm25: Bm25,
     /// Number of documents with the field.
     documents: u64,
@@ -79,9 +80,46 @@ impl FieldModel {
     }
 
     /// `ln(1 + (N - df + 0.5) / (df + 0.5))`, in double precision, rounded to single.
-    fn idf(&self, df: u32) -> f32 {
+    pub(super) fn idf(&self, df: u32) -> f32 {
         let (n, df) = (self.documents as f64, f64::from(df));
         (1.0 + (n - df + 0.5) / (df + 0.5)).ln() as f32
+    }
+
+    /// Number of documents with the field.
+    pub(super) const fn documents(&self) -> u64 {
+        self.documents
+    }
+
+    /// Whether scores need exact lengths.
+    fn is_exact(&self) -> bool {
+        self.bm25.lengths == DocLengths::Exact
+    }
+
+    /// `1 / K` of a document. `codes` and `lengths` are those of the field; `lengths` may be empty
+    /// unless scores need exact ones.
+    #[inline]
+    pub(super) fn inverse(&self, codes: &[u8], lengths: &[u32], doc: u32) -> f32 {
+        match self.bm25.lengths {
+            DocLengths::OneByte => {
+                self.inverse_of_code(codes.get(doc as usize).copied().unwrap_or(0))
+            }
+            DocLengths::Exact => {
+                self.inverse_of_exact(lengths.get(doc as usize).copied().unwrap_or(0))
+            }
+        }
+    }
+
+    /// The exact lengths of the documents of an index, or none if scores do not need them.
+    pub(super) fn lengths<'a>(
+        &self,
+        index: &'a Index,
+        field: usize,
+    ) -> Result<&'a [u32], OpenIndexError> {
+        if self.is_exact() {
+            index.lengths(field)
+        } else {
+            Ok(&[])
+        }
     }
 }
 
@@ -91,20 +129,39 @@ fn inverse_of(bm25: Bm25, average: f32, length: u32) -> f32 {
     1.0 / (k1 * ((1.0 - b) + b * length as f32 / average))
 }
 
-/// The score of `tf` occurrences, given `1 / K`.
-#[inline]
-fn score_of(weight: f32, tf: u32, inverse: f32) -> f32 {
-    weight - weight / (1.0 + tf as f32 * inverse)
+/// The score of `tf` occurrences, a whole number, given `1 / K`.
+#[inline(always)]
+pub(super) fn score_of(weight: f32, tf: f32, inverse: f32) -> f32 {
+    weight - weight / (1.0 + tf * inverse)
 }
 
 /// BM25 bound to the statistics of every field.
-#[derive(Debug, Clone)]
-pub(crate) struct Bm25Fields(Box<[FieldModel]>);
+#[derive(Debug)]
+pub(crate) struct Bm25Fields {
+    fields: Box<[FieldModel]>,
+    columns: ColumnCache,
+}
 
 impl Bm25Fields {
     pub(crate) fn new(bm25: Bm25, fields: &[FieldStats]) -> Self {
         let models = fields.iter().map(|stats| FieldModel::new(bm25, stats));
-        Self(models.collect())
+        Self {
+            fields: models.collect(),
+            columns: ColumnCache::default(),
+        }
+    }
+
+    pub(super) fn fields(&self) -> &[FieldModel] {
+        &self.fields
+    }
+
+    #[cfg(test)]
+    pub(super) fn with_columns(self, columns: ColumnCache) -> Self {
+        Self { columns, ..self }
+    }
+
+    pub(super) const fn columns(&self) -> &ColumnCache {
+        &self.columns
     }
 }
 
@@ -112,7 +169,7 @@ impl BoundModel for Bm25Fields {
     type Scorer<'a> = Bm25Scorer<'a>;
 
     fn documents(&self, field: usize) -> Option<u64> {
-        self.0.get(field).map(|model| model.documents)
+        self.fields.get(field).map(|model| model.documents)
     }
 
     fn scorer<'a>(
@@ -121,7 +178,7 @@ impl BoundModel for Bm25Fields {
         list: ScoredList,
         statistics: ListStatistics,
     ) -> Result<Bm25Scorer<'a>, OpenIndexError> {
-        let idf = self.0[list.field].idf(statistics.df);
+        let idf = self.fields[list.field].idf(statistics.df);
         self.scorer_with(index, list, idf, Some(statistics.df))
     }
 
@@ -132,7 +189,7 @@ impl BoundModel for Bm25Fields {
         list: ScoredList,
         terms: &[ListStatistics],
     ) -> Result<Vec<Bm25Scorer<'a>>, OpenIndexError> {
-        let model = &self.0[list.field];
+        let model = &self.fields[list.field];
         let idf = terms.iter().map(|term| f64::from(model.idf(term.df)));
         let idf = idf.sum::<f64>() as f32;
         Ok(vec![self.scorer_with(index, list, idf, None)?])
@@ -148,11 +205,8 @@ impl Bm25Fields {
         idf: f32,
         df: Option<u32>,
     ) -> Result<Bm25Scorer<'a>, OpenIndexError> {
-        let model = &self.0[list.field];
-        let lengths = match model.bm25.lengths {
-            DocLengths::OneByte => &[],
-            DocLengths::Exact => index.lengths(list.field)?,
-        };
+        let model = &self.fields[list.field];
+        let lengths = model.lengths(index, list.field)?;
         let boost = list.boost();
         let weight = boost * idf;
         let one_byte = model.bm25.lengths == DocLengths::OneByte;
@@ -202,13 +256,7 @@ impl Bm25Scorer<'_> {
 
     #[inline]
     fn inverse(&self, doc: u32) -> f32 {
-        match self.model.bm25.lengths {
-            DocLengths::OneByte => self.model.inverse_of_code(self.code(doc)),
-            DocLengths::Exact => {
-                let length = self.lengths.get(doc as usize).copied().unwrap_or(0);
-                self.model.inverse_of_exact(length)
-            }
-        }
+        self.model.inverse(self.codes, self.lengths, doc)
     }
 
     /// The length code of a document.
@@ -221,7 +269,7 @@ impl Bm25Scorer<'_> {
 impl ListScorer for Bm25Scorer<'_> {
     #[inline]
     fn score(&self, doc: u32, tf: u32) -> f32 {
-        score_of(self.weight, tf, self.inverse(doc))
+        score_of(self.weight, tf as f32, self.inverse(doc))
     }
 
     #[inline]
@@ -230,7 +278,7 @@ impl ListScorer for Bm25Scorer<'_> {
             let inverse = self.model.inverse_of_code(impact.length);
             most.max(score_of(
                 self.weight,
-                small_float::decode(impact.tf),
+                small_float::decode(impact.tf) as f32,
                 inverse,
             ))
         })
@@ -249,7 +297,7 @@ impl ListScorer for Bm25Scorer<'_> {
             DocLengths::OneByte => self.model.inverse_of_code(code),
             DocLengths::Exact => self.model.inverse_of_exact(small_float::largest(code)),
         };
-        score_of(self.weight, tf, inverse)
+        score_of(self.weight, tf as f32, inverse)
     }
 
     #[inline]
@@ -282,9 +330,9 @@ impl ListScorer for Bm25Scorer<'_> {
                 window.add_scores(self.codes, postings, |_, code, tf| table.score(code, tf));
             }
             Some(table) => window.add_scores(self.codes, postings, |_, code, tf| {
-                table
-                    .get(code, tf)
-                    .unwrap_or_else(|| score_of(self.weight, tf, self.model.inverse_of_code(code)))
+                table.get(code, tf).unwrap_or_else(|| {
+                    score_of(self.weight, tf as f32, self.model.inverse_of_code(code))
+                })
             }),
             None => window.add_scores(self.codes, postings, |doc, _, tf| self.score(doc, tf)),
         }

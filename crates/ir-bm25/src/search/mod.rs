@@ -2,6 +2,7 @@
 
 mod block_max;
 mod bm25_scorer;
+pub(crate) mod columns;
 mod combined_fields;
 mod exhaustive;
 mod explain;
@@ -33,9 +34,17 @@ const MAX_BLOCK_MAX_LISTS: usize = 16;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Pruning {
-    /// Block-max MaxScore, for long queries MaxScore: skips documents that cannot enter the top k.
+    /// [`Pruning::Columns`] where it is faster, else [`Pruning::BlockMax`].
     #[default]
+    Auto,
+    /// Block-max MaxScore, for long queries MaxScore: skips documents that cannot enter the top k.
     BlockMax,
+    /// Adds upper bounds of the scores of all documents in integers, and computes the scores of the
+    /// documents with the highest sums. Fast for long queries over small collections. The bounds of
+    /// a term are computed when it is first searched and kept in memory: up to 32 MiB per searcher
+    /// and its clones. Applies to [`Bm25`](crate::Bm25) over a single index of at most 65,536
+    /// documents; otherwise as [`Pruning::BlockMax`].
+    Columns,
     /// Scores every document that contains a query term.
     Exhaustive,
 }

@@ -1,9 +1,12 @@
 //! A query bound to an index: one posting list for every pair of a query term and a field.
 
 use std::collections::HashMap;
+use std::collections::hash_map::Entry;
+use std::hash::{BuildHasher, RandomState};
 
 use ir_core::Analyzer;
 use ir_core::store::OpenIndexError;
+use rustc_hash::FxBuildHasher;
 
 use super::WeightedTerm;
 use super::list_scorer::{BoundModel, ListScorer, ListStatistics, ScoredList};
@@ -29,17 +32,44 @@ pub(crate) struct QueryPlan<'a, S> {
     pub(super) terms: Vec<QueryTerm<'a, S>>,
 }
 
+/// Maximum number of tokens of a query whose terms are found by a fast hash function. Others could
+/// be made to collide.
+const FAST_HASH_TOKENS: usize = 1024;
+
 /// The distinct terms of a query in order of first occurrence, weighted by their counts.
 pub(crate) fn count_terms(analyzer: &dyn Analyzer, query: &str) -> Vec<WeightedTerm> {
-    let mut terms: Vec<(String, u32)> = Vec::new();
-    let mut known: HashMap<String, usize> = HashMap::new();
-    analyzer.analyze(query, &mut |token| match known.get(token.term) {
-        Some(&at) => terms[at].1 = terms[at].1.saturating_add(1),
-        None => {
-            known.insert(token.term.to_owned(), terms.len());
-            terms.push((token.term.to_owned(), 1));
-        }
+    let mut text = String::with_capacity(query.len());
+    let mut ends = Vec::new();
+    analyzer.analyze(query, &mut |token| {
+        text.push_str(token.term);
+        ends.push(text.len());
     });
+    if ends.len() <= FAST_HASH_TOKENS {
+        count_tokens::<FxBuildHasher>(&text, &ends)
+    } else {
+        count_tokens::<RandomState>(&text, &ends)
+    }
+}
+
+/// Counts the tokens that end at these offsets of the text.
+fn count_tokens<H: BuildHasher + Default>(text: &str, ends: &[usize]) -> Vec<WeightedTerm> {
+    let mut terms: Vec<(&str, u32)> = Vec::with_capacity(ends.len());
+    let mut known = HashMap::with_capacity_and_hasher(ends.len(), H::default());
+    let mut start = 0;
+    for &end in ends {
+        let term = text.get(start..end).unwrap_or_default();
+        start = end;
+        match known.entry(term) {
+            Entry::Occupied(at) => {
+                let (_, count): &mut (&str, u32) = &mut terms[*at.get()];
+                *count = count.saturating_add(1);
+            }
+            Entry::Vacant(new) => {
+                new.insert(terms.len());
+                terms.push((term, 1));
+            }
+        }
+    }
     let weighted = |(term, count)| WeightedTerm::new(term, count as f32);
     terms.into_iter().map(weighted).collect()
 }

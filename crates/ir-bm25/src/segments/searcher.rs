@@ -11,7 +11,7 @@ use ir_core::{
 use super::snapshot::{NumberedSegment, SegmentedIndex};
 use crate::search::{
     Bound, BoundModel, ListScorer, ListStatistics, QueryPlan, Scoring, TermList, WeightedTerm,
-    count_terms, explain, open_lists, rank, search_error,
+    columns, count_terms, explain, open_lists, rank, search_error,
 };
 use crate::{Index, Model, Pruning, SearcherError};
 
@@ -107,7 +107,7 @@ impl Searcher {
         Ok(self)
     }
 
-    /// Sets the top-k algorithm. Default: [`Pruning::BlockMax`].
+    /// Sets the top-k algorithm. Default: [`Pruning::Auto`].
     #[must_use]
     pub fn with_pruning(mut self, pruning: Pruning) -> Self {
         self.scoring.pruning = pruning;
@@ -284,7 +284,18 @@ impl Searcher {
             return Ok(Ranking::default());
         }
         match &self.scoring.bound {
-            Bound::Bm25(bm25) => self.search_with(&**bm25, terms, how),
+            Bound::Bm25(bm25) => {
+                if let Some(index) = self.index.single() {
+                    let Scoring {
+                        weights, pruning, ..
+                    } = &self.scoring;
+                    let found = columns::search(index, bm25, weights, terms, how, *pruning)?;
+                    if let Some(ranking) = found {
+                        return Ok(ranking);
+                    }
+                }
+                self.search_with(&**bm25, terms, how)
+            }
             Bound::Bm25F(bm25f) => self.search_combined(bm25f, terms, how),
             Bound::Other(model) => self.search_with(&**model, terms, how),
         }

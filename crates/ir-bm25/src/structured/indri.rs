@@ -125,15 +125,25 @@ fn combine(parts: Vec<StructuredQuery>) -> StructuredQuery {
     weighted(parts.into_iter().map(|part| (1.0, part)).collect())
 }
 
-/// Pairs of a weight and a query.
+/// Pairs of a weight and a query. Parentheses of the text, as in `1 (Myasthenia 1 gravis)`, which
+/// weights computed from a text with a parenthesis have, are left out.
 fn weights(text: &mut QueryText<'_>, depth: usize) -> Result<StructuredQuery, QueryParseError> {
     let mut all = Vec::new();
+    let mut open = 0_usize;
     loop {
         text.skip_white_space();
+        if open > 0 && text.skip(')') {
+            open -= 1;
+            continue;
+        }
         if matches!(text.peek(), None | Some(')')) {
             return Ok(weighted(all));
         }
         let weight = text.number()?;
+        text.skip_white_space();
+        while text.skip('(') {
+            open += 1;
+        }
         let Some(query) = part(text, depth + 1, None)? else {
             return Err(text.error("a query after the weight"));
         };
@@ -169,6 +179,7 @@ mod tests {
                 "green^0.75 \"hot tea\"^0.25",
             ),
             ("weight( 1 a 1 b )", "a^0.5 b^0.5"),
+            ("#weight( 2 (a 1 b) 1 c )", "a^0.5 b^0.25 c^0.25"),
             ("#od3(a b) ", "#od3(a b)"),
             ("#uw8( a b )", "#uw8(a b)"),
             ("#syn(tea #1(hot drink))", "#syn(tea \"hot drink\")"),
@@ -222,6 +233,14 @@ mod tests {
                 "character 14: expected #not within",
             ),
             ("#or(a #not(b))", "character 7: expected #not within #band"),
+            (
+                "#weight(1 (a 1 b )",
+                "character 19: expected a closing parenthesis",
+            ),
+            (
+                "#weight(1 a) 1 b)",
+                "character 17: expected no closing parenthesis",
+            ),
             ("a ) b", "character 3: expected no closing parenthesis"),
         ] {
             let error = QuerySyntax::Indri.parse(query).unwrap_err().to_string();

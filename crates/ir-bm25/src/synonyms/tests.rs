@@ -90,6 +90,36 @@ fn cycles_are_expanded_once() {
     assert_eq!(terms("c1 b1"), ["c1", "b1", "a1"]);
 }
 
+/// The first example of Table 3 of the bioCADDIE paper: the keywords followed by their synonyms, as
+/// one bag of words.
+#[test]
+fn keywords_and_terminology_of_biocaddie() {
+    let searcher = searcher();
+    let synonyms = read("Myasthenia gravis => MG\n").unwrap();
+    let expansion = SynonymExpansion::new(searcher.clone(), &synonyms, 1.0).unwrap();
+    let expanded = expansion.expand("NF KB signaling pathway Myasthenia gravis");
+    let expected = searcher.query_terms("NF KB signaling pathway Myasthenia gravis MG");
+    assert_eq!(expanded, expected);
+    assert_eq!(expanded.len(), 7);
+}
+
+/// A thousand equivalent entries exceed the limit; 257 of them do not.
+#[test]
+fn large_groups() {
+    let group = |count: usize| {
+        let words: Vec<String> = (0..count).map(|n| format!("word{n}")).collect();
+        words.join(", ")
+    };
+    let synonyms = read(&group(257)).unwrap();
+    let expansion = SynonymExpansion::new(searcher(), &synonyms, 0.5).unwrap();
+    assert_eq!(expansion.expand("word7").len(), 257);
+    let error = read(&group(1000)).unwrap_err().to_string();
+    assert!(
+        error.starts_with("synonyms.txt:1: expected at most 256 synonyms of \"word0\", found more"),
+        "{error}"
+    );
+}
+
 #[test]
 fn rankings() {
     let searcher = searcher();

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
 use ir_bm25::analysis::{Analysis, Highlighter};
-use ir_core::{DocSet, Explanation, Predicate, Retriever, Search};
-use ir_qa::documents::DocumentReader;
+use ir_core::{AnswerSpan, DocSet, Explanation, Predicate, Reader, Retriever, Search};
 use ir_qa::frames::FrameConfig;
 use ir_qa::retrieval::{Answer, AnswerConfig, AnswerIndex};
 use ir_qa::sentences::SCIENTIFIC_ABBREVIATIONS;
@@ -15,7 +14,9 @@ use ir_qa::{ChunkKind, Frame, highlight};
 use serde_json::json;
 
 use crate::shared::answer_options::AnswerOptions;
+use crate::shared::answer_reader::open_reader;
 use crate::shared::console::{Console, stop_on_interrupt};
+use crate::shared::document_reader::document_reader;
 use crate::shared::filter::condition;
 use crate::shared::format::grouped;
 use crate::shared::list_style::{BOLD, DIM, ListStyle, MATCH, clean, without_controls, wrapped};
@@ -29,6 +30,7 @@ Examples:
   ir ask papers/ 'What is the learning rate?' -k 3
   ir ask papers/ 'What is the learning rate?' --filter 'year>=2020'
   ir ask papers/ 'What is the learning rate?' --model all-MiniLM-L6-v2
+  ir ask papers/ 'What is the learning rate?' --reader lexical
   ir ask papers/ --questions questions.txt --json > answers.jsonl
   ir frames papers/ --scientific -o frames.jsonl && ir ask frames.jsonl ...
 
@@ -38,7 +40,12 @@ lists the files that cannot be read. Each answer is shown with its context.
 Without --model, the score is BM25 of the answer with its displayable
 questions, plus --alpha (1) times BM25 of its context. With --model, it is the
 cosine of the question and the answer plus --alpha (.05) times BM25 of the
-answer; all answers are encoded first.";
+answer; all answers are encoded first.
+
+--reader adds the phrase of each answer sentence that answers the question,
+with the score of the reader; the order of the answers stays the same. The
+reader `lexical` needs no model. Models are folders of an extractive reader,
+such as BertForQuestionAnswering, or of `ir train-reader`.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -66,6 +73,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     answers: AnswerOptions,
 
+    /// Reader of the phrase in each answer: lexical, or a model with a span head
+    #[arg(long, value_name = "READER")]
+    reader: Option<PathBuf>,
+
     /// Explain each score
     #[arg(long)]
     explain: bool,
@@ -82,6 +93,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         Some(path) => read_questions(path)?,
         None => vec![args.question.join(" ")],
     };
+    let reader = args.reader.as_deref().map(open_reader).transpose()?;
     let index = index(args, &config, console)?;
     let filter = filter(&index, &args.filter, console);
     let style = ListStyle::for_stdout();
@@ -103,7 +115,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         };
         write().with_context(|| failed("standard output"))?;
         let words = Highlighter::new(&analysis, question);
-        for (rank, answer) in (1..).zip(&answers) {
+        let phrases = phrases(reader.as_deref(), question, &answers)?;
+        for (rank, (answer, phrase)) in (1..).zip(answers.iter().zip(phrases)) {
             let explanation = match args.explain {
                 true => explanation(&index, question, answer, filter.as_ref())?,
                 false => None,
@@ -111,6 +124,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             let shown = ShownAnswer {
                 rank,
                 answer,
+                phrase,
                 explanation,
             };
             let written = match args.json {
@@ -134,6 +148,21 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         }
     }
     out.commit()
+}
+
+/// Phrase of every answer; `None` without a reader, `Some(None)` if a reader finds none.
+fn phrases(
+    reader: Option<&dyn Reader>,
+    question: &str,
+    answers: &[Answer<'_>],
+) -> Result<Vec<Option<Option<AnswerSpan>>>> {
+    let Some(reader) = reader else {
+        return Ok(vec![None; answers.len()]);
+    };
+    let inputs = answers.iter();
+    let inputs: Vec<_> = inputs.map(|it| it.frame.reader_input(question)).collect();
+    let spans = reader.read(&inputs, 1)?.into_iter();
+    Ok(spans.map(|spans| Some(spans.into_iter().next())).collect())
 }
 
 /// Reads a question per line; blank lines are skipped.
@@ -203,7 +232,7 @@ fn read_frames(papers: &Path, console: &Console) -> Result<Vec<Frame>> {
     let mut config = FrameConfig::default();
     config.splitter = config.splitter.with_abbreviations(SCIENTIFIC_ABBREVIATIONS);
     let mut count = 0;
-    let report = read_papers(papers, &DocumentReader::default(), console, &mut |paper| {
+    let report = read_papers(papers, &document_reader()?, console, &mut |paper| {
         count += 1;
         frames.extend(config.convert_paper(&paper).frames);
         Ok(())
@@ -253,6 +282,7 @@ fn explanation(
 struct ShownAnswer<'a> {
     rank: usize,
     answer: &'a Answer<'a>,
+    phrase: Option<Option<AnswerSpan>>,
     explanation: Option<Explanation>,
 }
 
@@ -292,6 +322,11 @@ impl ShownAnswer<'_> {
         for line in textwrap::wrap(&text, style.width.saturating_sub(indent)) {
             writeln!(out, "{:indent$}{line}", "")?;
         }
+        if let Some(Some(span)) = &self.phrase {
+            let phrase = style.paint(BOLD, &clean(span.text(&frame.context)));
+            let score = style.paint(DIM, &format!("({:.4})", span.score));
+            writeln!(out, "{:indent$}phrase: {phrase} {score}", "")?;
+        }
         if let Some(explanation) = &self.explanation {
             for line in explanation.to_string().lines() {
                 for line in wrapped(&without_controls(line), style.width.saturating_sub(indent)) {
@@ -309,6 +344,14 @@ impl ShownAnswer<'_> {
             "score": self.answer.score,
             "frame": self.answer.frame,
         });
+        if let Some(phrase) = &self.phrase {
+            let context = &self.answer.frame.context;
+            let phrase = phrase.as_ref().map(|span| {
+                let (start, end) = (span.characters.start, span.characters.end);
+                json!({"text": span.text(context), "start": start, "end": end, "score": span.score})
+            });
+            object["phrase"] = json!(phrase);
+        }
         if let Some(explanation) = &self.explanation {
             object["explanation"] = json!(explanation);
         }

@@ -5,18 +5,20 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
-use ir_core::NoProgress;
-use ir_qa::documents::{DocumentReader, FileOutcome, FileReport, FolderReport, Paper};
+use ir_core::{Flow, Progress};
+use ir_qa::documents::{FileOutcome, FileReport, FolderReport, Paper};
 use ir_qa::frames::{DroppedText, FrameConfig};
-use ir_qa::questions::{RuleQuestions, add_questions};
+use ir_qa::questions::{QuestionError, QuestionFile, add_questions};
 use ir_qa::sentences::{Language, SCIENTIFIC_ABBREVIATIONS};
 use ir_qa::soco::write_frames;
 
-use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, Interrupted, bail_usage, check_stopped, stop_on_interrupt};
+use crate::shared::document_reader::document_reader;
 use crate::shared::format::grouped;
 use crate::shared::options::positive;
 use crate::shared::output::{OutputPath, OutputSink, failed};
 use crate::shared::paper_folder::{causes, is_bundled, read_papers, warn};
+use crate::shared::question_options::{GeneratorName, QuestionOptions};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -25,14 +27,17 @@ Examples:
   ir frames papers/ -o frames.jsonl --report files.tsv
   ir frames papers/ --scientific | head -3
   ir frames papers/ --questions rules -o frames.jsonl
+  ir frames papers/ --questions endpoint --endpoint http://127.0.0.1:8080/v1 \
+    --endpoint-model llama --questions-file questions.jsonl -o frames.jsonl
   ir frames train.json -o frames.jsonl    articles of SQuAD
   ir frames papers/ --format soco -o frames.jsonl.gz
 
 Files: plain text (.txt), Markdown (.md), HTML (.html), JATS and TEI (.xml,
-.nxml, .tei), SQuAD (.json), documents of SOCO and papers of S2ORC (.json,
-.jsonl), also compressed (.gz, .zst). Convert PDF first:
-GROBID writes TEI with pages, pdftotext text with pages. A file that cannot be
-read is reported and stops nothing.
+.nxml, .tei), SQuAD (.json), documents and questions with answers of SOCO and
+papers of S2ORC (.json, .jsonl), also compressed (.gz, .zst); PDF (.pdf) with
+the feature `pdf` of this program. For better text of PDF, convert it first:
+GROBID writes TEI with pages. A file that cannot be read is reported and stops
+nothing.
 
 A frame is a JSON object per line: id (PAPER/CHUNK/SENTENCE), paper (path of
 the file), kind (title, section, content), page, answer, context, answer_start
@@ -59,10 +64,13 @@ pub(crate) struct Args {
     #[arg(long, default_value = "frames", value_name = "FORM")]
     format: OutputForm,
 
-    /// Generate questions that the answers answer. They are not displayable, and become vectors of
-    /// their answers in `ir ask --model`
-    #[arg(long, value_name = "GENERATOR")]
-    questions: Option<GeneratorName>,
+    #[command(flatten)]
+    questions: QuestionOptions,
+
+    /// File of generated questions: those that it has are not generated again, so that an
+    /// interrupted command resumes
+    #[arg(long, value_name = "FILE")]
+    questions_file: Option<OutputPath>,
 
     /// Language of the papers
     #[arg(long, default_value = "english", value_name = "NAME")]
@@ -105,10 +113,16 @@ enum LanguageName {
     Chinese,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum GeneratorName {
-    /// Templates on the structure of English sentences
-    Rules,
+/// Progress that only stops after a signal: questions are generated paper by paper.
+struct InterruptCheck;
+
+impl Progress for InterruptCheck {
+    fn report(&mut self, _: &str, _: u64, _: Option<u64>) -> Flow {
+        match check_stopped() {
+            Ok(()) => Flow::Continue,
+            Err(_) => Flow::Stop,
+        }
+    }
 }
 
 /// Counts of the papers that were read.
@@ -125,9 +139,19 @@ struct Totals {
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     let config = config(args)?;
-    if args.questions.is_some() && args.language != LanguageName::English {
+    let generator = args.questions.generator()?;
+    if args.questions.questions == Some(GeneratorName::Rules)
+        && args.language != LanguageName::English
+    {
         bail_usage!("--questions rules: expected --language english, found chinese");
     }
+    let mut questions_file = match &args.questions_file {
+        Some(_) if generator.is_none() => {
+            bail_usage!("--questions-file: without effect, expected --questions")
+        }
+        Some(path) => Some(QuestionFile::open(path.binary_file("--questions-file")?)?),
+        None => None,
+    };
     if is_bundled(&args.papers) && args.report.is_some() {
         bail_usage!("--report: expected a folder or file of papers, found bundled");
     }
@@ -139,9 +163,20 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let mut totals = Totals::default();
     let mut write = |paper: Paper| -> Result<()> {
         let mut set = config.convert_paper(&paper);
-        if args.questions.is_some() {
-            let rules = RuleQuestions::default();
-            let added = add_questions(&mut set.frames, &rules, &mut NoProgress)?;
+        if let Some(generator) = &generator {
+            let frames = &mut set.frames;
+            let mut progress = InterruptCheck;
+            let added = match &mut questions_file {
+                Some(file) => file.add_questions(frames, &**generator, &mut progress),
+                None => add_questions(frames, &**generator, &mut progress),
+            };
+            let added = added.map_err(|error| match error {
+                QuestionError::Canceled => Interrupted.into(),
+                error => anyhow::Error::from(error),
+            })?;
+            for error in &added.rejected {
+                console.warn(format_args!("{error}"));
+            }
             totals.questions += added.questions;
         }
         totals.papers += 1;
@@ -157,8 +192,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         };
         written.with_context(|| failed(out.name()))
     };
-    let reader =
-        DocumentReader::default().with_max_bytes((args.max_size as u64).saturating_mul(1 << 20));
+    let reader = document_reader()?.with_max_bytes((args.max_size as u64).saturating_mul(1 << 20));
     let report = read_papers(&args.papers, &reader, console, &mut write)?;
     if let Some(report) = &report {
         let advice = match args.report {
@@ -178,7 +212,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         "{} frames of {} papers{}; {} sentences too short, {} too long",
         grouped(totals.frames),
         grouped(totals.papers),
-        match args.questions {
+        match generator {
             Some(_) => format!(", {} generated questions", grouped(totals.questions)),
             None => String::new(),
         },

@@ -22,6 +22,8 @@ pub(crate) mod mine;
 #[cfg(feature = "dense")]
 pub(crate) mod models;
 pub(crate) mod overlap;
+#[cfg(feature = "pdf")]
+pub(crate) mod pdf_text;
 pub(crate) mod pool;
 pub(crate) mod reproduce;
 pub(crate) mod run;
@@ -32,4 +34,6 @@ pub(crate) mod stats;
 pub(crate) mod sweep;
 #[cfg(feature = "dense")]
 pub(crate) mod train;
+#[cfg(feature = "dense")]
+pub(crate) mod train_reader;
 pub(crate) mod worker;

@@ -13,18 +13,22 @@ use clap::ValueEnum;
 use ir_bm25::{Bm25, StoredFields};
 use ir_core::{DocNum, Retriever, store::Verify};
 use ir_data::TextEncoding;
-use ir_qa::documents::{DocumentError, DocumentReader};
+use ir_qa::documents::DocumentError;
 use ir_qa::retrieval::AnswerConfig;
 use ir_serve::store::KeyRole;
-use ir_serve::{Collection, Limits, Server, Service, ServiceConfig, ServiceError, record_of};
+use ir_serve::{
+    Collection, Limits, Server, Service, ServiceConfig, ServiceError, ServiceQuestions, record_of,
+};
 
 use crate::shared::answer_options::AnswerOptions;
 use crate::shared::console::{Console, Interrupted, bail_usage, check_stopped, stop_on_interrupt};
+use crate::shared::document_reader::document_reader;
 use crate::shared::format::grouped;
 use crate::shared::input::{CollectionSource, open_collection};
 use crate::shared::options::positive;
 use crate::shared::output::{OutputSink, failed};
 use crate::shared::paper_folder::{is_bundled, warn};
+use crate::shared::question_options::QuestionOptions;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -33,10 +37,12 @@ Examples:
   ir serve papers/ --model all-MiniLM-L6-v2
   ir serve --data library.ir-serve        documents are added over REST
   ir serve papers/ --listen 0.0.0.0:8080  pages need a sign-in with a key
+  ir serve papers/ --behind-tls --host papers.example.org
 
 Then open the address that is printed. Papers are read as by `ir frames
---scientific`, at every start: changed files are published again, and papers
-whose files were deleted are deleted. Papers of files that can no longer be
+--scientific` at every start, if the size or time of their files is another:
+changed files are published again, and papers whose files were deleted are
+deleted. Papers of files that can no longer be
 read are kept, and documents that were added over REST.
 
 The data folder has documents, annotations and the query log: one SQLite file.
@@ -45,7 +51,7 @@ hashes are stored; --new-keys replaces lost keys:
   curl -H \"Authorization: $KEY\" -d '{\"query\": {\"query\": \"What is ...?\"}}' \\
     http://127.0.0.1:7860/v1/search/query
 /openapi.json describes the interface; /health, /ready and /metrics are for
-monitoring.";
+monitoring. Beyond the loopback, /metrics needs a key, too.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -67,8 +73,20 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME")]
     host: Vec<String>,
 
+    /// A proxy speaks TLS: pages need a sign-in on the loopback too, and cookies are sent over
+    /// HTTPS only
+    #[arg(long)]
+    behind_tls: bool,
+
+    /// Beyond the loopback, serve /metrics without a key
+    #[arg(long)]
+    public_metrics: bool,
+
     #[command(flatten)]
     answers: AnswerOptions,
+
+    #[command(flatten)]
+    questions: QuestionOptions,
 
     /// Index, searched with BM25 at /v1/collections/NAME/search; may be repeated
     #[arg(long, value_name = "NAME=INDEX", value_parser = named_index)]
@@ -121,9 +139,15 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     let answers = args.answers.config()?;
     start_log(args.log, console);
+    if args.public_metrics && args.listen.ip().is_loopback() && !args.behind_tls {
+        bail_usage!("--public-metrics: without effect on {}", args.listen);
+    }
     let data = data_folder(args)?;
     let service = Arc::new(Service::open(config(args, answers, &data, console)?)?);
-    let server = Server::bind(Arc::clone(&service), args.listen)?.with_hosts(args.host.clone());
+    let server = Server::bind(Arc::clone(&service), args.listen)?
+        .with_hosts(args.host.clone())
+        .with_tls_proxy(args.behind_tls)
+        .with_public_metrics(args.public_metrics);
     let keys = keys(args, &service)?;
     let address = server.address();
     // The server answers while papers are read.
@@ -211,6 +235,16 @@ fn config(
     for (name, index) in &args.collection {
         config = config.with_collection(collection(name, index, console)?);
     }
+    if let Some(generator) = args.questions.generator()? {
+        if !args.answers.has_encoder() {
+            bail_usage!("--questions: without effect, expected --model");
+        }
+        let file = args
+            .questions
+            .is_endpoint()
+            .then(|| data.join("questions.jsonl"));
+        config = config.with_questions(ServiceQuestions { generator, file });
+    }
     #[cfg(feature = "dense")]
     if let Some(encoder) = args.answers.encoder()? {
         use ir_core::Side;
@@ -267,7 +301,7 @@ fn read_papers(papers: &Path, service: &Service, console: &Console) -> Result<()
         service.store().has_changes()?
     } else {
         let mut bar = console.bar();
-        let read = service.read_folder(papers, &DocumentReader::default(), &mut bar);
+        let read = service.read_folder(papers, &document_reader()?, &mut bar);
         bar.finish();
         let (report, has_changes) = read.map_err(|error| match error {
             ServiceError::Document(DocumentError::Canceled) => Interrupted.into(),
@@ -275,7 +309,7 @@ fn read_papers(papers: &Path, service: &Service, console: &Console) -> Result<()
         })?;
         let advice = " (`ir frames PAPERS -o FILE --report FILE` lists them)";
         warn(&report, advice, console);
-        if report.read() == 0 {
+        if report.read() + report.unchanged() == 0 {
             console.warn(format_args!(
                 "{}: expected papers, found none",
                 papers.display()
@@ -283,7 +317,12 @@ fn read_papers(papers: &Path, service: &Service, console: &Console) -> Result<()
         }
         has_changes
     };
-    if has_changes {
+    if has_changes && service.is_given_up()? {
+        console.warn(
+            "not published: the last publication of these papers ended the process several times, \
+             such as for lack of memory; publish on the page Review or over REST to try again",
+        );
+    } else if has_changes {
         publish(service, console)?;
     }
     let state = wait_for(|| service.published().ok())?;

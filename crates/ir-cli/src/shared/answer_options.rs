@@ -16,7 +16,13 @@ pub(crate) struct AnswerOptions {
     #[arg(long, value_name = "MODEL")]
     model: Option<PathBuf>,
 
-    /// Encode answers with their contexts
+    /// Number format of the linear layers of the encoder [default: f32]
+    #[cfg(feature = "dense")]
+    #[arg(long, value_parser = super::options::choice(super::encoder::PRECISIONS), value_name = "FORMAT", requires = "model")]
+    precision: Option<ir_dense::Precision>,
+
+    /// Encode answers with their contexts, as `answer [SEP] context`, for an encoder that was
+    /// trained so
     #[cfg(feature = "dense")]
     #[arg(long, requires = "model")]
     encode_context: bool,
@@ -48,6 +54,15 @@ impl AnswerOptions {
         Ok(config)
     }
 
+    /// Whether an encoder is given.
+    #[cfg_attr(not(feature = "serve"), allow(dead_code))]
+    pub(crate) fn has_encoder(&self) -> bool {
+        #[cfg(feature = "dense")]
+        return self.model.is_some();
+        #[cfg(not(feature = "dense"))]
+        false
+    }
+
     /// Opens the encoder, if one is given.
     #[cfg(feature = "dense")]
     pub(crate) fn encoder(&self) -> Result<Option<ir_dense::BiEncoder>> {
@@ -57,6 +72,8 @@ impl AnswerOptions {
             return Ok(None);
         };
         let folder = find_model(model)?.folder;
-        open_encoder(&folder, &ir_dense::EncoderConfig::default()).map(Some)
+        let config = ir_dense::EncoderConfig::default();
+        let config = config.with_precision(self.precision.unwrap_or_default());
+        open_encoder(&folder, &config).map(Some)
     }
 }

@@ -7,7 +7,7 @@ use clap::ValueHint;
 use ir_core::Side;
 use ir_dense::{
     Backend, BiEncoder, EncoderConfig, EncoderFingerprint, FindModelError, ModelError, ModelFolder,
-    Pooling, SideConfig, TokenizerError,
+    OutlierChannels, Pooling, Precision, SideConfig, TokenizerError,
 };
 use ir_experiment::model::missing_model;
 pub(crate) use ir_experiment::model::{similarity, suggested_model};
@@ -42,6 +42,11 @@ pub(crate) struct EncoderOptions {
     /// same name [default: cpu]
     #[arg(long, visible_alias = "device", value_parser = backend, value_name = "NAME")]
     backend: Option<Backend>,
+
+    /// Number format of the linear layers; bf16 and int8 need the backend cpu. Documents and
+    /// queries need the same [default: f32]
+    #[arg(long, value_parser = choice(PRECISIONS), value_name = "FORMAT")]
+    precision: Option<Precision>,
 }
 
 impl EncoderOptions {
@@ -52,6 +57,7 @@ impl EncoderOptions {
             ("--pooling", self.pooling.is_some()),
             ("--normalize", self.normalize.is_some()),
             ("--backend", self.backend.is_some()),
+            ("--precision", self.precision.is_some()),
         ])
     }
 
@@ -66,6 +72,7 @@ impl EncoderOptions {
         of.max_tokens = self.max_tokens;
         let mut config = EncoderConfig::default();
         config.backend = self.backend.unwrap_or(config.backend);
+        config.precision = self.precision.unwrap_or_default();
         config.pooling = self.pooling;
         config.normalize = self.normalize;
         match side {
@@ -88,6 +95,20 @@ pub(crate) const POOLINGS: [(&str, &str, Pooling); 5] = [
         "sep",
         "Vector of the last token: [SEP], as in the ICLR benchmark",
         Pooling::Sep,
+    ),
+];
+
+pub(crate) const PRECISIONS: [(&str, &str, Precision); 3] = [
+    ("f32", "Single precision", Precision::F32),
+    (
+        "bf16",
+        "bfloat16 with sums in f32, for CPUs with avx512_bf16",
+        Precision::Bf16,
+    ),
+    (
+        "int8",
+        "8-bit integers by channel and token, for CPUs with VNNI",
+        Precision::Int8,
     ),
 ];
 
@@ -141,7 +162,29 @@ pub(crate) fn open_encoder(folder: &Path, config: &EncoderConfig) -> Result<BiEn
         ModelError::Tokenizer(TokenizerError::Limit { .. }) if is_limited => {
             Usage(format!("--max-tokens: {error}")).into()
         }
+        ModelError::Precision { .. } => Usage(format!("--precision: {error}")).into(),
         _ => error.into(),
+    })
+}
+
+/// Note on the output channels that are f32 although the precision is int8; `None` without any.
+pub(crate) fn outlier_note(encoder: &BiEncoder, side: Side) -> Option<String> {
+    let outliers = encoder.outlier_channels(side);
+    let count: usize = outliers.iter().map(|layer| layer.channels.len()).sum();
+    let describe = |layer: &OutlierChannels| {
+        format!(
+            "{} of {} in {}",
+            layer.channels.len(),
+            layer.total,
+            layer.layer
+        )
+    };
+    let layers: Vec<String> = outliers.iter().map(describe).collect();
+    let layers = layers.join(", ");
+    (count > 0).then(|| {
+        format!(
+            "{count} output channels have weights out of the range of int8 and are f32: {layers}"
+        )
     })
 }
 
@@ -173,7 +216,7 @@ impl VectorOrigin {
         }
     }
 
-    /// Pooling, normalization, prefix and length limit, for messages.
+    /// Pooling, normalization, prefix, length limit and precision other than f32, for messages.
     pub(crate) fn settings(&self) -> String {
         let encoder = &self.encoder;
         let normalized = match encoder.normalize {
@@ -184,8 +227,12 @@ impl VectorOrigin {
             "" => String::new(),
             prefix => format!(", prefix {prefix:?}"),
         };
+        let precision = match encoder.precision {
+            Precision::F32 => String::new(),
+            precision => format!(", {precision}"),
+        };
         format!(
-            "{} pooling, {normalized}{prefix}, at most {} tokens",
+            "{} pooling, {normalized}{prefix}, at most {} tokens{precision}",
             self.pooling(),
             encoder.max_tokens
         )
@@ -224,11 +271,12 @@ impl VectorOrigin {
         (!different.is_empty()).then(|| different.join("; "))
     }
 
-    fn fields(&self) -> [(&'static str, String); 6] {
+    fn fields(&self) -> [(&'static str, String); 7] {
         let encoder = &self.encoder;
         let template = self.template.as_deref().unwrap_or("of queries");
         [
             ("model", format!("{} ({})", self.model_name, encoder.model)),
+            ("precision", encoder.precision.to_string()),
             ("pooling", self.pooling().to_owned()),
             ("normalize", encoder.normalize.to_string()),
             ("prefix", format!("{:?}", encoder.prefix)),

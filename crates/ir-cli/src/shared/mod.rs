@@ -1,7 +1,9 @@
 //! Options, input, output and console shared by the subcommands.
 
 pub(crate) mod answer_options;
+pub(crate) mod answer_reader;
 pub(crate) mod console;
+pub(crate) mod document_reader;
 #[cfg(feature = "dense")]
 pub(crate) mod encoder;
 pub(crate) mod experiment;
@@ -16,6 +18,7 @@ pub(crate) mod paper_folder;
 pub(crate) mod papers;
 pub(crate) mod plots;
 pub(crate) mod qrels;
+pub(crate) mod question_options;
 #[cfg(feature = "remote")]
 pub(crate) mod remote;
 pub(crate) mod rules;

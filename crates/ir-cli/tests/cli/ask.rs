@@ -91,6 +91,37 @@ fn filters_and_weights() {
     assert!(ask(&["--headings"]).out.contains(heading));
 }
 
+/// The phrase of the lexical reader, within the answer sentence; answers and order are the same.
+#[test]
+fn readers_mark_phrases() {
+    let here = papers();
+    here.write(
+        "papers/b.md",
+        "# Bridge\n\nWe saw it in 2001. The bridge was built in 1890.\n",
+    );
+    let question = "When was the bridge built?";
+    let ask = |more: &[&str]| {
+        here.ir(&[&["ask", "papers", question, "-k", "1"][..], more].concat())
+            .ok()
+            .out
+    };
+    let shown = ask(&["--reader", "lexical"]);
+    assert!(shown.contains("phrase: 1890 ("), "{shown}");
+    assert!(!ask(&[]).contains("phrase"));
+    let answer: serde_json::Value =
+        serde_json::from_str(ask(&["--reader", "lexical", "--json"]).trim_end()).unwrap();
+    let phrase = &answer["phrase"];
+    assert_eq!(phrase["text"], "1890");
+    let start = phrase["start"].as_u64().unwrap() as usize;
+    assert!(answer["frame"]["context"].as_str().unwrap()[start..].starts_with("1890."));
+    // A sentence of the question's words alone has no phrase.
+    here.write("one/b.md", "# Bridge\n\nThe bridge was built when.\n");
+    let ran = here.ir(&["ask", "one", question, "--reader", "lexical", "--json"]);
+    assert!(ran.ok().out.contains(r#""phrase":null"#));
+    here.ir(&["ask", "papers", question, "--reader", "nowhere"])
+        .fails(1, &["nowhere"]);
+}
+
 #[test]
 fn bad_input() {
     let here = papers();

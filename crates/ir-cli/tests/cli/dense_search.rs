@@ -296,6 +296,56 @@ fn other_encoders_and_texts() {
     );
 }
 
+/// Vectors of another precision are an error that names both, of documents, queries and unfinished
+/// or updated files.
+#[test]
+fn precisions() {
+    let here = Folder::new();
+    crate::common::tiny(&here);
+    let bert = &format!("{TINY}bert");
+    let encode = |more: &[&str]| here.ir(&[&["encode", bert, "tiny", "-o"], more].concat());
+    let search =
+        |more: &[&str]| here.ir(&[&["search", "tiny", "--vectors", "docs.ir"], more].concat());
+    let with = |precision| ["--encoder", bert, "--precision", precision];
+    let log = encode(&["docs.ir", "--precision", "int8"]).ok().err;
+    assert!(log.contains(" tokens, int8), "), "{log}");
+    let int8 = search(&with("int8")).ok().out;
+    assert!(int8.lines().count() > 1, "{int8}");
+    search(&["--encoder", bert]).fails(
+        1,
+        &["docs.ir: expected precision f32, found int8", "--precision"],
+    );
+    search(&with("bf16")).fails(1, &["docs.ir: expected precision bf16, found int8"]);
+    let any = [&with("bf16")[..], &["--any-encoder"]].concat();
+    let warning = search(&any).ok().err;
+    assert!(
+        warning.starts_with("warning: docs.ir: expected precision bf16, found int8"),
+        "{warning}"
+    );
+    for (name, precision) in [("q8.ir", "int8"), ("q32.ir", "f32")] {
+        encode(&[name, "--queries", "--precision", precision]).ok();
+    }
+    assert_eq!(search(&["--query-vectors", "q8.ir"]).ok().out, int8);
+    search(&["--query-vectors", "q32.ir"])
+        .fails(1, &["q32.ir: expected precision int8, found f32"]);
+
+    // f32 is not recorded: files are those of earlier versions.
+    encode(&["v32.ir"]).ok();
+    encode(&["f32.ir", "--precision", "f32"]).ok();
+    let bytes = |name: &str| std::fs::read(here.at(name)).unwrap();
+    assert_eq!(bytes("v32.ir"), bytes("f32.ir"));
+    assert_ne!(bytes("v32.ir"), bytes("docs.ir"));
+    encode(&["folder", "--add", "--precision", "bf16"]).ok();
+    encode(&["folder", "--add"]).fails(1, &["folder: expected precision bf16, found f32"]);
+
+    let other = ["x.ir", "--precision", "int8", "--backend", "tch"];
+    let error = "--precision: precision int8: expected the backend cpu, found tch";
+    encode(&other).fails(2, &[error]);
+    encode(&["x.ir", "--precision", "fp16"]).fails(2, &["fp16", "bf16, int8"]);
+    search(&["--query-vectors", "q8.ir", "--precision", "int8"])
+        .fails(2, &["--precision: expected --encoder"]);
+}
+
 /// A document whose text is not the encoded one is an error, in a collection, a cached and a saved
 /// index, also if documents were added or removed.
 #[test]

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use crate::common::{Folder, tiny};
@@ -378,6 +378,60 @@ fn pages_of_the_repository_are_up_to_date() {
     ran.ok();
 }
 
+/// The gate does not run slow experiments. Their pages have the expected values of their files, and
+/// obtained ones within the tolerance.
+#[test]
+fn pages_of_slow_experiments() {
+    let root = repository();
+    let mut pages = 0;
+    for entry in fs::read_dir(root.join("experiments")).unwrap() {
+        let path = entry.unwrap().path();
+        let experiment = ir_experiment::Experiment::open(&path).unwrap();
+        let is_slow = experiment.reproduction.as_ref().map(|it| it.slow);
+        if is_slow != Some(true) {
+            continue;
+        }
+        pages += 1;
+        let name = path.file_stem().unwrap().to_str().unwrap();
+        let page = root.join(format!("docs/reproduction/{name}.md"));
+        let page = fs::read_to_string(page).unwrap_or_else(|error| panic!("{name}: {error}"));
+        for text in [
+            &experiment.title(),
+            experiment.description.as_deref().unwrap(),
+        ] {
+            assert!(page.contains(text.trim()), "{name}: {text}");
+        }
+        let rows = page.lines().filter(|line| line.starts_with("| "));
+        let cells = |row: &str| row.split('|').map(|cell| cell.trim().to_owned()).collect();
+        let rows: Vec<Vec<String>> = rows.map(cells).collect();
+        let mut values = 0;
+        for expected in &experiment.expected {
+            for (measure, value) in &expected.values {
+                let mut names = vec![&expected.system, measure];
+                names.extend(expected.task.as_ref());
+                let mut rows = rows.iter();
+                let row = rows.find(|row| names.iter().all(|&name| row.contains(name)));
+                let row = row.unwrap_or_else(|| panic!("{name}: {names:?}"));
+                let numbers: Vec<f64> = row.iter().filter_map(|it| it.parse().ok()).collect();
+                let [of_page, obtained, _, tolerance] = numbers[..] else {
+                    panic!("{name}: {row:?}");
+                };
+                assert_eq!(
+                    (of_page, tolerance),
+                    (*value, expected.tolerance),
+                    "{row:?}"
+                );
+                // The obtained value is rounded to four decimals before it is scaled.
+                let rounding = 0.00005 * expected.scale;
+                assert!((obtained - value).abs() <= tolerance + rounding, "{row:?}");
+                values += 1;
+            }
+        }
+        assert_eq!(rows.len(), values + 1, "{name}");
+    }
+    assert!(pages >= 4);
+}
+
 /// A wrong constant changes a value by more than its tolerance.
 #[test]
 fn wrong_parameters_are_found() {
@@ -397,8 +451,29 @@ fn wrong_parameters_are_found() {
     }
 }
 
-/// Table 1 of DataFinder: a second start, or another measure, computes no stage; the output does
-/// not depend on the number of threads.
+/// CPU time of a command in seconds: unlike its wall time, hardly affected by other tests.
+#[cfg(unix)]
+fn cpu_time(command: Command) -> f64 {
+    // The second line of `times` has the user and system time of the shell's children.
+    let mut shell = Command::new("sh");
+    shell.args(["-c", "\"$@\" >/dev/null 2>&1 && times", "sh"]);
+    shell.arg(command.get_program()).args(command.get_args());
+    if let Some(folder) = command.get_current_dir() {
+        shell.current_dir(folder);
+    }
+    let output = shell.output().unwrap();
+    assert!(output.status.success(), "{output:?}");
+    let times = String::from_utf8(output.stdout).unwrap();
+    let children = times.lines().nth(1).unwrap();
+    let seconds = |time: &str| {
+        let (minutes, seconds) = time.trim_end_matches('s').split_once('m').unwrap();
+        60.0 * minutes.parse::<f64>().unwrap() + seconds.parse::<f64>().unwrap()
+    };
+    children.split_whitespace().map(seconds).sum()
+}
+
+/// Table 1 of DataFinder: a second start, or another measure, computes no stage and takes less than
+/// two seconds; the output does not depend on the number of threads.
 #[test]
 fn second_start_of_datafinder() {
     let Some(_) = crate::common::data("second_start_of_datafinder") else {
@@ -419,6 +494,12 @@ fn second_start_of_datafinder() {
     let second = run("table1.toml", &["--threads", "1"]);
     eprintln!("second start: {:.1} s", started.elapsed().as_secs_f64());
     assert_eq!(second.out, first.out);
+    #[cfg(unix)]
+    {
+        let seconds = cpu_time(here.command(&["run", "table1.toml", "--threads", "1"]));
+        eprintln!("second start: {seconds:.1} s of CPU time");
+        assert!(seconds < 2.0, "{seconds} s of CPU time");
+    }
     let other = text.replace("\"RR\"]", "\"nDCG@5\"]");
     assert_ne!(other, text);
     here.write("other.toml", other.split("[reproduction]").next().unwrap());

@@ -31,7 +31,7 @@ fn folder_to_frames_and_report() {
     assert!(ran.out.is_empty(), "{}", ran.out);
     for part in [
         "papers/broken.xml:2: expected well-formed XML, found an error (the end of the file in <body>)",
-        "1 file skipped, such as \"scan.pdf\": PDF is not read",
+        "1 file skipped, such as \"scan.pdf\": PDF needs the feature `pdf`",
         "1 file skipped, such as \"table.csv\": unknown extension",
         "6 frames of 2 papers; 1 sentences too short, 0 too long",
     ] {
@@ -55,7 +55,7 @@ fn folder_to_frames_and_report() {
         report,
         "broken.xml\tfailed\t\t0\t0\tpapers/broken.xml:2: expected well-formed XML, found an error (the end of the \
          file in <body>)\n\
-         scan.pdf\tskipped\t\t0\t0\tPDF is not read: convert it, for example with GROBID or pdftotext\n\
+         scan.pdf\tskipped\t\t0\t0\tPDF needs the feature `pdf`; or convert it, for example with GROBID or pdftotext\n\
          sub/cups.html\tread\tHTML\t1\t2\tno year, no sections, no pages\n\
          table.csv\tskipped\t\t0\t0\tunknown extension\n\
          tea.md\tread\tMarkdown\t1\t4\tno authors, no year, no pages\n"
@@ -160,4 +160,53 @@ fn questions_are_generated_and_not_displayable() {
         2,
         &["--questions rules: expected --language english, found chinese"],
     );
+}
+
+#[test]
+fn question_options_without_effect_are_usage_errors() {
+    let here = papers();
+    for (args, message) in [
+        (
+            &["--endpoint", "http://127.0.0.1:1/v1"][..],
+            "--endpoint: without effect, expected --questions endpoint",
+        ),
+        (
+            &["--questions", "rules", "--endpoint-key", "KEY"],
+            "--endpoint-key: without effect, expected --questions endpoint",
+        ),
+        (
+            &["--questions-file", "q.jsonl"],
+            "--questions-file: without effect, expected --questions",
+        ),
+        (
+            &["--questions", "endpoint"],
+            "--questions endpoint: expected --endpoint URL, found none",
+        ),
+        (
+            &[
+                "--questions",
+                "endpoint",
+                "--endpoint",
+                "http://127.0.0.1:1/v1",
+            ],
+            "--questions endpoint: expected --endpoint-model NAME, found none",
+        ),
+    ] {
+        here.ir(&[&["frames", "papers"], args].concat())
+            .fails(2, &[message]);
+    }
+    // Questions that the file has are not generated again.
+    let args = [
+        "frames",
+        "papers",
+        "--questions",
+        "rules",
+        "--questions-file",
+        "q.jsonl",
+    ];
+    let first = here.ir(&args).ok().out;
+    let file = here.read("q.jsonl");
+    assert!(file.contains("\"frame_id\":\"tea.md/2/1\""), "{file}");
+    assert_eq!(here.ir(&args).ok().out, first);
+    assert_eq!(here.read("q.jsonl"), file);
 }

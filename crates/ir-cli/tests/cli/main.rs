@@ -61,5 +61,7 @@ mod sweep_grid;
 mod synonyms;
 #[cfg(feature = "dense")]
 mod train;
+#[cfg(feature = "dense")]
+mod train_reader;
 mod trec_eval;
 mod worker;

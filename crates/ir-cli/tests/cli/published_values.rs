@@ -162,6 +162,49 @@ fn unknown_beir_folders() {
         .fails(1, &["environment variable BEIR is not set"]);
 }
 
+/// One command evaluates a folder in SMART format that the catalog does not know, with the values
+/// of `experiments/cranfield.toml` and `cisi.toml`.
+#[test]
+fn unknown_smart_folders() {
+    let Some(data) = data("unknown_smart_folders") else {
+        return;
+    };
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let file = root.join("experiments/smart.toml");
+    for (name, expected) in [
+        ("cranfield", [("BM25", 0.3965), ("BM25 + RM3", 0.4210)]),
+        ("cisi", [("BM25", 0.1983), ("BM25 + RM3", 0.2265)]),
+    ] {
+        let here = Folder::new();
+        copy(&data.join("classic").join(name), &here.at("unknown"));
+        let args = ["run", file.to_str().unwrap(), "--format", "json"];
+        let args = [&args[..], &["--cache", "cache"]].concat();
+        let folder = here.at("unknown");
+        let variables = [("SMART", folder.to_str().unwrap())];
+        let out = here.ir_env(&args, &variables).ok().out;
+        let results: serde_json::Value = serde_json::from_str(&out).unwrap();
+        let task = &results["tasks"][0]["comparison"];
+        let systems = task["systems"].as_array().unwrap();
+        for (system, expected) in expected {
+            let at = systems.iter().position(|it| it["name"] == system).unwrap();
+            // The measures of the file: nDCG@10, AP, ...
+            near(
+                systems[at]["scores"][1]["value"].as_f64().unwrap(),
+                expected,
+                0.00005,
+            );
+        }
+        // By hand.
+        let search = ["search", "unknown", "--hits", "1000", "-o", "run.trec"];
+        here.ir(&search).ok();
+        let out = here
+            .ir(&["eval", "-c", "-m", "map", "unknown", "run.trec"])
+            .ok()
+            .out;
+        near(value(&out, "map"), expected[0].1, 0.00005);
+    }
+}
+
 /// Copies a folder with its subfolders.
 fn copy(from: &Path, to: &Path) {
     std::fs::create_dir(to).unwrap();

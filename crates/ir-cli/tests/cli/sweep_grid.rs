@@ -148,6 +148,29 @@ fn grids_of_dependence_synonyms_and_priors() {
         &by_hand,
     );
 
+    let nearest = ["--nearest-words", "2", "--nearest-dim", "20"];
+    let by_hand = ["0", "0.5", "2"].map(|w| {
+        let weight = ["--nearest-weight", w];
+        owned(&[&nearest[..], &weight].concat())
+    });
+    assert_grid(
+        &here,
+        ("nearest.weight", &["0", "0.5", "2"]),
+        &nearest,
+        &by_hand,
+    );
+    let by_hand = ["0", "1", "3"].map(|n| {
+        let words = ["--nearest-words", n, "--feedback", "rm3(docs=2)"];
+        owned(&[&words[..], &nearest[2..]].concat())
+    });
+    let feedback = [&nearest[..], &["--feedback", "rm3(docs=2)"]].concat();
+    assert_grid(
+        &here,
+        ("nearest.words", &["0", "1", "3"]),
+        &feedback,
+        &by_hand,
+    );
+
     let corpus = here.read("notes/corpus.jsonl");
     let corpus = (0..).zip(corpus.lines()).map(|(n, line)| {
         let repository = ["geo", "pdb", "sra"][n % 3];
@@ -173,6 +196,33 @@ fn grids_of_dependence_synonyms_and_priors() {
         (
             &["--grid", "synonyms.weight=1,2"],
             "synonyms.weight: expected --synonyms, found none",
+        ),
+        (
+            &["--grid", "nearest.words=1,2"],
+            "nearest.words: expected --nearest-words, found none",
+        ),
+        (
+            &["--grid", "nearest.words=1,2.5", "--nearest-words", "2"],
+            "nearest.words: expected a whole number from 0 to 1000000, found 2.5",
+        ),
+        (
+            &["--grid", "nearest.weight=-1,2", "--nearest-words", "2"],
+            "nearest.weight: expected a weight at least 0",
+        ),
+        (
+            &[
+                "--grid",
+                "nearest.weight=1,2",
+                "--nearest-words",
+                "2",
+                "--sdm",
+                "1,1,1",
+            ],
+            "--nearest-words: expected no --sdm, found both",
+        ),
+        (
+            &["--nearest-words", "2"],
+            "--nearest-words: expected --grid, found none",
         ),
         (
             &["--grid", "prior.weight=1,2"],

@@ -30,6 +30,7 @@ use crate::beir::BeirFolder;
 use crate::biocaddie::{BioCaddieCorpus, BioCaddieTopics};
 use crate::collection::Collection;
 use crate::error::{DataError, name_of, read_error};
+use crate::smart::SmartFolder;
 
 /// Environment variable with the data folder.
 pub const IR_DATA: &str = "IR_DATA";
@@ -202,15 +203,15 @@ pub fn open(name: &str) -> Result<Collection, DataError> {
     Catalog::from_env().open(name)
 }
 
-/// Opens a collection of the [catalog](self) by name or a folder in [BEIR layout](crate::beir) by
-/// path.
+/// Opens a collection of the [catalog](self) by name or a folder by path: in
+/// [BEIR layout](crate::beir), or [in SMART format](SmartFolder).
 ///
 /// A name of the catalog takes precedence over a folder of the same name if the collection's files
 /// exist, even if they are corrupt. Write `./name` for the folder.
 ///
 /// # Errors
-/// The argument is neither; otherwise see [`Catalog::open`], [`Catalog::has`] and
-/// [`BeirFolder::open`].
+/// The argument is neither; otherwise see [`Catalog::open`], [`Catalog::has`],
+/// [`BeirFolder::open`] and [`SmartFolder::find`].
 pub fn open_path_or_name(argument: &str) -> Result<Collection, DataError> {
     open_name_or_folder(&Catalog::from_env(), argument, Path::new(argument))
 }
@@ -222,7 +223,10 @@ fn open_name_or_folder(
 ) -> Result<Collection, DataError> {
     match catalog.entry(argument) {
         Ok(entry) if !folder.is_dir() || catalog.has(argument)? => catalog.open_entry(entry),
-        _ if folder.is_dir() => Ok(BeirFolder::open(folder)?.into_collection()),
+        _ if folder.is_dir() => match (BeirFolder::open(folder), SmartFolder::find(folder)?) {
+            (Err(error), Some(smart)) if error.is_missing() => Ok(smart.into_collection()),
+            (beir, _) => Ok(beir?.into_collection()),
+        },
         _ if folder.is_file() => Err(DataError::WrongType {
             path: argument.to_owned(),
             line: 1,

@@ -56,7 +56,7 @@ impl Corpus for SmartCorpus {
 ///
 /// # Errors
 /// The source cannot be read, does not start with `.I`, has an unknown marker, a record without
-/// `.W` or a duplicate number.
+/// `.W` and `.T`, or a duplicate number.
 pub fn read_documents(reader: impl BufRead, source: &str) -> Result<Vec<Document>, DataError> {
     let mut records = SmartRecords::new(reader, source, RepeatedMarker::Ignored);
     collect_documents(|doc| records.read_into(doc))
@@ -65,9 +65,10 @@ pub fn read_documents(reader: impl BufRead, source: &str) -> Result<Vec<Document
 /// Reads all queries, whose ids are the record numbers; `source` names the reader in errors.
 ///
 /// # Errors
-/// See [`read_documents`].
+/// As [`read_documents`], or a record has no `.W`.
 pub fn read_queries(reader: impl BufRead, source: &str) -> Result<Vec<Query>, DataError> {
-    let mut records = SmartRecords::new(reader, source, RepeatedMarker::Appended);
+    let records = SmartRecords::new(reader, source, RepeatedMarker::Appended);
+    let mut records = records.with_required_text();
     let docs = collect_documents(|doc| records.read_into(doc))?;
     Ok(docs.into_iter().map(query_from_document).collect())
 }
@@ -76,7 +77,7 @@ pub fn read_queries(reader: impl BufRead, source: &str) -> Result<Vec<Query>, Da
 /// position in the file, from 1, as in the judgments; its record number is the attribute `number`.
 ///
 /// # Errors
-/// See [`read_documents`].
+/// See [`read_queries`].
 pub fn read_cranfield_queries(reader: impl BufRead, source: &str) -> Result<Vec<Query>, DataError> {
     let mut queries = read_queries(reader, source)?;
     for (query, position) in queries.iter_mut().zip(1_u64..) {

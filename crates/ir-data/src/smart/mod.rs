@@ -1,4 +1,4 @@
-//! Cranfield and CISI in the format of the SMART system.
+//! Collections in the format of the SMART system: ADI, CACM, CISI, Cranfield, MEDLINE.
 //!
 //! A file is a sequence of records:
 //!
@@ -23,6 +23,8 @@
 //! | `.K` `.C` `.N` | keywords, classes, notes | attributes `keywords`, `classes`, `notes` |
 //! | `.X` | citations, three numbers per line | attribute `citations` |
 //!
+//! A record has a title or a text; records of CACM often have no text. Queries have a text.
+//!
 //! A marker is a line of a period, one upper-case letter and optional spaces.
 //!
 //! - Cranfield's judgments refer to queries by position in the file, from 1, not by number. Lower
@@ -42,12 +44,14 @@
 //! ```
 
 mod collections;
+mod folder;
 mod qrels;
 mod records;
 
 pub use collections::{
     SmartCorpus, SmartQueries, read_cranfield_queries, read_documents, read_queries,
 };
+pub use folder::SmartFolder;
 pub use qrels::{
     CranfieldGrades, CranfieldSourceDocument, read_cisi_judgments, read_cranfield_judgments,
 };

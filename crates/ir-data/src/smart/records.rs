@@ -68,6 +68,8 @@ pub(super) struct SmartRecords<R> {
     lines: LineReader<R>,
     source: Arc<str>,
     repeated: RepeatedMarker,
+    /// Whether a record with a title needs a text, too.
+    needs_text: bool,
     /// Number and line of the next record.
     next: Option<(String, u64)>,
     started: bool,
@@ -81,10 +83,17 @@ impl<R: BufRead> SmartRecords<R> {
             source: lines.source(),
             lines,
             repeated,
+            needs_text: false,
             next: None,
             started: false,
             seen: DuplicateFinder::default(),
         }
+    }
+
+    /// Rejects records without text.
+    pub(super) fn with_required_text(mut self) -> Self {
+        self.needs_text = true;
+        self
     }
 
     /// Reads the next record into `doc`; `false` at the end.
@@ -100,7 +109,8 @@ impl<R: BufRead> SmartRecords<R> {
             .add_id(&number, Location::new(&self.source, line))?;
         let fields = self.read_fields()?;
         let at = Location::new(&self.source, line);
-        if !fields.0.contains_key(&'W') {
+        let has = |letter| fields.0.contains_key(&letter);
+        if !has('W') && (self.needs_text || !has('T')) {
             return Err(at.missing_field(".W"));
         }
         doc.id = number;

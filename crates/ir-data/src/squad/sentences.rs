@@ -15,6 +15,12 @@ use crate::sentences::{Language, SentenceSplitter};
 const PAIRS: &str = "pairs";
 /// Split with a query for each question.
 const QUESTIONS: &str = "questions";
+/// Splits of the pairs by article, and the positions of their articles in each run of eight.
+const ARTICLE_SPLITS: [(&str, &[usize]); 3] = [
+    ("test", &[6, 7]),
+    ("train", &[0, 1, 2, 3, 4]),
+    ("validation", &[5]),
+];
 /// Attribute of a sentence with its context.
 const CONTEXT: &str = "context";
 /// Budget of the context on each side of a sentence, in characters.
@@ -39,10 +45,15 @@ pub struct AnswerSentences {
     pub pairs: Qrels,
     /// Judgments of the questions: every sentence that answers the question has grade 1.
     pub questions: Qrels,
+    /// Judgments of the pairs of some articles, for systems that are trained: of every eight
+    /// articles in the order of the file, `train` has the first five, `validation` the sixth and
+    /// `test` the last two. The sentences are those of all articles.
+    pub by_article: BTreeMap<&'static str, Qrels>,
 }
 
-/// Sentences of a SQuAD file as a test collection with the splits `pairs` and `questions`; see
-/// [`AnswerSentences`]. Every call reads the file again.
+/// Sentences of a SQuAD file as a test collection with the splits `pairs` and `questions`, and the
+/// parts `train`, `validation` and `test` of `pairs`; see [`AnswerSentences`]. Every call reads the
+/// file again.
 #[derive(Debug, Clone)]
 pub struct SquadSentences {
     file: SquadFile,
@@ -76,7 +87,9 @@ impl JudgedQueries for SquadSentences {
     }
 
     fn splits(&self) -> Vec<String> {
-        vec![PAIRS.to_owned(), QUESTIONS.to_owned()]
+        let [test, train, validation] = ARTICLE_SPLITS.map(|(name, _)| name);
+        let names = [PAIRS, QUESTIONS, test, train, validation];
+        names.map(str::to_owned).into()
     }
 
     fn all_queries(&self) -> Result<Vec<Query>, DataError> {
@@ -85,10 +98,11 @@ impl JudgedQueries for SquadSentences {
 
     fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
         check_split(self, split)?;
-        let sentences = self.read()?;
-        Ok(match split {
-            PAIRS => sentences.pairs,
-            _ => sentences.questions,
+        let mut sentences = self.read()?;
+        Ok(match sentences.by_article.remove(split) {
+            Some(pairs) => pairs,
+            None if split == PAIRS => sentences.pairs,
+            None => sentences.questions,
         })
     }
 }
@@ -115,23 +129,29 @@ impl Squad {
         let mut texts: Vec<(String, Vec<(String, &str)>)> = Vec::new();
         let mut queries = Vec::new();
         let (mut pairs, mut questions) = (Qrels::new(), Qrels::new());
+        let mut by_article: BTreeMap<&str, Qrels> =
+            ARTICLE_SPLITS.map(|(name, _)| (name, Qrels::new())).into();
         for (id, article, paragraph) in self.paragraphs() {
             let ranges: Vec<Range<usize>> = splitter.split(&paragraph.context).collect();
+            let at = *articles.entry(&article.title).or_insert_with(|| {
+                texts.push((article.title.replace('_', " "), Vec::new()));
+                texts.len() - 1
+            });
+            let mut of_article = by_article.get_mut(article_split(at));
             for question in &paragraph.questions {
                 let answers = sentences_of(paragraph, question, &ranges);
                 for (n, sentence) in (1..).zip(&answers) {
                     let query = pair_id(&question.id, n);
                     let sentence = format!("{id}/{sentence}");
                     pairs.insert(&query, &sentence, 1);
+                    if let Some(pairs) = &mut of_article {
+                        pairs.insert(&query, &sentence, 1);
+                    }
                     questions.insert(&question.id, &sentence, 1);
                 }
                 let ids = (1..=answers.len().max(1)).map(|n| pair_id(&question.id, n));
                 queries.extend(ids.map(|id| Query::new(id, question.text.as_str())));
             }
-            let at = *articles.entry(&article.title).or_insert_with(|| {
-                texts.push((article.title.replace('_', " "), Vec::new()));
-                texts.len() - 1
-            });
             let sentences = ranges.into_iter().enumerate();
             let sentences =
                 sentences.map(|(n, range)| (format!("{id}/{n}"), &paragraph.context[range]));
@@ -145,8 +165,18 @@ impl Squad {
             queries,
             pairs,
             questions,
+            by_article,
         }
     }
+}
+
+/// Split of the pairs of an article, by its index.
+pub(super) fn article_split(article: usize) -> &'static str {
+    let positions = |(_, positions): &&(&str, &[usize])| positions.contains(&(article % 8));
+    ARTICLE_SPLITS
+        .iter()
+        .find(positions)
+        .map_or("", |(name, _)| *name)
 }
 
 /// Indices of the sentences in which answers start.

@@ -59,3 +59,63 @@ fn wrong_document_count() {
         assert_eq!(error, format!("c: expected {wrong} documents, found 2"));
     }
 }
+
+/// The table of the README lists every collection with the counts of the catalog.
+#[test]
+fn table_of_the_readme() {
+    let grouped = |number: u64| {
+        let digits = number.to_string();
+        let groups: Vec<&str> = digits
+            .as_bytes()
+            .rchunks(3)
+            .rev()
+            .map(|group| std::str::from_utf8(group).unwrap())
+            .collect();
+        groups.join(",")
+    };
+    let readme = include_str!("../../README.md");
+    let (_, rows) = readme
+        .split_once("| name | documents | judged queries | origin |\n")
+        .unwrap();
+    let mut listed = Vec::new();
+    for row in rows.lines().skip(1).take_while(|row| row.starts_with('|')) {
+        let cells: Vec<&str> = row.split('|').map(str::trim).collect();
+        let [_, names, documents, queries, ..] = cells[..] else {
+            panic!("{row}");
+        };
+        for name in names.split(", ").map(|name| name.trim_matches('`')) {
+            listed.push(name.to_owned());
+            let mut entries = catalog::entries().iter();
+            let entry = entries.find(|entry| entry.name == name);
+            let entry = entry.unwrap_or_else(|| panic!("{row}"));
+            let none = |number| match number {
+                0 => "none".to_owned(),
+                number => grouped(number),
+            };
+            // The documents and their queries are not listed in the catalog.
+            if documents == "not included" {
+                continue;
+            }
+            assert_eq!(documents, none(entry.documents), "{row}");
+            let mut found: Vec<&str> = match queries {
+                "none" => Vec::new(),
+                // No comma inside of a number is followed by a space.
+                queries => queries.split(", ").collect(),
+            };
+            let counts = entry.splits.iter();
+            let mut expected: Vec<String> = counts
+                .map(|(split, counts)| format!("{} {split}", grouped(counts.queries)))
+                .collect();
+            found.sort_unstable();
+            expected.sort_unstable();
+            assert_eq!(found, expected, "{row}");
+        }
+    }
+    let mut names: Vec<&str> = catalog::entries()
+        .iter()
+        .map(|it| it.name.as_str())
+        .collect();
+    listed.sort_unstable();
+    names.sort_unstable();
+    assert_eq!(listed, names);
+}

@@ -2,7 +2,7 @@
 
 use ir_core::AttributeValue;
 use ir_data::DataError;
-use ir_data::smart::{self, CranfieldGrades, CranfieldSourceDocument};
+use ir_data::smart::{self, CranfieldGrades, CranfieldSourceDocument, SmartFolder};
 use ir_data::trec::{self, HeaderLine};
 
 #[test]
@@ -56,7 +56,7 @@ fn smart_records() {
             "f:2: expected one of .I .T .A .B .W .X .K .C .N, found \".Q\"",
         ),
         (
-            ".I 1\n.T\na\n.I 2\n.W\n",
+            ".I 1\n.A\na\n.I 2\n.W\n",
             "f:1: expected a field \".W\", found none",
         ),
         (
@@ -70,6 +70,15 @@ fn smart_records() {
     ] {
         assert_eq!(docs(text).unwrap_err().to_string(), expected);
     }
+    // Many documents of CACM are titles. Queries are texts.
+    let title = ".I 1\n.T\na b\n.B\nCACM\n.I 2\n.W\nc\n";
+    let titles = docs(title).unwrap();
+    assert_eq!((&*titles[0].title, &*titles[0].text), ("a b", ""));
+    let error = smart::read_queries(title.as_bytes(), "f").unwrap_err();
+    assert_eq!(
+        error.to_string(),
+        "f:1: expected a field \".W\", found none"
+    );
     let queries = smart::read_queries(&b".I 002\n.T\nt\n.A\nx\n.A\ny\n.W\nw\n"[..], "f").unwrap();
     assert_eq!(
         (queries[0].id.as_str(), queries[0].text.as_str()),
@@ -183,4 +192,87 @@ fn detected_judgments() {
         read("1\t28\t1\n").unwrap_err(),
         "f:1: expected the tab-separated header line `query-id corpus-id score`, found \"1\\t28\\t1\""
     );
+}
+
+/// The archives of MEDLINE, CACM and Cranfield.
+#[test]
+fn folders() {
+    for (files, query, grades) in [
+        (
+            [
+                ("MED.ALL", ".I 1\n.W\nlens\n.I 2\n.W\nacids\n"),
+                ("MED.QRY", ".I 1\n.W\nthe lens\n"),
+                ("MED.REL", "1 0 1 1\n1 0 2 1\n"),
+                ("MED.REL.OLD", "1 1 1\n"),
+            ],
+            ("1", "the lens"),
+            [1, 1],
+        ),
+        (
+            [
+                ("cacm.all", ".I 1\n.T\nlists\n.I 2\n.T\na\n.W\nb\n"),
+                ("query.text", ".I  1\n.W\n lists\n.N\nan author\n"),
+                ("qrels.text", "01 1  0 0\n01 2  0 0\n"),
+                ("common_words", "a\nthe\n"),
+            ],
+            ("1", " lists"),
+            [1, 1],
+        ),
+        (
+            [
+                ("cran.all.1400", ".I 1\n.T\nwings\n.W\nw\n.I 2\n.W\n"),
+                ("cran.qry", ".I 001\n.W\nwings\n.I 004\n.W\nheat\n"),
+                ("cranqrel", "1 1 2 \n1 2 -1"),
+                ("cranqrel.readme", "codes"),
+            ],
+            ("1", "wings"),
+            [3, 1],
+        ),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            std::fs::write(folder.path().join(name), text).unwrap();
+        }
+        // A folder of an archive beside the files.
+        std::fs::create_dir(folder.path().join("other.all")).unwrap();
+        let path = folder.path().to_string_lossy();
+        let collection = ir_data::open_path_or_name(&path).unwrap();
+        assert_eq!(collection.corpus().docs().unwrap().count(), 2);
+        assert_eq!(collection.splits(), ["test"]);
+        let queries = collection.queries("test").unwrap();
+        assert_eq!((&*queries[0].id, &*queries[0].text), query);
+        let qrels = collection.qrels("test").unwrap();
+        let found = ["1", "2"].map(|doc| qrels.grade("1", doc).unwrap());
+        assert_eq!(found, grades);
+        assert!(collection.qrels("train").is_err());
+    }
+}
+
+#[test]
+fn incomplete_and_ambiguous_folders() {
+    let folder = tempfile::tempdir().unwrap();
+    let write = |name: &str, text: &str| std::fs::write(folder.path().join(name), text).unwrap();
+    let path = |name: &str| folder.path().join(name).display().to_string();
+    // Another file whose name ends so.
+    write("notes.all", "a note\n");
+    assert!(SmartFolder::find(folder.path()).unwrap().is_none());
+    let error = SmartFolder::open(folder.path()).unwrap_err();
+    assert!(error.is_missing(), "{error}");
+    write("a.all", ".I 1\n.W\ntea\n");
+    let collection = SmartFolder::open(folder.path()).unwrap().into_collection();
+    assert!(collection.splits().is_empty());
+    assert!(collection.all_queries().unwrap().is_empty());
+    write("a.rel", "1 0 1 1\n");
+    let collection = SmartFolder::open(folder.path()).unwrap().into_collection();
+    assert!(collection.queries("test").is_err());
+    write("b.all", ".I 1\n.W\nmilk\n");
+    let error = SmartFolder::open(folder.path()).unwrap_err();
+    let expected = format!(
+        "{}: expected one file of documents (*.ALL) in the folder, found also {}",
+        path("b.all"),
+        path("a.all")
+    );
+    assert_eq!(error.to_string(), expected);
+    let missing = SmartFolder::find(folder.path().join("nowhere"));
+    assert!(missing.is_err());
 }

@@ -125,6 +125,51 @@ fn squad_sentences() {
     );
 }
 
+/// Of every eight articles, five train, one validates and two test; an article in two entries is
+/// one article.
+#[test]
+fn squad_splits_by_article() {
+    let article = |n: usize| {
+        json!({"title": format!("T{n}"), "paragraphs": [{"context": "Tea.", "qas": [
+            {"id": format!("q{n}"), "question": "What?",
+             "answers": [{"text": "Tea", "answer_start": 0}]}]}]})
+    };
+    let mut articles: Vec<_> = (0..17).map(article).collect();
+    articles.insert(8, {
+        let mut again = article(0);
+        again["paragraphs"][0]["qas"][0]["id"] = "again".into();
+        again
+    });
+    let file = json!({"data": articles}).to_string();
+    let squad = Squad::read(file.as_bytes(), "f").unwrap();
+    let sentences = squad.answer_sentences();
+    let mut all = 0;
+    for (split, expected) in [
+        ("test", &["q6", "q7", "q14", "q15"][..]),
+        ("validation", &["q5", "q13"]),
+        (
+            "train",
+            &[
+                "q0", "again", "q1", "q2", "q3", "q4", "q8", "q9", "q10", "q11", "q12", "q16",
+            ],
+        ),
+    ] {
+        let pairs = &sentences.by_article[split];
+        all += pairs.len();
+        assert_eq!(pairs.judgments(), expected.len(), "{split}");
+        for id in expected {
+            assert!(pairs.get(id).is_some(), "{split}: {id}");
+        }
+        let questions = squad.articles_of(split).queries();
+        let mut ids: Vec<&str> = questions.iter().map(|it| &*it.id).collect();
+        let mut expected = expected.to_vec();
+        (ids.sort_unstable(), expected.sort_unstable());
+        assert_eq!(ids, expected);
+    }
+    assert_eq!(all, sentences.pairs.len());
+    assert!(squad.articles_of("dev").articles.is_empty());
+}
+
 /// Each side of the context stops as soon as it has 150 characters.
 #[test]
 fn squad_context_budget() {

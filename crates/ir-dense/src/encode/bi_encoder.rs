@@ -9,7 +9,8 @@ use ndarray::Array2;
 use rayon::prelude::*;
 
 use super::tokenizer::TokenizedText;
-use super::{EncoderConfig, Tower};
+use super::{EncoderConfig, OutlierChannels, Precision, Tower};
+use crate::kernels::low_precision::MAX_DEPTH;
 use crate::transformer::cpu::CpuTransformer;
 use crate::{ModelError, SimilarityFunction, TokenBatch};
 
@@ -85,7 +86,8 @@ impl BiEncoder {
     /// Creates an encoder from a query tower and a document tower, which may be the same.
     ///
     /// # Errors
-    /// If their dimensions or similarity functions differ, or a maximum length is out of range.
+    /// If their dimensions or similarity functions differ, a maximum length is out of range, or
+    /// backend or model lack the precision.
     pub fn new(
         query: Arc<Tower>,
         document: Arc<Tower>,
@@ -117,17 +119,20 @@ impl BiEncoder {
             // Reports a limit that is too low now, not at the first text.
             tower.tokenizer.encode("a", limit)?;
         }
-        let prepare = |tower: Arc<Tower>| SideEncoder {
-            cpu: CpuTransformer::new(&tower.model).map(Arc::new),
-            tower,
+        let prepare = |tower: Arc<Tower>| -> Result<SideEncoder, ModelError> {
+            let cpu = CpuTransformer::new(&tower.model, config.precision).map(Arc::new);
+            if cpu.is_none() && config.precision != Precision::F32 {
+                return Err(missing_precision(&tower, config));
+            }
+            Ok(SideEncoder { tower, cpu })
         };
         let similarity = query.similarity.or(document.similarity);
         let tied = Arc::ptr_eq(&query, &document);
-        let query = prepare(query);
+        let query = prepare(query)?;
         let document = if tied {
             query.clone()
         } else {
-            prepare(document)
+            prepare(document)?
         };
         Ok(Self {
             sides: [query, document],
@@ -159,6 +164,13 @@ impl BiEncoder {
     /// Configuration of the encoder.
     pub fn config(&self) -> &EncoderConfig {
         &self.config
+    }
+
+    /// Returns the output channels of the linear layers of a side that are f32 although the
+    /// precision is [`Precision::Int8`]; empty for other precisions.
+    pub fn outlier_channels(&self, side: Side) -> Vec<OutlierChannels> {
+        let cpu = self.sides[side as usize].cpu.as_ref();
+        cpu.map_or_else(Vec::new, |cpu| cpu.outlier_channels())
     }
 
     /// Returns the token ids of a text with prefix and special tokens, truncated to the maximum
@@ -218,6 +230,17 @@ impl BiEncoder {
     }
 }
 
+/// Error of a precision other than f32 that a tower cannot have.
+fn missing_precision(tower: &Tower, config: &EncoderConfig) -> ModelError {
+    let reason = format!(
+        "{}: expected weights in CPU memory, a bias in every linear layer and normalization, and at \
+         most {MAX_DEPTH} inputs of a linear layer",
+        tower.folder.display()
+    );
+    let precision = config.precision;
+    ModelError::Precision { precision, reason }
+}
+
 /// Returns the folders of both sides, if a folder has these instead of a model.
 pub(crate) fn side_folders(folder: &Path) -> Option<[PathBuf; 2]> {
     let is_model = |folder: &Path| folder.join("config.json").exists();
@@ -266,7 +289,7 @@ const CHUNK: usize = 1 << 14;
 
 /// Splits texts into batches of at most `batch_tokens` tokens and `batch_texts` texts, sorted by
 /// decreasing length. With `padded`, every text counts as long as the longest of its batch.
-fn batches(ids: &[Vec<u32>], config: &EncoderConfig, padded: bool) -> Vec<Vec<usize>> {
+pub(crate) fn batches(ids: &[Vec<u32>], config: &EncoderConfig, padded: bool) -> Vec<Vec<usize>> {
     let max_texts = config.batch_texts.unwrap_or(usize::MAX);
     let mut order: Vec<usize> = (0..ids.len()).collect();
     order.sort_by_key(|&text| (std::cmp::Reverse(ids[text].len()), text));

@@ -3,7 +3,7 @@
 use ir_core::Side;
 use serde::{Deserialize, Serialize};
 
-use super::Pooling;
+use super::{Pooling, Precision};
 use crate::Backend;
 
 /// Configuration of a [`BiEncoder`](crate::BiEncoder). A field that is `None` takes the value of
@@ -25,6 +25,10 @@ use crate::Backend;
 pub struct EncoderConfig {
     /// Compute backend. Default: CPU.
     pub backend: Backend,
+    /// Number format of the linear layers. [`Precision::Bf16`] and [`Precision::Int8`] need
+    /// [`Backend::Cpu`]. Default: f32.
+    #[serde(skip_serializing_if = "Precision::is_f32")]
+    pub precision: Precision,
     /// Pooling of token vectors. Default: as in the folder.
     pub pooling: Option<Pooling>,
     /// Whether vectors are L2-normalized. Default: as in the folder.
@@ -57,6 +61,7 @@ impl Default for EncoderConfig {
     fn default() -> Self {
         Self {
             backend: Backend::default(),
+            precision: Precision::default(),
             pooling: None,
             normalize: None,
             query: SideConfig::default(),
@@ -70,6 +75,7 @@ impl Default for EncoderConfig {
 impl EncoderConfig {
     ir_core::setters! {
         with_backend: backend, Backend;
+        with_precision: precision, Precision;
         with_query: query, SideConfig;
         with_document: document, SideConfig;
         with_batch_tokens: batch_tokens, usize;

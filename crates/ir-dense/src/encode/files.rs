@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use super::sentence_transformers::SENTENCE_BERT_CONFIGS;
 
 /// Tokenizer files of all architectures.
-pub(super) const TOKENIZER_FILES: [&str; 8] = [
+pub(crate) const TOKENIZER_FILES: [&str; 8] = [
     "tokenizer.json",
     "tokenizer_config.json",
     "special_tokens_map.json",

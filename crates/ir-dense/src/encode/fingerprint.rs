@@ -3,14 +3,14 @@
 use ir_core::Side;
 use serde::{Deserialize, Serialize};
 
-use super::{BiEncoder, Pooling, Tower};
+use super::{BiEncoder, Pooling, Precision, Tower};
 use crate::model_folder::safetensors::checksum;
 
 /// What determines the vectors of one side of a [`BiEncoder`], besides text and backend.
 ///
 /// Stored with document vectors, it identifies at search time an encoder that does not fit them.
-/// Query encoder and document encoder fit if `model`, `pooling` and `normalize` of their document
-/// sides are equal.
+/// Query encoder and document encoder fit if `model`, `precision`, `pooling` and `normalize` of
+/// their document sides are equal.
 ///
 /// ```
 /// use ir_dense::EncoderFingerprint;
@@ -18,6 +18,7 @@ use crate::model_folder::safetensors::checksum;
 ///     "max_tokens": 256}"#;
 /// let found: EncoderFingerprint = serde_json::from_str(text)?;
 /// assert_eq!(found.max_tokens, 256);
+/// assert_eq!(found.precision, ir_dense::Precision::F32);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -27,6 +28,9 @@ pub struct EncoderFingerprint {
     /// weights in another file format. The tokenizer is represented by its vocabulary and the token
     /// ids of one text.
     pub model: String,
+    /// Number format of the linear layers. Not written if it is f32.
+    #[serde(default, skip_serializing_if = "Precision::is_f32")]
+    pub precision: Precision,
     /// Pooling of token vectors.
     pub pooling: Pooling,
     /// Whether vectors are L2-normalized.
@@ -44,6 +48,7 @@ impl BiEncoder {
         let (tower, config) = (self.tower(side), self.config().side(side));
         EncoderFingerprint {
             model: format!("{:08x}", model_checksum(tower)),
+            precision: self.config().precision,
             pooling: tower.pooling,
             normalize: tower.normalize,
             prefix: tower.prefix(side, config).to_owned(),

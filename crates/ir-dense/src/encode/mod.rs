@@ -2,9 +2,10 @@
 
 mod bi_encoder;
 mod config;
-mod files;
+pub(crate) mod files;
 mod fingerprint;
 mod pooling;
+mod precision;
 mod save;
 pub(crate) mod sentence_transformers;
 mod stream;
@@ -13,12 +14,13 @@ mod tower;
 mod word_boundaries;
 
 pub use bi_encoder::BiEncoder;
-pub(crate) use bi_encoder::side_folders;
+pub(crate) use bi_encoder::{batches, side_folders};
 pub use config::{EncoderConfig, SideConfig};
 pub use files::model_files;
 pub use fingerprint::EncoderFingerprint;
 pub use pooling::Pooling;
 pub(crate) use pooling::normalize;
+pub use precision::{OutlierChannels, Precision, UnknownPrecision};
 pub use stream::encode_stream;
 pub use tokenizer::ModelTokenizer;
 pub use tower::Tower;

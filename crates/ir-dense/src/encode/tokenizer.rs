@@ -1,5 +1,6 @@
 //! Tokenizer of a model.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use ir_core::Fnv1a;
@@ -39,6 +40,17 @@ pub(crate) struct TokenizedText {
     pub(crate) ids: Vec<u32>,
     /// Whether the text has more tokens than the limit.
     pub(crate) truncated: bool,
+}
+
+/// Special tokens around the texts of a pair, each with its type: for BERT
+/// `[CLS] first [SEP] second [SEP]`.
+#[derive(Debug, Clone)]
+pub(crate) struct PairTemplate {
+    pub(crate) before: Vec<(u32, u32)>,
+    pub(crate) between: Vec<(u32, u32)>,
+    pub(crate) after: Vec<(u32, u32)>,
+    /// Types of the tokens of both texts.
+    pub(crate) types: [u32; 2],
 }
 
 /// Values of `tokenizer_config.json` and `special_tokens_map.json`.
@@ -170,6 +182,53 @@ impl ModelTokenizer {
             ids
         };
         Ok(TokenizedText { ids, truncated })
+    }
+
+    /// Returns the token ids of a text without special tokens, and the range of each token in the
+    /// text, in bytes.
+    pub(crate) fn encode_with_offsets(
+        &self,
+        text: &str,
+    ) -> Result<(Vec<u32>, Vec<Range<usize>>), TokenizerError> {
+        let encoding = self.tokenizer.encode(text, false);
+        let encoding = encoding.map_err(|source| TokenizerError::Encode { source })?;
+        let offsets = encoding.get_offsets().iter();
+        let offsets = offsets.map(|&(start, end)| start..end).collect();
+        Ok((encoding.get_ids().to_vec(), offsets))
+    }
+
+    /// Special tokens and token types of a pair of texts.
+    pub(crate) fn pair_template(&self) -> Result<PairTemplate, ModelError> {
+        let read = |source| TokenizerError::Read {
+            path: self.path.clone(),
+            source,
+        };
+        let probe = self.tokenizer.encode_fast(("a", "a"), true).map_err(read)?;
+        let (ids, types) = (probe.get_ids(), probe.get_type_ids());
+        let texts = probe.get_sequence_ids();
+        let range = |text: usize| {
+            let is = |it: &Option<usize>| *it == Some(text);
+            let (first, last) = (texts.iter().position(is)?, texts.iter().rposition(is)?);
+            Some(first..last + 1)
+        };
+        let template = || TokenizerError::Template {
+            path: self.path.clone(),
+        };
+        let [first, second] = [0, 1].map(range);
+        let (first, second) = first.zip(second).ok_or_else(template)?;
+        if first.end > second.start {
+            return Err(template().into());
+        }
+        let special = |range: Range<usize>| {
+            let tokens = ids[range.clone()].iter().zip(&types[range]);
+            tokens.map(|(&id, &of)| (id, of)).collect()
+        };
+        Ok(PairTemplate {
+            before: special(0..first.start),
+            between: special(first.end..second.start),
+            after: special(second.end..ids.len()),
+            types: [types[first.start], types[second.start]],
+        })
     }
 
     /// Smallest valid limit: the special tokens and one more.

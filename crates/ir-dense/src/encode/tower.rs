@@ -8,10 +8,10 @@ use ir_core::{EncodeError, Side};
 use super::pooling::normalize;
 use super::sentence_transformers::{LengthLimits, SentenceTransformersConfig};
 use super::tokenizer::TokenizedText;
-use super::{EncoderConfig, ModelTokenizer, Pooling, SideConfig};
+use super::{EncoderConfig, ModelTokenizer, Pooling, Precision, SideConfig};
 use crate::model_folder::WeightFile;
 use crate::transformer::TensorNames;
-use crate::{ModelError, SimilarityFunction, TokenBatch, Transformer, TransformerConfig};
+use crate::{Backend, ModelError, SimilarityFunction, TokenBatch, Transformer, TransformerConfig};
 
 /// Encoder of one side: tokenizer, transformer and pooling of a model folder.
 #[derive(Debug, Clone)]
@@ -42,6 +42,12 @@ impl Tower {
     /// See [`ModelError`].
     pub fn open(folder: impl AsRef<Path>, config: &EncoderConfig) -> Result<Self, ModelError> {
         let folder = folder.as_ref();
+        if config.precision != Precision::F32 && config.backend != Backend::Cpu {
+            return Err(ModelError::Precision {
+                precision: config.precision,
+                reason: format!("expected the backend cpu, found {}", config.backend),
+            });
+        }
         let device = config.backend.device()?;
         let shape = TransformerConfig::read(folder)?;
         let files = SentenceTransformersConfig::read(folder)?;

@@ -1,40 +1,41 @@
 //! Buffers aligned to cache lines, and prefetching.
 
-/// Elements of a cache line.
-const LINE_ELEMENTS: usize = 16;
+/// Bytes of a cache line, and its elements of 32 bits.
+const LINE_BYTES: usize = 64;
+const LINE_ELEMENTS: usize = LINE_BYTES / 4;
 
-/// Buffer of f32 whose first element is aligned to a cache line, so that no vector register is
-/// loaded from two.
+/// Buffer of f32 or u32 whose first element is aligned to a cache line, so that no vector register
+/// is loaded from two.
 #[derive(Debug, Default)]
-pub(super) struct AlignedBuffer {
-    buffer: Vec<f32>,
+pub(super) struct AlignedBuffer<T = f32> {
+    buffer: Vec<T>,
     start: usize,
     len: usize,
 }
 
-impl AlignedBuffer {
+impl<T: Copy + Default> AlignedBuffer<T> {
     /// Replaces the content by `len` zeros. Allocates only if the buffer was smaller before.
     pub(super) fn fill_with_zeros(&mut self, len: usize) {
         self.buffer.clear();
-        self.buffer.resize(len + LINE_ELEMENTS, 0.0);
-        let start = self.buffer.as_ptr().align_offset(4 * LINE_ELEMENTS);
+        self.buffer.resize(len + LINE_ELEMENTS, T::default());
+        let start = self.buffer.as_ptr().align_offset(LINE_BYTES);
         (self.start, self.len) = (start.min(LINE_ELEMENTS), len);
     }
 
-    pub(super) fn values(&self) -> &[f32] {
+    pub(super) fn values(&self) -> &[T] {
         &self.buffer[self.start..][..self.len]
     }
 
-    pub(super) fn values_mut(&mut self) -> &mut [f32] {
+    pub(super) fn values_mut(&mut self) -> &mut [T] {
         &mut self.buffer[self.start..][..self.len]
     }
 }
 
-/// Prefetches the cache lines of `count` elements, which begin `offset` elements after the start of
-/// a slice, into the L1 cache. They need not be in the slice.
+/// Prefetches the cache lines of `count` elements of 32 bits, which begin `offset` elements after
+/// the start of a slice, into the L1 cache. They need not be in the slice.
 #[inline(always)]
 #[allow(unsafe_code, reason = "prefetch instructions have no safe interface")]
-pub(super) fn prefetch(values: &[f32], offset: usize, count: usize) {
+pub(super) fn prefetch<T>(values: &[T], offset: usize, count: usize) {
     #[cfg(target_arch = "x86_64")]
     for line in 0..count.div_ceil(LINE_ELEMENTS) {
         use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
@@ -52,7 +53,7 @@ mod tests {
 
     #[test]
     fn buffer_is_aligned_and_zero() {
-        let mut buffer = AlignedBuffer::default();
+        let mut buffer: AlignedBuffer = AlignedBuffer::default();
         for len in [0, 1, 16, 1000, 7] {
             buffer.fill_with_zeros(len);
             assert_eq!(buffer.values(), vec![0.0; len]);

@@ -439,4 +439,80 @@ mod tests {
             }
         }
     }
+
+    struct Activated<'a>(Activation, &'a mut [f32]);
+
+    impl WithSimd for Activated<'_> {
+        type Output = ();
+
+        #[inline(always)]
+        fn with_simd<S: Simd>(self, _: S) {
+            activate_row::<S>(self.0, self.1);
+        }
+    }
+
+    /// Rows after every function of this file, at one level of the CPU.
+    #[cfg(target_arch = "x86_64")]
+    fn all_functions<S: Simd>(simd: S, width: usize) -> Vec<f32> {
+        let before = rows(3, width);
+        let (scale, shift) = (rows(1, width), rows(2, width)[width..].to_vec());
+        let mut all = Vec::new();
+        for activation in [Activation::Gelu, Activation::GeluTanh, Activation::Relu] {
+            let mut found = before.clone();
+            Simd::vectorize(simd, Activated(activation, &mut found));
+            all.extend(found);
+        }
+        let mut found = before.clone();
+        Simd::vectorize(
+            simd,
+            LayerNormRows {
+                rows: &mut found,
+                residual: &before,
+                scale: &scale,
+                shift: &shift,
+                epsilon: 1e-12,
+            },
+        );
+        all.extend(found);
+        let mut probabilities = before.clone();
+        Simd::vectorize(
+            simd,
+            SoftmaxRows {
+                rows: &mut probabilities,
+                stride: width,
+                width,
+                scale: 0.3,
+            },
+        );
+        let mut found = before;
+        Simd::vectorize(
+            simd,
+            SoftmaxBackward {
+                d: &mut found,
+                stride: width,
+                probabilities: &probabilities,
+                mask: &[],
+                width,
+                scale: 0.3,
+            },
+        );
+        all.extend(probabilities);
+        all.extend(found);
+        all
+    }
+
+    #[test]
+    #[cfg(target_arch = "x86_64")]
+    fn bits_are_the_same_with_avx2_and_avx_512() {
+        let levels = (pulp::x86::V3::try_new(), pulp::x86::V4::try_new());
+        let (Some(avx2), Some(avx512)) = levels else {
+            println!("skipped: the CPU has no AVX-512");
+            return;
+        };
+        for width in (1..70).chain([384, 391]) {
+            let bits = |values: Vec<f32>| values.into_iter().map(f32::to_bits).collect::<Vec<_>>();
+            let [narrow, wide] = [all_functions(avx2, width), all_functions(avx512, width)];
+            assert_eq!(bits(narrow), bits(wide), "{width}");
+        }
+    }
 }

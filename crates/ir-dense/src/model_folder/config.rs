@@ -68,7 +68,8 @@ pub struct TransformerConfig {
     pub max_positions: usize,
     /// Position of the first token.
     pub position_offset: usize,
-    /// Number of token-type embeddings; 0 if the architecture has none. Every token has type 0.
+    /// Number of token-type embeddings; 0 if the architecture has none. A bi-encoder gives every
+    /// token type 0.
     pub token_types: usize,
     /// Number of buckets of the relative position bias; 0 if the architecture has none.
     pub relative_position_buckets: usize,

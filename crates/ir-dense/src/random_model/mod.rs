@@ -279,7 +279,7 @@ pub enum CreateModelError {
 }
 
 /// Initial weights, a function of seed and tensor name.
-struct RandomWeights(u64);
+pub(crate) struct RandomWeights(pub(crate) u64);
 
 impl TensorSource for RandomWeights {
     fn names(&self) -> Vec<String> {

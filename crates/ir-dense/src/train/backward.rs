@@ -29,7 +29,7 @@ pub(super) fn propagate_gradients(
 ) {
     let (model, device) = (pass.model, pass.model.device());
     let SavedActivations {
-        rows: [ids, positions],
+        rows,
         embedding_norm,
         layers,
     } = saved;
@@ -58,15 +58,20 @@ pub(super) fn propagate_gradients(
     let norm = &model.embedding_norm;
     let d = layer_norm_backward(d, embedding_norm, norm, "embedding_norm", gradients);
     if let Some(types) = &model.token_type_embeddings {
-        // Every token has type 0.
-        let sums = tensor::column_sums(d.clone()).unsqueeze();
-        let row = index_tensor([0].into_iter(), &device);
-        gradients.add_rows("token_type_embeddings", types.dims(), row, sums);
+        let (name, shape) = ("token_type_embeddings", types.dims());
+        match rows.types {
+            Some(types) => gradients.add_rows(name, shape, types, d.clone()),
+            None => {
+                let sums = tensor::column_sums(d.clone()).unsqueeze();
+                let row = index_tensor([0].into_iter(), &device);
+                gradients.add_rows(name, shape, row, sums);
+            }
+        }
     }
     let shape = model.position_embeddings.dims();
-    gradients.add_rows("position_embeddings", shape, positions, d.clone());
+    gradients.add_rows("position_embeddings", shape, rows.positions, d.clone());
     let shape = model.token_embeddings.dims();
-    gradients.add_rows("token_embeddings", shape, ids, d);
+    gradients.add_rows("token_embeddings", shape, rows.ids, d);
 }
 
 /// Gradient of the hidden states of the last layer, given that of the vectors.

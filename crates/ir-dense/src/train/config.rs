@@ -6,7 +6,7 @@ use std::ops::RangeBounds;
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
-use crate::{EncoderConfig, Pooling, SideConfig, SimilarityFunction};
+use crate::{EncoderConfig, Pooling, Precision, SideConfig, SimilarityFunction};
 
 /// Hyperparameters of a training run. Together with the model and the data, they determine the
 /// trained weights.
@@ -327,6 +327,13 @@ impl TrainingConfig {
                     found,
                 });
             }
+        }
+        if self.encoder.precision != Precision::F32 {
+            return Err(TrainError::Setting {
+                field: "encoder.precision",
+                expected: "f32 (the trained encoder can be opened with another precision)",
+                found: self.encoder.precision.to_string(),
+            });
         }
         Ok(())
     }

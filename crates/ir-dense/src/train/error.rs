@@ -1,6 +1,7 @@
 //! Errors of training and checkpoints.
 
 use std::error::Error;
+use std::ops::Range;
 use std::path::PathBuf;
 
 use ir_core::EncodeError;
@@ -36,6 +37,16 @@ pub enum TrainError {
     /// An example lacks the hard negatives that a distillation loss needs.
     #[error("training example {example} has no negatives, which distillation needs")]
     NoNegatives { example: usize },
+    /// The answer of a reader's example is empty or not in its context. Offsets are in characters.
+    #[error(
+        "training example {example}: the answer is at {}..{}, expected a span that is not empty in \
+         the {length} characters of its context", span.start, span.end
+    )]
+    AnswerSpan {
+        example: usize,
+        span: Range<usize>,
+        length: usize,
+    },
     /// Every query has its positive as the only candidate, so that the loss is constant.
     #[error("every step has one query with one text, expected negatives, or 2 queries or more")]
     OneCandidate,

@@ -3,6 +3,7 @@
 //! [`Trainer`] takes the folder of a model, a [`TrainingConfig`] and any
 //! [`ir_core::training::TrainingSet`], and returns an encoder, which [`crate::BiEncoder::save`]
 //! writes as a folder for Rust and Python. [`loss`] has the losses as functions of score matrices.
+//! [`ReaderTrainer`] trains an extractive reader on questions with answer spans.
 //!
 //! | training data | setting |
 //! |---|---|
@@ -29,6 +30,8 @@ mod history;
 pub mod loss;
 mod optimizer;
 mod plot;
+mod reader;
+mod reader_config;
 mod sampler;
 #[cfg(test)]
 #[allow(clippy::unwrap_used, clippy::expect_used, clippy::float_cmp)]
@@ -39,4 +42,6 @@ pub use crate::SimilarityFunction;
 pub use config::{AdamWConfig, LearningRateDecay, LearningRateSchedule, Loss, TrainingConfig};
 pub use error::TrainError;
 pub use history::{EvaluationPoint, TrainingHistory, TrainingStep};
+pub use reader::{ReaderExample, ReaderTrainer, ReaderTrainingResult};
+pub use reader_config::ReaderTrainingConfig;
 pub use trainer::{EvaluateFn, HistoryCallback, Trainer, TrainingResult};

@@ -18,6 +18,17 @@ use crate::model_folder::NamedTensor;
 #[derive(Debug, Default)]
 pub(super) struct AdamWState(pub(super) HashMap<String, [Tensor<1>; 2]>);
 
+/// Optimizer settings of a step.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct AdamWStep<'a> {
+    pub(super) config: &'a AdamWConfig,
+    pub(super) learning_rate: f64,
+    /// Factor of gradient clipping.
+    pub(super) clip_factor: f64,
+    /// Number of updates, from 1.
+    pub(super) time: u64,
+}
+
 /// Coefficients of an update, equal for all elements of a parameter.
 #[derive(Debug, Clone, Copy)]
 struct AdamWUpdate {
@@ -41,45 +52,50 @@ impl AdamWState {
         moments.unwrap_or_else(|| [0, 1].map(|_| parameter.values.zeros_like()))
     }
 
-    /// Updates all parameters. `time` counts updates from 1; gradients are multiplied by
-    /// `clip_factor`.
+    /// Updates all parameters of a transformer.
     pub(super) fn update(
         &mut self,
         model: Transformer,
         mut gradients: ModelGradients,
-        config: &AdamWConfig,
-        learning_rate: f64,
-        clip_factor: f64,
-        time: u64,
+        step: AdamWStep<'_>,
     ) -> Transformer {
-        let power = time.min(i32::MAX as u64) as i32;
-        let model = model.map_parameters(|parameter| {
-            let Some(gradient) = gradients.take(&parameter.name) else {
-                return parameter.values;
-            };
-            let decay = match parameter.shape.len() {
-                // Biases and layer normalization.
-                1 => 0.0,
-                _ => config.weight_decay,
-            };
-            let update = AdamWUpdate {
-                beta_1: config.beta_1 as f32,
-                beta_2: config.beta_2 as f32,
-                epsilon: config.epsilon as f32,
-                decay_factor: (1.0 - learning_rate * decay) as f32,
-                learning_rate: (learning_rate / (1.0 - config.beta_1.powi(power))) as f32,
-                root_correction: (1.0 / (1.0 - config.beta_2.powi(power)).sqrt()) as f32,
-                clip_factor: clip_factor as f32,
-            };
-            let moments = self.moments(&parameter);
-            // Frees the other reference, so that they are updated in place.
-            self.0.remove(&parameter.name);
-            let (weights, moments) = update.apply(parameter.values, gradient, moments);
-            self.0.insert(parameter.name, moments);
-            weights
+        let model = model.map_parameters(|parameter| match gradients.take(&parameter.name) {
+            Some(gradient) => self.update_parameter(parameter, gradient, step),
+            None => parameter.values,
         });
         debug_assert!(gradients.is_empty(), "gradient without a parameter");
         model
+    }
+
+    /// Returns the elements of a parameter after an update.
+    pub(super) fn update_parameter(
+        &mut self,
+        parameter: NamedTensor,
+        gradient: Tensor<1>,
+        step: AdamWStep<'_>,
+    ) -> Tensor<1> {
+        let (config, rate) = (step.config, step.learning_rate);
+        let power = step.time.min(i32::MAX as u64) as i32;
+        let decay = match parameter.shape.len() {
+            // Biases and layer normalization.
+            1 => 0.0,
+            _ => config.weight_decay,
+        };
+        let update = AdamWUpdate {
+            beta_1: config.beta_1 as f32,
+            beta_2: config.beta_2 as f32,
+            epsilon: config.epsilon as f32,
+            decay_factor: (1.0 - rate * decay) as f32,
+            learning_rate: (rate / (1.0 - config.beta_1.powi(power))) as f32,
+            root_correction: (1.0 / (1.0 - config.beta_2.powi(power)).sqrt()) as f32,
+            clip_factor: step.clip_factor as f32,
+        };
+        let moments = self.moments(&parameter);
+        // Frees the other reference, so that they are updated in place.
+        self.0.remove(&parameter.name);
+        let (weights, moments) = update.apply(parameter.values, gradient, moments);
+        self.0.insert(parameter.name, moments);
+        weights
     }
 }
 

@@ -10,7 +10,7 @@ use ir_core::{Flow, Progress, Side};
 use super::checkpoint::{CheckpointFolder, TrainingState};
 use super::gradcache::TrainedTowers;
 use super::history::{EvaluationPoint, TrainingStep};
-use super::optimizer::AdamWState;
+use super::optimizer::{AdamWState, AdamWStep};
 use super::sampler::BatchSampler;
 use super::{Loss, TrainError, TrainingConfig, TrainingHistory};
 use crate::encode::side_folders;
@@ -324,8 +324,13 @@ impl TrainingRun {
         let updates = self.optimizers.iter_mut().zip(gradients);
         let updated = std::mem::take(&mut towers.0).into_iter().zip(updates);
         let updated = updated.map(|(mut tower, (optimizer, gradients))| {
-            let (model, config) = (tower.model, &config.optimizer);
-            tower.model = optimizer.update(model, gradients, config, rate, clip_factor, step + 1);
+            let update = AdamWStep {
+                config: &config.optimizer,
+                learning_rate: rate,
+                clip_factor,
+                time: step + 1,
+            };
+            tower.model = optimizer.update(tower.model, gradients, update);
             tower
         });
         towers.0 = updated.collect();

@@ -17,6 +17,8 @@ pub struct TokenBatch {
     blocks: Vec<TextBlock>,
     /// Length of every text without padding; empty for a batch without padding.
     unpadded: Vec<usize>,
+    /// Type of every token; empty if all tokens have type 0.
+    types: Vec<u32>,
 }
 
 /// Consecutive texts of equal length.
@@ -76,7 +78,39 @@ impl TokenBatch {
             ids,
             blocks,
             unpadded,
+            types: Vec::new(),
         }
+    }
+
+    /// Sets the type of every token, one row per text; padding and missing types are 0. Default: 0.
+    ///
+    /// ```
+    /// use ir_dense::TokenBatch;
+    /// let texts = [vec![2, 7, 3, 9, 3], vec![2, 8, 3]];
+    /// let batch = TokenBatch::padded(&texts, 0).with_token_types(&[vec![0, 0, 0, 1, 1], vec![]]);
+    /// assert_eq!(batch.token_types(), [0, 0, 0, 1, 1, 0, 0, 0, 0, 0]);
+    /// ```
+    #[must_use]
+    pub fn with_token_types<T: AsRef<[u32]>>(mut self, types: &[T]) -> Self {
+        let mut all = vec![0; self.ids.len()];
+        let mut rest = &mut all[..];
+        for (length, types) in self.lengths().zip(types) {
+            let (row, others) = rest.split_at_mut(length);
+            row.iter_mut()
+                .zip(types.as_ref())
+                .for_each(|(at, of)| *at = *of);
+            rest = others;
+        }
+        self.types = match all.iter().any(|&it| it > 0) {
+            true => all,
+            false => Vec::new(),
+        };
+        self
+    }
+
+    /// Type of every token, in the order of [`TokenBatch::ids`]; empty if all tokens have type 0.
+    pub fn token_types(&self) -> &[u32] {
+        &self.types
     }
 
     /// Token ids of all texts, with padding.

@@ -2,8 +2,8 @@
 //!
 //! burn's CPU backend computes softmax, GELU and attention in many passes over memory. Here blocks
 //! of rows pass through all projections between two attentions while they are in the L2 cache, and
-//! matrix products read weights that were packed when the model was loaded. Results equal those of
-//! [`Transformer::forward`] up to rounding.
+//! matrix products read weights that were packed when the model was loaded. Results in precision f32
+//! equal those of [`Transformer::forward`] up to rounding.
 
 use std::cell::RefCell;
 
@@ -14,9 +14,10 @@ use rayon::prelude::*;
 
 use super::cpu_attention::CpuAttention;
 use super::{TokenBatch, Transformer, TransformerLayer};
-use crate::Activation;
 use crate::kernels::elementwise;
+use crate::kernels::low_precision::{LowPrecision, LowPrecisionMatrix, LowPrecisionRows};
 use crate::kernels::matrix::{PackedMatrix, StridedRows};
+use crate::{Activation, OutlierChannels, Precision};
 
 /// Rows of a block: they and their intermediate results fit the L2 cache.
 const BLOCK_ROWS: usize = 96;
@@ -26,6 +27,7 @@ const BLOCK_ROWS: usize = 96;
 struct BlockScratch {
     attended: Vec<f32>,
     inner: Vec<f32>,
+    rounded: LowPrecisionRows,
 }
 
 thread_local! {
@@ -53,8 +55,14 @@ struct CpuLayer {
 
 #[derive(Debug)]
 struct CpuLinear {
-    weight: PackedMatrix,
+    weight: CpuWeight,
     bias: Vec<f32>,
+}
+
+#[derive(Debug)]
+enum CpuWeight {
+    F32(PackedMatrix),
+    Low(LowPrecisionMatrix),
 }
 
 #[derive(Debug)]
@@ -66,8 +74,9 @@ struct CpuLayerNorm {
 
 impl CpuTransformer {
     /// Packs the weights. `None` if they are not in CPU memory or on a device with automatic
-    /// differentiation, or a projection or normalization has no bias.
-    pub(crate) fn new(model: &Transformer) -> Option<Self> {
+    /// differentiation, a projection or normalization has no bias, or a projection has too many
+    /// inputs for int8.
+    pub(crate) fn new(model: &Transformer, precision: Precision) -> Option<Self> {
         let device = model.device();
         if device != Device::flex() || device.is_autodiff() {
             return None;
@@ -75,7 +84,7 @@ impl CpuTransformer {
         let config = model.config();
         let epsilon = config.layer_norm_eps as f32;
         let layers = model.layers.iter();
-        let layers = layers.map(|layer| CpuLayer::new(layer, epsilon));
+        let layers = layers.map(|layer| CpuLayer::new(layer, epsilon, precision));
         let relative_position_bias = match &model.relative_position_bias {
             None => Vec::new(),
             Some(table) => values(table)?,
@@ -86,6 +95,29 @@ impl CpuTransformer {
             attention: CpuAttention::new(config, relative_position_bias),
             activation: config.activation,
         })
+    }
+
+    /// Output channels that are f32 although the precision is int8.
+    pub(crate) fn outlier_channels(&self) -> Vec<OutlierChannels> {
+        let layers = self.layers.iter().enumerate();
+        let linear = layers.flat_map(|(number, layer)| {
+            let named = [
+                ("qkv", &layer.qkv),
+                ("output", &layer.output),
+                ("up", &layer.up),
+                ("down", &layer.down),
+            ];
+            named.map(|(name, linear)| (format!("layers.{number}.{name}"), linear))
+        });
+        let outliers = linear.filter_map(|(layer, linear)| match &linear.weight {
+            CpuWeight::Low(weight) if !weight.outliers().is_empty() => Some(OutlierChannels {
+                layer,
+                channels: weight.outliers().to_vec(),
+                total: linear.bias.len(),
+            }),
+            _ => None,
+        });
+        outliers.collect()
     }
 
     /// Returns the hidden state of every token of a batch without padding,
@@ -117,13 +149,14 @@ impl CpuTransformer {
 }
 
 impl CpuLayer {
-    fn new(layer: &TransformerLayer, epsilon: f32) -> Option<Self> {
+    fn new(layer: &TransformerLayer, epsilon: f32, precision: Precision) -> Option<Self> {
+        let linear = |linear: &Linear| CpuLinear::new(linear, precision);
         Some(Self {
-            qkv: CpuLinear::new(&layer.qkv)?,
-            output: CpuLinear::new(&layer.output)?,
+            qkv: linear(&layer.qkv)?,
+            output: linear(&layer.output)?,
             attention_norm: CpuLayerNorm::new(&layer.attention_norm, epsilon)?,
-            up: CpuLinear::new(&layer.up)?,
-            down: CpuLinear::new(&layer.down)?,
+            up: linear(&layer.up)?,
+            down: linear(&layer.down)?,
             norm: CpuLayerNorm::new(&layer.norm, epsilon)?,
         })
     }
@@ -133,7 +166,13 @@ impl CpuLayer {
         let width = 3 * hidden;
         qkv.par_chunks_mut(BLOCK_ROWS * width)
             .zip(x.par_chunks(BLOCK_ROWS * hidden))
-            .for_each(|(qkv, x)| self.qkv.forward(x, hidden, qkv));
+            .for_each(|(qkv, x)| {
+                SCRATCH.with_borrow_mut(|scratch| {
+                    let rows = StridedRows::new(x, hidden);
+                    let rounded = &mut scratch.rounded;
+                    self.qkv.forward(rows, None, (qkv, width), rounded);
+                });
+            });
     }
 
     /// Output projection and feed-forward network for a block of rows: replaces the input of the
@@ -150,37 +189,62 @@ impl CpuLayer {
         let stride = PackedMatrix::row_stride(self.up.bias.len());
         scratch.attended.resize(x.len(), 0.0);
         scratch.inner.resize(count * stride, 0.0);
-        let (attended, inner) = (&mut scratch.attended[..], &mut scratch.inner[..]);
-        self.output.forward(context, hidden, attended);
+        let BlockScratch {
+            attended,
+            inner,
+            rounded,
+        } = scratch;
+        let rows = StridedRows::new(context, hidden);
+        self.output.forward(rows, None, (attended, hidden), rounded);
         self.attention_norm.forward(attended, x);
 
         let rows = StridedRows::new(attended, hidden);
-        let CpuLinear { weight, bias } = &self.up;
-        weight.activated_product(rows, bias, activation, inner, stride);
-        let inner = StridedRows {
+        let activation = Some(activation);
+        self.up.forward(rows, activation, (inner, stride), rounded);
+        let rows = StridedRows {
             values: inner,
             stride,
             count,
         };
-        self.down
-            .weight
-            .product(inner, Some(&self.down.bias), x, hidden);
+        self.down.forward(rows, None, (x, hidden), rounded);
         self.norm.forward(x, attended);
     }
 }
 
 impl CpuLinear {
-    fn new(linear: &Linear) -> Option<Self> {
+    fn new(linear: &Linear, precision: Precision) -> Option<Self> {
         let [from, to] = linear.weight.dims();
+        let weight = values(&linear.weight)?;
+        let low = |precision| LowPrecisionMatrix::new(precision, &weight, from, to);
         Some(Self {
-            weight: PackedMatrix::new(&values(&linear.weight)?, from, to),
+            weight: match precision {
+                Precision::F32 => CpuWeight::F32(PackedMatrix::new(&weight, from, to)),
+                Precision::Bf16 => CpuWeight::Low(low(LowPrecision::Bf16)?),
+                Precision::Int8 => CpuWeight::Low(low(LowPrecision::Int8)?),
+            },
             bias: values(linear.bias.as_ref()?)?,
         })
     }
 
-    fn forward(&self, x: &[f32], width: usize, out: &mut [f32]) {
-        let (rows, stride) = (StridedRows::new(x, width), self.bias.len());
-        self.weight.product(rows, Some(&self.bias), out, stride);
+    /// Computes the projection of rows, and an activation function of it, into rows of `out`, which
+    /// are `out.1` elements apart.
+    fn forward(
+        &self,
+        rows: StridedRows<'_>,
+        activation: Option<Activation>,
+        out: (&mut [f32], usize),
+        scratch: &mut LowPrecisionRows,
+    ) {
+        let bias = &self.bias;
+        match (&self.weight, activation) {
+            (CpuWeight::Low(weight), activation) => {
+                weight.product(rows, bias, activation, out, scratch);
+            }
+            (CpuWeight::F32(weight), None) => weight.product(rows, Some(bias), out.0, out.1),
+            (CpuWeight::F32(weight), Some(activation)) => {
+                weight.activated_product(rows, bias, activation, out.0, out.1);
+            }
+        }
     }
 }
 

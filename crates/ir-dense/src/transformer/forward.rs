@@ -2,13 +2,13 @@
 
 use burn::nn::LayerNorm;
 use burn::tensor::activation::{gelu, gelu_approximate, relu, softmax};
-use burn::tensor::{Int, Tensor, TensorData};
+use burn::tensor::{Tensor, TensorData};
 
 use super::batch::TokenBatch;
 use super::cpu_attention::{AttentionMask, CpuAttention};
 use super::dropout::{Dropout, DropoutSite};
 use super::relative_position::relative_position_bias;
-use super::{Transformer, TransformerLayer, concatenate};
+use super::{EmbeddingRows, Transformer, TransformerLayer, concatenate};
 use crate::Activation;
 use crate::kernels::linear;
 use crate::kernels::memory::{self, on_cpu};
@@ -25,8 +25,7 @@ pub(crate) struct ForwardPass<'a> {
 }
 
 pub(crate) struct SavedActivations {
-    /// Rows of the token and position embeddings.
-    pub(crate) rows: [Tensor<1, Int>; 2],
+    pub(crate) rows: EmbeddingRows,
     pub(crate) embedding_norm: SavedLayerNorm,
     pub(crate) layers: Vec<SavedLayer>,
 }

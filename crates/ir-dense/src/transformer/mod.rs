@@ -39,7 +39,8 @@ pub struct Transformer {
     pub token_embeddings: Param<Tensor<2>>,
     /// Position embeddings, `[max_positions, hidden_size]`.
     pub position_embeddings: Param<Tensor<2>>,
-    /// Token-type embeddings, `[token_types, hidden_size]`; every token has type 0.
+    /// Token-type embeddings, `[token_types, hidden_size]`. In a pair of texts, the second has
+    /// type 1; other tokens have type 0.
     pub token_type_embeddings: Option<Param<Tensor<2>>>,
     /// Attention bias per bucket of relative positions, `[relative_position_buckets, heads]`.
     pub relative_position_bias: Option<Param<Tensor<2>>>,
@@ -88,34 +89,51 @@ impl Transformer {
     /// `[tokens, hidden_size]`, in the order of [`TokenBatch::ids`].
     ///
     /// # Panics
-    /// If a token id is not below `vocab_size`, or a text is longer than
-    /// [`TransformerConfig::max_tokens`]. Ids from [`ModelTokenizer`](crate::ModelTokenizer)
-    /// satisfy both.
+    /// If a token id is not below `vocab_size`, a token type not below `token_types`, or a text is
+    /// longer than [`TransformerConfig::max_tokens`]. Ids from
+    /// [`ModelTokenizer`](crate::ModelTokenizer) satisfy all.
     pub fn forward(&self, batch: &TokenBatch) -> Tensor<2> {
         ForwardPass::inference(self, batch).run().0
     }
 
-    /// Rows of the token and position embeddings for a batch.
-    pub(crate) fn embedding_rows(&self, batch: &TokenBatch) -> [Tensor<1, Int>; 2] {
+    /// Rows of the embedding tables for a batch.
+    pub(crate) fn embedding_rows(&self, batch: &TokenBatch) -> EmbeddingRows {
         let device = self.device();
         let offset = self.config.position_offset;
         let ids = batch.ids().iter().map(|&id| id as i64);
         let positions = batch.positions().map(|p| (offset + p) as i64);
-        [index_tensor(ids, &device), index_tensor(positions, &device)]
+        let types = batch.token_types();
+        EmbeddingRows {
+            ids: index_tensor(ids, &device),
+            positions: index_tensor(positions, &device),
+            types: (!types.is_empty() && self.token_type_embeddings.is_some())
+                .then(|| index_tensor(types.iter().map(|&it| it as i64), &device)),
+        }
     }
 
     /// Sum of the embeddings of every token before layer normalization, `[tokens, hidden_size]`.
-    pub(crate) fn embed(&self, [ids, positions]: [Tensor<1, Int>; 2]) -> Tensor<2> {
-        let tokens = self.token_embeddings.val().select(0, ids);
-        let sum = tensor::add(tokens, self.position_embeddings.val().select(0, positions));
-        match &self.token_type_embeddings {
-            None => sum,
-            Some(types) => {
-                let row = types.val().slice([0..1, 0..self.config.hidden_size]);
+    pub(crate) fn embed(&self, rows: EmbeddingRows) -> Tensor<2> {
+        let tokens = self.token_embeddings.val().select(0, rows.ids);
+        let positions = self.position_embeddings.val().select(0, rows.positions);
+        let sum = tensor::add(tokens, positions);
+        match (&self.token_type_embeddings, rows.types) {
+            (None, _) => sum,
+            (Some(table), Some(types)) => tensor::add(sum, table.val().select(0, types)),
+            (Some(table), None) => {
+                let row = table.val().slice([0..1, 0..self.config.hidden_size]);
                 tensor::add_to_rows(sum, row)
             }
         }
     }
+}
+
+/// Rows of the embedding tables, one per token.
+#[derive(Debug, Clone)]
+pub(crate) struct EmbeddingRows {
+    pub(crate) ids: Tensor<1, Int>,
+    pub(crate) positions: Tensor<1, Int>,
+    /// `None` if all tokens have type 0, or the model has no types.
+    pub(crate) types: Option<Tensor<1, Int>>,
 }
 
 impl TransformerLayer {

@@ -103,9 +103,9 @@ pub struct TaskEntry {
     /// Unique name. Default: the collection, with its split and query form if they are given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub name: Option<String>,
-    /// Collection: a name of the catalog (`ir datasets`), or the path of a folder in BEIR layout,
-    /// relative to the experiment file. A path may start with an environment variable:
-    /// `$HOME/data/scifact`. Empty for a task with `qrels`.
+    /// Collection: a name of the catalog (`ir datasets`), or the path of a folder in BEIR layout
+    /// or SMART format, relative to the experiment file. A path may start with an environment
+    /// variable: `$HOME/data/scifact`. Empty for a task with `qrels`.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub collection: String,
     /// Judgments in TREC format, instead of a collection. All systems are of the type `run`.

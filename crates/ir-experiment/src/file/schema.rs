@@ -4,7 +4,7 @@ use schemars::{Schema, SchemaGenerator, json_schema};
 use serde_json::{Map, Value};
 
 use super::system::COMMON_KEYS;
-use super::{Experiment, FilterName};
+use super::{Experiment, FilterName, ScoreFormatName};
 use crate::registry::Registry;
 
 /// Returns the JSON Schema of experiment files, for editors that complete and check TOML.
@@ -24,6 +24,7 @@ pub fn json_schema() -> Value {
 /// Schema of a system: one alternative per built-in type.
 pub(super) fn system_schema(generator: &mut SchemaGenerator) -> Schema {
     let filter = generator.subschema_for::<FilterName>();
+    let scores = generator.subschema_for::<ScoreFormatName>();
     let registry = Registry::default();
     let mut alternatives = Vec::new();
     for kind in registry.types() {
@@ -35,6 +36,7 @@ pub(super) fn system_schema(generator: &mut SchemaGenerator) -> Schema {
                 "hits" => json_schema!({ "type": "integer", "minimum": 1 }),
                 "hidden" => json_schema!({ "type": "boolean" }),
                 "filter" => filter.clone(),
+                "scores" => scores.clone(),
                 "grid" => json_schema!({
                     "type": "object",
                     "propertyNames": { "enum": kind.keys() },

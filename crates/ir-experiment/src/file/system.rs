@@ -7,7 +7,7 @@ use serde::de::{Error, IntoDeserializer};
 use serde::{Deserialize, Deserializer, Serialize};
 use toml::{Table, Value};
 
-use super::FilterName;
+use super::{FilterName, ScoreFormatName};
 
 /// Named system: its type and the parameters of the type, with search parameters that differ from
 /// those of the experiment.
@@ -24,6 +24,9 @@ pub struct SystemEntry {
     /// Time filter. Default: that of the experiment.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<FilterName>,
+    /// Rounding of the scores before evaluation. Default: that of the experiment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scores: Option<ScoreFormatName>,
     /// Leaves the system out of the tables: it is only a part of others. Default: false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub hidden: bool,
@@ -36,13 +39,17 @@ pub struct SystemEntry {
 }
 
 /// Keys of a system that do not depend on its type, with descriptions.
-pub(crate) const COMMON_KEYS: [(&str, &str); 6] = [
+pub(crate) const COMMON_KEYS: [(&str, &str); 7] = [
     ("name", "Unique name, in tables and as the tag of the run."),
     ("type", "Type of the system."),
     ("hits", "Number of hits. Default: that of the experiment."),
     (
         "filter",
         "Time filter: none, year, published-year or year-of-best-record. Default: that of the experiment.",
+    ),
+    (
+        "scores",
+        "Rounding of the scores before evaluation: exact, strict or anserini. Default: that of the experiment.",
     ),
     (
         "hidden",
@@ -62,6 +69,7 @@ impl SystemEntry {
             kind: kind.into(),
             hits: None,
             filter: None,
+            scores: None,
             hidden: false,
             grid: Table::new(),
             parameters: Table::new(),
@@ -109,6 +117,7 @@ impl<'de> Deserialize<'de> for SystemEntry {
             kind,
             hits: take(&mut table, "hits")?,
             filter: take(&mut table, "filter")?,
+            scores: take(&mut table, "scores")?,
             hidden: take(&mut table, "hidden")?.unwrap_or_default(),
             grid: take(&mut table, "grid")?.unwrap_or_default(),
             parameters: table,

@@ -21,8 +21,8 @@ pub use cleaning::CleaningEntry;
 pub(crate) use encoder::SharedEncoder;
 pub(crate) use encoder::unknown_encoder;
 pub use encoder::{
-    DecayName, EncoderEntry, EncoderReference, MiningEntry, PoolingName, RandomEntry,
-    TrainingEntry, TrainingPreset,
+    DecayName, EncoderEntry, EncoderReference, LossName, MiningEntry, PoolingName, PrecisionName,
+    RandomEntry, TrainingEntry, TrainingPreset,
 };
 pub use expansion::ExpansionEntry;
 pub(crate) use expansion::FittedExpansion;
@@ -33,8 +33,8 @@ pub use random_indexing::{ElementalVectorsName, RandomIndexingSystem, TermWeight
 pub use rerank::RerankSystem;
 pub(crate) use run::RUN;
 pub use run::RunSystem;
-pub use vectors::DenseSystem;
 use vectors::existing_file;
+pub use vectors::{DenseSystem, QuestionsName};
 
 use ir_data::DocTemplate;
 

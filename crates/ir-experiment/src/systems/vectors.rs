@@ -27,6 +27,10 @@ pub struct DenseSystem {
     /// Template of the document texts, for an encoder. Default: that of the encoder.
     #[serde(default)]
     pub template: Option<String>,
+    /// Questions that are generated for the text of each document and encoded as queries. The score
+    /// of a document is the maximum over its vector and those of its questions. Default: none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub questions: Option<QuestionsName>,
     /// Saved vectors of the documents, written by `ir encode`, instead of an encoder.
     #[serde(default)]
     pub vectors: Option<String>,
@@ -38,6 +42,15 @@ pub struct DenseSystem {
     /// as a query encoder with a model of its own. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub any_encoder: bool,
+}
+
+/// Generator of questions about the documents.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum QuestionsName {
+    /// Templates on the structure of English sentences, as `ir frames --questions rules`. Documents
+    /// are sentences.
+    Rules,
 }
 
 impl DenseSystem {
@@ -65,8 +78,15 @@ struct RecordedEncoder {
 #[derive(Debug, Deserialize, PartialEq)]
 struct RecordedFingerprint {
     model: String,
+    /// Not recorded if it is f32.
+    #[serde(default = "f32_name")]
+    precision: String,
     pooling: String,
     normalize: bool,
+}
+
+fn f32_name() -> String {
+    "f32".to_owned()
 }
 
 impl RecordedEncoder {
@@ -80,6 +100,7 @@ impl RecordedEncoder {
             let encoder = &it.encoder;
             [
                 ("model", format!("{} ({})", it.model_name, encoder.model)),
+                ("precision", encoder.precision.clone()),
                 ("pooling", encoder.pooling.clone()),
                 ("normalize", encoder.normalize.to_string()),
             ]
@@ -159,6 +180,10 @@ impl System for DenseSystem {
                 let message = "expected an encoder; saved vectors have no template";
                 Err(SystemError::parameter("template", message))
             }
+            (None, [true, true]) if self.questions.is_some() => {
+                let message = "expected an encoder, which encodes the questions";
+                Err(SystemError::parameter("questions", message))
+            }
             (None, [true, true]) => Ok(()),
             (None, [true, false]) => Err(SystemError::parameter(
                 "vectors",
@@ -211,13 +236,13 @@ impl System for DenseSystem {
     fn stages(&self, context: &SystemContext<'_>) -> Result<Vec<StageReport>, SystemError> {
         match &self.encoder {
             None => Ok(Vec::new()),
-            Some(encoder) => encoder.stages(context, self.template()?.as_ref()),
+            Some(encoder) => encoder.stages(context, self.template()?.as_ref(), self.questions),
         }
     }
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
         if let Some(encoder) = &self.encoder {
-            return encoder.retriever(context, self.template()?.as_ref());
+            return encoder.retriever(context, self.template()?.as_ref(), self.questions);
         }
         let open = |key, path: &str| -> Result<Arc<FlatIndex>, SystemError> {
             let path = existing_file(context, key, path)?;

@@ -14,11 +14,11 @@ pub(super) fn decode(
     format: DocumentFormat,
     path: &str,
 ) -> Result<String, DocumentError> {
-    use DocumentFormat::{Html, Jats, Json, Markdown, S2orc, Soco, Squad, Tei, Text, Xml};
+    use DocumentFormat::{Html, Jats, Json, Markdown, Pdf, S2orc, Soco, Squad, Tei, Text, Xml};
     let (encoding, from) = match (Encoding::for_bom(bytes), format) {
         (Some((encoding, length)), _) => (encoding, length),
         (None, Html | Xml | Jats | Tei) => (declared(bytes, path)?, 0),
-        (None, Text | Markdown | Json | Squad | Soco | S2orc) => (UTF_8, 0),
+        (None, Text | Markdown | Json | Squad | Soco | S2orc | Pdf) => (UTF_8, 0),
     };
     let bytes = &bytes[from..];
     let Some(text) = encoding.decode_without_bom_handling_and_without_replacement(bytes) else {

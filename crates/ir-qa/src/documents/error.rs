@@ -1,4 +1,5 @@
 use ir_data::DataError;
+use serde::{Deserialize, Serialize};
 
 use crate::soco::SocoError;
 
@@ -54,6 +55,9 @@ pub enum DocumentError {
         line: u64,
         limit: usize,
     },
+    /// The file has too many paragraphs, or markup or lines for as many.
+    #[error("{path}: expected at most {limit} paragraphs, found more")]
+    Paragraphs { path: String, limit: usize },
     /// The records of SOCO are not in their format.
     #[error(transparent)]
     Soco(#[from] SocoError),
@@ -64,7 +68,45 @@ pub enum DocumentError {
         expected: &'static str,
         found: String,
     },
+    /// The PDF cannot be read.
+    #[error("{path}: {error}")]
+    Pdf { path: String, error: PdfError },
     /// The caller's [`Progress`](ir_core::Progress) canceled the operation.
     #[error("canceled")]
     Canceled,
+}
+
+/// Error of reading a PDF.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[non_exhaustive]
+#[allow(missing_docs)]
+pub enum PdfError {
+    /// The reader has no [`PdfConfig`](super::PdfConfig), or the crate not the feature `pdf`.
+    #[error("PDF needs the feature `pdf`; or convert it, for example with GROBID or pdftotext")]
+    Feature,
+    /// The PDF needs a password.
+    #[error("expected a PDF without password, found an encrypted one")]
+    Encrypted,
+    /// No page has text: the pages are scanned images.
+    #[error(
+        "expected text, found none on {pages} pages: recognize it first, such as with ocrmypdf"
+    )]
+    NoText { pages: usize },
+    /// The PDF is damaged, or its parser fails. `found` is the parser's message.
+    #[error("expected a PDF, found a damaged one ({found})")]
+    Damaged { found: String },
+    /// The text exceeds the size limit in bytes.
+    #[error("expected at most {limit} bytes of text, found more")]
+    Text { limit: u64 },
+    #[error("expected at most {limit} pages, found {found}")]
+    Pages { limit: usize, found: usize },
+    /// The PDF is not read within the limit of wall time.
+    #[error("expected to be read within {seconds} s, took longer")]
+    Time { seconds: u64 },
+    /// The PDF is not read within the limit of memory.
+    #[error("expected to be read within {mebibytes} MiB of memory, needs more")]
+    Memory { mebibytes: u64 },
+    /// The program that reads PDF cannot be started.
+    #[error("{program}: cannot be started to read PDF ({found})")]
+    Process { program: String, found: String },
 }

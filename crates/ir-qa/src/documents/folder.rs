@@ -44,6 +44,8 @@ pub enum FileOutcome {
         /// Parts that no paper of the file has.
         missing: Vec<MissingPart>,
     },
+    /// The file was not opened: the caller has its papers.
+    Unchanged,
     /// The file was not opened.
     Skipped(SkipReason),
     /// The file is damaged, or not in its format.
@@ -57,8 +59,9 @@ pub enum SkipReason {
     /// No format has the extension.
     #[error("unknown extension")]
     Extension,
-    /// PDF is not read.
-    #[error("PDF is not read: convert it, for example with GROBID or pdftotext")]
+    /// The reader does not read PDF: it has no [`PdfConfig`](super::PdfConfig), or the crate not
+    /// the feature `pdf`.
+    #[error("PDF needs the feature `pdf`; or convert it, for example with GROBID or pdftotext")]
     Pdf,
     /// Neither a file nor a folder, such as a socket or a broken link.
     #[error("not a regular file")]
@@ -70,6 +73,12 @@ impl FolderReport {
     #[must_use]
     pub fn read(&self) -> usize {
         self.count(|outcome| matches!(outcome, FileOutcome::Read { .. }))
+    }
+
+    /// Number of files whose papers the caller had.
+    #[must_use]
+    pub fn unchanged(&self) -> usize {
+        self.count(|outcome| matches!(outcome, FileOutcome::Unchanged))
     }
 
     /// Number of skipped files.
@@ -106,6 +115,24 @@ impl DocumentReader {
         progress: &mut dyn Progress,
         sink: &mut dyn FnMut(Paper) -> Result<(), E>,
     ) -> Result<FolderReport, E> {
+        self.read_changed_files(folder, &mut |_, _| false, progress, &mut |_, paper| {
+            sink(paper)
+        })
+    }
+
+    /// Reads a folder as [`DocumentReader::read_folder`] does, but opens no file for which
+    /// `is_unchanged` returns true. It has the id of the file and its path, and `sink` the id of
+    /// the file of each paper.
+    ///
+    /// # Errors
+    /// See [`DocumentReader::read_folder`].
+    pub fn read_changed_files<E: From<DocumentError>>(
+        &self,
+        folder: &Path,
+        is_unchanged: &mut dyn FnMut(&str, &Path) -> bool,
+        progress: &mut dyn Progress,
+        sink: &mut dyn FnMut(&str, Paper) -> Result<(), E>,
+    ) -> Result<FolderReport, E> {
         let root = if folder.is_dir() {
             Some(folder)
         } else {
@@ -123,12 +150,14 @@ impl DocumentReader {
             if progress.report("reading papers", done, Some(total)) == Flow::Stop {
                 return Err(DocumentError::Canceled.into());
             }
-            let outcome = match skip_reason(&path) {
+            let outcome = match self.skip_reason(&path) {
                 Some(reason) => FileOutcome::Skipped(reason),
+                None if is_unchanged(&name, &path) => FileOutcome::Unchanged,
                 None => match self.read_file(&path, &name) {
                     Ok(file) => {
                         let papers = file.papers.len() as u64;
-                        file.papers.into_iter().try_for_each(&mut *sink)?;
+                        let mut papers_of_file = file.papers.into_iter();
+                        papers_of_file.try_for_each(|paper| sink(&name, paper))?;
                         FileOutcome::Read {
                             format: file.format,
                             papers,
@@ -145,6 +174,17 @@ impl DocumentReader {
         }
         progress.report("reading papers", total, Some(total));
         Ok(report)
+    }
+
+    fn skip_reason(&self, path: &Path) -> Option<SkipReason> {
+        if !path.is_file() {
+            return Some(SkipReason::NotAFile);
+        }
+        match DocumentFormat::of_path(path) {
+            None => Some(SkipReason::Extension),
+            Some(DocumentFormat::Pdf) if !self.reads_pdf() => Some(SkipReason::Pdf),
+            Some(_) => None,
+        }
     }
 }
 
@@ -197,21 +237,4 @@ fn relative_name(folder: &Path, path: &Path) -> String {
         part.to_str().map_or_else(escaped, str::to_owned)
     });
     parts.collect::<Vec<_>>().join("/")
-}
-
-fn skip_reason(path: &Path) -> Option<SkipReason> {
-    if !path.is_file() {
-        return Some(SkipReason::NotAFile);
-    }
-    if DocumentFormat::of_path(path).is_some() {
-        return None;
-    }
-    let is_pdf = path
-        .extension()
-        .is_some_and(|extension| extension.eq_ignore_ascii_case("pdf"));
-    Some(if is_pdf {
-        SkipReason::Pdf
-    } else {
-        SkipReason::Extension
-    })
 }

@@ -21,10 +21,12 @@ pub enum DocumentFormat {
     Json,
     /// SQuAD 1.1: every article is a paper.
     Squad,
-    /// Records of documents of SOCO (`soco_doc`).
+    /// Records of SOCO: documents (`soco_doc`) and questions with answers (`soco_faq`).
     Soco,
     /// Parsed papers of S2ORC, as JSON lines or one object.
     S2orc,
+    /// PDF (feature `pdf`).
+    Pdf,
 }
 
 impl DocumentFormat {
@@ -35,7 +37,7 @@ impl DocumentFormat {
     /// ```
     /// use ir_qa::documents::DocumentFormat;
     /// assert_eq!(DocumentFormat::of_path("a/b.md.gz"), Some(DocumentFormat::Markdown));
-    /// assert_eq!(DocumentFormat::of_path("a/b.pdf"), None);
+    /// assert_eq!(DocumentFormat::of_path("a/b.docx"), None);
     /// ```
     #[must_use]
     pub fn of_path(path: impl AsRef<Path>) -> Option<Self> {
@@ -51,6 +53,7 @@ impl DocumentFormat {
             "html" | "htm" | "xhtml" => Self::Html,
             "xml" | "nxml" | "jats" | "tei" => Self::Xml,
             "json" | "jsonl" => Self::Json,
+            "pdf" => Self::Pdf,
             _ => return None,
         })
     }
@@ -69,6 +72,7 @@ impl DocumentFormat {
             Self::Squad => "SQuAD",
             Self::Soco => "SOCO",
             Self::S2orc => "S2ORC",
+            Self::Pdf => "PDF",
         }
     }
 }

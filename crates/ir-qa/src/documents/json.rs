@@ -95,25 +95,21 @@ impl<'de> serde::de::DeserializeSeed<'de> for First<'_> {
     }
 }
 
-/// Reads records of documents. The id of a paper is the id of the file, `#` and the `doc_id` of the
-/// record or its number from 1; the fields of the record are metadata, and `doc_title` the title of
-/// a document without one.
+/// Reads records of documents and of questions with answers. The id of a paper is the id of the
+/// file, `#` and the `doc_id` of the record or its number from 1; the fields of the record are
+/// metadata, and `doc_title` the title of a document without one.
 fn read_soco(text: &str, path: &str, id: &str) -> Result<Vec<Paper>, DocumentError> {
     let mut papers = Vec::new();
     for (number, record) in (1..).zip(SocoReader::new(text.as_bytes(), path)) {
         let record = record?;
-        let SocoContent::Document(chunks) = &record.content else {
-            return Err(DocumentError::Format {
-                path: path.to_owned(),
-                expected: "records of documents (soco_doc)",
-                found: format!("questions with answers (soco_faq) in entry {number}"),
-            });
-        };
         let name = record.meta.text("doc_id").map(str::to_owned);
         let name = name.unwrap_or_else(|| number.to_string());
         let mut paper = Paper::new(format!("{id}#{name}"));
         set_fields(&mut paper, &record.meta);
-        push_chunks(&mut paper, chunks);
+        match record.content {
+            SocoContent::Document(chunks) => push_chunks(&mut paper, &chunks),
+            SocoContent::Faq(entries) => paper.faq = entries,
+        }
         papers.push(paper);
     }
     Ok(papers)

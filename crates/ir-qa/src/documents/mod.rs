@@ -1,4 +1,4 @@
-//! Papers from files: plain text, Markdown, HTML, JATS, TEI, SQuAD, SOCO, S2ORC.
+//! Papers from files: plain text, Markdown, HTML, JATS, TEI, SQuAD, SOCO, S2ORC, PDF.
 //!
 //! | format | extensions | title, authors, year | sections | pages |
 //! |---|---|---|---|---|
@@ -8,15 +8,16 @@
 //! | JATS | `.xml`, `.nxml`: root `article` | yes | yes | |
 //! | TEI (GROBID) | `.xml`, `.tei`: root `TEI` | yes | yes | `coords`, `pb` |
 //! | SQuAD | `.json` | title | | |
-//! | SOCO (`soco_doc`) | `.json`, `.jsonl` | title, fields of the record | yes | yes |
+//! | SOCO (`soco_doc`, `soco_faq`) | `.json`, `.jsonl` | title, fields of the record | yes | yes |
 //! | S2ORC | `.json`, `.jsonl` | title, year | yes | |
+//! | PDF (feature `pdf`) | `.pdf` | title, authors | by font | yes |
 //!
 //! A further extension `.gz` or `.zst` is compression. Text is UTF-8, has a byte order mark, or
 //! declares its encoding (HTML, XML).
 //!
 //! Files are not trusted: their decompressed size is limited, XML has at most 2,000,000 elements,
 //! nested to a depth of 256, entities of a document type are not expanded, and no file or address
-//! is opened for them.
+//! is opened for them. PDF is read in a child process with limits on time and memory.
 
 mod decoding;
 mod error;
@@ -27,14 +28,18 @@ mod jats;
 mod json;
 mod markdown;
 mod paper;
+#[cfg(feature = "pdf")]
+mod pdf;
 mod reader;
 mod squad;
 mod tei;
 mod text;
 mod xml;
 
-pub use error::DocumentError;
+pub use error::{DocumentError, PdfError};
 pub use folder::{FileOutcome, FileReport, FolderReport, SkipReason, document_files};
 pub use format::DocumentFormat;
 pub use paper::{Paper, Paragraph, Section};
+#[cfg(feature = "pdf")]
+pub use pdf::{PdfConfig, extract_pdf};
 pub use reader::{DocumentReader, MissingPart, ParsedFile};

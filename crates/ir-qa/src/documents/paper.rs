@@ -4,6 +4,7 @@ use ir_core::Attributes;
 
 use crate::chunk::Chunk;
 use crate::frame::ChunkKind;
+use crate::soco::FaqEntry;
 
 /// Paper with the structure that its file has.
 ///
@@ -34,6 +35,8 @@ pub struct Paper {
     /// Sections in the order of the text. Text before the first heading is a section without
     /// heading.
     pub sections: Vec<Section>,
+    /// Questions with answers, of a FAQ instead of a paper. It has no sections.
+    pub faq: Vec<FaqEntry>,
     /// Further fields, such as `doi`.
     pub metadata: Attributes,
 }

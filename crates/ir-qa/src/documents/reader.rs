@@ -2,8 +2,11 @@ use std::fmt;
 use std::io::Read;
 use std::path::Path;
 
+use super::error::PdfError;
 use super::format::DocumentFormat;
 use super::paper::Paper;
+#[cfg(feature = "pdf")]
+use super::pdf::{self, PdfConfig};
 use super::{DocumentError, decoding, html, jats, json, markdown, tei, text, xml};
 
 /// Reader of papers in any of the formats of this module.
@@ -22,6 +25,8 @@ use super::{DocumentError, decoding, html, jats, json, markdown, tei, text, xml}
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DocumentReader {
     max_bytes: u64,
+    #[cfg(feature = "pdf")]
+    pdf: Option<PdfConfig>,
 }
 
 /// Papers of a file.
@@ -52,6 +57,8 @@ pub enum MissingPart {
     Sections,
     /// Page numbers of the paragraphs.
     Pages,
+    /// Text of some pages, which are damaged.
+    DamagedPages,
 }
 
 impl Default for DocumentReader {
@@ -69,6 +76,8 @@ impl DocumentReader {
     pub fn new() -> Self {
         Self {
             max_bytes: Self::MAX_BYTES,
+            #[cfg(feature = "pdf")]
+            pdf: None,
         }
     }
 
@@ -77,6 +86,22 @@ impl DocumentReader {
     pub fn with_max_bytes(mut self, bytes: u64) -> Self {
         self.max_bytes = bytes;
         self
+    }
+
+    /// Reads PDF, too. Default: PDF is skipped in folders, and otherwise an error.
+    #[cfg(feature = "pdf")]
+    #[must_use]
+    pub fn with_pdf(mut self, config: PdfConfig) -> Self {
+        self.pdf = Some(config);
+        self
+    }
+
+    /// Whether PDF is read.
+    pub(super) fn reads_pdf(&self) -> bool {
+        #[cfg(feature = "pdf")]
+        return self.pdf.is_some();
+        #[cfg(not(feature = "pdf"))]
+        false
     }
 
     /// Reads a file, whose format is that of its extension. `id` is the id of its paper.
@@ -88,7 +113,7 @@ impl DocumentReader {
         let Some(format) = DocumentFormat::of_path(path) else {
             return Err(DocumentError::Format {
                 path: name,
-                expected: "an extension of text, Markdown, HTML, XML or JSON",
+                expected: "an extension of text, Markdown, HTML, XML, JSON or PDF",
                 found: path
                     .extension()
                     .unwrap_or_default()
@@ -124,6 +149,9 @@ impl DocumentReader {
                 limit: self.max_bytes,
             });
         }
+        if format == DocumentFormat::Pdf {
+            return self.read_pdf(bytes, path, id);
+        }
         if bytes.starts_with(b"%PDF-") {
             return Err(DocumentError::Format {
                 path: path.to_owned(),
@@ -132,7 +160,8 @@ impl DocumentReader {
             });
         }
         let content = decoding::decode(bytes, format, path)?;
-        let (format, mut papers) = match format {
+        check_paragraphs(&content, format, path)?;
+        let (format, papers) = match format {
             DocumentFormat::Text => (format, vec![text::read(&content, id)]),
             DocumentFormat::Markdown => (format, vec![markdown::read(&content, id)]),
             DocumentFormat::Html => (format, vec![html::read(&content, id)]),
@@ -155,18 +184,77 @@ impl DocumentReader {
                     }
                 }
             }
+            DocumentFormat::Pdf => return self.read_pdf(bytes, path, id),
         };
+        let paragraphs = papers.iter().flat_map(Paper::paragraphs);
+        if paragraphs.take(MAX_PARAGRAPHS + 1).count() > MAX_PARAGRAPHS {
+            return Err(too_many_paragraphs(path));
+        }
+        Ok(ParsedFile::new(format, papers, path))
+    }
+
+    #[cfg(feature = "pdf")]
+    fn read_pdf(&self, bytes: &[u8], path: &str, id: &str) -> Result<ParsedFile, DocumentError> {
+        let config = self.pdf.as_ref().ok_or(PdfError::Feature);
+        let read = config.and_then(|config| pdf::read(bytes, config, self.max_bytes, id));
+        let (paper, is_damaged) = read.map_err(|error| DocumentError::Pdf {
+            path: path.to_owned(),
+            error,
+        })?;
+        let mut file = ParsedFile::new(DocumentFormat::Pdf, vec![paper], path);
+        if is_damaged {
+            file.missing.push(MissingPart::DamagedPages);
+        }
+        Ok(file)
+    }
+
+    #[cfg(not(feature = "pdf"))]
+    fn read_pdf(&self, _: &[u8], path: &str, _: &str) -> Result<ParsedFile, DocumentError> {
+        Err(DocumentError::Pdf {
+            path: path.to_owned(),
+            error: PdfError::Feature,
+        })
+    }
+}
+
+/// Maximum number of paragraphs of a file. A frame of a short one has several hundred bytes, most
+/// of them context.
+const MAX_PARAGRAPHS: usize = 1_000_000;
+
+/// Rejects text with tags or lines for far more paragraphs than permitted before it is parsed.
+fn check_paragraphs(text: &str, format: DocumentFormat, path: &str) -> Result<(), DocumentError> {
+    let separator = match format {
+        DocumentFormat::Html => b'<',
+        DocumentFormat::Text | DocumentFormat::Markdown => b'\n',
+        _ => return Ok(()),
+    };
+    let count = text.bytes().filter(|&byte| byte == separator).count();
+    match count > 3 * MAX_PARAGRAPHS {
+        true => Err(too_many_paragraphs(path)),
+        false => Ok(()),
+    }
+}
+
+fn too_many_paragraphs(path: &str) -> DocumentError {
+    DocumentError::Paragraphs {
+        path: path.to_owned(),
+        limit: MAX_PARAGRAPHS,
+    }
+}
+
+impl ParsedFile {
+    fn new(format: DocumentFormat, mut papers: Vec<Paper>, path: &str) -> Self {
         let missing = missing_parts(&papers);
         for paper in &mut papers {
             if paper.title.is_empty() {
                 paper.title = stem(path).to_owned();
             }
         }
-        Ok(ParsedFile {
+        Self {
             format,
             papers,
             missing,
-        })
+        }
     }
 }
 
@@ -187,7 +275,10 @@ fn missing_parts(papers: &[Paper]) -> Vec<MissingPart> {
         paragraphs || p.sections.iter().any(|section| section.page.is_some())
     };
     let parts = [
-        (MissingPart::Text, any(|p| p.paragraphs().next().is_some())),
+        (
+            MissingPart::Text,
+            any(|p| p.paragraphs().next().is_some() || !p.faq.is_empty()),
+        ),
         (MissingPart::Title, any(|p| !p.title.is_empty())),
         (MissingPart::Authors, any(|p| !p.authors.is_empty())),
         (MissingPart::Year, any(|p| p.year.is_some())),
@@ -215,6 +306,7 @@ impl MissingPart {
             Self::Year => "year",
             Self::Sections => "sections",
             Self::Pages => "pages",
+            Self::DamagedPages => "text of damaged pages",
         }
     }
 }

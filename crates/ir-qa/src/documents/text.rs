@@ -69,7 +69,7 @@ fn is_title(text: &str) -> bool {
 }
 
 /// Depth of a heading; `None` for other text.
-fn heading_level(text: &str) -> Option<u8> {
+pub(super) fn heading_level(text: &str) -> Option<u8> {
     if text.chars().count() > MAX_HEADING
         || text.ends_with(TITLE_ENDS)
         || text.ends_with(['?', '!', '？', '！'])

@@ -2,8 +2,8 @@
 
 use std::collections::VecDeque;
 
-use crate::characters::character_count;
 use crate::frame::ChunkKind;
+use ir_core::character_count;
 
 /// Sentence, title or heading that becomes a frame.
 pub(super) struct Piece {

@@ -21,12 +21,12 @@ use std::ops::Range;
 
 use ir_core::Attributes;
 
-use crate::characters::character_count;
 use crate::chunk::Chunk;
 use crate::documents::Paper;
 use crate::frame::{ChunkKind, Frame};
 use crate::sentences::{Language, SentenceSplitter};
 use context::{Contexts, Piece};
+use ir_core::character_count;
 
 /// Rules of the conversion of documents to frames.
 ///
@@ -130,11 +130,16 @@ impl FrameConfig {
         }
     }
 
-    /// Converts a paper. The frames have [`Paper::attributes`] as metadata.
+    /// Converts a paper. The frames have [`Paper::attributes`] as metadata. The answers of
+    /// [`Paper::faq`] become frames of their own, as they are, with their questions and fields; the
+    /// id of such a frame is the id of the paper, a slash and the number of the entry from 0.
     #[must_use]
     pub fn convert_paper(&self, paper: &Paper) -> FrameSet {
-        let mut set = self.convert(&paper.id, &paper.chunks());
         let attributes = paper.attributes();
+        if !paper.faq.is_empty() {
+            return faq_frames(paper, &attributes);
+        }
+        let mut set = self.convert(&paper.id, &paper.chunks());
         for frame in &mut set.frames {
             frame.metadata = attributes.clone();
         }
@@ -204,6 +209,29 @@ impl FrameConfig {
         make_unique(&mut set.frames);
         set
     }
+}
+
+fn faq_frames(paper: &Paper, attributes: &Attributes) -> FrameSet {
+    let mut set = FrameSet::default();
+    for (number, entry) in paper.faq.iter().enumerate() {
+        let mut entry = entry.clone();
+        entry.answer = normalized(&entry.answer);
+        if entry.answer.trim().is_empty() {
+            set.dropped.too_short += 1;
+            continue;
+        }
+        let mut frame = entry.to_frame(format!("{}/{number}", paper.id), &*paper.id);
+        frame.metadata = attributes.clone();
+        for (name, value) in entry.meta.iter() {
+            frame.metadata.set(name, value.clone());
+        }
+        set.positions.push(FramePosition {
+            chunk: number,
+            range: 0..entry.answer.len(),
+        });
+        set.frames.push(frame);
+    }
+    set
 }
 
 /// Normalizes the text of a chunk: line breaks and non-breaking spaces become spaces, carriage

@@ -59,6 +59,26 @@ impl QuestionFile {
     }
 }
 
+impl QuestionFile {
+    /// Adds the questions that the file has of a generator to frames, and generates none. Returns
+    /// the number of questions.
+    pub fn add_known_questions(
+        &self,
+        frames: &mut [Frame],
+        generator: &dyn QuestionGenerator,
+    ) -> u64 {
+        let name = generator.name();
+        let mut added = 0;
+        for frame in frames {
+            let key = answer_key(&[&name, &frame.answer, &frame.context]);
+            if let Some(questions) = self.questions.get(&frame.id, &key) {
+                added += push(frame, questions);
+            }
+        }
+        added
+    }
+}
+
 /// Adds questions of a file, if there is one, and generated ones.
 pub(super) fn add(
     frames: &mut [Frame],

@@ -6,7 +6,7 @@ use ir_bm25::analysis::{Analysis, AnalysisPipeline};
 use ir_core::Analyzer;
 
 use super::{AnswerSpan, Reader, ReaderError, ReaderInput};
-use crate::characters::character_count;
+use ir_core::character_count;
 
 /// Reader without a model.
 ///

@@ -1,3 +1,4 @@
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::{fmt, iter};
 
@@ -77,10 +78,11 @@ impl AnswerIndex {
         encoder: Arc<dyn Encoder>,
         progress: &mut dyn Progress,
     ) -> Result<Self, AnswerIndexError> {
-        let answers: Vec<&str> = frames
+        let texts: Vec<Cow<'_, str>> = frames
             .iter()
             .map(|frame| config.encoded_text(frame))
             .collect();
+        let answers: Vec<&str> = texts.iter().map(|text| &**text).collect();
         let answers = encode(&*encoder, Side::Document, &answers, progress)?;
         let questions = frames.iter().flat_map(|frame| &frame.questions);
         let questions: Vec<&str> = questions.map(|question| &*question.text).collect();

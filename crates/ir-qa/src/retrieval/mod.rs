@@ -10,6 +10,7 @@ mod index;
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
 use ir_core::Retriever;
@@ -31,7 +32,9 @@ pub struct AnswerConfig {
     /// out the contexts. Range: 0 or 1e-9..=1e9. Default: 1, about as selected by cross-validation
     /// on SQuAD (the experiment `squad-sentences`).
     pub context_weight: f32,
-    /// Whether the encoder gets the answer with its context, or the answer alone. Default: false.
+    /// Whether the encoder gets the answer with its context, `answer [SEP] context`, or the answer
+    /// alone. With an encoder that was trained on such texts, as in the experiment
+    /// `dual-encoder-squad-sentences`. Default: false.
     pub encodes_context: bool,
 }
 
@@ -61,12 +64,13 @@ impl AnswerConfig {
     }
 
     /// The text of a frame that is encoded: the answer or, with
-    /// [`AnswerConfig::encodes_context`], its context.
+    /// [`AnswerConfig::encodes_context`], `answer [SEP] context`. The answer comes first, so that
+    /// answers of one paragraph differ, and a long context is truncated.
     #[must_use]
-    pub fn encoded_text<'f>(&self, frame: &'f Frame) -> &'f str {
+    pub fn encoded_text<'f>(&self, frame: &'f Frame) -> Cow<'f, str> {
         match self.encodes_context {
-            true => &frame.context,
-            false => &frame.answer,
+            true => format!("{} [SEP] {}", frame.answer, frame.context).into(),
+            false => frame.answer.as_str().into(),
         }
     }
 

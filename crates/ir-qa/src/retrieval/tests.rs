@@ -97,11 +97,11 @@ fn scores_are_the_best_cosine_and_weighted_bm25() {
         for answer in &answers {
             let number: usize = answer.frame.id[1..].parse().unwrap();
             let text = match encodes_context {
-                true => &answer.frame.context,
-                false => &answer.frame.answer,
+                true => format!("{} [SEP] {}", answer.frame.answer, answer.frame.context),
+                false => answer.frame.answer.clone(),
             };
             let questions = answer.frame.questions.iter().map(|question| &question.text);
-            let cosines = [text].into_iter().chain(questions);
+            let cosines = [&text].into_iter().chain(questions);
             let best = cosines
                 .map(|text| cosine(question, text))
                 .fold(f64::MIN, f64::max);

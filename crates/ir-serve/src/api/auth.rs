@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use axum::extract::FromRequestParts;
-use axum::http::{StatusCode, header, request::Parts};
+use axum::http::{HeaderMap, StatusCode, header, request::Parts};
 
 use super::ApiError;
 use crate::app::App;
@@ -15,9 +15,9 @@ pub(crate) struct AdminAccess;
 
 /// The role of the key of a request: the header `Authorization`, with or without the scheme
 /// `Bearer`.
-fn role(parts: &Parts, app: &App) -> Result<KeyRole, ApiError> {
+pub(crate) fn role_of_request(headers: &HeaderMap, app: &App) -> Result<KeyRole, ApiError> {
     let unauthorized = |message| ApiError::new(StatusCode::UNAUTHORIZED, "unauthorized", message);
-    let Some(value) = parts.headers.get(header::AUTHORIZATION) else {
+    let Some(value) = headers.get(header::AUTHORIZATION) else {
         return Err(unauthorized(
             "header Authorization: expected a key, found none",
         ));
@@ -35,7 +35,7 @@ impl FromRequestParts<Arc<App>> for QueryAccess {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
-        role(parts, app).map(|_| Self)
+        role_of_request(&parts.headers, app).map(|_| Self)
     }
 }
 
@@ -43,7 +43,7 @@ impl FromRequestParts<Arc<App>> for AdminAccess {
     type Rejection = ApiError;
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, ApiError> {
-        match role(parts, app)? {
+        match role_of_request(&parts.headers, app)? {
             KeyRole::Admin => Ok(Self),
             KeyRole::Query => Err(ApiError::new(
                 StatusCode::FORBIDDEN,

@@ -10,6 +10,7 @@ use utoipa::ToSchema;
 use super::ApiError;
 use super::auth::AdminAccess;
 use super::body::JsonBody;
+use super::document_schema::DocumentRecord;
 use super::error::ErrorBody;
 use super::operations::JobRecord;
 use crate::app::{App, blocking};
@@ -21,7 +22,7 @@ use crate::store::DocumentState;
 pub(super) struct AddRequest {
     /// Documents: `{"data": [...], "meta": {...}, "doc_type": "soco_doc"}`. The field `doc_id` of
     /// `meta` is the id; a document with a known id replaces it.
-    #[schema(value_type = Vec<Object>, example = json!([{
+    #[schema(value_type = Vec<DocumentRecord>, example = json!([{
         "doc_type": "soco_doc",
         "meta": {"doc_id": "tea", "year": 2020},
         "data": [{"type": "title", "text": "On tea"}, {"type": "content", "text": "Tea is a drink."}]
@@ -118,7 +119,6 @@ const MAX_PAGE: u64 = 1_000;
     responses(
         (status = 200, body = AddResponse),
         (status = "4XX", body = ErrorBody),
-        (status = 507, description = "The disk is full", body = ErrorBody),
     )
 )]
 pub(super) async fn add(
@@ -156,7 +156,7 @@ pub(super) async fn add(
     security(("key" = [])),
     request_body = ReadRequest,
     responses(
-        (status = 200, description = "Documents", body = Vec<Object>),
+        (status = 200, description = "Documents", body = Vec<DocumentRecord>),
         (status = "4XX", body = ErrorBody),
     )
 )]

@@ -3,6 +3,7 @@
 mod auth;
 mod body;
 mod collections;
+mod document_schema;
 mod error;
 mod index;
 mod mcp;
@@ -23,6 +24,7 @@ use axum::routing::{get, post};
 
 use crate::app::App;
 
+pub(crate) use auth::role_of_request;
 pub(crate) use error::ApiError;
 pub use openapi::openapi;
 

@@ -1,4 +1,7 @@
 use axum::Json;
+use utoipa::openapi::content::ContentBuilder;
+use utoipa::openapi::response::ResponseBuilder;
+use utoipa::openapi::schema::Ref;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
@@ -29,7 +32,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         collections::list,
         collections::search,
     ),
-    modifiers(&Keys)
+    modifiers(&Keys, &ServerErrors)
 )]
 struct Interface;
 
@@ -41,6 +44,37 @@ impl Modify for Keys {
         let components = openapi.components.get_or_insert_default();
         let header = ApiKey::Header(ApiKeyValue::new("Authorization"));
         components.add_security_scheme("key", SecurityScheme::ApiKey(header));
+    }
+}
+
+/// Errors of the server, which every operation may return.
+struct ServerErrors;
+
+impl Modify for ServerErrors {
+    fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
+        for (path, item) in &mut openapi.paths.paths {
+            let mut errors = vec![
+                ("500", "Internal error; the log has the cause"),
+                ("504", "The time limit of a request is exceeded"),
+            ];
+            if path.starts_with("/v1/search/") {
+                errors.push(("503", "The published documents are not loaded"));
+            }
+            if path.starts_with("/v1/index/") {
+                errors.push(("507", "The disk is full; nothing was changed"));
+            }
+            for operation in [&mut item.get, &mut item.post].into_iter().flatten() {
+                for (status, description) in &errors {
+                    let schema = Ref::from_schema_name("ErrorBody");
+                    let content = ContentBuilder::new().schema(Some(schema)).build();
+                    let response = ResponseBuilder::new()
+                        .description(*description)
+                        .content("application/json", content);
+                    let responses = &mut operation.responses.responses;
+                    responses.insert((*status).to_owned(), response.build().into());
+                }
+            }
+        }
     }
 }
 

@@ -42,7 +42,8 @@ struct QueryFields {
     #[schema(default = 10, minimum = 0)]
     n_best: usize,
     /// Conditions on the fields of the documents: a text such as `year>=2020` or `doc_id=p1,p2`, a
-    /// list of such texts, or a predicate as JSON. All of them must hold.
+    /// list of such texts, or a predicate as JSON. All of them must hold. Documents without the
+    /// field satisfy `year>=2020`; add the condition `year` to exclude them.
     #[serde(default)]
     #[schema(example = json!(["year>=2010"]))]
     filter: Option<Filter>,
@@ -194,7 +195,6 @@ impl Filter {
     responses(
         (status = 200, body = QueryResponse),
         (status = "4XX", body = ErrorBody),
-        (status = 503, description = "Not loaded yet", body = ErrorBody),
     )
 )]
 pub(super) async fn query(

@@ -13,7 +13,7 @@ use tempfile::TempDir;
 use tower::ServiceExt;
 
 use crate::app::App;
-use crate::config::{Limits, ServiceConfig};
+use crate::config::{AccessConfig, Limits, ServiceConfig};
 use crate::service::{Service, record_of};
 use crate::store::KeyRole;
 
@@ -33,13 +33,17 @@ impl TestServer {
     }
 
     fn with_limits(limits: Limits) -> Self {
+        Self::with_access(limits, AccessConfig::default())
+    }
+
+    fn with_access(limits: Limits, access: AccessConfig) -> Self {
         let data = TempDir::new().unwrap();
         let config = ServiceConfig::new(data.path()).with_limits(limits);
         let service = Arc::new(Service::open(config).unwrap());
         while service.published().is_err() {
             thread::sleep(Duration::from_millis(1));
         }
-        let app = Arc::new(App::new(Arc::clone(&service), false, Vec::new()));
+        let app = Arc::new(App::new(Arc::clone(&service), access));
         Self {
             runtime: tokio::runtime::Builder::new_multi_thread()
                 .enable_all()
@@ -504,6 +508,20 @@ fn metrics_count_requests_by_route() {
 }
 
 #[test]
+fn metrics_need_a_key_beyond_the_loopback() {
+    let access = || AccessConfig::default().with_needs_session(true);
+    let server = TestServer::with_access(Limits::default(), access());
+    let status = |key| server.request("GET", "/metrics", key, "").0;
+    assert_eq!(status(None), 401);
+    assert_eq!(status(Some("wrong")), 401);
+    assert_eq!(status(Some(&server.query)), 200);
+    assert_eq!(status(Some(&format!("Bearer {}", server.query))), 200);
+    assert_eq!(server.request("GET", "/health", None, "").0, 200);
+    let public = TestServer::with_access(Limits::default(), access().with_public_metrics(true));
+    assert_eq!(public.request("GET", "/metrics", None, "").0, 200);
+}
+
+#[test]
 fn description_has_every_route() {
     let server = TestServer::new();
     let (status, text) = server.request("GET", "/openapi.json", None, "");
@@ -515,5 +533,37 @@ fn description_has_every_route() {
         let path = path.replace("{name}", "x").replace("{op_id}", "x");
         let status = server.request("POST", &path, None, "{}").0;
         assert!([401, 405].contains(&status), "{path} {status}");
+    }
+    for (path, item) in description["paths"].as_object().unwrap() {
+        for (method, operation) in item.as_object().unwrap() {
+            let responses = &operation["responses"];
+            let schema = &responses["500"]["content"]["application/json"]["schema"]["$ref"];
+            assert_eq!(schema, "#/components/schemas/ErrorBody", "{method} {path}");
+            assert_eq!(
+                responses["507"].is_object(),
+                path.starts_with("/v1/index/"),
+                "{path}"
+            );
+            assert_eq!(
+                responses["503"].is_object(),
+                path.starts_with("/v1/search/"),
+                "{path}"
+            );
+        }
+    }
+    let schemas = description["components"]["schemas"].as_object().unwrap();
+    for name in [
+        "DocumentRecord",
+        "ChunkDocument",
+        "ChunkRecord",
+        "FaqDocument",
+        "FaqRecord",
+    ] {
+        assert!(schemas.contains_key(name), "{name}");
+    }
+    // Every reference has a target.
+    for reference in text.split("#/components/schemas/").skip(1) {
+        let name = reference.split('"').next().unwrap();
+        assert!(schemas.contains_key(name), "{name}");
     }
 }

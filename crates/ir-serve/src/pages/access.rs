@@ -171,7 +171,7 @@ impl FromRequestParts<Arc<App>> for Visitor {
 
     async fn from_request_parts(parts: &mut Parts, app: &Arc<App>) -> Result<Self, PageError> {
         let mut role = KeyRole::Admin;
-        if app.needs_session {
+        if app.access.needs_session {
             let sessions = parts.extensions.get::<Arc<Sessions>>();
             let token = cookie_value(&parts.headers, SESSION_COOKIE);
             let known = sessions.and_then(|sessions| sessions.role(token?));

@@ -110,7 +110,7 @@ pub(super) async fn list(
     };
     let page = Page::new("Annotations")
         .current("/annotations")
-        .with_session(app.needs_session);
+        .with_session(app.access.needs_session);
     Ok(Html(page.render(&content)))
 }
 
@@ -220,7 +220,7 @@ pub(super) async fn create_page(
     UrlParameters(parameters): UrlParameters,
 ) -> Result<Html<String>, PageError> {
     let content = create_form(&visitor, &parameters, None);
-    let page = Page::new("Add a question").with_session(app.needs_session);
+    let page = Page::new("Add a question").with_session(app.access.needs_session);
     Ok(Html(page.render(&content)))
 }
 
@@ -236,7 +236,7 @@ pub(super) async fn create(
         Ok(new) => new,
         Err(message) => {
             let content = create_form(&visitor, &parameters, Some(&message));
-            let page = Page::new("Add a question").with_session(app.needs_session);
+            let page = Page::new("Add a question").with_session(app.access.needs_session);
             let page = Html(page.render(&content));
             return Ok((StatusCode::UNPROCESSABLE_ENTITY, page).into_response());
         }
@@ -324,7 +324,7 @@ pub(super) async fn edit_page(
 ) -> Result<Html<String>, PageError> {
     let annotation = editable(&app, &visitor, id).await?;
     let content = edit_form(&annotation, &with_span(&annotation, &parameters), None);
-    let page = Page::new("Edit annotation").with_session(app.needs_session);
+    let page = Page::new("Edit annotation").with_session(app.access.needs_session);
     Ok(Html(page.render(&content)))
 }
 
@@ -337,7 +337,7 @@ pub(super) async fn edit(
 ) -> Result<Response, PageError> {
     let annotation = editable(&app, &visitor, id).await?;
     let state = app.service.published()?;
-    let page = Page::new("Edit annotation").with_session(app.needs_session);
+    let page = Page::new("Edit annotation").with_session(app.access.needs_session);
     let new = match new_annotation(&state, &annotation.document, &parameters) {
         Ok(new) => new,
         Err(message) => {
@@ -420,7 +420,7 @@ pub(super) async fn delete(
         Ok(()) => Ok(Redirect::to("/annotations").into_response()),
         Err(ServiceError::Store(StoreError::Conflict { .. })) => {
             let stored = editable(&app, &visitor, id).await?;
-            let page = Page::new("Delete annotation").with_session(app.needs_session);
+            let page = Page::new("Delete annotation").with_session(app.access.needs_session);
             let content = conflict(&stored, None);
             Ok((StatusCode::CONFLICT, Html(page.render(&content))).into_response())
         }

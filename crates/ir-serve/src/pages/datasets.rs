@@ -124,7 +124,7 @@ pub(super) async fn list(
     };
     let page = Page::new("Datasets")
         .current("/datasets")
-        .with_session(app.needs_session);
+        .with_session(app.access.needs_session);
     Ok(Html(page.render(&content)))
 }
 
@@ -300,7 +300,7 @@ fn form(
 fn page(app: &App, status: StatusCode, content: &Markup) -> Response {
     let page = Page::new("Query for datasets")
         .current("/datasets")
-        .with_session(app.needs_session);
+        .with_session(app.access.needs_session);
     (status, Html(page.render(content))).into_response()
 }
 

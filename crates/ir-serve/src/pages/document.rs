@@ -112,7 +112,7 @@ async fn show(
         answers: answers_of(&view, document, &found.ranks),
     };
     let page = Page::new(document.title())
-        .with_session(app.needs_session)
+        .with_session(app.access.needs_session)
         .render(&content.markup(parameters));
     Ok((status, Html(page)).into_response())
 }

@@ -24,30 +24,51 @@ pub(super) fn analysis() -> &'static AnalysisPipeline {
     &ANALYSIS
 }
 
-/// Sentences around an answer.
+/// Sentences around an answer, and further answers of its paragraph.
 #[derive(Debug)]
 pub(super) struct Excerpt<'a> {
     frame: &'a Frame,
-    /// Text of the chunk, bytes of the excerpt, bytes of the answer; `None` if the document was
-    /// published anew meanwhile.
-    text: Option<(&'a str, Range<usize>, Range<usize>)>,
+    /// `None` if the document was published anew meanwhile.
+    text: Option<ExcerptText<'a>>,
     /// Heading above the answer.
     pub(super) section: Option<&'a str>,
 }
 
+#[derive(Debug)]
+struct ExcerptText<'a> {
+    chunk: &'a str,
+    /// Bytes of the excerpt in the chunk.
+    range: Range<usize>,
+    /// Bytes of the answers in the chunk, in ascending order.
+    answers: Vec<Range<usize>>,
+}
+
 impl<'a> Excerpt<'a> {
-    /// The sentences of the answer's chunk around it.
-    pub(super) fn new(document: Option<&'a PublishedDocument>, frame: &'a Frame) -> Self {
-        let place = document.and_then(|document| {
-            let place = document
-                .answers
-                .iter()
-                .find(|place| place.frame == frame.id)?;
-            Some((document, place))
-        });
+    /// The sentences of the answer's chunk around it and around `others`, ids of further answers of
+    /// the chunk.
+    pub(super) fn new(
+        document: Option<&'a PublishedDocument>,
+        frame: &'a Frame,
+        others: &[&str],
+    ) -> Self {
+        let place = document.and_then(|document| Some((document, document.answer(&frame.id)?)));
         let text = place.and_then(|(document, place)| {
             let text = document.chunks.get(place.chunk)?.text.as_deref()?;
-            Some((text, around(document, place), place.range.clone()))
+            let mut range = around(document, place);
+            let mut answers = vec![place.range.clone()];
+            for other in &document.answers {
+                if other.chunk == place.chunk && others.contains(&other.frame.as_str()) {
+                    let around = around(document, other);
+                    range = range.start.min(around.start)..range.end.max(around.end);
+                    answers.push(other.range.clone());
+                }
+            }
+            answers.sort_by_key(|answer| answer.start);
+            Some(ExcerptText {
+                chunk: text,
+                range,
+                answers,
+            })
         });
         Self {
             frame,
@@ -59,12 +80,20 @@ impl<'a> Excerpt<'a> {
     /// HTML with the answer and the words of a question marked.
     pub(super) fn html(&self, analysis: &AnalysisPipeline, question: &str) -> String {
         let words = Highlighter::new(analysis, question);
-        let Some((text, range, answer)) = &self.text else {
+        let Some(ExcerptText {
+            chunk: text,
+            range,
+            answers,
+        }) = &self.text
+        else {
             return to_html(&segments(self.frame, &words));
         };
         let excerpt = &text[range.clone()];
-        let answer = answer.start - range.start..answer.end - range.start;
-        let mut html = to_html(&segments_of(excerpt, answer, &words.spans(excerpt)));
+        let answers = answers.iter();
+        let answers: Vec<Range<usize>> = answers
+            .map(|answer| answer.start - range.start..answer.end - range.start)
+            .collect();
+        let mut html = to_html(&segments_of(excerpt, &answers, &words.spans(excerpt)));
         if range.start > 0 {
             html.insert_str(0, "… ");
         }

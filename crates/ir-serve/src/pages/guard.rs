@@ -59,6 +59,9 @@ pub(super) async fn check(
     if let (true, Ok(Ok(cookie))) = (has_cookie, cookie) {
         headers.append(SET_COOKIE, cookie);
     }
+    if app.access.secure_cookies {
+        secure_cookies(headers);
+    }
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     // Not `no-referrer`, which would set the `Origin` of forms to `null`.
@@ -70,13 +73,26 @@ pub(super) async fn check(
     response
 }
 
+/// Adds the attribute `Secure` to all cookies of a response.
+fn secure_cookies(headers: &mut HeaderMap) {
+    let cookies: Vec<HeaderValue> = headers.get_all(SET_COOKIE).iter().cloned().collect();
+    headers.remove(SET_COOKIE);
+    for cookie in cookies {
+        let secure = [cookie.as_bytes(), b"; Secure"].concat();
+        headers.append(
+            SET_COOKIE,
+            HeaderValue::from_bytes(&secure).unwrap_or(cookie),
+        );
+    }
+}
+
 /// Why a request is rejected.
 fn rejection(app: &App, request: &Request) -> Option<String> {
     let headers = request.headers();
     let host = headers.get(HOST).and_then(|host| host.to_str().ok());
     let host = host.or_else(|| request.uri().authority().map(Authority::as_str));
     let host = host.unwrap_or_default();
-    if !is_known_host(host, &app.hosts) {
+    if !is_known_host(host, &app.access.hosts) {
         return Some(format!(
             "Host {host:?}: expected localhost, an IP address or a host that the server was \
              started with."

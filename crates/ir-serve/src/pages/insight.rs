@@ -136,7 +136,7 @@ pub(super) async fn page(State(app): State<Arc<App>>, _: Admin) -> Result<Html<S
     };
     let page = Page::new("Insight")
         .current("/insight")
-        .with_session(app.needs_session);
+        .with_session(app.access.needs_session);
     Ok(Html(page.render(&content)))
 }
 

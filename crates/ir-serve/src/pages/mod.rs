@@ -27,6 +27,7 @@ use axum::routing::{get, post};
 use axum::{Extension, Router};
 
 use crate::app::App;
+use crate::config::AccessConfig;
 use crate::service::Service;
 
 /// Routes of the pages, with the checks of hosts and origins, the headers, and the sessions.
@@ -76,19 +77,20 @@ pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
 
 /// The pages of a service without REST, to be mounted in another axum application.
 ///
-/// With `needs_session`, visitors sign in with a key; without, every visitor may do everything, as
-/// on a loopback address. `hosts` are the names of the server besides `localhost` and IP addresses:
-/// requests for other names are rejected, which prevents DNS rebinding.
+/// With [`AccessConfig::needs_session`], visitors sign in with a key; without, every visitor may do
+/// everything, as on a loopback address.
 ///
 /// ```
 /// use std::sync::Arc;
-/// use ir_serve::{Service, ServiceConfig, pages};
+/// use ir_serve::{AccessConfig, Service, ServiceConfig, pages};
 /// let folder = tempfile::tempdir()?;
 /// let service = Arc::new(Service::open(ServiceConfig::new(folder.path()))?);
-/// let router: axum::Router = pages(service, true, vec!["papers.example.org".to_owned()]);
+/// let hosts = vec!["papers.example.org".to_owned()];
+/// let access = AccessConfig::default().with_needs_session(true).with_hosts(hosts);
+/// let router: axum::Router = pages(service, access);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub fn pages(service: Arc<Service>, needs_session: bool, hosts: Vec<String>) -> Router {
-    let app = Arc::new(App::new(service, needs_session, hosts));
+pub fn pages(service: Arc<Service>, access: AccessConfig) -> Router {
+    let app = Arc::new(App::new(service, access));
     router(&app).with_state(app)
 }

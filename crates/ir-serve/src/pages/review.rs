@@ -115,7 +115,7 @@ pub(super) async fn page(
     };
     let page = Page::new("Review")
         .current("/review")
-        .with_session(app.needs_session);
+        .with_session(app.access.needs_session);
     Ok(Html(page.render(&content)))
 }
 
@@ -293,7 +293,7 @@ pub(super) async fn job(
         }
         p.actions { a href="/" { "Search" } a href="/review" { "Review" } }
     };
-    let mut page = Page::new("Publication").with_session(app.needs_session);
+    let mut page = Page::new("Publication").with_session(app.access.needs_session);
     if !job.status.is_end() {
         page = page.refresh(1);
     }

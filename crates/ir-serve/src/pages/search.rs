@@ -1,5 +1,6 @@
 //! Search: answer sentences in their contexts.
 
+use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -219,7 +220,7 @@ fn page_of(app: &App, form: &SearchForm, content: &Markup) -> String {
     };
     Page::new(title)
         .current("/")
-        .with_session(app.needs_session)
+        .with_session(app.access.needs_session)
         .render(content)
 }
 
@@ -253,6 +254,7 @@ pub(super) fn question_input(label: &str, question: &str) -> Markup {
 
 fn filter_inputs(form: &SearchForm, state: &PublishedState) -> Markup {
     let documents = state.documents();
+    let has_years = !(form.from.is_empty() && form.to.is_empty());
     let words: Vec<String> = form
         .titles
         .split_whitespace()
@@ -289,6 +291,12 @@ fn filter_inputs(form: &SearchForm, state: &PublishedState) -> Markup {
                 input #titles name="titles" value=(form.titles);
             }
             button.plain { "Apply" }
+        }
+        @if has_years {
+            @let undated = documents.iter().filter(|document| document.meta.year().is_none()).count();
+            @if undated > 0 {
+                p.hint { "Years leave out " (count(undated, "paper")) " without a year." }
+            }
         }
         fieldset {
             legend {
@@ -346,8 +354,9 @@ fn results(form: &SearchForm, result: &SearchResult) -> Markup {
                     " in " (format!("{milliseconds:.1}")) " ms"
                 }
                 ol.answers start=((form.page - 1) * ANSWERS + 1) {
-                    @for (rank, answer) in ((form.page - 1) * ANSWERS + 1..).zip(answers) {
-                        li { (answer_of(form, &result.state, answer, rank, &query)) }
+                    @for paragraph in &paragraphs(&result.state, answers) {
+                        @let rank = (form.page - 1) * ANSWERS + paragraph.first + 1;
+                        li value=(rank) { (answer_of(form, &result.state, paragraph, rank, &query)) }
                     }
                 }
                 (pagination(form.page, has_next, |page| {
@@ -435,16 +444,61 @@ fn no_answers(form: &SearchForm, result: &SearchResult) -> Markup {
     }
 }
 
+/// Answers of a paragraph, which is shown once.
+struct ParagraphAnswers<'a> {
+    /// Position of the best answer among those of the page.
+    first: usize,
+    best: &'a ScoredAnswer,
+    /// Further answers, the best first.
+    others: Vec<&'a ScoredAnswer>,
+}
+
+/// Groups answers by paragraph, in the order of the best ones.
+fn paragraphs<'a>(
+    state: &PublishedState,
+    answers: &'a [ScoredAnswer],
+) -> Vec<ParagraphAnswers<'a>> {
+    let mut paragraphs: Vec<ParagraphAnswers<'a>> = Vec::new();
+    let mut known: HashMap<(&str, usize), usize> = HashMap::new();
+    for (first, answer) in answers.iter().enumerate() {
+        let paper = answer.frame.paper.as_str();
+        let chunk = state
+            .document(paper)
+            .and_then(|document| document.answer(&answer.frame.id))
+            .map(|place| place.chunk);
+        let place = chunk.and_then(|chunk| known.get(&(paper, chunk)));
+        if let Some(&place) = place {
+            paragraphs[place].others.push(answer);
+            continue;
+        }
+        if let Some(chunk) = chunk {
+            known.insert((paper, chunk), paragraphs.len());
+        }
+        paragraphs.push(ParagraphAnswers {
+            first,
+            best: answer,
+            others: Vec::new(),
+        });
+    }
+    paragraphs
+}
+
 fn answer_of(
     form: &SearchForm,
     state: &PublishedState,
-    answer: &ScoredAnswer,
+    paragraph: &ParagraphAnswers<'_>,
     rank: usize,
     query: &str,
 ) -> Markup {
+    let answer = paragraph.best;
     let frame = &answer.frame;
     let document = state.document(&frame.paper);
-    let excerpt = Excerpt::new(document, frame);
+    let others: Vec<&str> = paragraph
+        .others
+        .iter()
+        .map(|other| other.frame.id.as_str())
+        .collect();
+    let excerpt = Excerpt::new(document, frame, &others);
     let title = document.map_or(frame.paper.as_str(), |document| document.title());
     let year = document.and_then(|document| document.meta.year());
     let rank_text = rank.to_string();
@@ -469,6 +523,7 @@ fn answer_of(
                 @if let Some(year) = year { span { (year) } }
                 @if let Some(section) = excerpt.section { span { "Section “" (section) "”" } }
                 @if let Some(page) = frame.page { span { "Page " (page) } }
+                @if !others.is_empty() { span { (count(others.len() + 1, "answer")) " in this paragraph" } }
             }
             p.context { (PreEscaped(excerpt.html(analysis(), &form.question))) }
             p.actions {

@@ -392,3 +392,148 @@ fn questions_beyond_a_limit_are_errors() {
             .is_empty()
     );
 }
+
+#[test]
+fn vectors_of_texts_that_are_gone_are_deleted() {
+    let data = TempDir::new().unwrap();
+    let encoder = Arc::new(CountingEncoder::default());
+    let config = ServiceConfig::new(data.path()).with_encoder("letters", encoder.clone());
+    let service = Service::open(config).unwrap();
+    let encoded = || encoder.documents.swap(0, Ordering::Relaxed);
+    let has_vector = |text: &str| {
+        let hash = sha256(text.as_bytes());
+        let vector = service.store.vector("letters", Side::Document, &hash);
+        vector.unwrap().is_some()
+    };
+    service
+        .add(vec![document("tea", "Tea is a drink. It is hot.")])
+        .unwrap();
+    publish(&service);
+    assert_eq!(encoded(), 2);
+    service
+        .add(vec![document("tea", "Tea is a drink. It is cold.")])
+        .unwrap();
+    // Vectors of visible texts are kept until the publication.
+    assert!(has_vector("It is hot."));
+    publish(&service);
+    assert_eq!(encoded(), 1);
+    assert!(has_vector("Tea is a drink.") && has_vector("It is cold."));
+    assert!(!has_vector("It is hot."));
+}
+
+/// Asks one question for every sentence about tea.
+struct TeaQuestions(AtomicUsize);
+
+impl ir_qa::questions::QuestionGenerator for TeaQuestions {
+    fn generate(
+        &self,
+        frames: &[&Frame],
+    ) -> Result<Vec<Vec<String>>, ir_qa::questions::QuestionError> {
+        self.0.fetch_add(frames.len(), Ordering::Relaxed);
+        let question = |frame: &&Frame| match frame.answer.contains("Tea") {
+            true => vec!["Zzyzx zzyzx?".to_owned()],
+            false => Vec::new(),
+        };
+        Ok(frames.iter().map(question).collect())
+    }
+
+    fn name(&self) -> String {
+        "tea".to_owned()
+    }
+}
+
+#[test]
+fn generated_questions_find_their_answers_and_are_never_displayed() {
+    let data = TempDir::new().unwrap();
+    let encoder = Arc::new(CountingEncoder::default());
+    let generator = Arc::new(TeaQuestions(AtomicUsize::new(0)));
+    let config = |questions: bool| {
+        let config = ServiceConfig::new(data.path()).with_encoder("letters", encoder.clone());
+        match questions {
+            false => config,
+            true => config.with_questions(crate::config::ServiceQuestions {
+                generator: generator.clone(),
+                file: Some(data.path().join("questions.jsonl")),
+            }),
+        }
+    };
+    let text = "Zebras eat grass. Tea is a drink. A cup is made of clay.";
+    let best = |service: &Service| answers(service, "zzyzx zzyzx").swap_remove(0);
+    {
+        let service = Service::open(config(false)).unwrap();
+        service.add(vec![document("tea", text)]).unwrap();
+        publish(&service);
+        assert_ne!(best(&service), "Tea is a drink.");
+    }
+    {
+        // A start generates nothing; a publication does, once.
+        let service = Service::open(config(true)).unwrap();
+        while service.published().is_err() {
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert_eq!(generator.0.load(Ordering::Relaxed), 0);
+        for _ in 0..2 {
+            assert_eq!(publish(&service).status, JobStatus::Finished);
+            assert_eq!(best(&service), "Tea is a drink.");
+            assert_eq!(generator.0.load(Ordering::Relaxed), 3);
+        }
+    }
+    let service = Service::open(config(true)).unwrap();
+    while service.published().is_err() {
+        thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(best(&service), "Tea is a drink.");
+    assert_eq!(generator.0.load(Ordering::Relaxed), 3);
+    let list = service.ask(&Question::new("zzyzx", 3)).unwrap();
+    assert_eq!(list.related, [""; 0]);
+    assert_eq!(service.complete("zzy", 5).unwrap(), [""; 0]);
+    let frames = service.published().unwrap();
+    let questions = frames
+        .index()
+        .frames()
+        .iter()
+        .flat_map(|frame| &frame.questions);
+    assert!(questions.clone().count() == 1 && questions.into_iter().all(|q| !q.displayable));
+}
+
+#[test]
+fn unchanged_files_are_not_read_again() {
+    let (data, papers) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+    let write = |name: &str, text: &str| std::fs::write(papers.path().join(name), text).unwrap();
+    write("tea.txt", "Tea is a drink.");
+    write("cup.txt", "A cup is made of clay.");
+    write("broken.xml", "<article>");
+    let service = Service::open(ServiceConfig::new(data.path())).unwrap();
+    let reader = DocumentReader::default();
+    let read = |reader: &DocumentReader| {
+        let read = service.read_folder(papers.path(), reader, &mut ir_core::NoProgress);
+        let (report, has_changes) = read.unwrap();
+        (
+            report.read(),
+            report.unchanged(),
+            report.failed(),
+            has_changes,
+        )
+    };
+    assert_eq!(read(&reader), (2, 0, 1, true));
+    publish(&service);
+    assert_eq!(read(&reader), (0, 2, 1, false));
+    write("tea.txt", "Tea is a hot drink.");
+    assert_eq!(read(&reader), (1, 1, 1, true));
+    // Documents that were deleted or replaced are read again.
+    service.delete(Some(&["cup.txt".to_owned()])).unwrap();
+    assert_eq!(read(&reader), (1, 1, 1, true));
+    service
+        .add(vec![document("cup.txt", "Another cup.")])
+        .unwrap();
+    assert_eq!(read(&reader), (1, 1, 1, true));
+    // So are all files by a reader with other parameters.
+    assert_eq!(read(&reader.clone().with_max_bytes(1_000)), (2, 0, 1, true));
+    std::fs::remove_file(papers.path().join("cup.txt")).unwrap();
+    assert_eq!(read(&reader), (1, 0, 1, true));
+    let documents = service
+        .store
+        .documents(crate::store::DocumentState::Added, 0, 9)
+        .unwrap();
+    assert_eq!(documents.len(), 1);
+}

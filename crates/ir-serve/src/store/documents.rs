@@ -1,5 +1,6 @@
 use std::collections::HashSet;
 
+use ir_core::AttributeValue;
 use ir_qa::soco::SocoDocument;
 use rusqlite::{OptionalExtension, Transaction, params};
 
@@ -73,6 +74,23 @@ pub(crate) struct Publication {
     pub(crate) annotations: Vec<Annotation>,
     /// Positions of annotations in the documents.
     pub(crate) positions: Vec<AnnotationPosition>,
+}
+
+impl Publication {
+    /// SHA-256 of the documents and the annotations.
+    pub(crate) fn hash(&self) -> [u8; 32] {
+        let mut bytes = Vec::new();
+        for (id, hash) in &self.documents {
+            bytes.extend((id.len() as u64).to_le_bytes());
+            bytes.extend(id.as_bytes());
+            bytes.extend(hash);
+        }
+        for annotation in &self.annotations {
+            bytes.extend(annotation.id.to_le_bytes());
+            bytes.extend(annotation.revision.to_le_bytes());
+        }
+        sha256(&bytes)
+    }
 }
 
 impl Origin {
@@ -272,6 +290,11 @@ impl Store {
         Ok(())
     }
 
+    /// SHA-256 of the documents and accepted annotations that the next publication has.
+    pub(crate) fn content_hash(&self) -> Result<[u8; 32], StoreError> {
+        Ok(self.publication(DocumentState::Added)?.hash())
+    }
+
     /// Whether a state has documents that the other lacks, or other records of them.
     ///
     /// # Errors
@@ -294,7 +317,7 @@ impl Store {
         }
         let document = ir_qa::soco::SocoReader::new(record.as_bytes(), &id).next();
         match document {
-            Some(Ok(record)) => Ok(StoredDocument { id, record }),
+            Some(Ok(record)) if has_id(&record, &id) => Ok(StoredDocument { id, record }),
             _ => Err(self.damaged(&id)),
         }
     }
@@ -304,6 +327,15 @@ impl Store {
             path: self.path.clone(),
             document: document.to_owned(),
         }
+    }
+}
+
+/// Whether the `doc_id` of a record, if it has one, is the id under which it is stored.
+fn has_id(record: &SocoDocument, id: &str) -> bool {
+    match record.meta.get("doc_id") {
+        Some(AttributeValue::Text(text)) => text.is_empty() || text == id,
+        Some(AttributeValue::Int(number)) => number.to_string() == id,
+        _ => true,
     }
 }
 

@@ -23,6 +23,8 @@ pub enum StoreError {
         expected: usize,
         found: usize,
     },
+    #[error("{path}: expected an intact database, found damage ({found}); restore it from a copy")]
+    DamagedPages { path: String, found: String },
     #[error("{path}: document {document:?}: damaged record")]
     Damaged { path: String, document: String },
     #[error(

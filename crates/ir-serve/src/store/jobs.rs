@@ -73,6 +73,9 @@ impl JobStatus {
     }
 }
 
+/// Attempts of a job that may end the process.
+pub(crate) const MAX_ATTEMPTS: i64 = 5;
+
 /// Jobs that are kept; older ones that have ended are forgotten.
 const KEPT_JOBS: i64 = 1_000;
 
@@ -121,23 +124,70 @@ impl Store {
         Ok(jobs.collect::<Result<_, _>>()?)
     }
 
-    /// Jobs that wait or were running when the process ended, in their order.
+    /// Jobs that wait or were running when the process ended, in their order. Those that ended the
+    /// process [`MAX_ATTEMPTS`] times fail here.
     pub(crate) fn unfinished_jobs(&self) -> Result<Vec<String>, StoreError> {
-        let connection = self.connection();
-        let mut select = connection.prepare_cached(
-            "SELECT id FROM jobs WHERE status IN ('queued', 'started') ORDER BY number",
+        let mut connection = self.connection();
+        let transaction = connection.transaction()?;
+        let error = format!(
+            "the process ended {MAX_ATTEMPTS} times during this publication, such as for lack of \
+             memory; the published state is unchanged"
+        );
+        transaction.execute(
+            "UPDATE jobs SET status = 'failed', error = ?, ended_at = ?
+             WHERE status IN ('queued', 'started') AND attempts >= ?",
+            params![error, now(), MAX_ATTEMPTS],
         )?;
-        let ids = select.query_map([], |row| row.get(0))?;
-        Ok(ids.collect::<Result<_, _>>()?)
+        let unfinished = {
+            let mut select = transaction.prepare_cached(
+                "SELECT id FROM jobs WHERE status IN ('queued', 'started') ORDER BY number",
+            )?;
+            let ids = select.query_map([], |row| row.get(0))?;
+            ids.collect::<Result<_, _>>()?
+        };
+        transaction.commit()?;
+        Ok(unfinished)
     }
 
-    pub(crate) fn start_job(&self, id: &str) -> Result<(), StoreError> {
-        let connection = self.connection();
-        connection.execute(
-            "UPDATE jobs SET status = 'started', started_at = ? WHERE id = ?",
-            params![now(), id],
-        )?;
+    /// Starts jobs that run together. The attempt is counted before anything is done, so that a
+    /// process that is killed leaves it.
+    pub(crate) fn start_jobs(&self, ids: &[String], content: &[u8; 32]) -> Result<(), StoreError> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction()?;
+        for id in ids {
+            transaction.execute(
+                "UPDATE jobs SET status = 'started', started_at = ?, attempts = attempts + 1,
+                 content = ? WHERE id = ?",
+                params![now(), content, id],
+            )?;
+        }
+        transaction.commit()?;
         Ok(())
+    }
+
+    /// Lets jobs wait again that were interrupted in order: the attempt does not count.
+    pub(crate) fn requeue_jobs(&self, ids: &[String]) -> Result<(), StoreError> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction()?;
+        for id in ids {
+            transaction.execute(
+                "UPDATE jobs SET status = 'queued', attempts = max(attempts - 1, 0) WHERE id = ?",
+                [id],
+            )?;
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// Whether the latest job ended the process [`MAX_ATTEMPTS`] times, with the same content.
+    pub(crate) fn was_given_up(&self, content: &[u8; 32]) -> Result<bool, StoreError> {
+        let connection = self.connection();
+        let mut select = connection.prepare_cached(
+            "SELECT status = 'failed' AND attempts >= ?1 AND content IS ?2 FROM jobs
+             ORDER BY number DESC LIMIT 1",
+        )?;
+        let given_up = select.query_row(params![MAX_ATTEMPTS, content], |row| row.get(0));
+        Ok(given_up.optional()?.unwrap_or(false))
     }
 
     /// Ends jobs, all or none; `progress` is the last stage, the units done and all units.

@@ -7,6 +7,7 @@ mod annotations;
 mod dataset_annotations;
 mod documents;
 mod error;
+mod files;
 mod jobs;
 mod keys;
 mod query_log;
@@ -83,6 +84,7 @@ impl Store {
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "foreign_keys", true)?;
         schema::migrate(&mut connection, &path)?;
+        check_pages(&connection, &path)?;
         Ok(Self {
             path,
             connection: Mutex::new(connection),
@@ -102,6 +104,18 @@ impl Store {
         self.connection
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Rejects a file with damaged pages. Records are checked when they are read.
+fn check_pages(connection: &Connection, path: &str) -> Result<(), StoreError> {
+    let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
+    match found.as_str() {
+        "ok" => Ok(()),
+        _ => Err(StoreError::DamagedPages {
+            path: path.to_owned(),
+            found: found.replace('\n', " "),
+        }),
     }
 }
 
@@ -131,5 +145,7 @@ pub(crate) fn now() -> i64 {
     })
 }
 
+#[cfg(test)]
+mod fault_tests;
 #[cfg(test)]
 mod tests;

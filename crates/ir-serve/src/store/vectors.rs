@@ -1,3 +1,5 @@
+use std::collections::HashSet;
+
 use ir_core::Side;
 use rusqlite::{OptionalExtension, params};
 
@@ -24,6 +26,39 @@ impl Store {
                 .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
                 .collect()
         }))
+    }
+
+    /// Deletes the vectors of all encoders but those of these texts, and returns their number.
+    pub(crate) fn retain_vectors(
+        &self,
+        used: &HashSet<(Side, [u8; 32])>,
+    ) -> Result<usize, StoreError> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction()?;
+        let mut gone: Vec<(String, i64, [u8; 32])> = Vec::new();
+        {
+            let mut select =
+                transaction.prepare_cached("SELECT encoder, side, hash FROM vectors")?;
+            let mut rows = select.query([])?;
+            while let Some(row) = rows.next()? {
+                let (side, hash): (i64, [u8; 32]) = (row.get(1)?, row.get(2)?);
+                let text = match side {
+                    0 => (Side::Document, hash),
+                    _ => (Side::Query, hash),
+                };
+                if !used.contains(&text) {
+                    gone.push((row.get(0)?, side, hash));
+                }
+            }
+        }
+        for (encoder, side, hash) in &gone {
+            let mut delete = transaction.prepare_cached(
+                "DELETE FROM vectors WHERE encoder = ? AND side = ? AND hash = ?",
+            )?;
+            delete.execute(params![encoder, side, hash])?;
+        }
+        transaction.commit()?;
+        Ok(gone.len())
     }
 
     /// Stores vectors of texts, all or none. `vectors` is row-major `[hashes.len(), dim]`.

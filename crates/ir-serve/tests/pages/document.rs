@@ -1,6 +1,8 @@
 //! In-paper search: marked answers, steps between them, ids.
 
 use axum::http::StatusCode;
+use ir_qa::soco::{SocoContent, SocoDocument};
+use ir_qa::{Chunk, ChunkKind};
 
 use crate::support::{HOSTILE, Site, document, link};
 
@@ -136,4 +138,34 @@ fn a_document_of_one_long_line_is_complete() {
     assert_eq!(bold.count(), 50_000);
     // Linear in the length: quadratic time would be minutes.
     assert!(start.elapsed() < std::time::Duration::from_secs(30));
+}
+
+#[test]
+fn a_document_of_two_thousand_pages_is_complete() {
+    let chunks = (1..=2_000_u32).flat_map(|page| {
+        let text = format!("Page {page} is about cups. It has a second sentence about tea.");
+        let heading = Chunk::new(ChunkKind::Section, format!("Section {page}"));
+        [heading, Chunk::new(ChunkKind::Content, text)].map(|chunk| chunk.with_page(Some(page)))
+    });
+    let mut meta = ir_core::Attributes::new();
+    meta.set("doc_id", "long");
+    let content = SocoContent::Document(chunks.collect());
+    let site = Site::new(vec![SocoDocument { content, meta }], false);
+    let client = site.client();
+    let start = std::time::Instant::now();
+    let page = client.get("/document/long?q=second+sentence+about+tea");
+    let time = start.elapsed();
+    let page = page.ok();
+    assert!(page.contains("<p class=\"page\">Page 2000</p>"));
+    // Every paragraph is there, whatever is marked in it.
+    assert_eq!(page.matches("<p class=\"page\">Page ").count(), 2_000);
+    assert_eq!(page.matches(" cups.").count(), 2_000);
+    // Linear in the length of the document; on an idle machine a fraction of a second.
+    assert!(time.as_secs() < 30, "{time:?}");
+    let found = client.get("/?q=cups+of+page+1234");
+    assert!(
+        found.ok().contains("<span>Page 1234</span>"),
+        "{}",
+        found.body
+    );
 }

@@ -1,6 +1,8 @@
 //! Search, suggestions and links into documents.
 
 use axum::http::StatusCode;
+use ir_qa::soco::{SocoContent, SocoDocument};
+use ir_qa::{Chunk, ChunkKind};
 
 use crate::support::{HOSTILE, Site, document, link};
 
@@ -189,4 +191,63 @@ fn texts_of_papers_and_users_are_escaped() {
         );
         assert!(page.body.contains("&lt;script&gt;alert"), "{url}");
     }
+}
+
+#[test]
+fn a_paragraph_is_shown_once_with_all_its_answers() {
+    let text = "Green tea is brewed with cool water. Black tea needs boiling water. \
+                Nothing is said here. White tea is water with few leaves.";
+    let mut meta = ir_core::Attributes::new();
+    meta.set("doc_id", "tea");
+    let chunks = vec![
+        Chunk::new(ChunkKind::Content, text),
+        Chunk::new(ChunkKind::Content, "Mate tea is water of another plant."),
+    ];
+    let content = SocoContent::Document(chunks);
+    let site = Site::new(vec![SocoDocument { content, meta }], false);
+    let page = site.client().get("/?q=tea+water");
+    let page = page.ok();
+    // A sentence without the words is an answer by its context.
+    assert!(page.contains("5 answers in "), "{page}");
+    assert_eq!(page.matches("<article").count(), 2, "{page}");
+    assert!(
+        page.contains("<span>4 answers in this paragraph</span>"),
+        "{page}"
+    );
+    for answer in [
+        "<mark>Green <b>tea</b> is brewed with cool <b>water</b>.</mark> ",
+        "<mark>Black <b>tea</b> needs boiling <b>water</b>.</mark> <mark>Nothing is said here.</mark> ",
+        "<mark>White <b>tea</b> is <b>water</b> with few leaves.</mark>",
+        "<mark>Mate <b>tea</b> is <b>water</b> of another plant.</mark>",
+    ] {
+        assert_eq!(page.matches(answer).count(), 1, "{answer} {page}");
+    }
+    // Ranks are those of the best answers.
+    let ranks: Vec<&str> = page
+        .split("<li value=\"")
+        .skip(1)
+        .filter_map(|rest| rest.split('"').next())
+        .collect();
+    assert_eq!(ranks[0], "1");
+    assert!(ranks.is_sorted() && ranks.len() == 2, "{ranks:?}");
+}
+
+#[test]
+fn years_say_how_many_papers_they_leave_out() {
+    let mut undated = document("b", "y", 2020);
+    let mut fields = ir_core::Attributes::new();
+    for (name, value) in undated.meta.iter().filter(|(name, _)| *name != "year") {
+        fields.set(name, value.clone());
+    }
+    undated.meta = fields;
+    let site = Site::new(vec![document("a", "x", 2020), undated], false);
+    let client = site.client();
+    let page = client.get("/?q=tea&from=2010");
+    assert!(
+        page.ok()
+            .contains("Years leave out 1 paper without a year."),
+        "{}",
+        page.body
+    );
+    assert!(!client.get("/?q=tea").ok().contains("Years leave out"));
 }

@@ -2,6 +2,7 @@
 
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
+use ir_serve::AccessConfig;
 use ir_serve::store::KeyRole;
 
 use crate::support::{Site, document};
@@ -137,4 +138,30 @@ fn visitors_sign_in_with_a_key() {
     assert!(page.ok().contains("Sign out"));
     assert_eq!(client.post("/sign-out", &[]).location(), "/sign-in");
     assert_eq!(client.get("/").status, StatusCode::SEE_OTHER);
+}
+
+#[test]
+fn cookies_behind_a_tls_proxy_are_secure() {
+    let access = AccessConfig::default()
+        .with_needs_session(true)
+        .with_secure_cookies(true);
+    let site = Site::with_access(vec![document("a", "x", 2020)], access);
+    let key = site.service.create_key(KeyRole::Query).unwrap();
+    let client = site.client();
+    let first = client.get("/");
+    let signed_in = client.post("/sign-in", &[("key", &key), ("next", "/")]);
+    let signed_out = client.post("/sign-out", &[]);
+    for answer in [first, signed_in, signed_out] {
+        let cookies: Vec<&str> = answer
+            .headers
+            .get_all("set-cookie")
+            .iter()
+            .map(|cookie| cookie.to_str().unwrap())
+            .collect();
+        assert!(!cookies.is_empty());
+        assert!(
+            cookies.iter().all(|cookie| cookie.ends_with("; Secure")),
+            "{cookies:?}"
+        );
+    }
 }

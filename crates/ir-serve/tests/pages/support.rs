@@ -9,7 +9,7 @@ use axum::body::{Body, to_bytes};
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use ir_qa::soco::{SocoContent, SocoDocument};
 use ir_qa::{Chunk, ChunkKind};
-use ir_serve::{Service, ServiceConfig, pages, record_of};
+use ir_serve::{AccessConfig, Service, ServiceConfig, pages, record_of};
 use tempfile::TempDir;
 use tokio::runtime::{Builder, Runtime};
 use tower::ServiceExt;
@@ -51,14 +51,19 @@ impl Site {
 
     /// Publishes records; without records, the site is empty.
     pub(crate) fn new(records: Vec<SocoDocument>, needs_session: bool) -> Self {
+        let access = AccessConfig::default().with_needs_session(needs_session);
+        Self::with_access(records, access)
+    }
+
+    /// Publishes records on pages with this access.
+    pub(crate) fn with_access(records: Vec<SocoDocument>, access: AccessConfig) -> Self {
         let folder = tempfile::tempdir().unwrap();
         let config = ServiceConfig::new(folder.path().join("data"));
         let service = Arc::new(Service::open(config).unwrap());
         let site = Self {
             router: pages(
                 Arc::clone(&service),
-                needs_session,
-                vec!["papers.test".to_owned()],
+                access.with_hosts(vec!["papers.test".to_owned()]),
             ),
             service,
             runtime: Builder::new_current_thread().enable_all().build().unwrap(),

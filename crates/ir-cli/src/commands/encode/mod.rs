@@ -16,7 +16,7 @@ use output::{EncodingJob, VectorOutput};
 
 use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt};
 use crate::shared::encoder::{
-    EncoderOptions, VectorOrigin, find_model, is_model, open_encoder, similarity,
+    EncoderOptions, VectorOrigin, find_model, is_model, open_encoder, outlier_note, similarity,
 };
 use crate::shared::format::grouped;
 use crate::shared::input::{open_documents, read_queries};
@@ -47,8 +47,8 @@ sentence-transformers; their bytes do not depend on --threads, --batch-size or
 Output: a .npy file for numpy.load, one row per text in collection order; with
 any other extension, a vector index (ir_knn::FlatIndex). Written atomically.
 
-A vector index records model, pooling, normalization, prefix, length limit,
-template and a hash of each text. `ir search` compares them with its encoder
+A vector index records model, precision, pooling, normalization, prefix, length
+limit, template and a hash of each text. `ir search` compares them with its encoder
 and documents, except for the length limit, which queries have on their own;
 to resume, all of them must be the same.
 
@@ -73,7 +73,8 @@ pub(crate) struct Args {
     #[arg(required_unless_present_any = ["delete", "compact"])]
     model: Option<PathBuf>,
 
-    /// Collection: a name (see `ir datasets`), BEIR folder, .jsonl or .tsv file, folder of notes
+    /// Collection: a name (see `ir datasets`), BEIR or SMART folder, .jsonl or .tsv file, folder of
+    /// notes
     #[arg(required_unless_present_any = ["delete", "compact"])]
     collection: Option<String>,
 
@@ -386,12 +387,13 @@ fn encode(
         began.elapsed().as_secs_f64()
     ));
     truncated += encoder.truncated_texts(side) - earlier;
-    note_truncated(&args.output, &encoder, side, (truncated, count), console);
+    note_differences(&args.output, &encoder, side, (truncated, count), console);
     Ok(())
 }
 
-/// Says how many texts are longer than the limit, of which only the beginning is encoded.
-fn note_truncated(
+/// Says how many texts are longer than the limit, of which only the beginning is encoded, and which
+/// channels are not int8.
+fn note_differences(
     output: &Path,
     encoder: &BiEncoder,
     side: Side,
@@ -406,6 +408,9 @@ fn note_truncated(
             grouped(texts),
             encoder.max_tokens(side),
         ));
+    }
+    if let Some(note) = outlier_note(encoder, side) {
+        console.log(format_args!("note: {}: {note}", output.display()));
     }
 }
 

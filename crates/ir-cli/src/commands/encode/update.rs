@@ -70,7 +70,7 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     ));
     if let Some(Source { encoder, .. }) = &source {
         let counts = (encoder.truncated_texts(Side::Document), added.encoded);
-        super::note_truncated(&args.output, encoder, Side::Document, counts, console);
+        super::note_differences(&args.output, encoder, Side::Document, counts, console);
     }
     Ok(())
 }

@@ -66,7 +66,7 @@ changed documents.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Collection: a name (see `ir datasets`), BEIR folder, .jsonl, .tsv, TREC (`<DOC>`)
+    /// Collection: a name (see `ir datasets`), BEIR or SMART folder, .jsonl, .tsv, TREC (`<DOC>`)
     /// or SMART (`.I`) file, folder of TREC files or of notes
     #[arg(required_unless_present_any = ["delete", "compact"])]
     collection: Option<String>,

@@ -5,7 +5,7 @@ mod engine;
 pub(crate) mod expansion;
 mod list;
 mod model;
-mod nearest_words;
+pub(crate) mod nearest_words;
 mod notes;
 pub(crate) mod prior;
 #[cfg(feature = "dense")]

@@ -24,7 +24,7 @@ pub(crate) struct NearestWordsOptions {
 
     /// Encoder of the nearest words: model folder or name. It encodes the queries, and one word
     /// per term of the documents, the most frequent one: about 1 ms per word with MiniLM on one
-    /// core. --cache keeps the vectors [default: random indexing]
+    /// core. `ir search --cache` keeps the vectors [default: random indexing]
     #[cfg(feature = "dense")]
     #[arg(long, value_name = "MODEL", requires = "nearest_words", conflicts_with_all = ["nearest_dim", "nearest_reflections", "nearest_seed"])]
     nearest_encoder: Option<PathBuf>,
@@ -48,7 +48,7 @@ pub(crate) struct NearestWordsOptions {
 }
 
 impl NearestWordsOptions {
-    pub(super) const fn is_set(&self) -> bool {
+    pub(crate) const fn is_set(&self) -> bool {
         self.nearest_words.is_some()
     }
 
@@ -65,7 +65,7 @@ impl NearestWordsOptions {
     }
 
     /// Rejects parameters out of range.
-    pub(super) fn check(&self) -> Result<()> {
+    pub(crate) fn check(&self) -> Result<()> {
         if let Err(error) = self.entry().check() {
             bail_usage!("{}", failed(error));
         }
@@ -74,7 +74,7 @@ impl NearestWordsOptions {
 
     /// The expansion of the queries of a searcher. `cache` is the folder of the vectors of words.
     #[cfg_attr(not(feature = "dense"), allow(unused_variables))]
-    pub(super) fn retriever(
+    pub(crate) fn retriever(
         &self,
         searcher: &Searcher,
         cache: Option<&Path>,
@@ -242,7 +242,7 @@ mod encoded {
             Flow::Stop => Err(Interrupted.into()),
             Flow::Continue => {
                 console.log(format_args!(
-                    "note: --nearest-encoder: {} words encoded in {:.1} s (--cache keeps vectors)",
+                    "note: --nearest-encoder: {} words encoded in {:.1} s (`ir search --cache` keeps vectors)",
                     grouped(count),
                     start.elapsed().as_secs_f64()
                 ));

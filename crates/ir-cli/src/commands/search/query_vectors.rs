@@ -34,7 +34,8 @@ pub(super) fn open_queries(
                 path.display()
             );
         }
-        let compared = |field: &str| ["model", "pooling", "normalize"].contains(&field);
+        let compared =
+            |field: &str| ["model", "precision", "pooling", "normalize"].contains(&field);
         let differences = documents.and_then(|documents| documents.differences(origin, compared));
         reject(path, differences, any_encoder, console)?;
     }

@@ -273,7 +273,7 @@ impl DenseOptions {
             VectorOrigin::new(model, encoder, Side::Document, None, TextHashes::default());
         let applies = |field: &str| match field {
             "prefix" => self.encoder_options.prefix().is_none(),
-            field => ["model", "pooling", "normalize"].contains(&field),
+            field => ["model", "precision", "pooling", "normalize"].contains(&field),
         };
         // Unless the model has this prefix for documents.
         if self.encoder_options.prefix() == Some(origin.prefix())
@@ -290,8 +290,8 @@ impl DenseOptions {
                 Ok(())
             }
             Some(differences) => bail!(
-                "{}: {differences} (give the model, --pooling and --normalize of `ir encode`, and \
-                 the --prefix of queries; --any-encoder searches all the same)",
+                "{}: {differences} (give the model, --pooling, --normalize and --precision of `ir \
+                 encode`, and the --prefix of queries; --any-encoder searches all the same)",
                 path.display()
             ),
         }

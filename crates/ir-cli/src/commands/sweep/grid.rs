@@ -5,7 +5,9 @@ use std::path::PathBuf;
 use anyhow::{Context, Result};
 use clap::ValueHint;
 use ir_bm25::feedback::FeedbackModel;
-use ir_bm25::{DuplicateIds, Model, SegmentedIndex, StoredFields, SynonymExpansion, Synonyms};
+use ir_bm25::{
+    DuplicateIds, Model, NearestWords, SegmentedIndex, StoredFields, SynonymExpansion, Synonyms,
+};
 use ir_core::store::Verify;
 use ir_core::{Distinct, Query, Run};
 use ir_data::TextEncoding;
@@ -13,6 +15,7 @@ use ir_data::TextEncoding;
 use crate::commands::search::expansion::{
     Addition, TextRetriever, feedback, sdm_weights, synonym_file,
 };
+use crate::commands::search::nearest_words::NearestWordsOptions;
 use crate::commands::search::prior::{OpenPrior, PriorOptions};
 use crate::shared::console::{Console, bail_usage, check_stopped};
 use crate::shared::indexing::IndexOptions;
@@ -24,8 +27,9 @@ use crate::shared::input::{self, CollectionSource, open_collection};
 pub(super) struct GridOptions {
     /// Values of a parameter of --model, such as k1=0.6,0.9,1.2, or of --feedback, such as
     /// feedback.docs=5,10; of --sdm: sdm.words, sdm.phrases, sdm.windows; of --synonyms:
-    /// synonyms.weight; of --prior: prior.weight; repeatable. Every combination is a setting. The
-    /// second argument is then the collection or index to search
+    /// synonyms.weight; of --nearest-words: nearest.words, nearest.weight; of --prior:
+    /// prior.weight; repeatable. Every combination is a setting. The second argument is then the
+    /// collection or index to search
     #[arg(long, value_parser = axis, value_name = "NAME=VALUES")]
     grid: Vec<Axis>,
 
@@ -46,6 +50,9 @@ pub(super) struct GridOptions {
     /// [default: none]
     #[arg(long, value_name = "FILE", requires = "grid", conflicts_with = "sdm")]
     synonyms: Option<PathBuf>,
+
+    #[command(flatten)]
+    nearest: NearestWordsOptions,
 
     #[command(flatten)]
     prior: PriorOptions,
@@ -74,8 +81,24 @@ pub(super) struct Point {
     feedback: Option<FeedbackModel>,
     sdm: Option<[f32; 3]>,
     synonym_weight: f32,
+    /// Number and weight of nearest words, if they are in the grid.
+    nearest_words: Option<usize>,
+    nearest_weight: Option<f32>,
     /// Weight of the prior, if it is in the grid.
     prior_weight: Option<f32>,
+}
+
+impl Point {
+    /// Nearest words with the number and the weight of the setting.
+    fn with_nearest(&self, mut nearest: NearestWords) -> Result<NearestWords> {
+        if let Some(words) = self.nearest_words {
+            nearest = nearest.with_words(words);
+        }
+        if let Some(weight) = self.nearest_weight {
+            nearest = nearest.with_weight(weight)?;
+        }
+        Ok(nearest)
+    }
 }
 
 /// Parameters of feedback, before their names.
@@ -83,7 +106,11 @@ const FEEDBACK: &str = "feedback.";
 /// Names of the weights of `--sdm`.
 const SDM: [&str; 3] = ["sdm.words", "sdm.phrases", "sdm.windows"];
 const SYNONYM_WEIGHT: &str = "synonyms.weight";
+const NEAREST_WORDS: &str = "nearest.words";
+const NEAREST_WEIGHT: &str = "nearest.weight";
 const PRIOR_WEIGHT: &str = "prior.weight";
+/// Maximum of [`NEAREST_WORDS`].
+const MAX_NEAREST_WORDS: f32 = 1e6;
 /// Maximum number of settings.
 const MAX_POINTS: usize = 10_000;
 /// Number of hits per query, as in `ir search`.
@@ -104,8 +131,15 @@ impl GridOptions {
         !self.grid.is_empty()
     }
 
-    pub(super) fn has_prior(&self) -> bool {
-        self.prior.is_set()
+    /// The first option that needs a grid.
+    pub(super) const fn first_set(&self) -> Option<&'static str> {
+        if self.prior.is_set() {
+            return Some("--prior");
+        }
+        if self.nearest.is_set() {
+            return Some("--nearest-words");
+        }
+        None
     }
 
     /// The settings, in the order of the values, the last parameter fastest.
@@ -152,7 +186,7 @@ impl GridOptions {
         let label = names.collect::<Vec<_>>().join(",");
         let mut sdm = self.sdm;
         let mut synonym_weight = SynonymExpansion::WEIGHT;
-        let mut prior_weight = None;
+        let (mut nearest_words, mut nearest_weight, mut prior_weight) = (None, None, None);
         let (mut of_feedback, mut of_model) = (Vec::new(), Vec::new());
         for &(name, value) in parameters {
             let of_sdm = SDM.iter().position(|known| *known == name);
@@ -162,11 +196,14 @@ impl GridOptions {
             match (of_sdm, &mut sdm) {
                 (Some(at), Some(weights)) => weights[at] = value,
                 _ if name == SYNONYM_WEIGHT => synonym_weight = value,
+                _ if name == NEAREST_WORDS => nearest_words = Some(count(name, value)?),
+                _ if name == NEAREST_WEIGHT => nearest_weight = Some(value),
                 _ if name == PRIOR_WEIGHT => prior_weight = Some(value),
                 _ if name.starts_with(FEEDBACK) => of_feedback.push((name, value)),
                 _ => of_model.push((name, value)),
             }
-            let is_weight = of_sdm.is_some() || [SYNONYM_WEIGHT, PRIOR_WEIGHT].contains(&name);
+            let is_weight =
+                of_sdm.is_some() || [SYNONYM_WEIGHT, NEAREST_WEIGHT, PRIOR_WEIGHT].contains(&name);
             let is_valid = match of_sdm {
                 Some(0) => value > 0.0 && value <= 1e9,
                 _ => (0.0..=1e9).contains(&value),
@@ -205,6 +242,8 @@ impl GridOptions {
             feedback,
             sdm,
             synonym_weight,
+            nearest_words,
+            nearest_weight,
             prior_weight,
         })
     }
@@ -217,6 +256,8 @@ impl GridOptions {
             ("--sdm", self.sdm.is_some())
         } else if name == SYNONYM_WEIGHT {
             ("--synonyms", self.synonyms.is_some())
+        } else if [NEAREST_WORDS, NEAREST_WEIGHT].contains(&name) {
+            ("--nearest-words", self.nearest.is_set())
         } else if name == PRIOR_WEIGHT {
             ("--prior", self.prior.is_set())
         } else {
@@ -228,6 +269,16 @@ impl GridOptions {
     /// Checks the options and the settings before data are read.
     pub(super) fn check(&self) -> Result<()> {
         self.prior.check()?;
+        self.nearest.check()?;
+        let others = [
+            ("--sdm", self.sdm.is_some()),
+            ("--synonyms", self.synonyms.is_some()),
+        ];
+        if let Some((option, _)) = others.iter().find(|(_, given)| *given)
+            && self.nearest.is_set()
+        {
+            bail_usage!("--nearest-words: expected no {option}, found both");
+        }
         self.points().map(|_| ())
     }
 
@@ -270,10 +321,11 @@ impl GridOptions {
                     Some(asked) => Some(asked),
                     None => input::collection_queries(&documents.collection, split, console)?,
                 };
-                let store = match (&self.feedback, self.prior.is_set()) {
-                    (Some(_), _) => StoredFields::Everything,
-                    (None, true) => StoredFields::Attributes,
-                    (None, false) => StoredFields::Nothing,
+                let needs_texts = self.feedback.is_some() || self.nearest.is_set();
+                let store = match (needs_texts, self.prior.is_set()) {
+                    (true, _) => StoredFields::Everything,
+                    (false, true) => StoredFields::Attributes,
+                    (false, false) => StoredFields::Nothing,
                 };
                 let config = setup.config(&documents, None, store);
                 let config = config.with_positions(self.sdm.is_some());
@@ -287,8 +339,18 @@ impl GridOptions {
             );
         };
         let synonyms = self.synonyms.as_deref().map(synonym_file).transpose();
+        let nearest = match self.nearest.is_set() {
+            false => None,
+            true => {
+                // The vectors are those of the index, whatever the model.
+                let searcher = index.searcher(points[0].model.clone())?;
+                let words = self.nearest.retriever(&searcher, None, console);
+                Some(words.context("--nearest-words")?)
+            }
+        };
         let extras = Extras {
             synonyms: synonyms.context("--synonyms")?,
+            nearest,
             prior: self.prior.open(&index, collection, console)?,
         };
         for point in points {
@@ -311,9 +373,18 @@ fn with_parameters<'a>(base: &str, more: impl Iterator<Item = (&'a str, f32)>) -
     format!("{name}({})", all.join(","))
 }
 
-/// Synonyms and priors, which all settings share.
+/// A value of the grid as a number of words.
+fn count(name: &str, value: f32) -> Result<usize> {
+    if value.fract() != 0.0 || !(0.0..=MAX_NEAREST_WORDS).contains(&value) {
+        bail_usage!("--grid: {name}: expected a whole number from 0 to 1000000, found {value}");
+    }
+    Ok(value as usize)
+}
+
+/// Synonyms, nearest words and priors, which all settings share.
 struct Extras {
     synonyms: Option<Synonyms>,
+    nearest: Option<NearestWords>,
     prior: Option<OpenPrior>,
 }
 
@@ -330,7 +401,13 @@ impl Extras {
                 let synonyms = SynonymExpansion::new(searcher.clone(), synonyms, weight);
                 Addition::Synonyms(synonyms.context("--synonyms")?)
             }
-            (None, None) => Addition::Nothing,
+            (None, None) => match &self.nearest {
+                Some(nearest) => {
+                    let nearest = nearest.clone().with_searcher(searcher.clone());
+                    Addition::NearestWords(point.with_nearest(nearest)?)
+                }
+                None => Addition::Nothing,
+            },
         };
         let (retriever, _) = addition.retriever(&searcher, feedback)?;
         let retriever: TextRetriever = match index.config().duplicates {

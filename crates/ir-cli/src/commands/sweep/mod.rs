@@ -73,10 +73,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             check_grid(args)?;
         }
         false => {
-            if args.grid.has_prior() {
-                bail_usage!("--prior: expected --grid, found none");
-            }
-            if let Some(option) = args.setup.first_set() {
+            let option = args.grid.first_set().or_else(|| args.setup.first_set());
+            if let Some(option) = option {
                 bail_usage!("{option}: expected --grid, found none");
             }
             args.input.check()?;

@@ -10,7 +10,7 @@ use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{Corpus, Document, Flow, Progress};
 use ir_data::catalog::{Catalog, CatalogEntry, entries};
 use ir_data::sgml::SgmlCorpus;
-use ir_data::smart::SmartCorpus;
+use ir_data::smart::{SmartCorpus, SmartFolder};
 use ir_data::training::DocumentTexts;
 use ir_data::{
     Collection, DataError, DocTemplate, DuplicateIds, InMemoryJudgedQueries, JsonlCorpus,
@@ -219,6 +219,15 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
         let collection = ir_data::beir::BeirFolder::open(path)?.into_collection();
         return Ok(with_defaults(collection, file_stamp(&corpus), BEIR_FOLDER));
     }
+    if let Some(folder) = SmartFolder::find(path)? {
+        let folder = folder.with_encoding(encoding);
+        let stamp = folder.files().map(file_stamp).collect();
+        return Ok(with_defaults(
+            folder.into_collection(),
+            stamp,
+            "SMART folder",
+        ));
+    }
     let mut bar = console.bar();
     let found = find(path, &|_| true, &mut bar)?;
     found.warn(path, console);
@@ -255,14 +264,14 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
     let files: Vec<_> = files.into_iter().filter(|file| is_note(file)).collect();
     if let (Some(json), true) = (json, files.is_empty()) {
         bail!(
-            "{}: expected a folder in BEIR's layout (corpus.jsonl), with TREC files (<DOC>) or with notes (*.md, *.txt), found JSON files such as {}; give one file, or add each to an index with `ir index FILE -o FOLDER --add`",
+            "{}: expected a folder in BEIR's layout (corpus.jsonl), in SMART format (*.ALL), with TREC files (<DOC>) or with notes (*.md, *.txt), found JSON files such as {}; give one file, or add each to an index with `ir index FILE -o FOLDER --add`",
             path.display(),
             json.display()
         );
     }
     if files.is_empty() {
         bail!(
-            "{}: expected a folder in BEIR's layout (corpus.jsonl), with TREC files (<DOC>) or with notes (*.md, *.txt), found none of them",
+            "{}: expected a folder in BEIR's layout (corpus.jsonl), in SMART format (*.ALL), with TREC files (<DOC>) or with notes (*.md, *.txt), found none of them",
             path.display()
         );
     }

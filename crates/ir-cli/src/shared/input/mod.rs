@@ -18,6 +18,7 @@ use ir_core::trec::{HeaderLine, Parsed, TrecReadError};
 use ir_core::{Fnv1a, Qrels, Run};
 use ir_data::beir::BeirFolder;
 use ir_data::catalog::{Catalog, entries};
+use ir_data::smart::SmartFolder;
 use ir_data::{DataError, JudgedQueries as _};
 use ir_eval::{Evaluator, Report, RunFileError, RunFileOptions};
 
@@ -113,7 +114,7 @@ pub(crate) fn open_judgment_file(
 pub(crate) fn check_is_run(argument: &str, advice: &str) -> Result<()> {
     let path = Path::new(argument);
     let name = argument.split_once(':').map_or(argument, |(name, _)| name);
-    if !path.is_file() && (is_collection(name) || path.join("qrels").is_dir()) {
+    if !path.is_file() && (is_collection(name) || path.join("qrels").is_dir() || is_smart(path)) {
         bail!("{argument}: expected a run, found a collection{advice}");
     }
     if is_index(path) {
@@ -122,6 +123,11 @@ pub(crate) fn check_is_run(argument: &str, advice: &str) -> Result<()> {
         );
     }
     Ok(())
+}
+
+/// Whether a path is a folder in SMART format.
+fn is_smart(path: &Path) -> bool {
+    path.is_dir() && matches!(SmartFolder::find(path), Ok(Some(_)))
 }
 
 /// Whether a path is a BM25 or vector index: a file that starts with the magic bytes of one, which
@@ -315,8 +321,11 @@ fn qrels_in_folder(
 ) -> Result<Parsed<Qrels>> {
     let judged = folder.join("qrels");
     if !judged.is_dir() {
+        if let Some(smart) = SmartFolder::find(folder)? {
+            return Ok(without_warnings(smart.qrels(split)?));
+        }
         bail!(
-            "{}: expected a judgment file or a folder in BEIR layout (qrels/{split}.tsv), found another folder",
+            "{}: expected a judgment file, a folder in BEIR layout (qrels/{split}.tsv) or in SMART format (*.ALL, *.REL), found another folder",
             folder.display()
         );
     }

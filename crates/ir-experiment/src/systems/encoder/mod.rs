@@ -3,6 +3,8 @@
 #[cfg(feature = "dense")]
 mod examples;
 #[cfg(feature = "dense")]
+mod generated_questions;
+#[cfg(feature = "dense")]
 mod model_stage;
 #[cfg(feature = "dense")]
 mod retriever;
@@ -23,7 +25,7 @@ use crate::system::SystemContext;
 
 #[cfg(feature = "dense")]
 pub(crate) use retriever::SharedEncoder;
-pub use training::{DecayName, MiningEntry, RandomEntry, TrainingEntry, TrainingPreset};
+pub use training::{DecayName, LossName, MiningEntry, RandomEntry, TrainingEntry, TrainingPreset};
 
 /// Encoder: a model or random weights, options that differ from the model, and its training.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -48,6 +50,20 @@ pub struct EncoderEntry {
     pub pooling: Option<PoolingName>,
     /// Normalizes vectors to unit length. Default: that of the model.
     pub normalize: Option<bool>,
+    /// Number format of the linear layers when encoding; training is f32. Default: `f32`.
+    pub precision: Option<PrecisionName>,
+}
+
+/// Number format of the linear layers of an encoder.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum PrecisionName {
+    /// Single precision.
+    F32,
+    /// bfloat16, with sums in f32.
+    Bf16,
+    /// 8-bit integers, quantized per output channel and per token, with integer sums.
+    Int8,
 }
 
 /// Pooling of token vectors.

@@ -10,7 +10,7 @@ use ir_core::store::{
     write_sized,
 };
 use ir_dense::train::{TrainError, Trainer, TrainingConfig};
-use ir_dense::{EncoderConfig, ModelFolder, model_files};
+use ir_dense::{EncoderConfig, ModelFolder, Precision, model_files};
 
 use super::examples::{SplitQueries, examples};
 use super::{EncoderEntry, RandomEntry, TrainingEntry};
@@ -260,7 +260,7 @@ impl EncoderEntry {
         let mut config = training.config();
         let lengths = [&config.encoder.query, &config.encoder.document];
         let lengths = lengths.map(|side| side.max_tokens);
-        let mut encoder = self.options();
+        let mut encoder = self.options().with_precision(Precision::F32);
         encoder.pooling = encoder.pooling.or(config.encoder.pooling);
         encoder.normalize = encoder.normalize.or(config.encoder.normalize);
         [encoder.query.max_tokens, encoder.document.max_tokens] = lengths;
@@ -301,6 +301,7 @@ pub(super) fn training_error(error: TrainError) -> SystemError {
             let key = match *field {
                 "schedule.warmup_ratio" => "warmup_ratio",
                 "loss.temperature" => "temperature",
+                "loss.scale" => "scale",
                 field => field,
             };
             SystemError::parameter(format!("training.{key}"), error.to_string())

@@ -7,15 +7,16 @@ use ir_bm25::{TermVectors, TermWords};
 use ir_core::store::Verify;
 use ir_core::{CachedEncoder, Distinct, Encoded, Encoder, Flow, Retriever, Side};
 use ir_data::DocTemplate;
-use ir_dense::{BiEncoder, EncoderConfig, Pooling, SideConfig, encode_stream};
+use ir_dense::{BiEncoder, EncoderConfig, Pooling, Precision, SideConfig, encode_stream};
 use ir_knn::{FlatIndex, FlatIndexWriter, VectorSimilarity};
 
-use super::{EncoderEntry, EncoderReference, PoolingName};
+use super::{EncoderEntry, EncoderReference, PoolingName, PrecisionName};
 use crate::cache::Stage;
 use crate::error::{ExperimentError, SystemError};
 use crate::model::similarity;
 use crate::observer::StageReport;
 use crate::system::{OpenSystem, SystemContext};
+use crate::systems::QuestionsName;
 
 /// Query encoder that keeps the vectors in memory.
 pub(crate) type SharedEncoder = Arc<CachedEncoder<BiEncoder>>;
@@ -48,11 +49,16 @@ impl EncoderReference {
         &self,
         context: &SystemContext<'_>,
         template: Option<&DocTemplate>,
+        questions: Option<QuestionsName>,
     ) -> Result<Vec<StageReport>, SystemError> {
         self.inspect(context, |entry| {
             let mut stages = entry.model_stages(context)?;
             let (key, description) = entry.stage(context, &entry.template_or(template)?)?;
             stages.push(context.planned(Stage::Vectors, &key, &description));
+            if let Some(questions) = questions {
+                let (key, description) = entry.question_stage(context, questions)?;
+                stages.push(context.planned(Stage::Vectors, &key, &description));
+            }
             Ok(stages)
         })
     }
@@ -65,14 +71,25 @@ impl EncoderReference {
         self.with(context, EncoderEntry::open)
     }
 
-    /// Dense retriever over the vectors of the documents.
+    /// Dense retriever over the vectors of the documents and of generated questions.
     pub(in crate::systems) fn retriever(
         &self,
         context: &mut SystemContext<'_>,
         template: Option<&DocTemplate>,
+        questions: Option<QuestionsName>,
     ) -> Result<OpenSystem, SystemError> {
         self.with(context, |entry, context| {
-            entry.retriever(context, &entry.template_or(template)?)
+            let encoder = entry.open(context)?;
+            let template = entry.template_or(template)?;
+            let vectors = entry.document_vectors(context, &encoder, &template)?;
+            let vectors = match questions {
+                None => vectors,
+                Some(questions) => {
+                    Arc::new(entry.with_questions(context, &encoder, &vectors, questions)?)
+                }
+            };
+            let retriever = Distinct(Encoded::new(encoder, vectors));
+            Ok(OpenSystem::new(Arc::new(retriever)))
         })
     }
 
@@ -147,6 +164,11 @@ impl EncoderEntry {
             PoolingName::MeanSqrt => Pooling::MeanSqrt,
         });
         config.normalize = self.normalize;
+        config.precision = match self.precision {
+            None | Some(PrecisionName::F32) => Precision::F32,
+            Some(PrecisionName::Bf16) => Precision::Bf16,
+            Some(PrecisionName::Int8) => Precision::Int8,
+        };
         config
     }
 
@@ -159,7 +181,7 @@ impl EncoderEntry {
     }
 
     /// Weights and configuration, without the template, which encoders of queries do not use.
-    fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
+    pub(super) fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
         let config = serde_json::to_string(&self.config(context)?);
         let config = config.map_err(SystemError::stage("serialization"))?;
         Ok(config + &self.weights(context)?)
@@ -202,13 +224,13 @@ impl EncoderEntry {
         Ok((key, description))
     }
 
-    fn retriever(
+    fn document_vectors(
         &self,
         context: &mut SystemContext<'_>,
+        encoder: &SharedEncoder,
         template: &DocTemplate,
-    ) -> Result<OpenSystem, SystemError> {
+    ) -> Result<Arc<FlatIndex>, SystemError> {
         let (key, description) = self.stage(context, template)?;
-        let encoder = self.open(context)?;
         let vectors = match context.session.vectors.get(&key) {
             Some(vectors) => vectors.clone(),
             None => Arc::new(context.cached(
@@ -220,12 +242,11 @@ impl EncoderEntry {
             )?),
         };
         context.session.vectors.insert(key, vectors.clone());
-        let retriever = Distinct(Encoded::new(encoder, vectors));
-        Ok(OpenSystem::new(Arc::new(retriever)))
+        Ok(vectors)
     }
 }
 
-fn failed<E: std::error::Error + Send + Sync + 'static>(error: E) -> SystemError {
+pub(super) fn failed<E: std::error::Error + Send + Sync + 'static>(error: E) -> SystemError {
     SystemError::stage("encoding")(error)
 }
 
@@ -246,7 +267,8 @@ fn encode_documents(
         let text = template.render(&doc);
         Ok((doc.id, text))
     });
-    encode_to(writer, context, encoder, texts, task.ids().len())
+    let total = task.ids().len();
+    encode_to(writer, context, encoder, Side::Document, texts, total)
 }
 
 /// Encodes the words of terms, with the terms as ids. A killed job resumes after its last
@@ -261,14 +283,15 @@ fn encode_words(
     let writer = FlatIndexWriter::resume(path, encoder.dim(), similarity).map_err(failed)?;
     let texts = words.most_frequent().skip(writer.len());
     let texts = texts.map(|(term, word)| Ok((term.to_owned(), word.to_owned())));
-    encode_to(writer, context, encoder, texts, words.len())
+    encode_to(writer, context, encoder, Side::Document, texts, words.len())
 }
 
-/// Encodes texts as documents after those that a writer has; `total` is the number of all.
-fn encode_to(
+/// Encodes texts after those that a writer has; `total` is the number of all.
+pub(super) fn encode_to(
     mut writer: FlatIndexWriter,
     context: &mut SystemContext<'_>,
     encoder: &BiEncoder,
+    side: Side,
     texts: impl Iterator<Item = Result<(String, String), SystemError>>,
     total: usize,
 ) -> Result<(), SystemError> {
@@ -283,7 +306,7 @@ fn encode_to(
     let mut progress = |stage: &str, new: u64, _: Option<u64>| {
         context.observer.report(stage, done as u64 + new, total)
     };
-    let ended = encode_stream(encoder, Side::Document, texts, total, push, &mut progress)?;
+    let ended = encode_stream(encoder, side, texts, total, push, &mut progress)?;
     match ended {
         Flow::Continue => writer.finish().map_err(failed),
         Flow::Stop => {

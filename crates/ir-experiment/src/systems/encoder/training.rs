@@ -63,8 +63,14 @@ pub struct TrainingEntry {
     pub warmup_ratio: Option<f64>,
     /// Decay of the learning rate after the warm-up.
     pub decay: Option<DecayName>,
-    /// Temperature: divisor of the logits before the softmax. Range: > 0.
+    /// Training loss. Default: `softmax`.
+    pub loss: Option<LossName>,
+    /// Temperature: divisor of the logits before the softmax, for `softmax` and `symmetric`. Range:
+    /// > 0.
     pub temperature: Option<f64>,
+    /// Factor of the cosines before the logistic function, for `pointwise`. Default: none; the
+    /// probability of a cosine s is (1 + s)/2. Range: > 0.
+    pub scale: Option<f64>,
     /// Dropout probability. Range: 0 ≤ p < 1.
     pub dropout: Option<f64>,
     /// Seed of example order, negative sampling and dropout. Default: 42.
@@ -106,6 +112,19 @@ pub enum TrainingPreset {
     Datafinder,
 }
 
+/// Training loss of a query and the documents of its batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossName {
+    /// Softmax cross-entropy of the positive among all documents of the batch.
+    Softmax,
+    /// Mean of the softmax cross-entropies from queries to documents and from positives to queries.
+    Symmetric,
+    /// Binary cross-entropy of every document of the batch: equation (1) of "Talk to Papers" (Zhao
+    /// and Lee, ACL 2020).
+    Pointwise,
+}
+
 /// Decay of the learning rate after the warm-up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
@@ -131,7 +150,9 @@ impl Default for TrainingEntry {
             learning_rate: None,
             warmup_ratio: None,
             decay: None,
+            loss: None,
             temperature: None,
+            scale: None,
             dropout: None,
             seed: None,
             query_tokens: None,
@@ -247,6 +268,24 @@ impl TrainingEntry {
         if let Some((key, _)) = lengths.into_iter().find(|(_, value)| *value == Some(0)) {
             return Err(SystemError::parameter(key, "expected at least 1, found 0"));
         }
+        let is_pointwise = self.loss == Some(LossName::Pointwise);
+        for (key, set, expected) in [
+            (
+                "training.scale",
+                self.scale.is_some() && !is_pointwise,
+                "pointwise",
+            ),
+            (
+                "training.temperature",
+                self.temperature.is_some() && is_pointwise,
+                "softmax",
+            ),
+        ] {
+            if set {
+                let message = format!("expected loss = {expected:?}, which has it");
+                return Err(SystemError::parameter(key, message));
+            }
+        }
         #[cfg(feature = "dense")]
         self.config()
             .validate()
@@ -260,7 +299,7 @@ mod with_models {
     use ir_dense::RandomModel;
     use ir_dense::train::{LearningRateDecay, Loss, TrainingConfig};
 
-    use super::{DecayName, RandomEntry, TrainingEntry, TrainingPreset};
+    use super::{DecayName, LossName, RandomEntry, TrainingEntry, TrainingPreset};
 
     impl RandomEntry {
         pub(in crate::systems::encoder) fn config(&self) -> RandomModel {
@@ -300,10 +339,13 @@ mod with_models {
                 Some(DecayName::Linear) => LearningRateDecay::Linear,
                 Some(DecayName::Constant) => LearningRateDecay::Constant,
             };
-            if let (Some(value), Loss::Softmax { temperature }) =
-                (self.temperature, &mut config.loss)
-            {
-                *temperature = value;
+            if let Loss::Softmax { temperature } = config.loss {
+                let temperature = self.temperature.unwrap_or(temperature);
+                config.loss = match self.loss {
+                    None | Some(LossName::Softmax) => Loss::Softmax { temperature },
+                    Some(LossName::Symmetric) => Loss::Symmetric { temperature },
+                    Some(LossName::Pointwise) => Loss::Pointwise { scale: self.scale },
+                };
             }
             let encoder = &mut config.encoder;
             encoder.query.max_tokens = self.query_tokens.or(encoder.query.max_tokens);

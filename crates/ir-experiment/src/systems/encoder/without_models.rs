@@ -11,6 +11,7 @@ use super::EncoderReference;
 use crate::error::SystemError;
 use crate::observer::StageReport;
 use crate::system::{OpenSystem, SystemContext};
+use crate::systems::QuestionsName;
 
 impl EncoderReference {
     fn unavailable() -> SystemError {
@@ -33,6 +34,7 @@ impl EncoderReference {
         &self,
         context: &SystemContext<'_>,
         _: Option<&DocTemplate>,
+        _: Option<QuestionsName>,
     ) -> Result<Vec<StageReport>, SystemError> {
         self.inspect(context, |_| Err(Self::unavailable()))
     }
@@ -41,6 +43,7 @@ impl EncoderReference {
         &self,
         context: &mut SystemContext<'_>,
         _: Option<&DocTemplate>,
+        _: Option<QuestionsName>,
     ) -> Result<OpenSystem, SystemError> {
         self.with(context, |_, _| Err(Self::unavailable()))
     }

@@ -30,6 +30,10 @@ use crate::index::validate::check_query;
 /// sums in another order in batches. Indexes built on several threads (`HNSW`, with some versions
 /// of OpenBLAS also `IVF`) differ from build to build; `OMP_NUM_THREADS=1` makes them reproducible.
 ///
+/// [`Retriever::explain`] returns none: FAISS does not say in which order it sums, so that
+/// components would not add up to its score. [`FlatIndex`] explains the exact score of the same
+/// vectors.
+///
 /// ```
 /// use ir_core::{Retriever, Search};
 /// use ir_knn::{FaissIndex, FlatIndex, VectorSimilarity};

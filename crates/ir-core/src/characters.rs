@@ -1,12 +1,12 @@
-//! Offsets in characters (Unicode code points), which frames, SQuAD and SOCO's records use.
+//! Offsets in characters (Unicode code points), which answer spans, frames and SQuAD use.
 
 /// Returns the byte offset of the character with this number; `None` beyond the end. The number of
 /// characters is the offset of the end.
 ///
 /// ```
-/// assert_eq!(ir_qa::byte_offset("grün", 3), Some(4));
-/// assert_eq!(ir_qa::byte_offset("grün", 4), Some(5));
-/// assert_eq!(ir_qa::byte_offset("grün", 5), None);
+/// assert_eq!(ir_core::byte_offset("grün", 3), Some(4));
+/// assert_eq!(ir_core::byte_offset("grün", 4), Some(5));
+/// assert_eq!(ir_core::byte_offset("grün", 5), None);
 /// ```
 #[must_use]
 pub fn byte_offset(text: &str, characters: usize) -> Option<usize> {
@@ -20,7 +20,7 @@ pub fn byte_offset(text: &str, characters: usize) -> Option<usize> {
 /// Returns the number of characters of a text.
 ///
 /// ```
-/// assert_eq!(ir_qa::character_count("grün"), 4);
+/// assert_eq!(ir_core::character_count("grün"), 4);
 /// ```
 #[must_use]
 pub fn character_count(text: &str) -> usize {

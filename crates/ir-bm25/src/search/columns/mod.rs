@@ -1,0 +1,255 @@
+//! Top-k retrieval over a small collection by columns of upper bounds.
+//!
+//! The bound of a term score is the score rounded up to a multiple of a unit of the searcher, as an
+//! integer of 8 bits for frequent terms, which have a *column*: a bound for every document, 0 where
+//! the term does not occur. Adding columns is one vector addition for many documents, cheaper than
+//! a posting list of a term that occurs in one of 64 documents. The bounds of rare terms are added
+//! posting by posting.
+//!
+//! The documents with the highest sums of bounds get their exact scores first; then those whose sum
+//! reaches the score of the k-th. Exact scores are computed from columns of frequencies, term by
+//! term in the order of exhaustive scoring, with the same float operations.
+//!
+//! The result equals exhaustive scoring bit for bit: the sum of the bounds of a document is not
+//! below its score ([`term_column`] rounds up by more than all rounding errors), and documents with
+//! lower sums than the k-th score are not in the top k.
+//!
+//! Columns are built when a term is first searched, and kept in at most 32 MiB per searcher and its
+//! clones ([`cache`]). A column that is not kept is built for one search.
+//!
+//! # Source
+//! Lin and Trotman, "Anytime Ranking for Impact-Ordered Indexes", ICTIR 2015, quantizes scores to
+//! integers; Lù, "BM25S", 2024, stores scores and adds these up for all documents.
+
+mod cache;
+mod candidates;
+mod kernels;
+mod term_column;
+#[cfg(test)]
+mod tests;
+
+use std::cell::Cell;
+
+use ir_core::store::OpenIndexError;
+use ir_core::{Ranking, Search, SearchError};
+
+use super::bm25_scorer::Bm25Fields;
+use super::weighted_term::WeightedTerm;
+use crate::{Index, Pruning};
+use cache::CachedColumns;
+pub(crate) use cache::ColumnCache;
+use candidates::{Lists, Scratch};
+use term_column::{TermColumn, Unit};
+
+/// Maximum number of documents of a collection with columns.
+const MAX_DOCUMENTS: u32 = 1 << 16;
+/// Maximum number of documents per query term: others are faster by posting lists.
+const DOCUMENTS_PER_TERM: u32 = 4096;
+/// Minimum number of documents per hit.
+const DOCUMENTS_PER_HIT: usize = 4;
+/// Minimum number of documents per document that passes a filter.
+const DOCUMENTS_PER_ALLOWED: usize = 8;
+/// Range of the weights of posting lists. Rounding errors of others are not bounded.
+const WEIGHTS: std::ops::Range<f32> = 1e-30..1e30;
+/// Weights are multiples of the highest divided by one of these, unless all are integers.
+const WEIGHT_STEPS: [f64; 3] = [64.0, 32.0, 16.0];
+/// Higher weights, even if all are integers, are rounded to steps of [`WEIGHT_STEPS`].
+const MAX_WEIGHT: f32 = 255.0;
+/// Maximum sum of the maximum bounds of all lists. No document comes near it; one whose sum does
+/// not fit into 16 bits is scored.
+const MAX_SUM: u64 = 4 << 16;
+
+thread_local! {
+    /// Memory for the next search of the thread.
+    static SCRATCH: Cell<Option<Box<Scratch>>> = const { Cell::new(None) };
+}
+
+/// A posting list of a query with its column.
+struct QueryColumn<'a> {
+    column: &'a TermColumn,
+    field: usize,
+    /// Weight in the query × weight of the field.
+    boost: f32,
+    /// Limit of the term score as the frequency grows: boost × idf.
+    weight: f32,
+    /// Factor of the bounds.
+    multiplier: u16,
+}
+
+/// Ranks the documents of an index for a query, given a positive number of hits. [`None`] if
+/// posting lists are faster or the weights have too wide a range.
+pub(crate) fn search(
+    index: &Index,
+    model: &Bm25Fields,
+    field_weights: &[f32],
+    terms: &[WeightedTerm],
+    how: &Search<'_>,
+    pruning: Pruning,
+) -> Result<Option<Ranking>, SearchError> {
+    let documents = index.len() as u32;
+    let is_tried = match pruning {
+        Pruning::Auto => pays(documents, terms.len(), how),
+        Pruning::Columns => documents <= MAX_DOCUMENTS,
+        Pruning::BlockMax | Pruning::Exhaustive => false,
+    };
+    if !is_tried {
+        return Ok(None);
+    }
+    let Some(unit) = Unit::new(model, documents) else {
+        return Ok(None);
+    };
+    let cells: Vec<_> = cells(field_weights, terms).collect();
+    let cache = model.columns();
+    let mut cached = cache.read();
+    let unkept;
+    let mut columns = bind(&cells, &cached, &[]);
+    if columns.len() < cells.len() {
+        drop(columns);
+        let missing = cells.iter().enumerate();
+        let missing = missing.filter(|(_, cell)| cached.get(cell.field, &cell.term.term).is_none());
+        let missing: Vec<_> = missing.collect();
+        drop(cached);
+        // Posting lists report damage.
+        let Ok(built) = build_missing(index, model, &missing, unit) else {
+            return Ok(None);
+        };
+        unkept = built;
+        cached = cache.read();
+        columns = bind(&cells, &cached, &unkept);
+    }
+    if columns.is_empty() {
+        return Ok(Some(Ranking::default()));
+    }
+    let Some(scale) = set_multipliers(&mut columns) else {
+        return Ok(None);
+    };
+    let lists = Lists {
+        columns,
+        unit: unit.value * scale,
+    };
+    let mut scratch = SCRATCH.take().unwrap_or_default();
+    let best = scratch.search(index, model, &lists, how);
+    SCRATCH.set(Some(scratch));
+    match best {
+        Ok(best) => best.finish().map(Some),
+        Err(_) => Ok(None),
+    }
+}
+
+/// Returns whether columns are faster than posting lists.
+fn pays(documents: u32, terms: usize, how: &Search<'_>) -> bool {
+    let per_term = u64::from(DOCUMENTS_PER_TERM) * terms as u64;
+    let allowed = how.filter().and_then(|filter| filter.count());
+    let all = documents as usize;
+    documents <= MAX_DOCUMENTS
+        && u64::from(documents) <= per_term
+        && how.k().saturating_mul(DOCUMENTS_PER_HIT) <= all
+        && allowed.is_none_or(|allowed| allowed.saturating_mul(DOCUMENTS_PER_ALLOWED) >= all)
+}
+
+/// A query term in one field.
+struct QueryCell<'a> {
+    term: &'a WeightedTerm,
+    field: usize,
+    field_weight: f32,
+}
+
+/// The terms of a query by field, in the order in which their scores are added.
+fn cells<'a>(
+    field_weights: &'a [f32],
+    terms: &'a [WeightedTerm],
+) -> impl Iterator<Item = QueryCell<'a>> {
+    terms.iter().flat_map(move |term| {
+        let weights = field_weights.iter().copied().enumerate();
+        let searched = weights.filter(|&(_, weight)| weight != 0.0);
+        searched.map(move |(field, field_weight)| QueryCell {
+            term,
+            field,
+            field_weight,
+        })
+    })
+}
+
+/// The columns of the terms that have one in the cache or in `unkept`.
+fn bind<'a>(
+    cells: &[QueryCell<'_>],
+    cached: &'a CachedColumns,
+    unkept: &'a [UnkeptColumn],
+) -> Vec<QueryColumn<'a>> {
+    let mut unkept = unkept.iter().peekable();
+    let bound = cells.iter().enumerate().filter_map(|(at, cell)| {
+        let own = unkept.next_if(|column| column.cell == at);
+        let own = own.map(|unkept| &unkept.column);
+        let column = own.or_else(|| cached.get(cell.field, &cell.term.term))?;
+        let boost = cell.term.weight * cell.field_weight;
+        Some(QueryColumn {
+            column,
+            field: cell.field,
+            boost,
+            weight: boost * column.idf,
+            multiplier: 0,
+        })
+    });
+    bound.collect()
+}
+
+/// A column of one search.
+struct UnkeptColumn {
+    /// Index of the term and field in the query.
+    cell: usize,
+    column: TermColumn,
+}
+
+/// Builds the columns of terms that are not in the cache. Returns those that it has no room for.
+fn build_missing(
+    index: &Index,
+    model: &Bm25Fields,
+    missing: &[(usize, &QueryCell<'_>)],
+    unit: Unit,
+) -> Result<Vec<UnkeptColumn>, OpenIndexError> {
+    let cache = model.columns();
+    let mut unkept = Vec::new();
+    for &(at, cell) in missing {
+        let Some(mut cursor) = index.cursor(cell.field, &cell.term.term)? else {
+            continue;
+        };
+        let Some(field) = model.fields().get(cell.field) else {
+            continue;
+        };
+        if u64::from(cursor.df) > field.documents() {
+            return Err(cursor.malformed());
+        }
+        let lengths = field.lengths(index, cell.field)?;
+        let codes = index.codes(cell.field);
+        let is_kept = cache.has_room(codes.len());
+        let column = TermColumn::build(&mut cursor, field, (codes, lengths), unit, is_kept)?;
+        if let Err(column) = cache.keep(cell.field, &cell.term.term, column) {
+            unkept.push(UnkeptColumn { cell: at, column });
+        }
+    }
+    Ok(unkept)
+}
+
+/// Sets the factors of the bounds. Returns the factor by which the product of a bound and its
+/// factor is too large; [`None`] if weights are out of range or many sums could overflow.
+fn set_multipliers(columns: &mut [QueryColumn<'_>]) -> Option<f64> {
+    let in_range =
+        |list: &QueryColumn<'_>| WEIGHTS.contains(&list.boost) && WEIGHTS.contains(&list.weight);
+    columns.iter().all(in_range).then_some(())?;
+    let is_whole = |list: &QueryColumn<'_>| list.boost.fract() == 0.0 && list.boost <= MAX_WEIGHT;
+    if columns.iter().all(is_whole) {
+        return scale_weights(columns, 1.0);
+    }
+    let most = columns.iter().map(|list| list.boost).fold(0.0, f32::max);
+    let mut scales = WEIGHT_STEPS.iter().map(|steps| f64::from(most) / steps);
+    scales.find_map(|scale| scale_weights(columns, scale))
+}
+
+fn scale_weights(columns: &mut [QueryColumn<'_>], scale: f64) -> Option<f64> {
+    let mut sum = 0;
+    for list in columns {
+        list.multiplier = (f64::from(list.boost) / scale).ceil() as u16;
+        sum += u64::from(list.multiplier) * u64::from(list.column.max_bound);
+    }
+    (sum <= MAX_SUM).then_some(scale)
+}

@@ -1,0 +1,374 @@
+//! Matrix products in 8-bit integers and in bf16, with a right matrix that is packed once.
+//!
+//! **int8.** Weights are quantized symmetrically per column (output channel) to -127..=127: w ≈ s·q.
+//! The left matrix is quantized asymmetrically per row (token) to 0..=255: x ≈ t·(p - z), with z so
+//! that 0 is exact. An element of the product is (Σ p·q - z·Σ q) as f32, times t, times s, plus the
+//! bias. Integer sums are exact.
+//!
+//! **bf16.** Both matrices are rounded to bf16, sums are f32 in the order of [`super::word_tiles`].
+//!
+//! Neither product uses fused multiply-add, so that all CPUs compute the same bits, in any batch and
+//! on any number of threads.
+
+mod rows;
+#[cfg(test)]
+mod tests;
+
+use pulp::{Arch, Simd, WithSimd};
+pub(crate) use rows::LowPrecisionRows;
+use rows::RowQuantization;
+
+use super::aligned::AlignedBuffer;
+use super::elementwise::activate_row;
+use super::matrix::{PackedMatrix, StridedRows, TILE_ROWS};
+pub(crate) use super::word_tiles::MAX_DEPTH;
+use super::word_tiles::{
+    PANEL_COLUMNS, TileFunction, TileSums, WordTile, bf16_tile, int8_tile, round_to_bf16,
+};
+use crate::Activation;
+
+/// Largest weight of a channel in units of its root mean square above which the channel is an
+/// outlier. Quantized, its mean error is more than 1/27 of the root mean square: 16/127/√12.
+const OUTLIER_RATIO: f32 = 16.0;
+
+/// Number format of a product below f32.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum LowPrecision {
+    Bf16,
+    Int8,
+}
+
+/// Right matrix in low precision, packed in panels of [`PANEL_COLUMNS`] columns.
+#[derive(Debug)]
+pub(crate) struct LowPrecisionMatrix {
+    precision: LowPrecision,
+    from: usize,
+    to: usize,
+    /// Words of a row.
+    depth: usize,
+    words: AlignedBuffer<u32>,
+    /// Quantization of the columns of every panel; empty for bf16.
+    channels: Vec<PanelChannels>,
+    outliers: Option<Outliers>,
+}
+
+/// Scale s and Σ q of the columns of a panel.
+#[derive(Debug, Clone)]
+struct PanelChannels {
+    scales: [f32; PANEL_COLUMNS],
+    sums: [i32; PANEL_COLUMNS],
+}
+
+/// Columns that are multiplied in f32.
+#[derive(Debug)]
+struct Outliers {
+    columns: Vec<usize>,
+    weights: PackedMatrix,
+}
+
+impl LowPrecision {
+    /// Elements of a word.
+    const fn per_word(self) -> usize {
+        match self {
+            Self::Bf16 => 2,
+            Self::Int8 => 4,
+        }
+    }
+}
+
+impl LowPrecisionMatrix {
+    /// Packs a row-major matrix `[from, to]`. `None` if integer sums could overflow.
+    pub(crate) fn new(
+        precision: LowPrecision,
+        matrix: &[f32],
+        from: usize,
+        to: usize,
+    ) -> Option<Self> {
+        if precision == LowPrecision::Int8 && from > MAX_DEPTH {
+            return None;
+        }
+        let depth = from.div_ceil(precision.per_word());
+        let mut words = AlignedBuffer::default();
+        words.fill_with_zeros(depth * to.next_multiple_of(PANEL_COLUMNS));
+        let mut packed = Self {
+            precision,
+            from,
+            to,
+            depth,
+            words,
+            channels: Vec::new(),
+            outliers: None,
+        };
+        match precision {
+            LowPrecision::Bf16 => {
+                packed.pack(matrix, |_, x| round_to_bf16(x));
+            }
+            LowPrecision::Int8 => {
+                let channels = Channels::new(matrix, to);
+                let inverses: Vec<f32> = channels.scales.iter().map(|s| s.recip()).collect();
+                let mut sums = vec![0; to];
+                packed.pack(matrix, |column, x| {
+                    let q = quantize_weight(x, inverses[column]);
+                    sums[column] += q;
+                    (q as u32) & 0xff
+                });
+                let panels = channels.scales.chunks(PANEL_COLUMNS);
+                let panels = panels.zip(sums.chunks(PANEL_COLUMNS));
+                packed.channels = panels
+                    .map(|(scales, sums)| PanelChannels {
+                        scales: padded(scales),
+                        sums: padded(sums),
+                    })
+                    .collect();
+                packed.outliers = Outliers::new(channels.outliers, matrix, from, to);
+            }
+        }
+        Some(packed)
+    }
+
+    /// Writes the bits of every element, which `element` returns for its column.
+    fn pack(&mut self, matrix: &[f32], mut element: impl FnMut(usize, f32) -> u32) {
+        let (per_word, depth) = (self.precision.per_word(), self.depth);
+        let words = self.words.values_mut();
+        for (k, row) in matrix.chunks_exact(self.to.max(1)).enumerate() {
+            let shift = k % per_word * (32 / per_word);
+            for (column, &x) in row.iter().enumerate() {
+                let (panel, lane) = (column / PANEL_COLUMNS, column % PANEL_COLUMNS);
+                words[(panel * depth + k / per_word) * PANEL_COLUMNS + lane] |=
+                    element(column, x) << shift;
+            }
+        }
+    }
+
+    /// Columns that are multiplied in f32, in ascending order.
+    pub(crate) fn outliers(&self) -> &[usize] {
+        self.outliers
+            .as_ref()
+            .map_or(&[], |outliers| &outliers.columns)
+    }
+
+    /// Computes `left · self + bias`, and an activation function of it.
+    ///
+    /// # Shapes
+    /// `left`: rows of `from` elements; `bias`: `[to]`; `out`: rows of `to` elements, `out_stride`
+    /// apart.
+    pub(crate) fn product(
+        &self,
+        left: StridedRows<'_>,
+        bias: &[f32],
+        activation: Option<Activation>,
+        (out, out_stride): (&mut [f32], usize),
+        scratch: &mut LowPrecisionRows,
+    ) {
+        scratch.round(self.precision, left, self.from);
+        let tile = match self.precision {
+            LowPrecision::Bf16 => bf16_tile(),
+            LowPrecision::Int8 => int8_tile(),
+        };
+        Arch::new().dispatch(LowPrecisionProduct {
+            left: scratch,
+            count: left.count,
+            right: self,
+            tile,
+            bias,
+            activation,
+            out,
+            out_stride,
+        });
+        if let Some(outliers) = &self.outliers {
+            let scratch = &mut scratch.outliers;
+            outliers.product(left, bias, activation, (out, out_stride), scratch);
+        }
+    }
+}
+
+fn padded<T: Copy + Default>(values: &[T]) -> [T; PANEL_COLUMNS] {
+    std::array::from_fn(|at| values.get(at).copied().unwrap_or_default())
+}
+
+/// Quantized weight, given the reciprocal scale of its channel, which is infinite for scale 0.
+fn quantize_weight(x: f32, inverse: f32) -> i32 {
+    if x == 0.0 {
+        return 0;
+    }
+    (x * inverse).round_ties_even().clamp(-127.0, 127.0) as i32
+}
+
+/// Scales and outliers of the columns of a matrix.
+struct Channels {
+    scales: Vec<f32>,
+    outliers: Vec<usize>,
+}
+
+impl Channels {
+    fn new(matrix: &[f32], to: usize) -> Self {
+        let mut largest = vec![0.0_f32; to];
+        let mut squares = vec![0.0_f64; to];
+        let mut rows = 0_u32;
+        for row in matrix.chunks_exact(to.max(1)) {
+            rows += 1;
+            for ((largest, squares), &x) in largest.iter_mut().zip(&mut squares).zip(row) {
+                *largest = largest.max(x.abs());
+                *squares += f64::from(x) * f64::from(x);
+            }
+        }
+        let is_outlier = |&(_, (&largest, &squares)): &(usize, (&f32, &f64))| {
+            // A scale that is subnormal has too few bits.
+            let is_tiny = largest > 0.0 && largest / 127.0 < f32::MIN_POSITIVE;
+            let deviation = (squares / f64::from(rows.max(1))).sqrt();
+            is_tiny || f64::from(largest) > f64::from(OUTLIER_RATIO) * deviation
+        };
+        let columns = largest.iter().zip(&squares).enumerate();
+        let outliers: Vec<usize> = columns
+            .filter(is_outlier)
+            .map(|(column, _)| column)
+            .collect();
+        let mut scales: Vec<f32> = largest.iter().map(|largest| largest / 127.0).collect();
+        for &column in &outliers {
+            // Not used: the column is replaced by its product in f32.
+            scales[column] = 0.0;
+        }
+        Self { scales, outliers }
+    }
+}
+
+impl Outliers {
+    fn new(columns: Vec<usize>, matrix: &[f32], from: usize, to: usize) -> Option<Self> {
+        if columns.is_empty() {
+            return None;
+        }
+        let mut weights = PackedMatrix::default();
+        weights.fill(from, columns.len(), |row, range, out| {
+            for (out, &column) in out.iter_mut().zip(&columns[range]) {
+                *out = matrix[row * to + column];
+            }
+        });
+        Some(Self { columns, weights })
+    }
+
+    /// Replaces the columns of a product.
+    fn product(
+        &self,
+        left: StridedRows<'_>,
+        bias: &[f32],
+        activation: Option<Activation>,
+        (out, out_stride): (&mut [f32], usize),
+        scratch: &mut Vec<f32>,
+    ) {
+        let count = self.columns.len();
+        // The biases are the first row.
+        scratch.clear();
+        scratch.extend(self.columns.iter().map(|&column| bias[column]));
+        scratch.resize((left.count + 1) * count, 0.0);
+        let (bias, products) = scratch.split_at_mut(count);
+        match activation {
+            None => self.weights.product(left, Some(bias), products, count),
+            Some(activation) => {
+                let weights = &self.weights;
+                weights.activated_product(left, bias, activation, products, count);
+            }
+        }
+        let rows = out.chunks_mut(out_stride).zip(products.chunks_exact(count));
+        for (out, products) in rows {
+            for (&column, product) in self.columns.iter().zip(products) {
+                out[column] = *product;
+            }
+        }
+    }
+}
+
+struct LowPrecisionProduct<'a> {
+    left: &'a LowPrecisionRows,
+    /// Rows of the left matrix.
+    count: usize,
+    right: &'a LowPrecisionMatrix,
+    tile: TileFunction,
+    bias: &'a [f32],
+    activation: Option<Activation>,
+    out: &'a mut [f32],
+    out_stride: usize,
+}
+
+impl WithSimd for LowPrecisionProduct<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let (right, left) = (self.right, self.left);
+        let mut sums = TileSums::default();
+        let (words, _) = right.words.values().as_chunks::<PANEL_COLUMNS>();
+        // A panel stays in the cache for all rows.
+        for (panel, words) in words.chunks_exact(right.depth.max(1)).enumerate() {
+            let first = panel * PANEL_COLUMNS;
+            let columns = PANEL_COLUMNS.min(right.to - first);
+            let mut bias = [0.0; PANEL_COLUMNS];
+            bias[..columns].copy_from_slice(&self.bias[first..][..columns]);
+            for row in (0..self.count).step_by(TILE_ROWS) {
+                let rows = TILE_ROWS.min(self.count - row);
+                let tile = WordTile {
+                    left: &left.words[row * left.stride..],
+                    left_stride: left.stride,
+                    rows,
+                    panel: words,
+                };
+                (self.tile)(&tile, &mut sums);
+                for (at, sums) in sums.0.iter().enumerate().take(rows) {
+                    let cells = PanelCells {
+                        sums,
+                        bias: &bias,
+                        row: left.quantization.get(row + at),
+                        channels: right.channels.get(panel),
+                        activation: self.activation,
+                    };
+                    let out = &mut self.out[(row + at) * self.out_stride + first..][..columns];
+                    // Loops over a constant number of columns are vectorized without a remainder.
+                    match <&mut [f32; PANEL_COLUMNS]>::try_from(&mut *out) {
+                        Ok(out) => cells.write(simd, out),
+                        Err(_) => {
+                            let mut whole = [0.0; PANEL_COLUMNS];
+                            cells.write(simd, &mut whole);
+                            out.copy_from_slice(&whole[..columns]);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Cells of a row of the product in a panel.
+struct PanelCells<'a> {
+    sums: &'a [u32; PANEL_COLUMNS],
+    bias: &'a [f32; PANEL_COLUMNS],
+    /// `None` for bf16.
+    row: Option<&'a RowQuantization>,
+    channels: Option<&'a PanelChannels>,
+    activation: Option<Activation>,
+}
+
+impl PanelCells<'_> {
+    #[inline(always)]
+    fn write<S: Simd>(self, simd: S, out: &mut [f32; PANEL_COLUMNS]) {
+        match (self.row, self.channels) {
+            (Some(row), Some(channels)) => {
+                let cells = out.iter_mut().zip(self.sums).zip(self.bias);
+                let channels = channels.scales.iter().zip(&channels.sums);
+                for (((out, &sum), bias), (scale, weights)) in cells.zip(channels) {
+                    let exact = (sum as i32).wrapping_sub(row.zero.wrapping_mul(*weights));
+                    *out = exact as f32 * row.scale * scale + bias;
+                }
+            }
+            _ => {
+                let sums: &[f32] = pulp::bytemuck::cast_slice(self.sums);
+                let cells = S::as_mut_simd_f32s(out).0.iter_mut();
+                let cells = cells.zip(S::as_simd_f32s(sums).0);
+                for ((out, &sum), &bias) in cells.zip(S::as_simd_f32s(self.bias).0) {
+                    *out = simd.add_f32s(sum, bias);
+                }
+            }
+        }
+        if let Some(activation) = self.activation {
+            activate_row::<S>(activation, out);
+        }
+    }
+}

@@ -1,0 +1,163 @@
+//! Rounding of the rows of a left matrix to 8-bit integers or bf16.
+
+use pulp::{Arch, Simd, WithSimd};
+
+use super::LowPrecision;
+use crate::kernels::matrix::StridedRows;
+use crate::kernels::word_tiles::round_to_bf16;
+
+/// 1.5 · 2²³: adding it rounds to the nearest integer, which is then in the lowest bits.
+const ROUND: f32 = 12_582_912.0;
+/// Words between the ends of two rows, so that rows of a tile are in different sets of the L1 cache.
+pub(super) const ROW_GAP: usize = 16;
+
+/// Rows of a left matrix in low precision, and buffers of a product. Reusing the value allocates
+/// only if it was smaller before.
+#[derive(Debug, Default)]
+pub(crate) struct LowPrecisionRows {
+    pub(super) words: Vec<u32>,
+    pub(super) stride: usize,
+    /// Quantization of every row; empty for bf16.
+    pub(super) quantization: Vec<RowQuantization>,
+    /// Products of outliers.
+    pub(super) outliers: Vec<f32>,
+}
+
+/// Scale t and zero point z of a row.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RowQuantization {
+    pub(super) scale: f32,
+    pub(super) zero: i32,
+}
+
+impl LowPrecisionRows {
+    /// Replaces the rows by those of a matrix whose rows have `width` elements.
+    pub(super) fn round(&mut self, precision: LowPrecision, rows: StridedRows<'_>, width: usize) {
+        self.stride = width.div_ceil(precision.per_word()) + ROW_GAP;
+        self.words.resize(rows.count * self.stride, 0);
+        self.quantization.clear();
+        Arch::new().dispatch(RoundRows {
+            precision,
+            rows,
+            width,
+            out: self,
+        });
+    }
+}
+
+pub(super) struct RoundRows<'a> {
+    pub(super) precision: LowPrecision,
+    pub(super) rows: StridedRows<'a>,
+    pub(super) width: usize,
+    pub(super) out: &'a mut LowPrecisionRows,
+}
+
+impl WithSimd for RoundRows<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, simd: S) {
+        let LowPrecisionRows {
+            words,
+            stride,
+            quantization,
+            ..
+        } = self.out;
+        let rows = self.rows.values.chunks(self.rows.stride);
+        let rows = rows.take(self.rows.count).map(|row| &row[..self.width]);
+        for (row, words) in rows.zip(words.chunks_exact_mut(*stride)) {
+            match self.precision {
+                LowPrecision::Bf16 => {
+                    let bits =
+                        |pair: &[f32; 2]| round_to_bf16(pair[0]) | round_to_bf16(pair[1]) << 16;
+                    let (pairs, rest) = row.as_chunks::<2>();
+                    for (word, pair) in words.iter_mut().zip(pairs) {
+                        *word = bits(pair);
+                    }
+                    if let &[last] = rest {
+                        words[pairs.len()] = bits(&[last, 0.0]);
+                    }
+                }
+                LowPrecision::Int8 => {
+                    let range = RowRange::new(simd, row);
+                    let bytes: &mut [u8] = pulp::bytemuck::cast_slice_mut(words);
+                    for (byte, &x) in bytes.iter_mut().zip(row) {
+                        *byte = range.quantize(x);
+                    }
+                    // Bytes after the end have no effect: they are multiplied by weights 0.
+                    if cfg!(target_endian = "big") {
+                        for word in words {
+                            *word = u32::from_le(*word);
+                        }
+                    }
+                    quantization.push(RowQuantization {
+                        scale: range.scale,
+                        zero: range.zero as i32,
+                    });
+                }
+            }
+        }
+    }
+}
+
+/// Quantization of a row.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct RowRange {
+    /// Scale t. NaN if an element of the row is infinite or NaN.
+    pub(super) scale: f32,
+    inverse: f32,
+    /// Zero point z, an integer.
+    pub(super) zero: f32,
+}
+
+impl RowRange {
+    #[inline(always)]
+    pub(super) fn new<S: Simd>(simd: S, row: &[f32]) -> Self {
+        let (least, most, is_finite) = extremes(simd, row);
+        let scale = (most - least) / 255.0;
+        // Nothing but zeros, or numbers so small that their scale is subnormal.
+        if is_finite && scale < f32::MIN_POSITIVE {
+            return Self {
+                scale: 0.0,
+                inverse: 0.0,
+                zero: 0.0,
+            };
+        }
+        let inverse = 1.0 / scale;
+        Self {
+            scale: if is_finite { scale } else { f32::NAN },
+            inverse,
+            zero: (ROUND - least * inverse) - ROUND,
+        }
+    }
+
+    /// Nearest integer to x/t + z, in 0..=255.
+    #[inline(always)]
+    pub(super) fn quantize(self, x: f32) -> u8 {
+        const MAX: f32 = ROUND + 255.0;
+        let shifted = x * self.inverse + (ROUND + self.zero);
+        let shifted = if shifted < MAX { shifted } else { MAX };
+        shifted.to_bits() as u8
+    }
+}
+
+/// Minimum and maximum of a row and 0, and whether no element is infinite or NaN.
+#[inline(always)]
+fn extremes<S: Simd>(simd: S, row: &[f32]) -> (f32, f32, bool) {
+    let zero = simd.splat_f32s(0.0);
+    let (mut least, mut most, mut zeros) = (zero, zero, zero);
+    let mut update = |x| {
+        least = simd.min_f32s(least, x);
+        most = simd.max_f32s(most, x);
+        // NaN if x is infinite or NaN.
+        zeros = simd.mul_add_e_f32s(x, zero, zeros);
+    };
+    let (whole, rest) = S::as_simd_f32s(row);
+    whole.iter().for_each(|&x| update(x));
+    if !rest.is_empty() {
+        update(simd.partial_load_f32s(rest));
+    }
+    let is_finite = simd.reduce_sum_f32s(zeros) == 0.0;
+    let (least, most) = (simd.reduce_min_f32s(least), simd.reduce_max_f32s(most));
+    (least, most, is_finite)
+}

@@ -1,0 +1,270 @@
+//! Products in bf16 and int8 against their formulas.
+
+use proptest::prelude::*;
+
+use super::rows::{ROW_GAP, RoundRows, RowRange};
+use super::*;
+
+fn numbers(count: usize, seed: u64, spread: f32) -> Vec<f32> {
+    let mut random = ir_core::SplitMix64::new(seed, 3);
+    let number = |_| (random.below(4001) as f32 / 2000.0 - 1.0) * spread;
+    (0..count).map(number).collect()
+}
+
+/// Product of a matrix in a precision.
+fn product(
+    precision: LowPrecision,
+    left: StridedRows<'_>,
+    right: &[f32],
+    bias: &[f32],
+    from: usize,
+) -> Vec<f32> {
+    let to = bias.len();
+    let packed = LowPrecisionMatrix::new(precision, right, from, to).unwrap();
+    let mut out = vec![f32::NAN; left.count * to];
+    let scratch = &mut LowPrecisionRows::default();
+    packed.product(left, bias, None, (&mut out, to), scratch);
+    out
+}
+
+/// The formulas of the module in f64, from quantized values that are computed by definition.
+fn int8_reference(left: &[f32], right: &[f32], bias: &[f32], from: usize) -> Vec<f64> {
+    let to = bias.len();
+    let column = |column: usize| right.iter().skip(column).step_by(to);
+    let channels: Vec<(f32, Vec<f64>)> = (0..to)
+        .map(|at| {
+            let scale = column(at).fold(0.0_f32, |most, x| most.max(x.abs())) / 127.0;
+            let inverse = 1.0 / scale;
+            let round = |&x: &f32| f64::from((x * inverse).round_ties_even());
+            let weights = column(at).map(round).collect();
+            (scale, weights)
+        })
+        .collect();
+    let row = |row: &[f32]| -> Vec<f64> {
+        let least = row.iter().copied().fold(0.0, f32::min);
+        let most = row.iter().copied().fold(0.0, f32::max);
+        let scale = (most - least) / 255.0;
+        let zero = (-least * (1.0 / scale)).round_ties_even();
+        let quantized = row.iter().map(|x| {
+            let p = (f64::from(x * (1.0 / scale)) + f64::from(zero)).round_ties_even();
+            p.clamp(0.0, 255.0) - f64::from(zero)
+        });
+        let quantized: Vec<f64> = quantized.collect();
+        let cell = |(at, (channel, weights)): (usize, &(f32, Vec<f64>))| {
+            let products = quantized.iter().zip(weights).map(|(p, q)| p * q);
+            products.sum::<f64>() * f64::from(scale) * f64::from(*channel) + f64::from(bias[at])
+        };
+        channels.iter().enumerate().map(cell).collect()
+    };
+    left.chunks(from).flat_map(row).collect()
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(48))]
+    #[test]
+    fn int8_product_equals_its_formula(
+        rows in 1..30_usize,
+        from in 2..300_usize,
+        to in 1..100_usize,
+        gap in 0..20_usize,
+        shift in -1.5..1.5_f32,
+        seed: u64,
+    ) {
+        let mut left = numbers(rows * (from + gap), seed, 2.0);
+        left.iter_mut().for_each(|x| *x += shift);
+        let (right, bias) = (numbers(from * to, seed ^ 1, 0.1), numbers(to, seed ^ 2, 1.0));
+        let dense: Vec<f32> = left
+            .chunks(from + gap)
+            .flat_map(|row| &row[..from])
+            .copied()
+            .collect();
+        let strided = StridedRows { values: &left, stride: from + gap, count: rows };
+        let found = product(LowPrecision::Int8, strided, &right, &bias, from);
+        let expected = int8_reference(&dense, &right, &bias, from);
+        for (found, expected) in found.iter().zip(expected) {
+            let error = (f64::from(*found) - expected).abs();
+            // Rounding of a tie by one unit in f32 would be an error of about 1e-3.
+            prop_assert!(error < 1e-5 * (1.0 + expected.abs()), "{found} {expected}");
+        }
+    }
+
+    #[test]
+    fn bf16_product_is_near_f64(
+        rows in 1..30_usize,
+        from in 1..300_usize,
+        to in 1..100_usize,
+        seed: u64,
+    ) {
+        let (left, right) = (numbers(rows * from, seed, 2.0), numbers(from * to, seed ^ 1, 0.1));
+        let bias = numbers(to, seed ^ 2, 1.0);
+        let left = StridedRows::new(&left, from);
+        let found = product(LowPrecision::Bf16, left, &right, &bias, from);
+        let bf16 = |x: f32| f64::from(f32::from_bits(round_to_bf16(x) << 16));
+        for (at, found) in found.iter().enumerate() {
+            let row = &left.values[at / to * from..][..from];
+            let column = right.iter().skip(at % to).step_by(to);
+            let sum: f64 = row.iter().zip(column).map(|(&x, &y)| bf16(x) * bf16(y)).sum();
+            let expected = sum + f64::from(bias[at % to]);
+            let error = (f64::from(*found) - expected).abs();
+            prop_assert!(error < 1e-5 * (1.0 + expected.abs()), "{found} {expected}");
+        }
+    }
+
+    #[test]
+    fn row_has_same_bits_in_any_batch(rows in 2..30_usize, int8: bool, seed: u64) {
+        let precision = if int8 { LowPrecision::Int8 } else { LowPrecision::Bf16 };
+        let (from, to) = (300, 45);
+        let (left, mut right) = (numbers(rows * from, seed, 2.0), numbers(from * to, 1, 0.1));
+        // An outlier: a single large weight.
+        right[3..from * to].iter_mut().step_by(to).for_each(|x| *x *= 1e-3);
+        right[3] = 9.0;
+        let bias = numbers(to, 2, 1.0);
+        let all = product(precision, StridedRows::new(&left, from), &right, &bias, from);
+        for (row, expected) in left.chunks(from).zip(all.chunks(to)) {
+            let alone = product(precision, StridedRows::new(row, from), &right, &bias, from);
+            prop_assert_eq!(&alone[..], expected);
+        }
+    }
+
+    #[test]
+    fn quantized_numbers_are_nearest(seed: u64, least in -9.0..1.0_f32, width in 0.01..20.0_f32) {
+        let row = numbers(100, seed, width / 2.0);
+        let row: Vec<f32> = row.iter().map(|x| x + least + width / 2.0).collect();
+        let range = RowRange::new(pulp::Scalar, &row);
+        for &x in &row {
+            let restored = (f32::from(range.quantize(x)) - range.zero) * range.scale;
+            // Half a step, or a little more at the upper end of the range.
+            prop_assert!((restored - x).abs() <= 0.5001 * range.scale + 1e-6, "{x} {restored}");
+        }
+        prop_assert_eq!(f32::from(range.quantize(0.0)), range.zero);
+    }
+}
+
+/// Rows and products at every level of the CPU.
+#[test]
+fn all_instruction_sets_compute_the_same_bits() {
+    let (count, to) = (13, 40);
+    for (precision, from) in [LowPrecision::Int8, LowPrecision::Bf16]
+        .into_iter()
+        .flat_map(|precision| (1..70).map(move |from| (precision, from)))
+    {
+        let (left, right) = (numbers(count * from, 1, 3.0), numbers(from * to, 2, 0.1));
+        let bias = numbers(to, 3, 1.0);
+        let right = LowPrecisionMatrix::new(precision, &right, from, to).unwrap();
+        let mut all: Vec<Vec<u32>> = Vec::new();
+        macro_rules! run {
+            ($simd:expr) => {{
+                let stride = from + ROW_GAP;
+                let mut rows = LowPrecisionRows {
+                    words: vec![0; count * stride],
+                    stride,
+                    ..Default::default()
+                };
+                let round = RoundRows {
+                    precision,
+                    rows: StridedRows::new(&left, from),
+                    width: from,
+                    out: &mut rows,
+                };
+                Simd::vectorize($simd, round);
+                let mut out = vec![0.0; count * to];
+                let product = LowPrecisionProduct {
+                    left: &rows,
+                    count,
+                    right: &right,
+                    tile: match precision {
+                        LowPrecision::Bf16 => bf16_tile(),
+                        LowPrecision::Int8 => int8_tile(),
+                    },
+                    bias: &bias,
+                    activation: None,
+                    out: &mut out,
+                    out_stride: to,
+                };
+                Simd::vectorize($simd, product);
+                let rows = rows.quantization.iter();
+                let rows = rows.flat_map(|row| [row.scale.to_bits(), row.zero as u32]);
+                all.push(out.iter().map(|x| x.to_bits()).chain(rows).collect());
+            }};
+        }
+        run!(pulp::Scalar);
+        #[cfg(target_arch = "x86_64")]
+        {
+            if let Some(simd) = pulp::x86::V3::try_new() {
+                run!(simd);
+            }
+            if let Some(simd) = pulp::x86::V4::try_new() {
+                run!(simd);
+            }
+        }
+        for found in &all {
+            assert_eq!(found, &all[0], "{precision:?}, {from}");
+        }
+    }
+}
+
+#[test]
+fn outlier_channels_are_f32() {
+    let (rows, from, to) = (5, 1000, 40);
+    let left = numbers(rows * from, 1, 1.0);
+    let mut right = numbers(from * to, 2, 0.1);
+    for column in [7, 39] {
+        right[500 * to + column] = 30.0;
+    }
+    let bias = numbers(to, 3, 1.0);
+    let packed = LowPrecisionMatrix::new(LowPrecision::Int8, &right, from, to).unwrap();
+    assert_eq!(packed.outliers(), [7, 39]);
+    let rows = StridedRows::new(&left, from);
+    let exact = PackedMatrix::new(&right, from, to);
+    for activation in [None, Some(Activation::Relu)] {
+        let mut expected = vec![0.0; rows.count * to];
+        let mut found = vec![7.0; rows.count * (to + 3)];
+        match activation {
+            None => exact.product(rows, Some(&bias), &mut expected, to),
+            Some(it) => exact.activated_product(rows, &bias, it, &mut expected, to),
+        }
+        let scratch = &mut LowPrecisionRows::default();
+        packed.product(rows, &bias, activation, (&mut found, to + 3), scratch);
+        for (found, expected) in found.chunks(to + 3).zip(expected.chunks(to)) {
+            for column in [7, 39] {
+                assert_eq!(found[column], expected[column]);
+            }
+            for (found, expected) in found.iter().zip(expected) {
+                assert!((found - expected).abs() < 0.05, "{found} {expected}");
+            }
+            assert_eq!(found[to..], [7.0; 3]);
+        }
+    }
+    let even = numbers(from * to, 2, 0.1);
+    let packed = LowPrecisionMatrix::new(LowPrecision::Int8, &even, from, to).unwrap();
+    assert!(packed.outliers().is_empty());
+}
+
+#[test]
+fn zeros_infinities_and_subnormal_numbers() {
+    let (from, to) = (6, 3);
+    let right = numbers(from * to, 2, 0.1);
+    let bias = [1.0, -2.0, 0.5];
+    let run = |row: &[f32], right: &[f32]| {
+        product(
+            LowPrecision::Int8,
+            StridedRows::new(row, from),
+            right,
+            &bias,
+            from,
+        )
+    };
+    assert_eq!(run(&[0.0; 6], &right), bias);
+    assert_eq!(run(&[1e-40; 6], &right), bias);
+    assert_eq!(run(&[1.0; 6], &vec![0.0; from * to]), bias);
+    // Subnormal weights have f32 products.
+    assert_eq!(run(&[1.0; 6], &vec![1e-39; from * to]), bias);
+    for bad in [f32::INFINITY, f32::NEG_INFINITY, f32::NAN] {
+        let row = [1.0, bad, 1.0, 1.0, 1.0, 1.0];
+        assert!(run(&row, &right).iter().all(|x| x.is_nan()), "{bad}");
+    }
+    let too_deep = vec![0.0; MAX_DEPTH + 1];
+    let [int8, bf16] = [LowPrecision::Int8, LowPrecision::Bf16]
+        .map(|precision| LowPrecisionMatrix::new(precision, &too_deep, MAX_DEPTH + 1, 1));
+    assert!(int8.is_none() && bf16.is_some());
+}

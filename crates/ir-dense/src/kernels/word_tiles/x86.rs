@@ -1,0 +1,175 @@
+//! Tiles with the dot products of AVX-512, AVX-VNNI and AVX2.
+
+#![allow(
+    unsafe_code,
+    reason = "instructions of AVX-512 and AVX2, which the CPU was checked for"
+)]
+
+use std::arch::x86_64::*;
+
+use pulp::bytemuck::cast;
+
+use super::{PANEL_COLUMNS, TileSums, WordTile};
+use crate::kernels::aligned::prefetch;
+
+/// Rows of a panel between a row and the one that is prefetched.
+const PREFETCH_ROWS: usize = 24;
+
+pub(super) fn has_avx512_vnni() -> bool {
+    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512vnni")
+}
+
+pub(super) fn has_avx512_bf16() -> bool {
+    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bf16")
+}
+
+pub(super) fn has_avx_vnni() -> bool {
+    has_avx2() && is_x86_feature_detected!("avxvnni")
+}
+
+pub(super) fn has_avx2() -> bool {
+    is_x86_feature_detected!("avx2")
+}
+
+/// Calls a function with the number of rows as constant.
+macro_rules! with_rows {
+    ($tile:ident, $sums:ident, $function:ident: $($rows:literal)*) => {
+        match $tile.rows {
+            $($rows => $function::<$rows>($tile, $sums),)*
+            _ => $function::<12>($tile, $sums),
+        }
+    };
+}
+
+pub(super) fn int8_avx512_vnni(tile: &WordTile<'_>, sums: &mut TileSums) {
+    assert!(has_avx512_vnni());
+    // SAFETY: the CPU has the features of the function.
+    unsafe { with_rows!(tile, sums, int8_avx512: 1 2 3 4 5 6 7 8 9 10 11) }
+}
+
+#[target_feature(enable = "avx512f,avx512vnni")]
+fn int8_avx512<const N: usize>(tile: &WordTile<'_>, sums: &mut TileSums) {
+    let rows: [&[u32]; N] = std::array::from_fn(|row| tile.row(row));
+    let mut totals = [[_mm512_setzero_si512(); 2]; N];
+    for (k, panel) in tile.panel.iter().enumerate() {
+        prefetch(
+            tile.panel.as_flattened(),
+            (k + PREFETCH_ROWS) * PANEL_COLUMNS,
+            PANEL_COLUMNS,
+        );
+        let panel: [__m512i; 2] = cast(*panel);
+        for (totals, row) in totals.iter_mut().zip(rows) {
+            let x = _mm512_set1_epi32(row[k] as i32);
+            for (total, &y) in totals.iter_mut().zip(&panel) {
+                *total = _mm512_dpbusd_epi32(*total, x, y);
+            }
+        }
+    }
+    for (sums, totals) in sums.0.iter_mut().zip(totals) {
+        *sums = cast(totals);
+    }
+}
+
+pub(super) fn bf16_avx512(tile: &WordTile<'_>, sums: &mut TileSums) {
+    assert!(has_avx512_bf16());
+    // SAFETY: the CPU has the features of the function.
+    unsafe { with_rows!(tile, sums, bf16_avx512_rows: 1 2 3 4 5 6 7 8 9 10 11) }
+}
+
+#[target_feature(enable = "avx512f,avx512bf16")]
+fn bf16_avx512_rows<const N: usize>(tile: &WordTile<'_>, sums: &mut TileSums) {
+    // SAFETY: both types are 64 bytes of which all values are valid.
+    let bf16 = |x: __m512i| unsafe { std::mem::transmute::<__m512i, __m512bh>(x) };
+    let rows: [&[u32]; N] = std::array::from_fn(|row| tile.row(row));
+    let mut totals = [[_mm512_setzero_ps(); 2]; N];
+    for (k, panel) in tile.panel.iter().enumerate() {
+        prefetch(
+            tile.panel.as_flattened(),
+            (k + PREFETCH_ROWS) * PANEL_COLUMNS,
+            PANEL_COLUMNS,
+        );
+        let panel: [__m512i; 2] = cast(*panel);
+        for (totals, row) in totals.iter_mut().zip(rows) {
+            let x = bf16(_mm512_set1_epi32(row[k] as i32));
+            for (total, &y) in totals.iter_mut().zip(&panel) {
+                *total = _mm512_dpbf16_ps(*total, x, bf16(y));
+            }
+        }
+    }
+    for (sums, totals) in sums.0.iter_mut().zip(totals) {
+        *sums = cast(totals);
+    }
+}
+
+pub(super) fn int8_avx_vnni(tile: &WordTile<'_>, sums: &mut TileSums) {
+    assert!(has_avx_vnni());
+    // SAFETY: the CPU has the features of the function.
+    unsafe { int8_avx_vnni_rows(tile, sums) }
+}
+
+pub(super) fn int8_avx2(tile: &WordTile<'_>, sums: &mut TileSums) {
+    assert!(has_avx2());
+    // SAFETY: the CPU has the feature of the function.
+    unsafe { int8_avx2_rows(tile, sums) }
+}
+
+/// Rows and columns of the part of a tile whose sums fit 16 vector registers.
+const PART_ROWS: usize = 4;
+const PART_COLUMNS: usize = 16;
+
+#[target_feature(enable = "avx2,avxvnni")]
+fn int8_avx_vnni_rows(tile: &WordTile<'_>, sums: &mut TileSums) {
+    let (panel, _) = tile.panel.as_flattened().as_chunks::<PART_COLUMNS>();
+    for first in (0..tile.rows).step_by(PART_ROWS) {
+        // A missing row repeats the last one.
+        let rows: [&[u32]; PART_ROWS] =
+            std::array::from_fn(|row| tile.row((first + row).min(tile.rows - 1)));
+        for half in 0..2 {
+            let mut totals = [[_mm256_setzero_si256(); 2]; PART_ROWS];
+            for (k, panel) in panel.iter().skip(half).step_by(2).enumerate() {
+                let panel: [__m256i; 2] = cast(*panel);
+                for (totals, row) in totals.iter_mut().zip(rows) {
+                    let x = _mm256_set1_epi32(row[k] as i32);
+                    for (total, &y) in totals.iter_mut().zip(&panel) {
+                        *total = _mm256_dpbusd_avx_epi32(*total, x, y);
+                    }
+                }
+            }
+            for (sums, totals) in sums.0[first..tile.rows].iter_mut().zip(totals) {
+                let totals: [u32; PART_COLUMNS] = cast(totals);
+                sums[half * PART_COLUMNS..][..PART_COLUMNS].copy_from_slice(&totals);
+            }
+        }
+    }
+}
+
+/// Products of 16-bit integers: those of 8-bit integers (`vpmaddubsw`) saturate.
+#[target_feature(enable = "avx2")]
+fn int8_avx2_rows(tile: &WordTile<'_>, sums: &mut TileSums) {
+    const COLUMNS: usize = PART_COLUMNS / 2;
+    let (panel, _) = tile.panel.as_flattened().as_chunks::<COLUMNS>();
+    for first in (0..tile.rows).step_by(PART_ROWS) {
+        // A missing row repeats the last one.
+        let rows: [&[u32]; PART_ROWS] =
+            std::array::from_fn(|row| tile.row((first + row).min(tile.rows - 1)));
+        for quarter in 0..4 {
+            // Two sums per column, of the lower and the upper half of a word.
+            let mut totals = [[_mm256_setzero_si256(); 2]; PART_ROWS];
+            for (k, panel) in panel.iter().skip(quarter).step_by(4).enumerate() {
+                let panel: [__m128i; 2] = cast(*panel);
+                let panel = panel.map(|words| _mm256_cvtepi8_epi16(words));
+                for (totals, row) in totals.iter_mut().zip(rows) {
+                    let x = _mm256_cvtepu8_epi16(_mm_set1_epi32(row[k] as i32));
+                    for (total, &y) in totals.iter_mut().zip(&panel) {
+                        *total = _mm256_add_epi32(*total, _mm256_madd_epi16(x, y));
+                    }
+                }
+            }
+            for (sums, totals) in sums.0[first..tile.rows].iter_mut().zip(totals) {
+                let totals: [[u32; 2]; COLUMNS] = cast(totals);
+                let totals = totals.map(|[lower, upper]| lower.wrapping_add(upper));
+                sums[quarter * COLUMNS..][..COLUMNS].copy_from_slice(&totals);
+            }
+        }
+    }
+}

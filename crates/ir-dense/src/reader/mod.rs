@@ -1,0 +1,303 @@
+//! Extractive reader: a transformer with a span head over pairs of a question and a context.
+//!
+//! - `windows`: pairs to token ids, in windows of the context
+//! - `head`: logits of start and end
+//! - `spans`: spans by their logits
+//! - `save`: model folders
+
+mod config;
+pub(crate) mod head;
+mod save;
+mod spans;
+pub(crate) mod windows;
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ir_core::{AnswerSpan, Reader, ReaderError, ReaderInput, character_count};
+use rayon::prelude::*;
+
+pub use config::ReaderConfig;
+use head::{HEAD_WEIGHT, SpanHead};
+use spans::{best_spans, null_score};
+use windows::{Window, WindowBuilder};
+
+use crate::encode::{Precision, batches};
+use crate::model_folder::{TensorSource, WeightFile};
+use crate::random_model::RandomWeights;
+use crate::transformer::TensorNames;
+use crate::transformer::cpu::CpuTransformer;
+use crate::{
+    EncoderConfig, ModelError, ModelTokenizer, TokenBatch, Transformer, TransformerConfig,
+};
+
+/// Extractive reader: finds the span of a context that answers a question, with a model such as
+/// `BertForQuestionAnswering`.
+///
+/// Question and context are one sequence, `[CLS] question [SEP] context [SEP]`. Each token has a
+/// logit for the start of the span and one for its end, and the score of a span is the sum of both.
+/// A long context is read in windows that overlap. On the default backend, the bytes of a score
+/// depend on the input alone: not on other inputs, the batch size or the number of threads.
+///
+/// ```no_run
+/// use ir_core::{Reader, ReaderInput};
+/// use ir_dense::ExtractiveReader;
+///
+/// let reader = ExtractiveReader::open("bert-base-squad")?;
+/// let context = "The bridge was built in 1890. It is made of steel.";
+/// let spans = reader.read(&[ReaderInput::new("When was the bridge built?", context)], 3)?;
+/// for span in &spans[0] {
+///     println!("{:.3} {}", span.score, span.text(context));
+/// }
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+///
+/// # Source
+/// Devlin et al., "BERT: Pre-training of Deep Bidirectional Transformers for Language
+/// Understanding", NAACL 2019, section 4.2.
+#[derive(Debug, Clone)]
+pub struct ExtractiveReader {
+    pub(crate) folder: PathBuf,
+    pub(crate) model: Transformer,
+    pub(crate) head: SpanHead,
+    pub(crate) tokenizer: ModelTokenizer,
+    pub(crate) windows: WindowBuilder,
+    config: ReaderConfig,
+    /// Packed weights, if the backend is the CPU.
+    cpu: Option<Arc<CpuTransformer>>,
+}
+
+/// What a folder without a span head means.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum MissingHead {
+    Error,
+    /// Random weights, a function of this seed.
+    Random(u64),
+}
+
+/// Start and end logits of a window of the context.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct WindowLogits {
+    /// Token ids: question, window of the context and special tokens.
+    pub ids: Vec<u32>,
+    /// Logit of every token as the start of the span.
+    pub start: Vec<f32>,
+    /// Logit of every token as the end of the span.
+    pub end: Vec<f32>,
+}
+
+impl ExtractiveReader {
+    /// Opens a folder in the Hugging Face layout whose model has a span head (`qa_outputs`):
+    /// `BertForQuestionAnswering` and the classes of RoBERTa, DistilBERT and MPNet.
+    ///
+    /// # Errors
+    /// See [`ModelError`].
+    pub fn open(folder: impl AsRef<Path>) -> Result<Self, ModelError> {
+        Self::open_with(folder, &ReaderConfig::default())
+    }
+
+    /// Opens a folder with a configuration.
+    ///
+    /// # Errors
+    /// See [`ModelError`]; also if the lengths of the configuration leave no room for the context.
+    pub fn open_with(folder: impl AsRef<Path>, config: &ReaderConfig) -> Result<Self, ModelError> {
+        Ok(Self::load(folder.as_ref(), config, MissingHead::Error)?.prepared())
+    }
+
+    /// Loads a folder, without packed weights.
+    pub(crate) fn load(
+        folder: &Path,
+        config: &ReaderConfig,
+        missing: MissingHead,
+    ) -> Result<Self, ModelError> {
+        let device = config.backend.device()?;
+        let shape = TransformerConfig::read(folder)?;
+        let tokenizer = ModelTokenizer::open(folder)?;
+        tokenizer.check_vocabulary(shape.vocab_size)?;
+        let windows = WindowBuilder::new(folder, &shape, &tokenizer, config)?;
+        let weights = WeightFile::open(folder)?;
+        let layers = TensorNames::count_layers(shape.architecture, &weights);
+        let path = folder.join("config.json");
+        if layers > shape.layers {
+            let expected = format!("{layers}, the layers in {}", weights.path().display());
+            let field = "num_hidden_layers";
+            return Err(ModelError::setting(&path, field, expected, shape.layers));
+        }
+        let has_head = weights.names().iter().any(|name| name == HEAD_WEIGHT);
+        let head = match missing {
+            MissingHead::Random(seed) if !has_head => {
+                SpanHead::load(&RandomWeights(seed), shape.hidden_size)?
+            }
+            MissingHead::Error if !has_head => {
+                let expected = "a model with a span head (BertForQuestionAnswering), which training a reader adds";
+                let found = format!("without the tensor {HEAD_WEIGHT}");
+                return Err(ModelError::setting(
+                    weights.path(),
+                    "the model",
+                    expected,
+                    found,
+                ));
+            }
+            _ => SpanHead::load(&weights, shape.hidden_size)?,
+        };
+        Ok(Self {
+            folder: folder.into(),
+            model: Transformer::load(shape, &weights, &device)?,
+            head,
+            tokenizer,
+            windows,
+            config: config.clone(),
+            cpu: None,
+        })
+    }
+
+    /// Packs the weights for inference.
+    pub(crate) fn prepared(mut self) -> Self {
+        self.cpu = CpuTransformer::new(&self.model, Precision::F32).map(Arc::new);
+        self
+    }
+
+    /// Configuration of the reader.
+    pub fn config(&self) -> &ReaderConfig {
+        &self.config
+    }
+
+    /// Maximum sequence length in tokens.
+    pub fn max_tokens(&self) -> usize {
+        self.windows.max_tokens
+    }
+
+    /// Returns the logits of every window of a context.
+    ///
+    /// # Errors
+    /// If tokenization fails, or a logit is not finite.
+    pub fn logits(&self, question: &str, context: &str) -> Result<Vec<WindowLogits>, ModelError> {
+        let windows = self.windows.windows(&self.tokenizer, question, context)?;
+        let logits = self.window_logits(&windows)?;
+        let pairs = windows.into_iter().zip(logits);
+        let window = |(window, logits): (Window, Vec<[f32; 2]>)| WindowLogits {
+            ids: window.ids,
+            start: logits.iter().map(|[start, _]| *start).collect(),
+            end: logits.iter().map(|[_, end]| *end).collect(),
+        };
+        Ok(pairs.map(window).collect())
+    }
+
+    /// Logits of start and end for every token of every window.
+    fn window_logits(&self, windows: &[Window]) -> Result<Vec<Vec<[f32; 2]>>, ModelError> {
+        let ids: Vec<Vec<u32>> = windows.iter().map(|window| window.ids.clone()).collect();
+        let config = EncoderConfig::default().with_batch_tokens(self.config.batch_tokens);
+        let batches = batches(&ids, &config, self.cpu.is_none());
+        let run = |batch: &Vec<usize>| self.batch_logits(batch, windows);
+        // Other backends parallelize within a batch.
+        let found: Vec<Vec<Vec<[f32; 2]>>> = match self.cpu {
+            Some(_) => batches.par_iter().map(run).collect::<Result<_, _>>()?,
+            None => batches.iter().map(run).collect::<Result<_, _>>()?,
+        };
+        let mut logits = vec![Vec::new(); windows.len()];
+        for (window, of_window) in batches.iter().flatten().zip(found.into_iter().flatten()) {
+            logits[*window] = of_window;
+        }
+        Ok(logits)
+    }
+
+    fn batch_logits(
+        &self,
+        batch: &[usize],
+        windows: &[Window],
+    ) -> Result<Vec<Vec<[f32; 2]>>, ModelError> {
+        let chosen: Vec<&Window> = batch.iter().map(|&window| &windows[window]).collect();
+        let tokens = token_batch(&chosen, self.cpu.is_none(), self.tokenizer.padding());
+        let states = match &self.cpu {
+            Some(cpu) => cpu.forward(&self.model, &tokens),
+            None => self.model.forward(&tokens),
+        };
+        let states = states.into_data().convert::<f32>();
+        let logits = self.head.logits(states.as_slice().unwrap_or_default());
+        if let Some(&value) = logits.as_flattened().iter().find(|it| !it.is_finite()) {
+            return Err(ModelError::Overflow { value });
+        }
+        Ok(split(&logits, &chosen, self.cpu.is_none()))
+    }
+
+    fn spans(
+        &self,
+        input: &ReaderInput<'_>,
+        windows: &[Window],
+        logits: &[Vec<[f32; 2]>],
+        n_best: usize,
+    ) -> Vec<AnswerSpan> {
+        let max_tokens = self.config.max_answer_tokens;
+        let mut spans = best_spans(windows, logits, &input.bytes(), max_tokens, n_best);
+        if let Some(threshold) = self.config.no_answer_threshold {
+            let null = null_score(logits);
+            spans.retain(|span| span.score - null > threshold);
+        }
+        let characters =
+            |byte: usize| character_count(input.context.get(..byte).unwrap_or_default());
+        let span = |span: spans::ScoredSpan| AnswerSpan {
+            characters: characters(span.bytes.start)..characters(span.bytes.end),
+            score: span.score,
+        };
+        spans.into_iter().map(span).collect()
+    }
+}
+
+/// Number of inputs whose windows are encoded at once.
+const CHUNK: usize = 256;
+
+impl Reader for ExtractiveReader {
+    fn read(
+        &self,
+        inputs: &[ReaderInput<'_>],
+        n_best: usize,
+    ) -> Result<Vec<Vec<AnswerSpan>>, ReaderError> {
+        let failed = |source: ModelError| ReaderError(Box::new(source));
+        let mut spans = Vec::with_capacity(inputs.len());
+        for inputs in inputs.chunks(CHUNK) {
+            let windows = inputs.par_iter().map(|input| {
+                let windows = &self.windows;
+                windows.windows(&self.tokenizer, input.question, input.context)
+            });
+            let windows: Vec<Vec<Window>> = windows
+                .collect::<Result<_, _>>()
+                .map_err(|source| failed(source.into()))?;
+            let counts: Vec<usize> = windows.iter().map(Vec::len).collect();
+            let windows = windows.concat();
+            let logits = self.window_logits(&windows).map_err(failed)?;
+            let mut from = 0;
+            for (input, count) in inputs.iter().zip(counts) {
+                let range = from..from + count;
+                from = range.end;
+                let (windows, logits) = (&windows[range.clone()], &logits[range]);
+                spans.push(self.spans(input, windows, logits, n_best));
+            }
+        }
+        Ok(spans)
+    }
+}
+
+/// Token ids and types of some windows.
+pub(crate) fn token_batch(windows: &[&Window], padded: bool, padding: u32) -> TokenBatch {
+    let ids: Vec<&[u32]> = windows.iter().map(|window| &window.ids[..]).collect();
+    let types: Vec<&[u32]> = windows.iter().map(|window| &window.types[..]).collect();
+    let batch = match padded {
+        true => TokenBatch::padded(&ids, padding),
+        false => TokenBatch::new(&ids),
+    };
+    batch.with_token_types(&types)
+}
+
+/// Splits the rows of a batch into those of its windows, without padding.
+pub(crate) fn split(rows: &[[f32; 2]], windows: &[&Window], padded: bool) -> Vec<Vec<[f32; 2]>> {
+    let lengths = windows.iter().map(|window| window.ids.len());
+    let longest = lengths.clone().max().unwrap_or(0);
+    let mut from = 0;
+    let rows = lengths.map(|length| {
+        let start = from;
+        from += if padded { longest } else { length };
+        rows[start..start + length].to_vec()
+    });
+    rows.collect()
+}

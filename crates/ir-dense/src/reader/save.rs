@@ -1,0 +1,78 @@
+//! Writer of a reader in the layout of transformers.
+
+use std::path::Path;
+
+use serde_json::{Map, Value};
+
+use super::ExtractiveReader;
+use crate::encode::files::TOKENIZER_FILES;
+use crate::model_folder::{
+    NamedTensor, read_bytes, read_json, write_bytes, write_folder, write_json, write_weights,
+};
+use crate::{Architecture, ModelError};
+
+impl ExtractiveReader {
+    /// Writes a folder in the layout of transformers, which `AutoModelForQuestionAnswering` and
+    /// [`ExtractiveReader::open`] read. Weights are written as f32.
+    ///
+    /// # Errors
+    /// If the folder exists and is not empty, cannot be written, or a file of the model's original
+    /// folder is missing. After an error the folder does not exist.
+    pub fn save(&self, folder: impl AsRef<Path>) -> Result<(), ModelError> {
+        write_folder(folder.as_ref(), |folder| self.write(folder))
+    }
+
+    fn write(&self, folder: &Path) -> Result<(), ModelError> {
+        for name in TOKENIZER_FILES {
+            if let Some(bytes) = read_bytes(&self.folder.join(name))? {
+                write_bytes(&folder.join(name), &bytes)?;
+            }
+        }
+        let config = read_json::<Map<String, Value>>(&self.folder.join("config.json"))?;
+        let mut config = config.ok_or_else(|| ModelError::MissingFile {
+            folder: self.folder.clone(),
+            expected: "config.json",
+        })?;
+        for name in ["torch_dtype", "dtype"] {
+            if let Some(dtype) = config.get_mut(name) {
+                *dtype = "float32".into();
+            }
+        }
+        let architecture = self.model.config().architecture;
+        let class = class_stem(&config, architecture) + "ForQuestionAnswering";
+        config.insert("architectures".into(), vec![class].into());
+        write_json(&folder.join("config.json"), &Value::Object(config))?;
+
+        // Name of the transformer in the classes with a head.
+        let prefix = match architecture {
+            Architecture::Bert => "bert",
+            Architecture::Roberta => "roberta",
+            Architecture::DistilBert => "distilbert",
+            Architecture::Mpnet => "mpnet",
+        };
+        let body = self.model.named_tensors().into_iter();
+        let body = body.map(|tensor| NamedTensor {
+            name: format!("{prefix}.{}", tensor.name),
+            ..tensor
+        });
+        let tensors: Vec<NamedTensor> = body.chain(self.head.named_tensors()).collect();
+        write_weights(folder, &tensors)
+    }
+}
+
+/// Start of the names of the model's classes, such as `Bert`.
+fn class_stem(config: &Map<String, Value>, architecture: Architecture) -> String {
+    let class = config.get("architectures").and_then(|it| it[0].as_str());
+    let stem = class.map(|class| {
+        let end = class.find("For").or_else(|| class.find("Model"));
+        &class[..end.unwrap_or(class.len())]
+    });
+    let stem = stem.filter(|stem| !stem.is_empty());
+    let default = match architecture {
+        Architecture::Bert => "Bert",
+        Architecture::Roberta => "Roberta",
+        Architecture::DistilBert => "DistilBert",
+        Architecture::Mpnet => "MPNet",
+    };
+    stem.unwrap_or(default).to_owned()
+}

@@ -1,0 +1,100 @@
+//! Hyperparameters of the training of a reader.
+
+use serde::{Deserialize, Serialize};
+
+use super::{AdamWConfig, LearningRateDecay, LearningRateSchedule, TrainError, TrainingConfig};
+use crate::ReaderConfig;
+
+/// Hyperparameters of the training of an extractive reader. Together with the model and the data,
+/// they determine the trained weights. The defaults are those of BERT on SQuAD, with batches of 16.
+///
+/// ```
+/// use ir_dense::train::ReaderTrainingConfig;
+/// let mut config = ReaderTrainingConfig::default();
+/// config.epochs = 1;
+/// let text = serde_json::to_string(&config)?;
+/// assert_eq!(serde_json::from_str::<ReaderTrainingConfig>(&text)?, config);
+/// # Ok::<(), serde_json::Error>(())
+/// ```
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+#[non_exhaustive]
+pub struct ReaderTrainingConfig {
+    /// Reader: backend, maximum lengths, stride.
+    pub reader: ReaderConfig,
+    /// Number of passes over the windows of the training set. Range: ≥ 1. Default: 2.
+    pub epochs: u64,
+    /// Number of windows per step. Range: ≥ 1. Default: 16.
+    pub batch_size: usize,
+    /// Number of windows per forward and backward pass (gradient accumulation). Bounds memory for
+    /// any `batch_size`; results differ in the last bits only. `None`: all windows of a step at
+    /// once. Range: ≥ 1. Default: `None`.
+    pub mini_batch_size: Option<usize>,
+    /// Dropout probability. Range: 0..1. Default: 0.1.
+    pub dropout: f64,
+    /// Peak learning rate. Range: > 0. Default: 5e-5.
+    pub learning_rate: f64,
+    /// Learning-rate schedule. Default: 10 % warm-up, then linear decay.
+    pub schedule: LearningRateSchedule,
+    /// Optimizer. Default: AdamW with weight decay 0.01.
+    pub optimizer: AdamWConfig,
+    /// Maximum global gradient norm (gradient clipping). `None` disables clipping. Range: > 0.
+    /// Default: 1.
+    pub max_gradient_norm: Option<f64>,
+    /// Seed of the order of windows, dropout masks, and the weights of a new span head. Default:
+    /// 42.
+    pub seed: u64,
+}
+
+impl Default for ReaderTrainingConfig {
+    fn default() -> Self {
+        Self {
+            reader: ReaderConfig::default(),
+            epochs: 2,
+            batch_size: 16,
+            mini_batch_size: None,
+            dropout: 0.1,
+            learning_rate: 5e-5,
+            schedule: LearningRateSchedule {
+                warmup_ratio: 0.1,
+                decay: LearningRateDecay::Linear,
+            },
+            optimizer: AdamWConfig {
+                weight_decay: 0.01,
+                ..AdamWConfig::default()
+            },
+            max_gradient_norm: Some(1.0),
+            seed: 42,
+        }
+    }
+}
+
+impl ReaderTrainingConfig {
+    /// Checks that every value is in its range.
+    ///
+    /// # Errors
+    /// [`TrainError::Setting`] names the first value that is not.
+    pub fn validate(&self) -> Result<(), TrainError> {
+        TrainingConfig {
+            epochs: self.epochs,
+            batch_size: self.batch_size,
+            mini_batch_size: self.mini_batch_size,
+            dropout: self.dropout,
+            learning_rate: self.learning_rate,
+            schedule: self.schedule,
+            optimizer: self.optimizer,
+            max_gradient_norm: self.max_gradient_norm,
+            ..TrainingConfig::small_data()
+        }
+        .validate()
+    }
+
+    /// Number of steps for a number of windows.
+    pub(super) fn steps(&self, windows: usize) -> u64 {
+        self.epochs.saturating_mul(self.steps_per_epoch(windows))
+    }
+
+    pub(super) fn steps_per_epoch(&self, windows: usize) -> u64 {
+        windows.div_ceil(self.batch_size.max(1)) as u64
+    }
+}

@@ -1,0 +1,162 @@
+//! Encoders in precision bf16 and int8 beside f32.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
+
+mod common;
+
+use std::path::Path;
+
+use common::{minilm, on_default_backend, tiny};
+use ir_core::Side;
+use ir_dense::train::{TrainError, Trainer, TrainingConfig};
+use ir_dense::{
+    Backend, BiEncoder, EncoderConfig, EncoderFingerprint, ModelError, Precision, UnknownPrecision,
+};
+
+fn open(folder: &Path, precision: Precision) -> BiEncoder {
+    let config = EncoderConfig::default().with_precision(precision);
+    BiEncoder::open_with(folder, &config).unwrap()
+}
+
+/// Cosines of the vectors of texts in two encoders.
+fn cosines(a: &BiEncoder, b: &BiEncoder, texts: &[&str]) -> Vec<f64> {
+    let [a, b] = [a, b].map(|encoder| encoder.encode_documents(texts).unwrap());
+    let dot = |a: ndarray::ArrayView1<'_, f32>, b: ndarray::ArrayView1<'_, f32>| -> f64 {
+        let products = a.iter().zip(b);
+        products.map(|(&x, &y)| f64::from(x) * f64::from(y)).sum()
+    };
+    let rows = a.outer_iter().zip(b.outer_iter());
+    rows.map(|(a, b)| dot(a, b) / (dot(a, a) * dot(b, b)).sqrt())
+        .collect()
+}
+
+/// Texts of several subjects, from one word to more than the maximum length.
+fn texts() -> Vec<String> {
+    let sentences = [
+        "The harbor pilot boards large ships before they enter the narrow channel.",
+        "Green tea is not fermented; black tea is, which changes color and taste.",
+        "Vitamin D deficiency was associated with a higher risk of fractures in 1,204 patients.",
+        "We prove that the problem remains NP-hard even if all weights are equal.",
+        "SELECT name FROM users WHERE age > 30 ORDER BY name;",
+        "Radar measures the distance of an object by the delay of its echo.",
+        "Should governments tax sugar? Critics say that such taxes hurt the poor most.",
+        "Die Größe der Schiffe wuchs im 19. Jahrhundert, vor allem durch den Eisenbau.",
+        "Convolutional networks share weights across positions; transformers attend to all of them.",
+        "The committee adjourned at 5:45 p.m. without a decision on item 7 (b).",
+    ];
+    let mut texts: Vec<String> = [
+        "",
+        "tea",
+        "?",
+        "zebra zebra zebra",
+        "42",
+        "東京",
+        "a ship at sea",
+    ]
+    .map(str::to_owned)
+    .to_vec();
+    texts.extend(sentences.map(str::to_owned));
+    for first in 0..sentences.len() {
+        let count = [2, 5, 9, 30][first % 4];
+        let all = sentences.iter().cycle().skip(first).step_by(3).take(count);
+        texts.push(all.copied().collect::<Vec<_>>().join(" "));
+    }
+    texts
+}
+
+#[test]
+fn minilm_is_near_its_f32_vectors() {
+    let Some(folder) = minilm().filter(|_| on_default_backend()) else {
+        return;
+    };
+    let texts = texts();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    let exact = open(&folder, Precision::F32);
+    for (precision, least) in [(Precision::Bf16, 0.9995), (Precision::Int8, 0.99)] {
+        let found = cosines(&exact, &open(&folder, precision), &texts);
+        let smallest = found.iter().copied().fold(1.0, f64::min);
+        let mean = found.iter().sum::<f64>() / found.len() as f64;
+        eprintln!("{precision}: cosine to f32 at least {smallest:.6}, on average {mean:.6}");
+        assert!(smallest > least, "{precision}: {found:?}");
+        assert!(smallest < 1.0 - 1e-7, "{precision} is f32");
+    }
+    // Outlier channels of the feed-forward network.
+    let int8 = open(&folder, Precision::Int8);
+    let outliers = int8.outlier_channels(Side::Document);
+    let count: usize = outliers.iter().map(|layer| layer.channels.len()).sum();
+    eprintln!("{count} outlier channels: {outliers:?}");
+    let down = outliers.iter().find(|layer| layer.layer == "layers.3.down");
+    assert_eq!(down.unwrap().total, 384);
+    assert!((1..60).contains(&count), "{count}");
+    assert!(exact.outlier_channels(Side::Query).is_empty());
+}
+
+/// Random weights of every architecture.
+#[test]
+fn tiny_models_are_near_their_f32_vectors() {
+    if !on_default_backend() {
+        return;
+    }
+    let texts = ["", "ships seen by radar at sea", "tea", "green black tea"];
+    for model in ["bert", "bert-f16", "distilbert", "roberta", "mpnet"] {
+        let exact = open(&tiny(model), Precision::F32);
+        for (precision, least) in [(Precision::Bf16, 0.9995), (Precision::Int8, 0.99)] {
+            let found = cosines(&exact, &open(&tiny(model), precision), &texts);
+            assert!(found.iter().all(|&x| x > least), "{model}: {found:?}");
+        }
+    }
+}
+
+#[test]
+fn fingerprints_and_configurations_name_other_precisions_than_f32() {
+    if !on_default_backend() {
+        return;
+    }
+    let mut fingerprints = Vec::new();
+    for precision in Precision::ALL {
+        let config = EncoderConfig::default().with_precision(precision);
+        let text = serde_json::to_string(&config).unwrap();
+        assert_eq!(
+            serde_json::from_str::<EncoderConfig>(&text).unwrap(),
+            config
+        );
+        let found = open(&tiny("bert"), precision).fingerprint(Side::Query);
+        assert_eq!(found.precision, precision);
+        let recorded = serde_json::to_string(&found).unwrap();
+        for text in [&text, &recorded] {
+            let is_named = text.contains(&format!("\"precision\":\"{precision}\""));
+            assert_eq!(is_named, precision != Precision::F32, "{text}");
+            assert_eq!(text.contains("precision"), is_named, "{text}");
+        }
+        let read: EncoderFingerprint = serde_json::from_str(&recorded).unwrap();
+        assert_eq!(read, found);
+        assert_eq!(precision.name().parse(), Ok(precision));
+        fingerprints.push(found);
+    }
+    assert_eq!(fingerprints[0].model, fingerprints[2].model);
+    let unknown = "fp16".parse::<Precision>();
+    let found = "fp16".to_owned();
+    assert_eq!(unknown, Err(UnknownPrecision { found }));
+}
+
+#[test]
+fn other_backends_and_training_have_f32_alone() {
+    let config = EncoderConfig::default()
+        .with_precision(Precision::Int8)
+        .with_backend(Backend::Tch);
+    match BiEncoder::open_with(tiny("bert"), &config) {
+        Err(ModelError::Precision {
+            precision: Precision::Int8,
+            reason,
+        }) => assert_eq!(reason, "expected the backend cpu, found tch"),
+        other => panic!("{other:?}"),
+    }
+    let mut config = TrainingConfig::small_data();
+    config.encoder.precision = Precision::Bf16;
+    match Trainer::open(tiny("bert"), &config) {
+        Err(TrainError::Setting { field, found, .. }) => {
+            assert_eq!((field, &*found), ("encoder.precision", "bf16"));
+        }
+        other => panic!("{:?}", other.map(|_| ())),
+    }
+}

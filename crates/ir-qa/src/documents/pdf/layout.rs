@@ -1,0 +1,562 @@
+//! Lines of pages to title, headings and paragraphs.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use super::{PdfInformation, PdfLine, PdfPage, PdfText};
+use crate::documents::paper::{Paper, single_spaced};
+use crate::documents::text::heading_level;
+
+/// Font size of headings, relative to that of the text.
+const HEADING_SIZE: f32 = 1.12;
+
+/// Difference of font sizes, relative to that of the text, from which a line is in a paragraph of
+/// its own, such as a footnote.
+const OTHER_SIZE: f32 = 0.12;
+
+/// Distance of lines, relative to the usual one, from which they are in different paragraphs.
+const PARAGRAPH_GAP: f32 = 1.35;
+
+/// Indentation of the first line of a paragraph, relative to the font size. Range of what is one.
+const INDENTATION: std::ops::Range<f32> = 0.6..4.0;
+
+/// Longest title and heading in characters.
+const MAX_TITLE: usize = 250;
+const MAX_HEADING: usize = 120;
+
+/// Fraction of the height of a page at its top and bottom that may have running heads.
+const MARGIN: f32 = 0.1;
+
+/// Pages from which on a repeated line is a running head.
+const RUNNING_HEAD_PAGES: usize = 3;
+
+/// Line with its page from 1.
+struct PlacedLine {
+    page: u32,
+    line: PdfLine,
+}
+
+/// Builds the paper of a PDF. Running heads and page numbers are left out, hyphenated words are
+/// joined, and paragraphs continue over columns and pages.
+///
+/// The title is the text in the largest font of the first page with text, or that of the
+/// information dictionary if the page has it, too; authors are those of the dictionary that the
+/// page has.
+pub(super) fn paper(text: PdfText, id: &str) -> Paper {
+    let PdfText {
+        information, pages, ..
+    } = text;
+    let first_page: String = pages
+        .iter()
+        .find(|page| !page.lines.is_empty())
+        .map(|page| page.lines.iter().map(|line| letters(&line.text)).collect())
+        .unwrap_or_default();
+    let lines = body_lines(pages);
+    let body = body_size(&lines);
+    let pitch = usual_pitch(&lines, body);
+    let hyphens = Hyphens::new(&lines);
+    let mut paper = Paper::new(id);
+    let title = title_lines(&lines, body);
+    paper.title = title_of(&information, &first_page).unwrap_or_else(|| {
+        let lines = lines[title.clone()].iter();
+        let text: Vec<&str> = lines.map(|placed| &*placed.line.text).collect();
+        single_spaced(&text.join(" "))
+    });
+    paper.authors = authors_of(&information, &first_page);
+    let mut builder = Builder {
+        paper,
+        body,
+        pitch,
+        hyphens,
+        block: None,
+        first_page: lines.first().map_or(0, |placed| placed.page),
+        has_heading: false,
+    };
+    let mut previous: Option<&PlacedLine> = None;
+    for (number, placed) in lines.iter().enumerate() {
+        if title.contains(&number) {
+            continue;
+        }
+        builder.push(placed, previous, lines.get(number + 1));
+        previous = Some(placed);
+    }
+    builder.finish()
+}
+
+/// Letters and digits in lower case, for comparisons.
+fn letters(text: &str) -> String {
+    let characters = text.chars().filter(|c| c.is_alphanumeric());
+    characters.flat_map(char::to_lowercase).collect()
+}
+
+fn title_of(information: &PdfInformation, first_page: &str) -> Option<String> {
+    let title = single_spaced(&information.title);
+    let known = letters(&title);
+    (known.len() >= 8 && title.contains(' ') && first_page.contains(&known)).then_some(title)
+}
+
+fn authors_of(information: &PdfInformation, first_page: &str) -> Vec<String> {
+    let names = information.author.replace(" and ", ";");
+    let separator = if names.contains(';') { ';' } else { ',' };
+    let names = names.split(separator).map(single_spaced);
+    names
+        .filter(|name| name.contains(' ') && first_page.contains(&letters(name)))
+        .collect()
+}
+
+/// Lines without running heads and page numbers.
+fn body_lines(pages: Vec<PdfPage>) -> Vec<PlacedLine> {
+    // Lines on the margins, with `#` for digits, and their numbers of pages.
+    let mut repeated: HashMap<String, usize> = HashMap::new();
+    let pattern = |text: &str| -> String {
+        text.chars()
+            .map(|c| if c.is_ascii_digit() { '#' } else { c })
+            .collect()
+    };
+    let is_on_margin = |page: &PdfPage, line: &PdfLine| {
+        let relative = line.y / page.height.max(1.0);
+        !(MARGIN..1.0 - MARGIN).contains(&relative)
+    };
+    for page in &pages {
+        let on_margin = page.lines.iter().filter(|line| is_on_margin(page, line));
+        let patterns: HashSet<String> = on_margin.map(|line| pattern(&line.text)).collect();
+        for pattern in patterns {
+            *repeated.entry(pattern).or_default() += 1;
+        }
+    }
+    let mut lines = Vec::new();
+    for (number, page) in (1..).zip(pages) {
+        let kept: Vec<PdfLine> = page
+            .lines
+            .iter()
+            .filter(|line| {
+                let count = repeated.get(&pattern(&line.text)).copied().unwrap_or(0);
+                let is_head = count >= RUNNING_HEAD_PAGES || is_page_number(&line.text);
+                !(is_on_margin(&page, line) && is_head)
+            })
+            .cloned()
+            .collect();
+        lines.extend(
+            kept.into_iter()
+                .map(|line| PlacedLine { page: number, line }),
+        );
+    }
+    lines
+}
+
+/// Whether a text is a number, possibly with `Page` or dashes.
+fn is_page_number(text: &str) -> bool {
+    let text = text.to_lowercase();
+    let text = text
+        .trim_start_matches("page")
+        .trim_matches(|c: char| !c.is_alphanumeric());
+    let is_roman = !text.is_empty() && text.len() <= 6 && text.chars().all(|c| "ivxlc".contains(c));
+    is_roman || (!text.is_empty() && text.len() <= 4 && text.bytes().all(|c| c.is_ascii_digit()))
+}
+
+/// Font size of most characters.
+fn body_size(lines: &[PlacedLine]) -> f32 {
+    let mut sizes: BTreeMap<i32, usize> = BTreeMap::new();
+    for PlacedLine { line, .. } in lines {
+        *sizes.entry((line.size * 2.0).round() as i32).or_default() += line.text.len();
+    }
+    let most = sizes.iter().max_by_key(|(_, count)| **count);
+    most.map_or(10.0, |(size, _)| *size as f32 / 2.0).max(1.0)
+}
+
+/// Median distance of consecutive lines of the text.
+fn usual_pitch(lines: &[PlacedLine], body: f32) -> f32 {
+    let pairs = lines.windows(2).filter(|pair| pair[0].page == pair[1].page);
+    let distances = pairs.map(|pair| pair[0].line.y - pair[1].line.y);
+    let mut distances: Vec<f32> = distances
+        .filter(|d| (0.5 * body..3.0 * body).contains(d))
+        .collect();
+    distances.sort_by(f32::total_cmp);
+    distances
+        .get(distances.len() / 2)
+        .copied()
+        .unwrap_or(1.2 * body)
+}
+
+/// Consecutive lines of the first page in its largest font, if that is larger than the text.
+fn title_lines(lines: &[PlacedLine], body: f32) -> std::ops::Range<usize> {
+    let Some(first) = lines.first() else {
+        return 0..0;
+    };
+    let page = lines.iter().take_while(|placed| placed.page == first.page);
+    let page: Vec<&PdfLine> = page.map(|placed| &placed.line).collect();
+    // Not an initial or a logo.
+    let candidates = page.iter().filter(|line| letters(&line.text).len() >= 4);
+    let largest = candidates.map(|line| line.size).fold(0.0, f32::max);
+    if largest < HEADING_SIZE * body {
+        return 0..0;
+    }
+    let is_title = |line: &&PdfLine| line.size > largest - 0.6;
+    let start = page
+        .iter()
+        .position(|line| is_title(line) && letters(&line.text).len() >= 4);
+    let Some(start) = start else { return 0..0 };
+    let length = page[start..]
+        .iter()
+        .take_while(|line| is_title(line))
+        .count();
+    let characters: usize = page[start..start + length]
+        .iter()
+        .map(|l| l.text.chars().count())
+        .sum();
+    match characters <= MAX_TITLE {
+        true => start..start + length,
+        false => 0..0,
+    }
+}
+
+/// Words of a document, by which hyphens at line ends are kept or removed.
+struct Hyphens {
+    words: HashSet<String>,
+}
+
+impl Hyphens {
+    fn new(lines: &[PlacedLine]) -> Self {
+        let mut words = HashSet::new();
+        for PlacedLine { line, .. } in lines {
+            // The last word of a line may be a part of one.
+            let all = line.text.split_whitespace();
+            let whole = all.filter(|word| !word.ends_with('-'));
+            words.extend(whole.map(trimmed_word).filter(|word| !word.is_empty()));
+        }
+        Self { words }
+    }
+
+    /// Appends a line to a paragraph. A word that is hyphenated at the end of the text is joined
+    /// with its rest: without the hyphen, unless the document has the word with it only, or both
+    /// parts as words.
+    fn append(&self, text: &mut String, line: &str) {
+        let is_hyphenated = text.ends_with(['-', '\u{ad}', '\u{2010}']);
+        let before = text.trim_end_matches(['-', '\u{ad}', '\u{2010}']);
+        let continues = before.ends_with(char::is_alphabetic)
+            && line.starts_with(char::is_lowercase)
+            && before.len() < text.len();
+        if !(is_hyphenated && continues) {
+            if !text.is_empty() {
+                text.push(' ');
+            }
+            text.push_str(line);
+            return;
+        }
+        let start = before.split_whitespace().next_back().unwrap_or_default();
+        let rest = line.split_whitespace().next().unwrap_or_default();
+        let joined = trimmed_word(&format!("{start}{rest}"));
+        let hyphenated = trimmed_word(&format!("{start}-{rest}"));
+        let has = |word: &str| self.words.contains(word);
+        let are_words = has(&trimmed_word(start)) && has(&trimmed_word(rest));
+        let keeps = !has(&joined) && (has(&hyphenated) || are_words);
+        let length = before.len();
+        text.truncate(length);
+        if keeps {
+            text.push('-');
+        }
+        text.push_str(line);
+    }
+}
+
+fn trimmed_word(word: &str) -> String {
+    word.trim_matches(|c: char| !c.is_alphanumeric())
+        .to_lowercase()
+}
+
+/// Paragraph or heading in progress.
+struct Block {
+    text: String,
+    page: u32,
+    size: f32,
+    is_bold: bool,
+    /// Left end of the lines but the first.
+    x: f32,
+    is_heading: bool,
+}
+
+struct Builder {
+    paper: Paper,
+    body: f32,
+    pitch: f32,
+    hyphens: Hyphens,
+    block: Option<Block>,
+    /// First page with text.
+    first_page: u32,
+    /// Whether a heading was found.
+    has_heading: bool,
+}
+
+impl Builder {
+    fn push(
+        &mut self,
+        placed: &PlacedLine,
+        previous: Option<&PlacedLine>,
+        next: Option<&PlacedLine>,
+    ) {
+        let line = &placed.line;
+        let is_heading = self.is_heading(placed, previous, next);
+        self.has_heading |= is_heading;
+        let continues = self.block.as_ref().is_some_and(|block| {
+            block.is_heading == is_heading
+                && (block.size - line.size).abs() < OTHER_SIZE * self.body
+                && match is_heading {
+                    true => self.continues_heading(block, placed, previous),
+                    false => self.continues_paragraph(block, placed, previous),
+                }
+        });
+        match &mut self.block {
+            Some(block) if continues => {
+                let is_same_column = line.y < previous.map_or(f32::MAX, |p| p.line.y);
+                self.hyphens.append(&mut block.text, &line.text);
+                block.x = if is_same_column {
+                    block.x.min(line.x)
+                } else {
+                    line.x
+                };
+            }
+            _ => {
+                self.end_block();
+                self.block = Some(Block {
+                    text: line.text.clone(),
+                    page: placed.page,
+                    size: line.size,
+                    is_bold: line.is_bold,
+                    x: line.x,
+                    is_heading,
+                });
+            }
+        }
+    }
+
+    /// Distance to the line above, relative to the usual one; `None` for the first line of a column
+    /// or page.
+    fn gap(&self, above: &PlacedLine, below: &PlacedLine) -> Option<f32> {
+        let distance = above.line.y - below.line.y;
+        let is_below = above.page == below.page && distance > -0.5 * self.body;
+        is_below.then_some(distance / self.pitch)
+    }
+
+    fn is_heading(
+        &self,
+        placed: &PlacedLine,
+        previous: Option<&PlacedLine>,
+        next: Option<&PlacedLine>,
+    ) -> bool {
+        let line = &placed.line;
+        let has_letters = line.text.chars().filter(|c| c.is_alphabetic()).count() >= 3;
+        if !has_letters || line.text.chars().count() > MAX_HEADING {
+            return false;
+        }
+        if line.size >= HEADING_SIZE * self.body {
+            // Above the first heading are the names of the authors.
+            let is_after_authors = self.has_heading || placed.page > self.first_page;
+            return is_after_authors || heading_level(&line.text).is_some();
+        }
+        if heading_level(&line.text).is_none() || line.size < 0.95 * self.body {
+            return false;
+        }
+        // The size of the text: bold or alone.
+        let is_apart = |gap: Option<f32>| gap.is_none_or(|gap| gap >= PARAGRAPH_GAP);
+        let above = previous.and_then(|above| self.gap(above, placed));
+        let below = next.and_then(|below| self.gap(placed, below));
+        line.is_bold || (is_apart(above) && below.is_some_and(|gap| gap >= PARAGRAPH_GAP))
+    }
+
+    /// Whether a line of a heading continues it: of the same font, close, and without a number.
+    fn continues_heading(
+        &self,
+        block: &Block,
+        placed: &PlacedLine,
+        previous: Option<&PlacedLine>,
+    ) -> bool {
+        let gap = previous.and_then(|above| self.gap(above, placed));
+        let scale = (block.size / self.body).max(1.0);
+        let has_number = placed.line.text.starts_with(|c: char| c.is_ascii_digit());
+        block.is_bold == placed.line.is_bold
+            && gap.is_some_and(|gap| gap < 1.3 * scale)
+            && !has_number
+            && block.text.chars().count() + placed.line.text.chars().count() <= MAX_HEADING
+    }
+
+    fn continues_paragraph(
+        &self,
+        block: &Block,
+        placed: &PlacedLine,
+        previous: Option<&PlacedLine>,
+    ) -> bool {
+        let text = block.text.trim_end_matches(['"', '\'', ')', ']', '”', '’']);
+        let is_ended = text.ends_with(['.', '?', '!', ':', '。', '？', '！']);
+        let line = &placed.line;
+        let is_lowercase = line.text.starts_with(char::is_lowercase);
+        let Some(gap) = previous.and_then(|above| self.gap(above, placed)) else {
+            // The next column or page.
+            return !is_ended;
+        };
+        if gap >= PARAGRAPH_GAP {
+            // Such as after a formula.
+            return is_lowercase && !is_ended && gap < 3.0 * PARAGRAPH_GAP;
+        }
+        let indentation = (line.x - block.x) / self.body;
+        !(is_ended && INDENTATION.contains(&indentation))
+    }
+
+    fn end_block(&mut self) {
+        let Some(block) = self.block.take() else {
+            return;
+        };
+        let text = expanded(&block.text);
+        if block.is_heading {
+            let level = heading_level(&text).unwrap_or(1);
+            self.paper.push_section(level, &text);
+            if let Some(section) = self.paper.sections.last_mut() {
+                section.page = Some(block.page);
+            }
+        } else {
+            self.paper.push_paragraph(&text, Some(block.page));
+        }
+    }
+
+    fn finish(mut self) -> Paper {
+        self.end_block();
+        self.paper.title = expanded(&self.paper.title);
+        self.paper
+    }
+}
+
+/// Text with letters for ligatures.
+fn expanded(text: &str) -> String {
+    let mut expanded = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '\u{fb00}' => expanded.push_str("ff"),
+            '\u{fb01}' => expanded.push_str("fi"),
+            '\u{fb02}' => expanded.push_str("fl"),
+            '\u{fb03}' => expanded.push_str("ffi"),
+            '\u{fb04}' => expanded.push_str("ffl"),
+            // A soft hyphen within a line.
+            '\u{ad}' => {}
+            c => expanded.push(c),
+        }
+    }
+    expanded
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(lines: &[(f32, f32, f32, &str)]) -> PdfPage {
+        let lines = lines.iter().map(|&(x, y, size, text)| PdfLine {
+            text: text.to_owned(),
+            x,
+            y,
+            width: 200.0,
+            size,
+            is_bold: false,
+        });
+        PdfPage {
+            height: 800.0,
+            lines: lines.collect(),
+        }
+    }
+
+    fn read(pages: Vec<PdfPage>) -> Paper {
+        let text = PdfText {
+            pages,
+            ..PdfText::default()
+        };
+        paper(text, "p")
+    }
+
+    fn paragraphs(paper: &Paper) -> Vec<&str> {
+        paper
+            .paragraphs()
+            .map(|paragraph| &*paragraph.text)
+            .collect()
+    }
+
+    #[test]
+    fn hyphens_are_those_of_the_document() {
+        let paper = read(vec![page(&[
+            (50.0, 700.0, 10.0, "The low well-known cup and the tem-"),
+            (50.0, 688.0, 10.0, "perature of a well-"),
+            (50.0, 676.0, 10.0, "known tea in the low-"),
+            (50.0, 664.0, 10.0, "temperature pot of Smith-"),
+            (50.0, 652.0, 10.0, "Jones, e\u{fb03}cient"),
+        ])]);
+        assert_eq!(
+            paragraphs(&paper),
+            [
+                "The low well-known cup and the temperature of a well-known tea in the low-temperature pot of \
+              Smith- Jones, efficient"
+            ]
+        );
+    }
+
+    #[test]
+    fn paragraphs_end_at_gaps_indentations_and_other_sizes() {
+        let paper = read(vec![page(&[
+            (50.0, 700.0, 10.0, "The first paragraph has"),
+            (50.0, 688.0, 10.0, "two lines."),
+            (62.0, 676.0, 10.0, "The second one is indented."),
+            (50.0, 640.0, 10.0, "The third one is below a gap,"),
+            (50.0, 600.0, 10.0, "and continues after a formula."),
+            (50.0, 588.0, 8.0, "A footnote is smaller."),
+        ])]);
+        assert_eq!(
+            paragraphs(&paper),
+            [
+                "The first paragraph has two lines.",
+                "The second one is indented.",
+                "The third one is below a gap, and continues after a formula.",
+                "A footnote is smaller.",
+            ]
+        );
+    }
+
+    #[test]
+    fn titles_have_the_largest_font_and_headings_a_larger_one() {
+        let body = |y| {
+            (
+                50.0,
+                y,
+                10.0,
+                "This line is as long as lines of text are in papers.",
+            )
+        };
+        let paper = read(vec![page(&[
+            (50.0, 740.0, 16.0, "On the Temperature of Cups"),
+            (50.0, 722.0, 16.0, "and Their Handles"),
+            (50.0, 708.0, 12.0, "Ada Cup, University of Tea"),
+            (50.0, 690.0, 12.0, "1 Introduction"),
+            body(670.0),
+            (50.0, 640.0, 10.0, "CONCLUSIONS"),
+            body(610.0),
+        ])]);
+        assert_eq!(paper.title, "On the Temperature of Cups and Their Handles");
+        let headings: Vec<&str> = paper.sections.iter().map(|s| &*s.heading).collect();
+        assert_eq!(headings, ["1 Introduction", "CONCLUSIONS"]);
+    }
+
+    #[test]
+    fn running_heads_and_page_numbers_are_left_out() {
+        let page = |n: usize| {
+            let (head, number) = (format!("Journal of Tea {n}"), format!("- {n} -"));
+            page(&[
+                (50.0, 780.0, 8.0, &head),
+                (50.0, 700.0, 10.0, "A sentence of the page."),
+                // As on every page, but not at its edge.
+                (50.0, 400.0, 10.0, "Journal of Tea"),
+                (300.0, 20.0, 8.0, &number),
+            ])
+        };
+        let paper = read((1..=4).map(page).collect());
+        let text = paragraphs(&paper);
+        assert_eq!(
+            text,
+            ["A sentence of the page.", "Journal of Tea"].repeat(4)
+        );
+        assert!(is_page_number("xii") && is_page_number("Page 7"));
+        assert!(!is_page_number("Figure 7") && !is_page_number("12345"));
+    }
+}

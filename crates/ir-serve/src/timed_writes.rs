@@ -1,0 +1,112 @@
+//! Connections that end when their client does not read.
+
+use std::io;
+use std::pin::Pin;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep, sleep};
+
+/// Stream whose writes fail when the peer reads nothing for some time.
+#[derive(Debug)]
+pub(crate) struct TimedWrites<S> {
+    stream: S,
+    time: Duration,
+    /// End of the wait for the peer.
+    timer: Pin<Box<Sleep>>,
+    is_waiting: bool,
+}
+
+impl<S> TimedWrites<S> {
+    pub(crate) fn new(stream: S, time: Duration) -> Self {
+        Self {
+            stream,
+            time,
+            timer: Box::pin(sleep(time)),
+            is_waiting: false,
+        }
+    }
+
+    /// Result of an attempt to write; pending only until the timer ends.
+    fn timed<T>(
+        &mut self,
+        written: Poll<io::Result<T>>,
+        context: &mut Context<'_>,
+    ) -> Poll<io::Result<T>> {
+        if written.is_ready() {
+            self.is_waiting = false;
+            return written;
+        }
+        if !self.is_waiting {
+            self.is_waiting = true;
+            self.timer.as_mut().reset(Instant::now() + self.time);
+        }
+        ready!(self.timer.as_mut().poll(context));
+        Poll::Ready(Err(io::ErrorKind::TimedOut.into()))
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for TimedWrites<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<io::Result<()>> {
+        Pin::new(&mut self.stream).poll_read(context, buffer)
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for TimedWrites<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<io::Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.timed(written, context)
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        self.timed(flushed, context)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let closed = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.timed(closed, context)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::io::{AsyncReadExt, AsyncWriteExt, duplex};
+    use tokio::runtime::Builder;
+
+    use super::*;
+
+    #[test]
+    fn a_peer_that_reads_nothing_ends_the_connection() {
+        let runtime = Builder::new_current_thread().enable_all().build().unwrap();
+        runtime.block_on(async {
+            let time = Duration::from_millis(200);
+            let (mut peer, stream) = duplex(64);
+            let mut stream = TimedWrites::new(stream, time);
+            let error = stream.write_all(&[1; 1_000]).await.unwrap_err();
+            assert_eq!(error.kind(), io::ErrorKind::TimedOut);
+
+            // A peer that reads slowly gets everything, though it takes longer in all.
+            let (mut slow, stream) = duplex(64);
+            let mut stream = TimedWrites::new(stream, time);
+            let writing = tokio::spawn(async move { stream.write_all(&[2; 640]).await });
+            let mut buffer = [0; 64];
+            for _ in 0..10 {
+                tokio::time::sleep(Duration::from_millis(50)).await;
+                slow.read_exact(&mut buffer).await.unwrap();
+                assert_eq!(buffer, [2; 64]);
+            }
+            writing.await.unwrap().unwrap();
+            let _ = peer.read(&mut buffer).await;
+        });
+    }
+}
