@@ -5,10 +5,10 @@
 //! (`--documents`); the first queries of NFCorpus in batches (`--queries`), and the first of them
 //! one by one (`--single`). Without `IR_DATA`, texts are those of the bundled collection, repeated.
 //! Every precision is timed in every round: f32, bf16 and int8 of ir-dense, f32 and dynamically
-//! quantized int8 of ONNX Runtime. f32 vectors are compared before anything is timed, and the least
-//! cosine of the other precisions to f32 is printed. The fraction of the peak divides the operations
-//! that the texts need without padding, per second of CPU time, by the rate of a loop of f32 fused
-//! multiply-adds in the same round; bf16 and int8 can exceed 1.
+//! quantized int8 of ONNX Runtime. f32 vectors are compared before anything is timed, and the
+//! least cosine of the other precisions to f32 is printed. The fraction of the peak divides the
+//! operations that the texts need without padding, per second of CPU time, by the rate of a loop
+//! of f32 fused multiply-adds in the same round; bf16 and int8 can exceed 1.
 //!
 //! ```sh
 //! IR_DATA=/path/to/collections IR_MODEL=$(.ci/model) IR_ONNX_PYTHON=$(.ci/onnxruntime) \

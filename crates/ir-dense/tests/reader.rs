@@ -201,7 +201,10 @@ fn unanswerable_questions_have_no_span() {
     let config = config(&golden.limits).with_no_answer_threshold(second + 1e-3);
     let reader = ExtractiveReader::open_with(model("bert"), &config).unwrap();
     let asked = ReaderInput::new(&input.question, &input.context);
-    assert_eq!(reader.read(&[asked.clone()], 6).unwrap()[0].len(), 1);
+    assert_eq!(
+        reader.read(std::slice::from_ref(&asked), 6).unwrap()[0].len(),
+        1
+    );
     let config = config.with_no_answer_threshold(100.0);
     let reader = ExtractiveReader::open_with(model("bert"), &config).unwrap();
     assert!(reader.read(&[asked], 6).unwrap()[0].is_empty());

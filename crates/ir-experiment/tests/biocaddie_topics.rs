@@ -4,9 +4,9 @@
 
 use std::path::PathBuf;
 
-use ir_bm25::models::Dirichlet;
 use ir_bm25::{
-    BooleanClause, Index, IndexConfig, Occur, QuerySyntax, StructuredQuery, StructuredSearcher,
+    Bm25, BooleanClause, Index, IndexConfig, Occur, QuerySyntax, StructuredQuery,
+    StructuredSearcher,
 };
 use ir_core::{Document, NoProgress, Query, Retriever, Search};
 
@@ -74,7 +74,7 @@ fn topics_are_structured_queries() {
         Document::new("c").with_text("myasthenia of patients"),
     ];
     let index = Index::build(&documents[..], &IndexConfig::default(), &mut NoProgress).unwrap();
-    let searcher = index.searcher(Dirichlet::new(100.0)).unwrap();
+    let searcher = index.searcher(Bm25::ANSERINI).unwrap();
     let searcher = StructuredSearcher::new(searcher, QuerySyntax::Indri);
     for topics in [&boolean, &idf] {
         let last = &topics.last().unwrap().text;

@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn words_across_the_edges_of_the_answer_are_split() {
-        let segments = segments_of("grün tea", &[2..6], &[0..5, 6..9]);
+        let segments = segments_of("grün tea", std::slice::from_ref(&(2..6)), &[0..5, 6..9]);
         let found: Vec<_> = segments
             .iter()
             .map(|s| (s.text, s.start, s.in_answer, s.is_match))

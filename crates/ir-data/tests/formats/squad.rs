@@ -163,7 +163,8 @@ fn squad_splits_by_article() {
         let questions = squad.articles_of(split).queries();
         let mut ids: Vec<&str> = questions.iter().map(|it| &*it.id).collect();
         let mut expected = expected.to_vec();
-        (ids.sort_unstable(), expected.sort_unstable());
+        ids.sort_unstable();
+        expected.sort_unstable();
         assert_eq!(ids, expected);
     }
     assert_eq!(all, sentences.pairs.len());

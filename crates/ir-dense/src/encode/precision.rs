@@ -6,8 +6,8 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 /// Number format of weights and inputs of a transformer's linear layers in inference on the CPU.
-/// Embeddings, attention scores, softmax, activation functions, layer normalization and pooling are
-/// f32 in every precision.
+/// Embeddings, attention scores, softmax, activation functions, layer normalization and pooling
+/// are f32 in every precision.
 ///
 /// Vectors of every precision have the same bytes in any batch and on any number of threads.
 /// `docs/encoding.md` has rates and differences to f32.
@@ -22,22 +22,24 @@ use serde::{Deserialize, Serialize};
 #[serde(rename_all = "lowercase")]
 #[non_exhaustive]
 pub enum Precision {
-    /// Single precision.
+    /// Single precision, IEEE 754 binary32.
     #[default]
     F32,
-    /// bfloat16: 8 bits of precision, with the range of f32; sums are f32. `vdpbf16ps` computes it on
-    /// CPUs that have it (`avx512_bf16`); others compute the same bits without it, slower than f32.
+    /// bfloat16: 8 bits of precision, with the range of f32; sums are f32. `vdpbf16ps` computes
+    /// it on CPUs that have it (`avx512_bf16`); others compute the same bits without it, slower
+    /// than f32.
     Bf16,
-    /// 8-bit integers with integer sums. Weights are quantized symmetrically per output channel when
-    /// the model is opened, inputs asymmetrically per token; no calibration data is needed. Output
-    /// channels whose weights do not fit 8 bits are f32
-    /// ([`BiEncoder::outlier_channels`](crate::BiEncoder::outlier_channels)). `vpdpbusd` computes it
-    /// on CPUs that have it (`avx512_vnni`, `avx_vnni`); others compute the same sums without it.
+    /// 8-bit integers with integer sums. Weights are quantized symmetrically per output channel
+    /// when the model is opened, inputs asymmetrically per token; no calibration data is needed.
+    /// Output channels whose weights do not fit 8 bits are f32
+    /// ([`BiEncoder::outlier_channels`](crate::BiEncoder::outlier_channels)). `vpdpbusd` computes
+    /// it on CPUs that have it (`avx512_vnni`, `avx_vnni`); others compute the same sums without
+    /// it.
     Int8,
 }
 
 impl Precision {
-    /// All precisions.
+    /// Every precision, the most exact one first.
     pub const ALL: [Self; 3] = [Self::F32, Self::Bf16, Self::Int8];
 
     /// Name in files and options.
@@ -74,7 +76,7 @@ impl FromStr for Precision {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("unknown precision {found:?}: expected f32, bf16 or int8")]
 pub struct UnknownPrecision {
-    /// The name.
+    /// Name that no precision has.
     pub found: String,
 }
 

@@ -2,8 +2,8 @@
 //!
 //! burn's CPU backend computes softmax, GELU and attention in many passes over memory. Here blocks
 //! of rows pass through all projections between two attentions while they are in the L2 cache, and
-//! matrix products read weights that were packed when the model was loaded. Results in precision f32
-//! equal those of [`Transformer::forward`] up to rounding.
+//! matrix products read weights that were packed when the model was loaded. Results in precision
+//! f32 equal those of [`Transformer::forward`] up to rounding.
 
 use std::cell::RefCell;
 
@@ -226,8 +226,8 @@ impl CpuLinear {
         })
     }
 
-    /// Computes the projection of rows, and an activation function of it, into rows of `out`, which
-    /// are `out.1` elements apart.
+    /// Computes the projection of rows, and an activation function of it, into rows of `out`,
+    /// which are `out.1` elements apart.
     fn forward(
         &self,
         rows: StridedRows<'_>,

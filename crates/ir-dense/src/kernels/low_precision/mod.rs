@@ -1,14 +1,15 @@
 //! Matrix products in 8-bit integers and in bf16, with a right matrix that is packed once.
 //!
-//! **int8.** Weights are quantized symmetrically per column (output channel) to -127..=127: w ≈ s·q.
-//! The left matrix is quantized asymmetrically per row (token) to 0..=255: x ≈ t·(p - z), with z so
-//! that 0 is exact. An element of the product is (Σ p·q - z·Σ q) as f32, times t, times s, plus the
-//! bias. Integer sums are exact.
+//! **int8.** Weights are quantized symmetrically per column (output channel) to -127..=127: w ≈
+//! s·q. The left matrix is quantized asymmetrically per row (token) to 0..=255: x ≈ t·(p - z),
+//! with z so that 0 is exact. An element of the product is (Σ p·q - z·Σ q) as f32, times t, times
+//! s, plus the bias. Integer sums are exact.
 //!
-//! **bf16.** Both matrices are rounded to bf16, sums are f32 in the order of [`super::word_tiles`].
+//! **bf16.** Both matrices are rounded to bf16, sums are f32 in the order of
+//! [`super::word_tiles`].
 //!
-//! Neither product uses fused multiply-add, so that all CPUs compute the same bits, in any batch and
-//! on any number of threads.
+//! Neither product uses fused multiply-add, so that all CPUs compute the same bits, in any batch
+//! and on any number of threads.
 
 mod rows;
 #[cfg(test)]

@@ -8,7 +8,8 @@ use crate::kernels::word_tiles::round_to_bf16;
 
 /// 1.5 · 2²³: adding it rounds to the nearest integer, which is then in the lowest bits.
 const ROUND: f32 = 12_582_912.0;
-/// Words between the ends of two rows, so that rows of a tile are in different sets of the L1 cache.
+/// Words between the ends of two rows, so that rows of a tile are in different sets of the L1
+/// cache.
 pub(super) const ROW_GAP: usize = 16;
 
 /// Rows of a left matrix in low precision, and buffers of a product. Reusing the value allocates
@@ -19,7 +20,7 @@ pub(crate) struct LowPrecisionRows {
     pub(super) stride: usize,
     /// Quantization of every row; empty for bf16.
     pub(super) quantization: Vec<RowQuantization>,
-    /// Products of outliers.
+    /// Biases of the outlier columns, then their products, row-major.
     pub(super) outliers: Vec<f32>,
 }
 

@@ -7,8 +7,8 @@
 //! - sums of 8-bit products are integers that do not overflow ([`MAX_DEPTH`]);
 //! - a bf16 product is exact in f32. Those of a word are added to the sum one by one, the second
 //!   first, rounded to the nearest f32. This is what `vdpbf16ps` computes if no product and no sum
-//!   is subnormal, as [`round_to_bf16`] ensures. [`bf16_tile`] selects the instruction only where it
-//!   gives the bits of the portable function for pseudorandom numbers.
+//!   is subnormal, as [`round_to_bf16`] ensures. [`bf16_tile`] selects the instruction only where
+//!   it gives the bits of the portable function for pseudorandom numbers.
 
 #[cfg(test)]
 mod tests;

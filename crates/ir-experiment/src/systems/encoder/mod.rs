@@ -58,7 +58,7 @@ pub struct EncoderEntry {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum PrecisionName {
-    /// Single precision.
+    /// Single precision, IEEE 754 binary32.
     F32,
     /// bfloat16, with sums in f32.
     Bf16,
