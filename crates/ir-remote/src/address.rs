@@ -109,14 +109,14 @@ impl FromStr for EngineAddress {
             "opensearch" => EngineKind::OpenSearch,
             _ => return Err(invalid(whole)),
         };
-        let (server, collection) = rest.split_once('/').ok_or_else(|| invalid(whole))?;
-        if server.contains('@') {
+        if rest.contains('@') {
             // Not repeated: it may be a password.
             return Err(RemoteError::Address {
                 found: format!("{scheme}://…@…"),
                 expected: "credentials in environment variables, not in the address",
             });
         }
+        let (server, collection) = rest.split_once('/').ok_or_else(|| invalid(whole))?;
         let is_ipv6 = server.ends_with(']');
         let (host, port) = match server.rsplit_once(':') {
             Some((host, port)) if !is_ipv6 => {

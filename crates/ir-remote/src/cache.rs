@@ -10,8 +10,8 @@ use serde_json::Value;
 
 use crate::RemoteError;
 
-/// Cache of the responses to searches in a folder, by content: the fingerprint of the collection
-/// and the request.
+/// Cache of the responses to searches in a folder, by content: the record of the collection and
+/// the request.
 ///
 /// A collection with other documents has another fingerprint, so that no entry is stale while all
 /// changes are made by this crate. Entries of approximate indexes are those of the first search.

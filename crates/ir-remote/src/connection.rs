@@ -55,6 +55,7 @@ impl Connection {
     }
 
     /// Sends a request once.
+    #[cfg(feature = "milvus")]
     pub(crate) fn call_once(
         &self,
         method: HttpMethod,

@@ -58,7 +58,12 @@ impl Recorder {
         body: &str,
         result: &Result<Value, RemoteError>,
     ) -> Result<(), RemoteError> {
-        let request = serde_json::from_str(body).unwrap_or_else(|_| json!(body));
+        let lines: Result<Vec<Value>, _> = body.lines().map(serde_json::from_str).collect();
+        let request = match (serde_json::from_str(body), lines) {
+            (Ok(value), _) => value,
+            (Err(_), Ok(lines)) if !lines.is_empty() => Value::Array(lines),
+            _ => json!(body),
+        };
         let mut line = json!({"method": method, "path": path, "request": request});
         match result {
             Ok(response) => line["response"] = response.clone(),
@@ -95,7 +100,9 @@ fn scrub(value: &mut Value) {
         Value::Object(all) => {
             for (key, value) in all {
                 let key = key.to_lowercase().replace('-', "_");
-                if SECRETS.iter().any(|secret| key.contains(secret)) && !value.is_array() {
+                // Not the tokenizers of analyzers.
+                let is_secret = SECRETS.iter().any(|secret| key.contains(secret));
+                if is_secret && !key.contains("tokeniz") && !value.is_array() {
                     *value = json!("…");
                 } else {
                     scrub(value);
@@ -121,6 +128,10 @@ mod tests {
         recorder
             .record("POST", "/credential", body, &response)
             .unwrap();
+        let lines = "{\"token\":\"hunter2\"}\n{\"tokenizer\":\"standard\"}\n";
+        recorder
+            .record("POST", "/_bulk", lines, &Ok(json!({})))
+            .unwrap();
         let error = Err(RemoteError::Unauthorized {
             url: "https://internal.example.org".to_owned(),
             status: 401,
@@ -136,6 +147,7 @@ mod tests {
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
         assert_eq!(lines[0]["response"]["users"][0]["name"], "u");
-        assert_eq!(lines[1]["error"]["status"], 401);
+        assert_eq!(lines[1]["request"][1]["tokenizer"], "standard");
+        assert_eq!(lines[2]["error"]["status"], 401);
     }
 }

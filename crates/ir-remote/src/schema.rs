@@ -262,6 +262,12 @@ pub struct CollectionRecord {
 pub(crate) const RECORD_FORMAT: &str = "ir-remote 1";
 
 impl CollectionRecord {
+    /// Key of cached responses: what they depend on besides the request.
+    pub(crate) fn cache_key(&self, collection: &str) -> String {
+        let record = serde_json::to_string(self).unwrap_or_default();
+        format!("{collection} {record}")
+    }
+
     /// Checks that a collection that exists has this record.
     pub(crate) fn check_existing(
         &self,

@@ -119,12 +119,12 @@ fn failures_of_the_server_are_typed() {
     assert!(fail(beyond, 1).to_string().contains("below 30, found 99"));
     // A slow server.
     let hasty = ClientConfig {
-        timeout: Duration::from_millis(100),
+        timeout: Duration::from_secs(1),
         attempts: 1,
         ..quick()
     };
     let slow = with_config(server.port, "c", &hasty).open().unwrap();
-    server.fail("/search", Fault::Slow(Duration::from_millis(400)));
+    server.fail("/search", Fault::Slow(Duration::from_secs(4)));
     let error = remote_error(slow.search(&query, &Search::top(3)).unwrap_err());
     assert!(matches!(error, RemoteError::Timeout { .. }), "{error:?}");
     // More hits than the engine returns.

@@ -11,7 +11,7 @@ use ir_core::Analyzer;
 /// use ir_bm25::{Analysis, TermWords};
 /// let analyzer = Analysis::anserini().build()?;
 /// let mut words = TermWords::default();
-/// words.add(&analyzer, "Boats, boating: the boats of the harbor");
+/// words.add(&analyzer, "The boats of the harbor, and boats for boating");
 /// let found: Vec<_> = words.most_frequent().collect();
 /// assert_eq!(found, [("boat", "boats"), ("harbor", "harbor")]);
 /// # Ok::<(), ir_bm25::analysis::AnalysisError>(())

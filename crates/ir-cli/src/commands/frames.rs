@@ -27,8 +27,8 @@ Examples:
   ir frames papers/ -o frames.jsonl --report files.tsv
   ir frames papers/ --scientific | head -3
   ir frames papers/ --questions rules -o frames.jsonl
-  ir frames papers/ --questions endpoint --endpoint http://127.0.0.1:8080/v1 \
-    --endpoint-model llama --questions-file questions.jsonl -o frames.jsonl
+  ir frames papers/ --questions endpoint --endpoint-model llama \\
+      --endpoint http://127.0.0.1:8080/v1 -o frames.jsonl
   ir frames train.json -o frames.jsonl    articles of SQuAD
   ir frames papers/ --format soco -o frames.jsonl.gz
 

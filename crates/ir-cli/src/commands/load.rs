@@ -182,8 +182,14 @@ impl VectorRows for VectorFile {
     }
 }
 
+/// Maximum number of documents per request.
+const MAX_BATCH: usize = 10_000;
+
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
+    if let Some(batch) = args.batch.filter(|&batch| batch > MAX_BATCH) {
+        bail_usage!("--batch: expected 1 to {MAX_BATCH}, found {batch}");
+    }
     let collection = RemoteCollection::new(&args.address)?;
     if let RemoteCollection::Milvus(_) = collection {
         if args.texts || args.template {

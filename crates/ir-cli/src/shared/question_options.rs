@@ -67,6 +67,7 @@ impl QuestionOptions {
     }
 
     /// Whether questions are those of a language model.
+    #[cfg(feature = "serve")]
     pub(crate) fn is_endpoint(&self) -> bool {
         self.questions == Some(GeneratorName::Endpoint)
     }

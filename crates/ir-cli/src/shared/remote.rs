@@ -173,10 +173,8 @@ impl System for RemoteSystem {
             Some(path) => context.file_hash(&context.resolve("queries", path)?)?,
             None => String::new(),
         };
-        Ok(format!(
-            "{} {} {queries}",
-            record.fingerprint, record.engine_settings
-        ))
+        let record = serde_json::to_string(&record).map_err(SystemError::stage("connecting"))?;
+        Ok(format!("{record} {queries}"))
     }
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {

@@ -171,9 +171,14 @@ fn unknown_smart_folders() {
     };
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
     let file = root.join("experiments/smart.toml");
-    for (name, expected) in [
-        ("cranfield", [("BM25", 0.3965), ("BM25 + RM3", 0.4210)]),
-        ("cisi", [("BM25", 0.1983), ("BM25 + RM3", 0.2265)]),
+    // Last: BM25 with the scores that `ir search` writes, rounded as Anserini does.
+    for (name, expected, rounded) in [
+        (
+            "cranfield",
+            [("BM25", 0.3965), ("BM25 + RM3", 0.4210)],
+            0.3966,
+        ),
+        ("cisi", [("BM25", 0.1983), ("BM25 + RM3", 0.2265)], 0.1983),
     ] {
         let here = Folder::new();
         copy(&data.join("classic").join(name), &here.at("unknown"));
@@ -201,7 +206,7 @@ fn unknown_smart_folders() {
             .ir(&["eval", "-c", "-m", "map", "unknown", "run.trec"])
             .ok()
             .out;
-        near(value(&out, "map"), expected[0].1, 0.00005);
+        near(value(&out, "map"), rounded, 0.00005);
     }
 }
 

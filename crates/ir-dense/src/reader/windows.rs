@@ -66,7 +66,9 @@ impl WindowBuilder {
         let stride = config.stride.unwrap_or(STRIDE.min(third));
         let max_question_tokens = config.max_question_tokens;
         let max_question_tokens = max_question_tokens.unwrap_or(MAX_QUESTION_TOKENS.min(third));
-        let least = template.len() + max_question_tokens + stride + 1;
+        let least = (template.len() + 1)
+            .saturating_add(max_question_tokens)
+            .saturating_add(stride);
         if max_question_tokens == 0 {
             return invalid("max_question_tokens", "1 or more".into(), 0);
         }

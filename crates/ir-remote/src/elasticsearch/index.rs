@@ -137,19 +137,30 @@ impl OpenIndex {
                 lines.push_str(&body.to_string());
                 lines.push('\n');
             }
-            let call = || self.collection.call_lines("/_msearch", &lines);
+            let read = |response: &Value| {
+                let found = response["responses"].as_array();
+                let found = found.filter(|found| found.len() == batch.len());
+                let found = found.ok_or_else(|| {
+                    let expected = format!("the responses to {} queries", batch.len());
+                    self.collection.unexpected("/_msearch", &expected, response)
+                })?;
+                let hits = found.iter().map(|one| self.hits(one, score));
+                hits.collect::<Result<Vec<_>, RemoteError>>()
+            };
+            // Only responses without errors are cached.
+            let call = || {
+                let response = self.collection.call_lines("/_msearch", &lines)?;
+                read(&response).map(|_| response)
+            };
             let response = match &self.cache {
-                Some(cache) => cache.get_or(&self.record.fingerprint, &lines, call)?,
+                Some(cache) => {
+                    let collection =
+                        format!("{} {}", self.collection.engine.name(), self.collection.name);
+                    cache.get_or(&self.record.cache_key(&collection), &lines, call)?
+                }
                 None => call()?,
             };
-            let found = response["responses"].as_array();
-            let found = found.filter(|found| found.len() == batch.len());
-            let found = found.ok_or_else(|| {
-                let expected = format!("the responses to {} queries", batch.len());
-                self.collection
-                    .unexpected("/_msearch", &expected, &response)
-            })?;
-            found.iter().map(|one| self.hits(one, score)).collect()
+            read(&response)
         })
     }
 

@@ -177,7 +177,10 @@ impl MilvusIndex {
             protocol::check(&response, "search").map(|()| response)
         };
         let response = match &self.cache {
-            Some(cache) => cache.get_or(&self.record.fingerprint, &text, call)?,
+            Some(cache) => {
+                let collection = format!("Milvus {}", self.collection.name);
+                cache.get_or(&self.record.cache_key(&collection), &text, call)?
+            }
             None => call()?,
         };
         let all = protocol::hits(&response, vectors.len()).ok_or_else(|| {

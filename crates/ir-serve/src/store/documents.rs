@@ -186,7 +186,7 @@ impl Store {
     ) -> Result<Vec<StoredDocument>, StoreError> {
         let connection = self.connection();
         let mut select = connection.prepare_cached(&format!(
-            "SELECT id, hash, record FROM {} JOIN contents USING (hash)
+            "SELECT id, hash, record FROM {} LEFT JOIN contents USING (hash)
              ORDER BY id LIMIT ? OFFSET ?",
             state.table()
         ))?;
@@ -194,8 +194,12 @@ impl Store {
         let mut rows = select.query([bound(limit), bound(skip)])?;
         let mut documents = Vec::new();
         while let Some(row) = rows.next()? {
-            let (id, hash, record): (String, [u8; 32], String) =
+            let (id, hash, record): (String, [u8; 32], Option<String>) =
                 (row.get(0)?, row.get(1)?, row.get(2)?);
+            let Some(record) = record else {
+                // A wrong bit in one of the two hashes.
+                return Err(self.damaged(&id));
+            };
             documents.push(self.parsed(id, hash, &record)?);
         }
         Ok(documents)

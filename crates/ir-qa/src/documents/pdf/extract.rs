@@ -81,7 +81,10 @@ fn limit_process(config: &PdfConfig) {
     };
     limit(Resource::As, config.max_memory);
     // Ends a child whose parent was killed.
-    limit(Resource::Cpu, config.max_time.as_secs().max(1) + 1);
+    limit(
+        Resource::Cpu,
+        config.max_time.as_secs().max(1).saturating_add(1),
+    );
     limit(Resource::Core, 0);
 }
 
@@ -181,10 +184,17 @@ fn page(document: &PdfDocument, number: usize) -> Result<PdfPage, Error> {
     let spans = page.spans.iter().filter(|span| {
         // Running heads, page numbers, watermarks; and stamps on the margin.
         let is_upright = span.rotation_degrees.abs() < 1.0;
-        span.artifact_type.is_none() && is_upright && !span.text.trim().is_empty()
+        // JSON has no infinite numbers.
+        let lengths = [span.bbox.x, span.bbox.y, span.bbox.width, span.font_size];
+        let is_placed = lengths.iter().all(|length| length.abs() < 1e6);
+        span.artifact_type.is_none() && is_upright && is_placed && !span.text.trim().is_empty()
     });
     Ok(PdfPage {
-        height: page.page_height,
+        height: if page.page_height.is_finite() {
+            page.page_height
+        } else {
+            0.0
+        },
         lines: lines(spans),
     })
 }

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use super::{PdfConfig, PdfRecord};
 use crate::documents::error::PdfError;
@@ -36,7 +36,8 @@ pub(super) fn run(
     max_text: u64,
     take: &mut dyn FnMut(PdfRecord) -> Result<(), PdfError>,
 ) -> Result<(), PdfError> {
-    let end = Instant::now() + config.max_time;
+    // A year is no limit.
+    let end = Instant::now() + config.max_time.min(Duration::from_secs(365 * 24 * 3600));
     let mut command = Command::new(program);
     command.args(arguments);
     command
@@ -56,7 +57,7 @@ pub(super) fn run(
     let (Some(mut stdin), Some(stdout), Some(stderr)) = pipes else {
         return Err(fail(std::io::Error::other("no pipes")));
     };
-    let (sender, lines) = channel::<Vec<u8>>();
+    let (sender, lines) = sync_channel::<Vec<u8>>(16);
     let maximum = max_text
         .saturating_mul(OUTPUT_FACTOR)
         .saturating_add(1 << 20);
@@ -128,7 +129,7 @@ fn wait_until(child: &mut Child, end: Instant) -> Option<std::process::ExitStatu
         match child.try_wait() {
             Ok(Some(status)) => return Some(status),
             Ok(None) if Instant::now() < end => {
-                thread::sleep(std::time::Duration::from_millis(5));
+                thread::sleep(Duration::from_millis(5));
             }
             _ => return None,
         }
@@ -154,7 +155,6 @@ fn ended(status: Option<std::process::ExitStatus>, message: &str, config: &PdfCo
 
 #[cfg(all(test, unix))]
 mod tests {
-    use std::time::Duration;
 
     use super::*;
 
