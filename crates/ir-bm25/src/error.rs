@@ -103,7 +103,7 @@ pub enum SearcherError {
     #[error(
         "expected a scoring model ({}), found {found:?}{}",
         .expected.join(", "),
-        .nearest.map_or_else(String::new, |name| format!(" (did you mean {name}?)"))
+        hint(*.nearest)
     )]
     UnknownModel {
         expected: Vec<&'static str>,
@@ -111,10 +111,15 @@ pub enum SearcherError {
         found: String,
     },
     /// The scoring model has no parameter of this name.
-    #[error("expected {}, found {found:?}", parameters_of(model, expected))]
+    #[error(
+        "expected {}, found {found:?}{}",
+        parameters_of(model, expected),
+        hint(*.nearest)
+    )]
     UnknownModelParameter {
         model: &'static str,
         expected: Vec<&'static str>,
+        nearest: Option<&'static str>,
         found: String,
     },
     /// A parameter of a scoring model as text occurs twice.
@@ -137,6 +142,12 @@ pub enum SearcherError {
         "the index was built with the custom analyzer {name:?}: pass it to `Index::with_analyzer`"
     )]
     NeedsAnalyzer { name: String },
+}
+
+/// The nearest known name as a question, if there is one.
+pub(crate) fn hint(nearest: Option<&str>) -> String {
+    let hint = nearest.map(|name| format!(" (did you mean {name}?)"));
+    hint.unwrap_or_default()
 }
 
 fn parameters_of(model: &str, expected: &[&str]) -> String {

@@ -230,7 +230,7 @@ fn parameters_of_fields_by_name() {
         ),
         (
             "bm25f(b.=1)",
-            "expected a parameter of bm25f (k1, b, weight.FIELD, b.FIELD), found \"b.\"",
+            "expected a parameter of bm25f (k1, b, weight.FIELD, b.FIELD), found \"b.\" (did you mean b?)",
         ),
         (
             "bm25(b.title=1)",

@@ -342,7 +342,12 @@ fn names_are_read_as_they_are_printed() {
         ("jm", "qljm"),
         ("In_expB2", "in_expb2"),
         ("twostage", "two-stage"),
+        ("DirichletLM", "qld"),
+        ("jelinek-mercer", "qljm"),
+        ("InExpB2", "in_expb2"),
+        ("DFRee", "dfree"),
         ("TF-IDF", "tfidf"),
+        ("ClassicSimilarity", "tfidf"),
         ("bm25plus", "bm25+"),
         ("okapi", "robertson"),
         ("lucene", "bm25"),
@@ -377,7 +382,16 @@ fn wrong_names_and_parameters_are_rejected() {
     );
     assert_eq!(
         message("two-stage(nu=1)"),
-        "expected a parameter of two-stage (mu, lambda), found \"nu\""
+        "expected a parameter of two-stage (mu, lambda), found \"nu\" (did you mean mu?)"
+    );
+    assert_eq!(
+        message("two-stage(lamda=1)"),
+        "expected a parameter of two-stage (mu, lambda), found \"lamda\" (did you mean lambda?)"
+    );
+    // Not b, which is as near as any letter.
+    assert_eq!(
+        message("bm25(c=1)"),
+        "expected a parameter of bm25 (k1, b), found \"c\""
     );
     for text in [
         "qld(",

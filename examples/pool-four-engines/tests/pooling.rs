@@ -3,6 +3,9 @@
 #![allow(clippy::unwrap_used)]
 
 use std::collections::BTreeMap;
+use std::fs;
+use std::path::Path;
+use std::process::Command;
 
 use ir_core::{Judgments, NoProgress};
 use ir_eval::Ratings;
@@ -139,4 +142,34 @@ fn error_rates_out_of_range() {
     assert_eq!(error, "expected an error rate from 0 to 1, found 1.5");
     let error = PooledTask::new(&task(), 0, 0.1).unwrap_err().to_string();
     assert_eq!(error, "expected a stratum that ends after rank 0, found 0");
+}
+
+#[test]
+fn overlap_diagrams_are_written() {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pool-four-engines-plots");
+    let _ = fs::remove_dir_all(&folder);
+    let ran = Command::new(env!("CARGO_BIN_EXE_pool-four-engines"))
+        .arg("--plots")
+        .arg(&folder)
+        .env_remove("IR_DATA")
+        .output()
+        .unwrap();
+    let printed = String::from_utf8(ran.stdout).unwrap();
+    let errors = String::from_utf8_lossy(&ran.stderr);
+    assert!(ran.status.success(), "{errors}");
+    let files = fs::read_dir(&folder).unwrap();
+    let mut names: Vec<String> = files
+        .map(|file| file.unwrap().file_name().into_string().unwrap())
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names.len(), 2, "{names:?}");
+    for (name, queries) in names.iter().zip(["expanded", "keyword"]) {
+        assert!(name.ends_with(&format!("-{queries}.svg")), "{name}");
+        assert!(printed.contains(name.as_str()), "{printed}");
+        let diagram = fs::read_to_string(folder.join(name)).unwrap();
+        assert!(diagram.starts_with("<svg") && diagram.trim_end().ends_with("</svg>"));
+        for engine in ENGINES {
+            assert!(diagram.contains(engine), "{name}: {engine}");
+        }
+    }
 }

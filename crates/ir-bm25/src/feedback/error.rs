@@ -1,6 +1,7 @@
 //! Error of feedback: names, parameters, texts that are not stored, scores that are no weights.
 
 use crate::StoredFields;
+use crate::error::hint;
 
 /// Error configuring or computing feedback.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
@@ -50,11 +51,6 @@ pub enum FeedbackError {
         "rm3: expected scores >= 0 as weights of the feedback documents, found {found}: for log-likelihoods use the estimate `indri`"
     )]
     NegativeScore { found: f32 },
-}
-
-fn hint(nearest: Option<&str>) -> String {
-    let hint = nearest.map(|name| format!(" (did you mean {name}?)"));
-    hint.unwrap_or_default()
 }
 
 pub(super) fn check_count(name: &'static str, count: usize) -> Result<(), FeedbackError> {

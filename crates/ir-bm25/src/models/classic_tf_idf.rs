@@ -10,7 +10,8 @@ use crate::DocLengths;
 ///
 /// The contribution of a term is `√tf · (boost · idf) · 1/√length` with
 /// `idf = 1 + ln((N + 1) / (df + 1))`, in single precision. As in Lucene since version 8, there is
-/// neither a coordination factor nor a query norm, and the idf counts once.
+/// neither a coordination factor nor a query norm, and the idf counts once. Terrier's `TF_IDF` is
+/// another formula, which saturates the frequency as BM25 does; no model here computes it.
 ///
 /// ```
 /// use ir_bm25::models::{ClassicTfIdf, ScoringModel, TermStatistics};
@@ -31,7 +32,7 @@ pub struct ClassicTfIdf {
 
 pub(super) const NAMED: NamedModel = NamedModel {
     name: "tfidf",
-    aliases: &["classic"],
+    aliases: &["classic", "classicsimilarity"],
     description: "TF-IDF of Lucene's ClassicSimilarity",
     parameters: &[],
     lengths: DocLengths::OneByte,

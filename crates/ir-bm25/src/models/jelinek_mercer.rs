@@ -28,7 +28,9 @@ use crate::DocLengths;
 #[non_exhaustive]
 pub struct JelinekMercer {
     /// λ: weight of the collection model. Small values suit short queries, 0.7 long ones. Range:
-    /// above 0, at most 1. Default: 0.1, that of Anserini.
+    /// above 0, at most 1. Default: 0.1, that of Anserini. 0, which published grids contain, is no
+    /// smoothing: a document without one of the query terms has probability 0, whose logarithm is
+    /// undefined.
     pub lambda: f32,
     /// Precision of document lengths. Default: [`DocLengths::OneByte`].
     pub lengths: DocLengths,

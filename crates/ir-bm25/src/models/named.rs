@@ -179,17 +179,27 @@ impl NamedModel {
         let mut model = (self.build)(&values, lengths.unwrap_or(self.lengths));
         for (name, value) in of_fields {
             if !model.set_field_parameter(name, value) {
-                return Err(SearcherError::UnknownModelParameter {
-                    model: self.name,
-                    expected: (self.parameters.iter().map(|known| known.name))
-                        .chain(model.field_parameters().iter().copied())
-                        .collect(),
-                    found: name.to_owned(),
-                });
+                let known = self.parameters.iter().map(|known| known.name);
+                let of_fields = model.field_parameters().iter().copied();
+                return Err(self.unknown_parameter(name, known.chain(of_fields).collect()));
             }
         }
         model.validate()?;
         Ok(model)
+    }
+
+    /// The error of a parameter that is not among the `expected` ones, with the nearest of them.
+    fn unknown_parameter(&self, found: &str, expected: Vec<&'static str>) -> SearcherError {
+        let wanted = normalized(found);
+        let near = nearest(&wanted, expected.iter().copied());
+        // Names of one letter are all near to each other: a hint shares a letter with the text.
+        let shares = |name: &&'static str| name.chars().any(|c| wanted.contains(c));
+        SearcherError::UnknownModelParameter {
+            model: self.name,
+            nearest: near.filter(shares),
+            expected,
+            found: found.to_owned(),
+        }
     }
 
     /// Checks the ranges of the values of all parameters.

@@ -21,6 +21,7 @@ fn models_by_the_names_of_other_programs() {
         ("DPH", "ir-dph"),
         ("In_expB2", "ir-in_expb2"),
         ("tf-idf", "ir-tfidf"),
+        ("ClassicSimilarity", "ir-tfidf"),
         ("okapi", "ir-robertson"),
     ] {
         assert_eq!(tag(model), expected);
@@ -55,6 +56,42 @@ fn unknown_models_and_parameters_are_rejected() {
     tiny(&here);
     for (options, parts) in [
         ("--model qdl", vec!["qdl", "did you mean qld?"]),
+        (
+            "--model qld(mu=2500)",
+            vec![
+                "--model",
+                "options (--model qld --mu 2500), found \"qld(mu=2500)\"",
+            ],
+        ),
+        (
+            "--model Dirichlet(mu=10,lengths=exact)",
+            vec!["options (--model qld --mu 10 --lengths exact), found"],
+        ),
+        (
+            "--model pivoted(s=0.1",
+            vec!["options (--model pivoted --slope 0.1), found"],
+        ),
+        (
+            "--model two-stage(nu=1)",
+            vec!["options (--model two-stage --mu VALUE --lambda VALUE), found"],
+        ),
+        ("--model dph()", vec!["options (--model dph), found"]),
+        (
+            "--model random-indexing",
+            vec![
+                "found \"random-indexing\"",
+                "type = \"random-indexing\"",
+                "--nearest-words",
+            ],
+        ),
+        (
+            "--model RRI",
+            vec![
+                "found \"RRI\"",
+                "type = \"random-indexing\"",
+                "--nearest-words",
+            ],
+        ),
         (
             "--mu 10",
             vec!["--mu: expected --model qld, two-stage, found bm25"],

@@ -275,7 +275,7 @@ fn wrong_grids_are_rejected() {
         ),
         (
             &["--grid", "k=1,2"],
-            &["expected a parameter of bm25 (k1, b), found \"k\""],
+            &["expected a parameter of bm25 (k1, b), found \"k\" (did you mean k1?)"],
         ),
         (
             &["--grid", "b=0,2"],

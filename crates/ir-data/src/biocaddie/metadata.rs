@@ -57,13 +57,39 @@ pub(super) fn all_texts(value: &AttributeValue, texts: &mut Vec<String>) {
     }
 }
 
-/// The texts of a record by the paths of its repository; all texts of an unknown repository.
+/// Whether `dataItem.dataTypes`, which lists the names of other members, contains `dataset`.
+fn has_dataset(metadata: &Metadata) -> bool {
+    let mut types = Vec::new();
+    texts_at(metadata, "dataItem.dataTypes", &mut types);
+    types
+        .iter()
+        .any(|name| name.eq_ignore_ascii_case("dataset"))
+}
+
+/// The name in `dataItem` that is in `dataset` if the record has one.
+fn described(path: &str) -> Option<&str> {
+    let name = path.strip_prefix("dataItem.")?;
+    ["title", "keywords", "description"]
+        .contains(&name)
+        .then_some(name)
+}
+
+/// The texts of a record by the paths of its repository; all texts of an unknown repository. Title,
+/// keywords and description in `dataItem` are those of `dataset` if `dataItem.dataTypes` contains
+/// `dataset` and it has any.
 pub(super) fn texts_of(metadata: &Metadata, key: &str) -> Vec<String> {
     let mut texts = Vec::new();
     match Repository::find(key) {
         Some(repository) => {
+            let is_dataset = has_dataset(metadata);
             for path in repository.paths {
-                texts_at(metadata, path, &mut texts);
+                let before = texts.len();
+                if let Some(name) = described(path).filter(|_| is_dataset) {
+                    texts_at(metadata, &format!("dataset.{name}"), &mut texts);
+                }
+                if texts.len() == before {
+                    texts_at(metadata, path, &mut texts);
+                }
             }
         }
         None => {

@@ -83,6 +83,37 @@ fn both_forms_of_a_record_are_equal() {
 }
 
 #[test]
+fn descriptions_of_records_whose_data_types_have_a_dataset() {
+    let text = |metadata: &str| {
+        let line = format!(
+            r#"{{"DOCNO": "1", "TITLE": "t", "REPOSITORY": "bioproject_021116", "METADATA": {metadata}}}"#
+        );
+        json(&line).unwrap().into_document(TextRule::Paths).text
+    };
+    let with_types = |types: &str| {
+        text(&format!(
+            r#"{{"dataItem": {{"dataTypes": {types}, "title": "t", "description": "old",
+                "keywords": ["k"]}},
+                "dataSet": {{"title": "title", "description": ["new", "newer"]}},
+                "organism": {{"target": "mouse"}}}}"#
+        ))
+    };
+    // In the dataset, or where it has none.
+    for types in [
+        r#"["organism", "dataset"]"#,
+        r#"["DataSet"]"#,
+        r#""dataset""#,
+    ] {
+        assert_eq!(with_types(types), "title\nnew\nnewer\nk\nmouse", "{types}");
+    }
+    for types in ["[]", "null", r#"["datasets"]"#, r#""organism""#] {
+        assert_eq!(with_types(types), "old\nk\nmouse", "{types}");
+    }
+    let elsewhere = r#"{"dataItem": {"dataTypes": ["dataset"], "description": "a"}}"#;
+    assert_eq!(text(elsewhere), "a");
+}
+
+#[test]
 fn markup_inside_strings_of_unescaped_json() {
     // Decoding the entity would end the string.
     let record = xml(

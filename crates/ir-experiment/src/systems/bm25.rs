@@ -46,8 +46,8 @@ pub struct Bm25System {
     pub model: Option<String>,
     /// Pseudo-count of the collection model, for `qld` and `two-stage`. Range: > 0. Default: 1000.
     pub mu: Option<f32>,
-    /// Weight of the collection model, for `qljm` and `two-stage`. Range: 0 to 1. Default: 0.1
-    /// (`qljm`), 0.4.
+    /// Weight of the collection model, for `qljm` and `two-stage`. Range: 0 to 1, for `qljm`
+    /// above 0. Default: 0.1 (`qljm`), 0.4.
     pub lambda: Option<f32>,
     /// Length normalization of `pl2`, `inl2`, `in_expb2` and `bb2`. Range: > 0. Default: 1.
     pub c: Option<f32>,

@@ -13,11 +13,11 @@ use crate::shared::options::{Bm25Options, choice, of_field, reject_repeated};
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Model")]
 pub(crate) struct ModelOptions {
-    /// Scoring model: bm25, its variants atire, robertson, bm25+ and bm25l, bm25f (weighted fields
-    /// scored together, of an index with --fields); query likelihood qld (Dirichlet smoothing),
-    /// qljm (Jelinek-Mercer) and two-stage; divergence from randomness pl2, inl2, in_expb2, bb2,
-    /// dph, dlh13 and dfree; tfidf (Lucene's ClassicSimilarity) and pivoted (length normalization)
-    /// [default: bm25]
+    /// Scoring model: bm25, its variants atire, robertson (Terrier's BM25, with k3), bm25+ and
+    /// bm25l, bm25f (weighted fields scored together, of an index with --fields); query likelihood
+    /// qld (Dirichlet smoothing), qljm (Jelinek-Mercer) and two-stage; divergence from randomness
+    /// pl2, inl2, in_expb2, bb2, dph, dlh13 and dfree; tfidf (Lucene's ClassicSimilarity; Terrier's
+    /// TF_IDF is another formula) and pivoted (length normalization) [default: bm25]
     #[arg(long, value_parser = named, value_name = "MODEL")]
     model: Option<&'static NamedModel>,
 
@@ -33,7 +33,8 @@ pub(crate) struct ModelOptions {
     )]
     mu: Option<f32>,
 
-    /// Weight of the collection model. Range: 0 to 1 [default: qljm 0.1, two-stage 0.4]
+    /// Weight of the collection model; qljm has no score at 0. Range: 0 to 1 [default: qljm 0.1,
+    /// two-stage 0.4]
     #[arg(
         long,
         alias = "qljm.lambda",
@@ -75,16 +76,20 @@ pub(crate) struct ModelOptions {
 impl ModelOptions {
     /// Names of options and parameters, with the values given.
     fn parameters(&self) -> [(&'static str, &'static str, Option<f32>); 8] {
-        [
-            ("--k1", "k1", self.bm25.k1()),
-            ("--b", "b", self.bm25.b()),
-            ("--mu", "mu", self.mu),
-            ("--lambda", "lambda", self.lambda),
-            ("--c", "c", self.c),
-            ("--delta", "delta", self.delta),
-            ("--k3", "k3", self.k3),
-            ("--slope", "s", self.slope),
-        ]
+        let values = [
+            self.bm25.k1(),
+            self.bm25.b(),
+            self.mu,
+            self.lambda,
+            self.c,
+            self.delta,
+            self.k3,
+            self.slope,
+        ];
+        std::array::from_fn(|at| {
+            let (option, name) = OPTIONS[at];
+            (option, name, values[at])
+        })
     }
 
     fn named(&self) -> Option<&'static NamedModel> {
@@ -175,6 +180,18 @@ impl ModelOptions {
 const BM25: &str = "bm25";
 const BM25F: &str = "bm25f";
 
+/// Options and the parameters that they set, in the order of [`ModelOptions::parameters`].
+static OPTIONS: [(&str, &str); 8] = [
+    ("--k1", "k1"),
+    ("--b", "b"),
+    ("--mu", "mu"),
+    ("--lambda", "lambda"),
+    ("--c", "c"),
+    ("--delta", "delta"),
+    ("--k3", "k3"),
+    ("--slope", "s"),
+];
+
 const LENGTHS: [(&str, &str, DocLengths); 2] = [
     (
         "one-byte",
@@ -189,5 +206,53 @@ fn parameter(model: &NamedModel, name: &str) -> Option<&'static Parameter> {
 }
 
 fn named(text: &str) -> Result<&'static NamedModel> {
-    NamedModel::find(text).map_err(|error: SearcherError| anyhow!(error))
+    NamedModel::find(text).map_err(|error: SearcherError| {
+        if let Some(options) = as_options(text) {
+            return anyhow!(
+                "expected a model without parameters, which are options ({options}), found {text:?}"
+            );
+        }
+        if is_random_indexing(text) {
+            return anyhow!("{error}; {RANDOM_INDEXING}");
+        }
+        anyhow!(error)
+    })
+}
+
+/// The options in place of a model with parameters: `--model qld --mu 2500` of `qld(mu=2500)`.
+fn as_options(text: &str) -> Option<String> {
+    let (name, parameters) = text.split_once('(')?;
+    let model = NamedModel::find(name.trim()).ok()?;
+    let given = parameters.trim_end().trim_end_matches(')').split(',');
+    let given = given.map(|parameter| {
+        let (name, value) = parameter.split_once('=')?;
+        let option = option_of(model, name.trim())?;
+        Some(format!(" {option} {}", value.trim()))
+    });
+    let options: Option<Vec<String>> = given.collect();
+    let options = options.unwrap_or_else(|| {
+        let all = model.parameters.iter();
+        let all = all.filter_map(|known| option_of(model, known.name));
+        all.map(|option| format!(" {option} VALUE")).collect()
+    });
+    Some(format!("--model {}{}", model.name, options.concat()))
+}
+
+/// The option that sets a parameter of a model.
+fn option_of(model: &NamedModel, name: &str) -> Option<&'static str> {
+    if name == "lengths" {
+        return Some("--lengths");
+    }
+    parameter(model, name)?;
+    let (option, _) = OPTIONS.iter().find(|(_, known)| *known == name)?;
+    Some(*option)
+}
+
+/// Where random indexing is, which scores no terms.
+const RANDOM_INDEXING: &str = "random indexing is a type of system in experiment files \
+    (type = \"random-indexing\"), and expands queries with --nearest-words";
+
+fn is_random_indexing(text: &str) -> bool {
+    let name = text.to_lowercase().replace(['-', '_', ' '], "");
+    ["ri", "rri", "randomindexing", "reflectiverandomindexing"].contains(&name.as_str())
 }
