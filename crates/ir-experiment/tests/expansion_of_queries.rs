@@ -202,10 +202,18 @@ fn priors_of_judgments() {
     let mut sorted = all.clone();
     sorted.sort_by(|a, b| a.id.cmp(&b.id));
     let repositories = DocumentRepositories::new(sorted.iter().map(repository));
+    let judged =
+        "type = \"prior\"\nof = \"base\"\nqrels = \"train.qrels\"\nepsilon = 0.5\nweight = 0.5";
+    let known = repositories.clone();
+    let expected = RepositoryPrior::new(searcher(&all), known, priors, product, 0.5);
+    assert_run(here.path(), judged, &expected.unwrap());
+    // The same of 23 repositories; those without relevant documents have a prior of their own.
+    let priors = RepositoryPriors::new([("pdb", 2.5 / 13.5)]).unwrap();
+    let priors = PriorEstimate::Fixed(priors.with_unseen(0.001).unwrap());
     let expected = RepositoryPrior::new(searcher(&all), repositories, priors, product, 0.5);
     assert_run(
         here.path(),
-        "type = \"prior\"\nof = \"base\"\nqrels = \"train.qrels\"\nepsilon = 0.5\nweight = 0.5",
+        &format!("{judged}\nrepositories = 23\nunseen = 0.001"),
         &expected.unwrap(),
     );
 }

@@ -196,6 +196,19 @@ fn repository_priors() {
         &found,
         &RepositoryPrior::new(searcher(), repositories(), feedback, log_sum, 1.0).unwrap(),
     );
+    let found = results(
+        folder.path(),
+        "type = \"prior\"\nof = \"base\"\nrepositories = 23\ncombination = \"log-sum\"",
+    );
+    let feedback = PriorEstimate::Feedback {
+        docs: 10,
+        epsilon: 1.0,
+        repositories: 23,
+    };
+    assert_run(
+        &found,
+        &RepositoryPrior::new(searcher(), repositories(), feedback, log_sum, 1.0).unwrap(),
+    );
 }
 
 #[test]
@@ -273,11 +286,19 @@ fn errors_name_the_key() {
         ),
         (
             "type = \"prior\"\nof = \"base\"\nunseen = 0.5",
-            "systems[1].unseen: expected the key priors, found none",
+            "systems[1].unseen: expected the key priors or qrels, found none",
         ),
         (
             "type = \"prior\"\nof = \"base\"\ndocs = 0",
             "systems[1].docs: expected at least 1, found 0",
+        ),
+        (
+            "type = \"prior\"\nof = \"base\"\nrepositories = 0",
+            "systems[1].repositories: expected at least 1, found 0",
+        ),
+        (
+            "type = \"prior\"\nof = \"base\"\nrepositories = 23\npriors = { geo = 0.5 }",
+            "systems[1].repositories: expected no key priors, found both",
         ),
         (
             "type = \"prior\"\nof = \"base\"\nepsilon = 0.0",

@@ -44,7 +44,7 @@ schema or other documents is an error.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Collection on a server: ENGINE://HOST[:PORT]/NAME
+    /// Collection on a server: `ENGINE://HOST[:PORT]/NAME`
     #[arg(value_name = "ADDRESS", value_hint = ValueHint::Other)]
     address: EngineAddress,
 
@@ -90,7 +90,7 @@ pub(crate) struct Args {
 
     /// Text analysis, as in `ir index` [default: anserini]
     #[arg(long, value_enum, value_name = "NAME", requires = "texts")]
-    analyzer: Option<RemoteAnalyzer>,
+    analysis: Option<RemoteAnalyzer>,
 
     /// Number of documents per request. Range: 1 to 10000 [default: 1000]
     #[arg(long, value_parser = positive, value_name = "N")]
@@ -151,7 +151,7 @@ impl Args {
             Some(RemotePreset::Lucene) => TextIndexing::LUCENE,
             _ => TextIndexing::ANSERINI,
         };
-        let analysis = match self.analyzer.unwrap_or(RemoteAnalyzer::Anserini) {
+        let analysis = match self.analysis.unwrap_or(RemoteAnalyzer::Anserini) {
             RemoteAnalyzer::Anserini => TextAnalysis::Anserini,
             RemoteAnalyzer::AnseriniUnstemmed => TextAnalysis::AnseriniUnstemmed,
             RemoteAnalyzer::English => TextAnalysis::English,
@@ -253,7 +253,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         Err(RemoteError::Canceled) => return Err(Interrupted.into()),
         other => other?,
     };
-    console.note(format_args!(
+    console.log(format_args!(
         "{}: {} documents, {} of them inserted now",
         args.address,
         grouped(report.documents as u64),

@@ -24,8 +24,9 @@ pub(crate) fn registry() -> Registry {
 
 /// Reads an experiment file and records its inputs, which outputs cannot replace.
 pub(crate) fn open(path: &Path) -> Result<Experiment> {
-    let experiment = Experiment::open(path)?;
-    let inputs = experiment.inputs(&registry())?;
+    let registry = registry();
+    let experiment = Experiment::open_with(path, &registry)?;
+    let inputs = experiment.inputs(&registry)?;
     let inputs = inputs.into_iter();
     arguments::record_named(
         inputs.map(|input| (input.key, input.path.into_os_string(), input.is_model)),

@@ -7,6 +7,7 @@ pub(crate) mod document_reader;
 #[cfg(feature = "dense")]
 pub(crate) mod encoder;
 pub(crate) mod experiment;
+pub(crate) mod feedback_collection;
 pub(crate) mod filter;
 pub(crate) mod format;
 pub(crate) mod indexing;

@@ -1,5 +1,7 @@
 //! `ir search --prior` and `--sdm`, `--model bm25f`.
 
+use std::collections::BTreeMap;
+
 use crate::common::Folder;
 
 const CORPUS: &str = concat!(
@@ -121,6 +123,98 @@ fn wrong_priors_are_rejected() {
     search(&["--prior", "few.tsv", "--prior-docs", "3"])
         .fails(2, &["--prior-docs: expected --prior feedback"]);
     search(&["--prior-weight", "1"]).fails(2, &["--prior"]);
+    for option in ["--prior-repositories", "--prior-epsilon"] {
+        search(&["--prior", "few.tsv", option, "23"]).fails(
+            2,
+            &[
+                option,
+                "expected --prior feedback or qrels:FILE, found a file",
+            ],
+        );
+        search(&[option, "23"]).fails(2, &["--prior"]);
+    }
+    search(&["--prior", "feedback", "--prior-unseen", "0.1"])
+        .fails(2, &["--prior-unseen: expected --prior qrels:FILE"]);
+    for (option, value, expected) in [
+        ("--prior-repositories", "0", "an integer of at least 1"),
+        ("--prior-epsilon", "0", "a number above 0"),
+        ("--prior-epsilon", "inf", "a number above 0"),
+        ("--prior-unseen", "0", "a number above 0, at most 1"),
+        ("--prior-unseen", "1.5", "a number above 0, at most 1"),
+    ] {
+        let expected = format!("expected {expected}, found {value:?}");
+        search(&["--prior", "qrels:train.qrels", option, value]).fails(2, &[option, &expected]);
+    }
+}
+
+/// The example of the documentation of bioCADDIE's plugin: 50 feedback documents, 23 repositories,
+/// of which the collection has four.
+#[test]
+fn published_priors_of_23_repositories() {
+    let here = Folder::new();
+    let (mut corpus, mut qrels) = (String::new(), String::new());
+    for n in 0..60 {
+        let repository = match n {
+            0..5 => "five",
+            5..12 => "seven",
+            12..50 => "many",
+            _ => "unseen",
+        };
+        // The last ten documents have the lowest scores, and are not relevant.
+        let (text, grade) = match n {
+            0..50 => ("tea tea", 1),
+            _ => ("tea, a cup of milk", 0),
+        };
+        corpus += &format!(
+            "{{\"_id\": \"d{n:02}\", \"text\": \"{text}\", \"repository\": \"{repository}\"}}\n"
+        );
+        qrels += &format!("1 0 d{n:02} {grade}\n");
+    }
+    here.write("corpus.jsonl", corpus);
+    here.write("train.qrels", qrels);
+    // The priors of the repositories five, many, seven and unseen, to seven decimals.
+    let priors = |options: &[&str]| -> Vec<f64> {
+        let search = ["search", "corpus.jsonl", "tea", "--hits", "60", "--json"];
+        let search = [&search[..], &["--explain", "--prior"], options].concat();
+        let out = here.ir(&search).ok().out;
+        let mut found = BTreeMap::new();
+        for line in out.lines() {
+            let hit: serde_json::Value = serde_json::from_str(line).unwrap();
+            let prior = &hit["explanation"]["parts"][1]["parts"][0];
+            let name = prior["what"].as_str().unwrap().to_owned();
+            assert!(name.starts_with("p: prior of the repository "), "{line}");
+            let p = prior["value"].as_f64().unwrap();
+            found.insert(name, (p * 1e7).round() / 1e7);
+        }
+        assert_eq!(found.len(), 4, "{found:?}");
+        found.into_values().collect()
+    };
+    let published = [0.0821918, 0.5342466, 0.1095890, 0.0136986];
+    let feedback = ["feedback", "--prior-docs", "50"];
+    let of_23 = ["--prior-repositories", "23"];
+    assert_eq!(priors(&[&feedback[..], &of_23].concat()), published);
+    let judged = ["qrels:train.qrels"];
+    assert_eq!(priors(&[&judged[..], &of_23].concat()), published);
+    // The four repositories of the collection: 6 / 54, 39 / 54, 8 / 54, 1 / 54.
+    let of_four = [0.1111111, 0.7222222, 0.1481481, 0.0185185];
+    assert_eq!(priors(&feedback), of_four);
+    assert_eq!(priors(&judged), of_four);
+    // At least the three repositories of the hits: 6 / 53, 39 / 53, 8 / 53, 1 / 53.
+    let of_three = [0.1132075, 0.7358491, 0.1509434, 0.0188679];
+    let of_2 = ["--prior-repositories", "2"];
+    assert_eq!(priors(&[&feedback[..], &of_2].concat()), of_three);
+    // 5.5, 38.5, 7.5 and 0.5 of 61.5; a prior of their own for repositories without judgments.
+    let epsilon = ["--prior-epsilon", "0.5"];
+    let smoothed = [0.0894309, 0.6260163, 0.1219512, 0.0081301];
+    assert_eq!(
+        priors(&[&feedback[..], &of_23, &epsilon].concat()),
+        smoothed
+    );
+    let unseen = ["--prior-unseen", "0.000001"];
+    assert_eq!(
+        priors(&[&judged[..], &of_23, &epsilon, &unseen].concat()),
+        [smoothed[0], smoothed[1], smoothed[2], 0.000001]
+    );
 }
 
 #[test]

@@ -249,6 +249,83 @@ fn grids_of_dependence_synonyms_and_priors() {
     }
 }
 
+/// The feedback documents of every setting are those of the external collection, by the scoring
+/// model of the setting.
+#[test]
+fn grids_of_feedback_from_an_external_collection() {
+    let here = grid_folder();
+    // Feedback skips words that are in more than a tenth of the documents.
+    let others = |count: usize| -> String {
+        let other = |n| format!("{{\"_id\": \"z{n}\", \"text\": \"something else entirely\"}}\n");
+        (0..count).map(other).collect()
+    };
+    let corpus = here.read("notes/corpus.jsonl") + &others(400);
+    here.write("notes/corpus.jsonl", corpus);
+    let news = [
+        "ship tea tea",
+        "leaf of tea and a ship",
+        "milk and tea",
+        "milk ship ship",
+        "leaf leaf milk",
+    ];
+    let news = (0..).zip(news);
+    let news = news.map(|(n, text)| format!("{{\"_id\": \"n{n}\", \"text\": \"{text}\"}}\n"));
+    here.write("news.jsonl", news.collect::<String>() + &others(60));
+    let index = ["index", "news.jsonl", "-o"];
+    here.ir(&[&index[..], &["news.ir"]].concat()).ok();
+    let bare = ["bare.ir", "--store", "nothing"];
+    here.ir(&[&index[..], &bare].concat()).ok();
+    for external in ["news.jsonl", "news.ir"] {
+        let with = |feedback: &str| -> Vec<String> {
+            let options = ["--feedback", feedback, "--feedback-collection", external];
+            options.map(str::to_owned).to_vec()
+        };
+        let given = |options: &[&str]| -> Vec<String> {
+            options.iter().map(|option| (*option).to_owned()).collect()
+        };
+        for (axis, base, values, by_hand) in [
+            (
+                "feedback.terms",
+                with("rm3"),
+                ["1", "2", "4"],
+                ["1", "2", "4"].map(|n| with(&format!("rm3(terms={n})"))),
+            ),
+            (
+                "feedback.beta",
+                with("rocchio(docs=5)"),
+                ["0", "0.75", "3"],
+                ["0", "0.75", "3"].map(|beta| with(&format!("rocchio(docs=5,beta={beta})"))),
+            ),
+            (
+                "mu",
+                [given(&["--model", "qld"]), with("rm3(terms=2)")].concat(),
+                ["1", "10", "100"],
+                ["1", "10", "100"].map(|mu| {
+                    let model = given(&["--model", "qld", "--mu", mu]);
+                    [model, with("rm3(terms=2)")].concat()
+                }),
+            ),
+        ] {
+            let base: Vec<&str> = base.iter().map(String::as_str).collect();
+            assert_grid(&here, (axis, &values), &base, &by_hand);
+        }
+    }
+    let sweep = |options: &[&str]| {
+        let sweep = ["sweep", "notes", "notes", "--feedback-collection"];
+        here.ir(&[&sweep[..], options].concat())
+    };
+    let terms = ["--grid", "feedback.terms=1,2"];
+    let rm3 = ["--feedback", "rm3"];
+    sweep(&[&["bare.ir"][..], &rm3, &terms].concat()).fails(
+        1,
+        &["--feedback: expected an index with stored texts, found none"],
+    );
+    sweep(&[&["missing"][..], &rm3, &terms].concat())
+        .fails(1, &["--feedback-collection", "missing"]);
+    sweep(&["news.ir", "--grid", "k1=1,2"]).fails(2, &["--feedback"]);
+    sweep(&[&["news.ir"][..], &rm3].concat()).fails(2, &["--grid"]);
+}
+
 #[test]
 fn wrong_grids_are_rejected() {
     let here = Folder::new();

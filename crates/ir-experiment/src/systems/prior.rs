@@ -32,7 +32,8 @@ pub struct PriorSystem {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub priors: BTreeMap<String, f64>,
     /// Prior probability of all other repositories, and of documents without one. Range: above 0,
-    /// at most 1. Default: none; every repository needs a prior.
+    /// at most 1. Default: with `priors`, none, every repository needs a prior; with `qrels`, that
+    /// of a repository without relevant documents.
     #[serde(default)]
     pub unseen: Option<f64>,
     /// Judgments of training queries, in TREC format or that of BEIR: the priors are estimated from
@@ -45,6 +46,10 @@ pub struct PriorSystem {
     /// Smoothing of the estimate. Range: > 0. Default: 1.
     #[serde(default)]
     pub epsilon: Option<f64>,
+    /// Number of repositories in the estimate; at least those of its hits or relevant documents are
+    /// counted. 23 in bioCADDIE's plugin. Range: ≥ 1. Default: those of the collection.
+    #[serde(default)]
+    pub repositories: Option<usize>,
     /// Combination of score and prior. Default: `product`.
     #[serde(default)]
     pub combination: PriorCombinationName,
@@ -107,9 +112,18 @@ impl PriorSystem {
             context.observer().note(&warning.to_string());
         }
         let repository = |doc: &str| repositories.get(ids.get(doc)?);
-        let (count, epsilon) = (repositories.names().len(), self.epsilon.unwrap_or(1.0));
+        let (count, epsilon) = (self.count(repositories), self.epsilon.unwrap_or(1.0));
         let priors = RepositoryPriors::from_qrels(&parsed.data, repository, count, epsilon);
+        let priors = priors.and_then(|priors| match self.unseen {
+            None => Ok(priors),
+            Some(unseen) => priors.with_unseen(unseen),
+        });
         priors.map_err(|error| SystemError::parameter("qrels", error.to_string()))
+    }
+
+    /// Number of repositories in the estimate.
+    fn count(&self, repositories: &DocumentRepositories) -> usize {
+        self.repositories.unwrap_or(repositories.names().len())
     }
 
     /// Repositories of the documents of a retriever.
@@ -154,16 +168,24 @@ impl System for PriorSystem {
             ("docs", "priors", self.docs.is_some() && is_fixed),
             ("docs", "qrels", self.docs.is_some() && is_judged),
             ("epsilon", "priors", self.epsilon.is_some() && is_fixed),
+            (
+                "repositories",
+                "priors",
+                self.repositories.is_some() && is_fixed,
+            ),
         ] {
             if both {
                 return invalid(key, format!("expected no key {other}, found both"));
             }
         }
-        if self.unseen.is_some() && !is_fixed {
-            return invalid("unseen", "expected the key priors, found none".to_owned());
+        if self.unseen.is_some() && !is_fixed && !is_judged {
+            let message = "expected the key priors or qrels, found none";
+            return invalid("unseen", message.to_owned());
         }
-        if self.docs == Some(0) {
-            return invalid("docs", "expected at least 1, found 0".to_owned());
+        for (key, value) in [("docs", self.docs), ("repositories", self.repositories)] {
+            if value == Some(0) {
+                return invalid(key, "expected at least 1, found 0".to_owned());
+            }
         }
         if let Some(epsilon) = self.epsilon.filter(|e| !(*e > 0.0 && e.is_finite())) {
             let message = format!("expected a finite number above 0, found {epsilon}");
@@ -205,7 +227,7 @@ impl System for PriorSystem {
             PriorEstimate::Feedback {
                 docs: self.docs.unwrap_or(10),
                 epsilon: self.epsilon.unwrap_or(1.0),
-                repositories: repositories.names().len(),
+                repositories: self.count(&repositories),
             }
         } else {
             PriorEstimate::Fixed(self.fixed()?)

@@ -81,7 +81,7 @@ pub enum DocumentError {
 #[non_exhaustive]
 #[allow(missing_docs)]
 pub enum PdfError {
-    /// The reader has no [`PdfConfig`](super::PdfConfig), or the crate not the feature `pdf`.
+    /// The reader has no `PdfConfig`, or the crate not the feature `pdf`.
     #[error("PDF needs the feature `pdf`; or convert it, for example with GROBID or pdftotext")]
     Feature,
     /// The PDF needs a password.

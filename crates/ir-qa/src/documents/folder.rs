@@ -59,7 +59,7 @@ pub enum SkipReason {
     /// No format has the extension.
     #[error("unknown extension")]
     Extension,
-    /// The reader does not read PDF: it has no [`PdfConfig`](super::PdfConfig), or the crate not
+    /// The reader does not read PDF: it has no `PdfConfig`, or the crate not
     /// the feature `pdf`.
     #[error("PDF needs the feature `pdf`; or convert it, for example with GROBID or pdftotext")]
     Pdf,

@@ -7,16 +7,13 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, anyhow};
 use clap::ValueHint;
 use ir_bm25::feedback::{Feedback, FeedbackDocuments, FeedbackError, FeedbackModel};
-use ir_bm25::{
-    NearestWords, Searcher, SegmentedIndex, SequentialDependence, StoredFields, SynonymExpansion,
-    Synonyms,
-};
+use ir_bm25::{NearestWords, Searcher, SequentialDependence, SynonymExpansion, Synonyms};
 use ir_core::Retriever;
 
 use super::args::Args;
 use super::nearest_words::NearestWordsOptions;
 use crate::shared::console::{Console, bail_usage};
-use crate::shared::input::{CollectionSource, open_collection};
+use crate::shared::feedback_collection::FeedbackCollection;
 use crate::shared::options::non_negative;
 use crate::shared::output::OutputPath;
 
@@ -156,17 +153,15 @@ impl ExpansionOptions {
         let Some(name) = &self.feedback_collection else {
             return Ok(searcher.clone());
         };
-        let opened = open_collection(name, args.text.encoding, args.verification(), console)?;
-        let index: SegmentedIndex = match opened {
-            CollectionSource::Index(index) => index,
-            CollectionSource::Documents(documents) => {
-                let config = args.index_config(&documents, None, StoredFields::Everything);
-                let setup = &args.setup;
-                let index = setup.build(&documents, None, config, args.threads, None, console)?;
-                index.into()
-            }
+        let collection = FeedbackCollection {
+            name,
+            encoding: args.text.encoding,
+            verify: args.verification(),
+            setup: &args.setup,
+            positions: self.sdm.is_some(),
+            threads: args.threads,
         };
-        Ok(index.searcher(args.model.model()?)?)
+        Ok(collection.open(console)?.searcher(args.model.model()?)?)
     }
 }
 

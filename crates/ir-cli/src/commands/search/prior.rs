@@ -15,7 +15,7 @@ use ir_core::trec::HeaderLine;
 use super::expansion::TextRetriever;
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::input::{self, QrelsArgument};
-use crate::shared::options::{choice, non_negative, positive};
+use crate::shared::options::{choice, first_set, non_negative, positive};
 
 /// Prior probability of the repository of a document.
 #[derive(Debug, clap::Args)]
@@ -42,6 +42,22 @@ pub(crate) struct PriorOptions {
     /// Number of hits of `--prior feedback` [default: 10]
     #[arg(long, value_parser = positive, value_name = "N", requires = "prior")]
     prior_docs: Option<usize>,
+
+    /// Number of repositories in the estimate of `--prior feedback` or `qrels:FILE`; at least those
+    /// of its hits or relevant documents are counted. 23 in bioCADDIE's plugin [default: those of
+    /// the collection]
+    #[arg(long, value_parser = positive, value_name = "N", requires = "prior")]
+    prior_repositories: Option<usize>,
+
+    /// Smoothing of `--prior feedback` or `qrels:FILE`: added to the count of every repository.
+    /// Range: > 0 [default: 1]
+    #[arg(long, value_parser = above_zero, value_name = "NUMBER", requires = "prior")]
+    prior_epsilon: Option<f64>,
+
+    /// Prior of repositories without relevant documents and of documents without a repository, with
+    /// `--prior qrels:FILE`. Range: above 0, at most 1 [default: that of a count of 0]
+    #[arg(long, value_parser = probability, value_name = "P", requires = "prior")]
+    prior_unseen: Option<f64>,
 }
 
 /// Estimator of priors, or their source.
@@ -60,6 +76,24 @@ fn prior(text: &str) -> Result<Prior, String> {
         ("feedback", _) => Ok(Prior::Feedback),
         (_, Some(("qrels", path))) => Ok(Prior::Qrels(path.to_owned())),
         _ => Ok(Prior::File(text.into())),
+    }
+}
+
+/// Parses a finite number above 0.
+fn above_zero(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number.is_finite() => Ok(number),
+        _ => Err(format!("expected a number above 0, found {text:?}")),
+    }
+}
+
+/// Parses a probability above 0.
+fn probability(text: &str) -> Result<f64, String> {
+    match text.parse::<f64>() {
+        Ok(number) if number > 0.0 && number <= 1.0 => Ok(number),
+        _ => Err(format!(
+            "expected a number above 0, at most 1, found {text:?}"
+        )),
     }
 }
 
@@ -92,8 +126,20 @@ impl PriorOptions {
     }
 
     pub(crate) fn check(&self) -> Result<()> {
-        if self.prior_docs.is_some() && !matches!(self.prior, Some(Prior::Feedback)) {
+        let is_feedback = matches!(self.prior, Some(Prior::Feedback));
+        let is_judged = matches!(self.prior, Some(Prior::Qrels(_)));
+        if self.prior_docs.is_some() && !is_feedback {
             bail_usage!("--prior-docs: expected --prior feedback");
+        }
+        let of_estimates = first_set([
+            ("--prior-repositories", self.prior_repositories.is_some()),
+            ("--prior-epsilon", self.prior_epsilon.is_some()),
+        ]);
+        if let Some(option) = of_estimates.filter(|_| !is_feedback && !is_judged) {
+            bail_usage!("{option}: expected --prior feedback or qrels:FILE, found a file");
+        }
+        if self.prior_unseen.is_some() && !is_judged {
+            bail_usage!("--prior-unseen: expected --prior qrels:FILE");
         }
         Ok(())
     }
@@ -124,11 +170,13 @@ impl PriorOptions {
             return Ok(None);
         };
         let repositories = self.repositories(index, name)?;
-        let count = repositories.names().len();
+        let in_collection = repositories.names().len();
+        let count = self.prior_repositories.unwrap_or(in_collection);
+        let epsilon = self.prior_epsilon.unwrap_or(EPSILON);
         let estimate = match prior {
             Prior::Feedback => PriorEstimate::Feedback {
                 docs: self.prior_docs.unwrap_or(DOCS),
-                epsilon: EPSILON,
+                epsilon,
                 repositories: count,
             },
             Prior::Qrels(file) => {
@@ -136,8 +184,11 @@ impl PriorOptions {
                 let ids = index.ids();
                 let repository = |doc: &str| repositories.get(ids.get(doc)?);
                 let qrels = qrels.context("--prior")?;
-                let priors = RepositoryPriors::from_qrels(&qrels, repository, count, EPSILON);
-                PriorEstimate::Fixed(priors?)
+                let priors = RepositoryPriors::from_qrels(&qrels, repository, count, epsilon)?;
+                PriorEstimate::Fixed(match self.prior_unseen {
+                    None => priors,
+                    Some(unseen) => priors.with_unseen(unseen)?,
+                })
             }
             Prior::File(path) => PriorEstimate::Fixed(from_file(path).context("--prior")?),
         };

@@ -28,11 +28,12 @@ pub(crate) struct RemoteOptions {
     #[arg(
         long, value_name = "ADDRESS", value_hint = ValueHint::Other,
         conflicts_with_all = [
-            "ModelOptions", "ExpansionOptions", "PriorOptions", "IndexOptions", "syntax", "weights",
+            "ModelOptions", "Bm25Options", "ExpansionOptions", "NearestWordsOptions", "PriorOptions",
+            "IndexOptions", "syntax", "weights",
             "template", "cache", "verify", "not_later_than_query", "json", "explain", "shard",
         ]
     )]
-    #[cfg_attr(feature = "dense", arg(conflicts_with = "DenseOptions"))]
+    #[cfg_attr(feature = "dense", arg(conflicts_with_all = ["DenseOptions", "EncoderOptions"]))]
     engine: Option<EngineAddress>,
 
     /// Vectors of the queries, written by `ir encode MODEL COLLECTION --queries -o FILE`. Without,

@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::ValueHint;
-use ir_bm25::feedback::FeedbackModel;
+use ir_bm25::feedback::{Feedback, FeedbackModel};
 use ir_bm25::{
-    DuplicateIds, Model, NearestWords, SegmentedIndex, StoredFields, SynonymExpansion, Synonyms,
+    DuplicateIds, Model, NearestWords, Searcher, SegmentedIndex, StoredFields, SynonymExpansion,
+    Synonyms,
 };
 use ir_core::store::Verify;
 use ir_core::{Distinct, Query, Run};
@@ -18,6 +19,7 @@ use crate::commands::search::expansion::{
 use crate::commands::search::nearest_words::NearestWordsOptions;
 use crate::commands::search::prior::{OpenPrior, PriorOptions};
 use crate::shared::console::{Console, bail_usage, check_stopped};
+use crate::shared::feedback_collection::FeedbackCollection;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{self, CollectionSource, open_collection};
 
@@ -40,6 +42,11 @@ pub(super) struct GridOptions {
     /// Pseudo-relevance feedback: rm3 or rocchio [default: none]
     #[arg(long, value_name = "MODEL", value_hint = ValueHint::Other, requires = "grid")]
     feedback: Option<String>,
+
+    /// External collection of the feedback documents, by the scoring model of each setting: a saved
+    /// index with its texts, or a collection, which is indexed [default: the searched one]
+    #[arg(long, value_name = "INDEX|COLLECTION", requires = "feedback")]
+    feedback_collection: Option<String>,
 
     /// Sequential dependence model: weights of words, of phrases and of unordered windows of two
     /// words, such as 0.85,0.1,0.05 [default: none]
@@ -348,7 +355,9 @@ impl GridOptions {
                 Some(words.context("--nearest-words")?)
             }
         };
+        let feedback_index = self.feedback_index(setup, console);
         let extras = Extras {
+            feedback_index: feedback_index.context("--feedback-collection")?,
             synonyms: synonyms.context("--synonyms")?,
             nearest,
             prior: self.prior.open(&index, collection, console)?,
@@ -359,6 +368,26 @@ impl GridOptions {
             visit(run.with_context(|| format!("{collection}: {}", point.label))?)?;
         }
         Ok(())
+    }
+
+    /// Index of the external collection of the feedback documents, if there is one.
+    fn feedback_index(
+        &self,
+        setup: &IndexOptions,
+        console: &Console,
+    ) -> Result<Option<SegmentedIndex>> {
+        let Some(name) = &self.feedback_collection else {
+            return Ok(None);
+        };
+        let collection = FeedbackCollection {
+            name,
+            encoding: TextEncoding::Utf8,
+            verify: Verify::SmallSections,
+            setup,
+            positions: self.sdm.is_some(),
+            threads: None,
+        };
+        collection.open(console).map(Some)
     }
 }
 
@@ -381,19 +410,35 @@ fn count(name: &str, value: f32) -> Result<usize> {
     Ok(value as usize)
 }
 
-/// Synonyms, nearest words and priors, which all settings share.
+/// Feedback documents, synonyms, nearest words and priors, which all settings share.
 struct Extras {
+    /// The external collection of the feedback documents.
+    feedback_index: Option<SegmentedIndex>,
     synonyms: Option<Synonyms>,
     nearest: Option<NearestWords>,
     prior: Option<OpenPrior>,
 }
 
 impl Extras {
+    /// The feedback of a setting, from the searched or the external collection.
+    fn feedback_of(&self, point: &Point, searcher: &Searcher) -> Result<Option<Feedback>> {
+        let Some(model) = point.feedback else {
+            return Ok(None);
+        };
+        let source = match &self.feedback_index {
+            None => searcher.clone(),
+            Some(index) => {
+                let source = index.searcher(point.model.clone());
+                source.context("--feedback-collection")?
+            }
+        };
+        let found = feedback(searcher, source, model);
+        Ok(Some(found.context("--feedback")?))
+    }
+
     fn searched(&self, point: &Point, index: &SegmentedIndex, queries: &[Query]) -> Result<Run> {
         let searcher = index.searcher(point.model.clone())?;
-        let feedback = (point.feedback)
-            .map(|model| feedback(&searcher, searcher.clone(), model).context("--feedback"))
-            .transpose()?;
+        let feedback = self.feedback_of(point, &searcher)?;
         let addition = match (point.sdm, &self.synonyms) {
             (Some(weights), _) => Addition::SequentialDependence(weights),
             (None, Some(synonyms)) => {

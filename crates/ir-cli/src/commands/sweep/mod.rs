@@ -27,6 +27,8 @@ Examples:
   ir sweep cranfield cranfield --grid k1=0.6,0.9,1.2 --grid b=0.2,0.4,0.75
   ir sweep qrels.txt corpus.ir --query-file topics.tsv --model qld \\
       --grid mu=500,1000,2500 --feedback rm3 --grid feedback.docs=5,10
+  ir sweep qrels.txt corpus.ir --query-file topics.tsv --feedback rocchio \\
+      --feedback-collection news.ir --grid feedback.terms=5,10,20
   ir sweep cranfield cranfield --sdm 0.85,0.1,0.05 --grid sdm.phrases=0,0.1
 
 Each run, or each point of a grid, is one parameter setting. For each query,
