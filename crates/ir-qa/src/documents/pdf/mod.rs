@@ -1,6 +1,6 @@
 //! PDF: text, pages and headings, extracted by the crate pdf_oxide in a process of its own.
 //!
-//! Damaged and hostile files make parsers of PDF panic, exhaust the memory, or run for ever. A
+//! Damaged and hostile files make parsers of PDF panic, exhaust memory or never end. A
 //! child process with limits ends alone.
 
 mod extract;
