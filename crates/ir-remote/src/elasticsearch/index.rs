@@ -147,16 +147,14 @@ impl OpenIndex {
                 let hits = found.iter().map(|one| self.hits(one, score));
                 hits.collect::<Result<Vec<_>, RemoteError>>()
             };
-            // Only responses without errors are cached.
-            let call = || {
-                let response = self.collection.call_lines("/_msearch", &lines)?;
-                read(&response).map(|_| response)
-            };
+            let call = || self.collection.call_lines("/_msearch", &lines);
             let response = match &self.cache {
                 Some(cache) => {
-                    let collection =
-                        format!("{} {}", self.collection.engine.name(), self.collection.name);
-                    cache.get_or(&self.record.cache_key(&collection), &lines, call)?
+                    let engine = self.collection.engine.name();
+                    let collection = format!("{engine} {}", self.collection.name);
+                    // Only responses without errors are cached.
+                    let checked = || call().and_then(|found| read(&found).map(|_| found));
+                    cache.get_or(&self.record.cache_key(&collection), &lines, checked)?
                 }
                 None => call()?,
             };
