@@ -1,5 +1,5 @@
 // Lucene as a process that answers commands: `java -cp anserini-fatjar.jar LuceneServer.java FOLDER
-// words|phrases`. See lucene.rs for the files and commands.
+// words|phrases|fields`. See lucene.rs for the files and commands.
 
 import java.io.BufferedReader;
 import java.io.InputStreamReader;
@@ -24,6 +24,7 @@ import org.apache.lucene.index.IndexWriter;
 import org.apache.lucene.index.IndexWriterConfig;
 import org.apache.lucene.index.SerialMergeScheduler;
 import org.apache.lucene.index.Term;
+import org.apache.lucene.sandbox.search.CombinedFieldQuery;
 import org.apache.lucene.search.BooleanClause;
 import org.apache.lucene.search.BooleanQuery;
 import org.apache.lucene.search.BoostQuery;
@@ -44,21 +45,24 @@ import org.apache.lucene.search.similarities.LMJelinekMercerSimilarity;
 import org.apache.lucene.search.similarities.NormalizationH2;
 import org.apache.lucene.search.similarities.Similarity;
 import org.apache.lucene.store.MMapDirectory;
+import org.apache.lucene.util.BytesRef;
 import org.apache.lucene.util.Version;
 
 public class LuceneServer {
   static final String FIELD = "contents";
+  static final String TITLE = "title";
 
   record Topic(String kind, Query query) {}
 
   public static void main(String[] args) throws Exception {
     Path folder = Path.of(args[0]);
     boolean phrases = args[1].equals("phrases");
+    boolean fields = args[1].equals("fields");
     var system =
         (com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
     long start = system.getProcessCpuTime();
     Path index = folder.resolve("lucene");
-    build(folder.resolve("documents.txt"), index, phrases);
+    build(folder.resolve("documents.txt"), index, phrases, fields);
     double seconds = (system.getProcessCpuTime() - start) / 1e9;
     long bytes = 0;
     try (var files = Files.list(index)) {
@@ -68,7 +72,7 @@ public class LuceneServer {
     List<Topic> topics = new ArrayList<>();
     for (String line : Files.readAllLines(folder.resolve("queries.txt"))) {
       String[] parts = line.split("\t", -1);
-      topics.add(new Topic(parts[0], phrases ? phrase(parts[1]) : bag(parts[1])));
+      topics.add(new Topic(parts[0], phrases ? phrase(parts[1]) : bag(parts[1], fields)));
     }
     IndexSearcher searcher = new IndexSearcher(DirectoryReader.open(new MMapDirectory(index)));
     searcher.setQueryCache(null);
@@ -103,7 +107,7 @@ public class LuceneServer {
 
   static Similarity similarity(String name) {
     return switch (name) {
-      case "bm25" -> new BM25Similarity(0.9f, 0.4f);
+      case "bm25", "bm25f" -> new BM25Similarity(0.9f, 0.4f);
       case "bm25-lucene" -> new BM25Similarity(1.2f, 0.75f);
       case "qld" -> new LMDirichletSimilarity(1000);
       case "qljm" -> new LMJelinekMercerSimilarity(0.1f);
@@ -116,7 +120,8 @@ public class LuceneServer {
     };
   }
 
-  static void build(Path documents, Path index, boolean positions) throws Exception {
+  static void build(Path documents, Path index, boolean positions, boolean fields)
+      throws Exception {
     // Of all similarities, the norm is the length of the field.
     IndexWriterConfig config =
         new IndexWriterConfig(new WhitespaceAnalyzer())
@@ -128,11 +133,17 @@ public class LuceneServer {
     type.setTokenized(true);
     type.freeze();
     Spaced terms = new Spaced();
+    Spaced title = new Spaced();
     try (IndexWriter writer = new IndexWriter(new MMapDirectory(index), config);
         BufferedReader reader = Files.newBufferedReader(documents)) {
       for (String line = reader.readLine(); line != null; line = reader.readLine()) {
-        terms.line = line;
         Document document = new Document();
+        int tab = fields ? line.indexOf('\t') : -1;
+        if (fields) {
+          title.line = line.substring(0, tab);
+          document.add(new Field(TITLE, title, type));
+        }
+        terms.line = line.substring(tab + 1);
         document.add(new Field(FIELD, terms, type));
         writer.addDocument(document);
       }
@@ -168,7 +179,7 @@ public class LuceneServer {
     }
   }
 
-  static Query bag(String line) {
+  static Query bag(String line, boolean fields) {
     Map<String, Integer> counts = new LinkedHashMap<>();
     for (String term : line.split(" +")) {
       if (!term.isEmpty()) counts.merge(term, 1, Integer::sum);
@@ -176,6 +187,14 @@ public class LuceneServer {
     BooleanQuery.Builder query = new BooleanQuery.Builder();
     for (var entry : counts.entrySet()) {
       Query term = new TermQuery(new Term(FIELD, entry.getKey()));
+      if (fields) {
+        term =
+            new CombinedFieldQuery.Builder()
+                .addField(TITLE, 2)
+                .addField(FIELD, 1)
+                .addTerm(new BytesRef(entry.getKey()))
+                .build();
+      }
       if (entry.getValue() > 1) term = new BoostQuery(term, entry.getValue());
       query.add(term, BooleanClause.Occur.SHOULD);
     }

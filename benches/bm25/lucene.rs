@@ -1,7 +1,7 @@
 //! Lucene as a process that answers commands, so that its rounds alternate with those of ir-bm25.
 //!
-//! The process (LuceneServer.java) indexes `documents.txt`, the terms of one document per line, and
-//! reads `queries.txt`, the kind, a tab and the terms of one query per line. As many spaces as
+//! The process (LuceneServer.java) indexes `documents.txt`, the terms of one document per line (those
+//! of title and text separated by a tab if they are two fields), and reads `queries.txt`, the kind, a tab and the terms of one query per line. As many spaces as
 //! positions separate two terms. It prints [`IndexFacts`] and then one line for each command:
 //! `top TAB model` prints the top 10 of all queries, and `time TAB model TAB kind TAB k` the CPU
 //! time of each query of a kind in milliseconds.
@@ -26,6 +26,8 @@ pub(crate) enum Queries {
     Words,
     /// A phrase, in an index with positions.
     Phrases,
+    /// A disjunction of terms, each over the fields title and text.
+    CombinedFields,
 }
 
 /// The index of Lucene.
@@ -63,7 +65,7 @@ impl Lucene {
             return Ok(None);
         };
         let files = TempDir::new()?;
-        write_files(work, queries, files.path())?;
+        write_files(work, queries, form, files.path())?;
         let jar = peers.join("anserini.jar");
         ensure!(jar.exists(), "{}: not found", jar.display());
         let mut process = Command::new("java")
@@ -74,6 +76,7 @@ impl Lucene {
             .arg(match form {
                 Queries::Words => "words",
                 Queries::Phrases => "phrases",
+                Queries::CombinedFields => "fields",
             })
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
@@ -129,18 +132,31 @@ pub(crate) fn positioned(analyzer: &dyn Analyzer, text: &str) -> Vec<Positioned>
     terms
 }
 
-fn write_files(work: &Workload, queries: &[(&str, Vec<Positioned>)], folder: &Path) -> Result<()> {
+fn write_files(
+    work: &Workload,
+    queries: &[(&str, Vec<Positioned>)],
+    form: Queries,
+    folder: &Path,
+) -> Result<()> {
     let analysis = ir_bm25::analysis::Analysis::anserini().build()?;
     let mut documents = BufWriter::new(File::create(folder.join("documents.txt"))?);
     work.for_each_document(&mut |_, document| {
-        let text = format!("{}\n{}", document.title, document.text);
-        Ok(write_terms(&mut documents, &positioned(&analysis, &text))?)
+        if form == Queries::CombinedFields {
+            write_terms(&mut documents, &positioned(&analysis, &document.title))?;
+            write!(documents, "\t")?;
+            write_terms(&mut documents, &positioned(&analysis, &document.text))?;
+        } else {
+            let text = format!("{}\n{}", document.title, document.text);
+            write_terms(&mut documents, &positioned(&analysis, &text))?;
+        }
+        Ok(writeln!(documents)?)
     })?;
     documents.flush()?;
     let mut file = BufWriter::new(File::create(folder.join("queries.txt"))?);
     for (kind, terms) in queries {
         write!(file, "{kind}\t")?;
         write_terms(&mut file, terms)?;
+        writeln!(file)?;
     }
     Ok(file.flush()?)
 }
@@ -151,5 +167,5 @@ fn write_terms(to: &mut BufWriter<File>, terms: &[Positioned]) -> std::io::Resul
         write!(to, "{:1$}{term}", "", position - last)?;
         last = *position;
     }
-    writeln!(to)
+    Ok(())
 }

@@ -2,10 +2,11 @@
 //! thread.
 //!
 //! Both engines have one-byte lengths and the same parameters. The top 10 are compared before the
-//! first round: the scores of [`Model::is_equal`] models must be equal to the last bit.
+//! first round: the scores of [`Model::is_equal`] models must be equal to the last bit. BM25F runs
+//! beside Lucene's `CombinedFieldQuery` over an index of titles and texts.
 
 use anyhow::{Context, Result, bail, ensure};
-use ir_bm25::{Index, Searcher};
+use ir_bm25::{Index, IndexedFields, Searcher};
 use ir_core::{Retriever, Search};
 
 use crate::lucene::{Lucene, Queries, positioned};
@@ -18,8 +19,12 @@ struct Model {
     /// Name and parameters of the model in ir-bm25.
     ours: &'static str,
     /// Whether the formulas are the same. Lucene adds 1 to the frequencies of InExpB2's
-    /// after-effect and estimates the expected document frequency otherwise.
+    /// after-effect and estimates the expected document frequency otherwise. `CombinedFieldQuery`
+    /// normalizes by the weighted sum of the lengths, and has the highest document frequency of a
+    /// field instead of that of all fields.
     is_equal: bool,
+    /// Whether titles and texts are two fields.
+    has_fields: bool,
 }
 
 const fn model(name: &'static str, ours: &'static str) -> Model {
@@ -27,10 +32,11 @@ const fn model(name: &'static str, ours: &'static str) -> Model {
         name,
         ours,
         is_equal: true,
+        has_fields: false,
     }
 }
 
-const MODELS: [Model; 6] = [
+const MODELS: [Model; 7] = [
     model("bm25", "bm25(k1=0.9,b=0.4)"),
     model("qld", "qld(mu=1000)"),
     model("qljm", "qljm(lambda=0.1)"),
@@ -39,6 +45,14 @@ const MODELS: [Model; 6] = [
     Model {
         is_equal: false,
         ..model("in_expb2", "in_expb2(c=1,lengths=one-byte)")
+    },
+    Model {
+        is_equal: false,
+        has_fields: true,
+        ..model(
+            "bm25f",
+            "bm25f(k1=0.9,b=0.4,weight.title=2,b.title=0.4,lengths=one-byte)",
+        )
     },
 ];
 
@@ -49,27 +63,49 @@ const WARM_UP: f64 = 2000.0;
 
 /// Compares the models of `--model`, or all.
 pub(crate) fn run(work: &Workload, names: Option<&str>, threads: usize) -> Result<()> {
-    let chosen = chosen(names)?;
+    let (with_fields, without): (Vec<_>, Vec<_>) = chosen(names)?
+        .into_iter()
+        .partition(|model| model.has_fields);
+    let kinds = work.kinds();
+    println!("| mean, ms: ir-bm25; Lucene; ratio{} |", columns(kinds));
+    println!("|{}", "---|".repeat(1 + 2 * kinds.len()));
+    if !without.is_empty() {
+        run_models(
+            work,
+            &without,
+            (IndexedFields::One, Queries::Words),
+            threads,
+        )?;
+    }
+    if !with_fields.is_empty() {
+        let form = (IndexedFields::Separate, Queries::CombinedFields);
+        run_models(work, &with_fields, form, threads)?;
+    }
+    Ok(())
+}
+
+/// Compares models over an index with these fields.
+fn run_models(
+    work: &Workload,
+    models: &[&'static Model],
+    (fields, form): (IndexedFields, Queries),
+    threads: usize,
+) -> Result<()> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("index.ir");
-    ours::build(work, &path, threads)?;
+    ours::build_fields(work, &path, fields, threads)?;
     let index = Index::open(&path)?;
     let analysis = ir_bm25::analysis::Analysis::anserini().build()?;
     let queries = work.queries().iter();
     let queries: Vec<_> = queries
         .map(|query| (work.kind(query), positioned(&analysis, &query.text)))
         .collect();
-    let lucene = Lucene::start(work, &queries, Queries::Words)?;
+    let lucene = Lucene::start(work, &queries, form)?;
     let mut lucene =
         lucene.context("IR_BM25_PEERS: expected the folder of benches/bm25/peers.sh")?;
     let kinds = work.kinds();
-    println!(
-        "| mean, ms: ir-bm25; {}; ratio{} |",
-        lucene.facts.name,
-        columns(kinds)
-    );
-    println!("|{}", "---|".repeat(1 + 2 * kinds.len()));
-    for model in chosen {
+    eprintln!("{}", lucene.facts.name);
+    for model in models {
         let searcher = index.searcher(model.ours.parse::<ir_bm25::Model>()?)?;
         let found = top(&searcher, work)?;
         let expected = lucene.top(model.name)?;

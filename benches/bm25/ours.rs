@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
-use ir_bm25::{Bm25, Index, IndexBuilder, IndexConfig};
+use ir_bm25::{Bm25, Index, IndexBuilder, IndexConfig, IndexedFields};
 use ir_core::{DocNum, Document, Retriever, Search};
 
 use crate::workload::{IndexCost, Measurements, Workload, batch_rate, process_seconds};
@@ -41,13 +41,24 @@ pub(crate) fn measure(work: &Workload, folder: &Path, threads: usize) -> Result<
     Ok(measured)
 }
 
-/// Builds the index and writes it to a file.
+/// Builds the index of title and text in one field, and writes it to a file.
 pub(crate) fn build(work: &Workload, path: &Path, threads: usize) -> Result<()> {
+    build_fields(work, path, IndexedFields::default(), threads)
+}
+
+/// Builds the index and writes it to a file.
+pub(crate) fn build_fields(
+    work: &Workload,
+    path: &Path,
+    fields: IndexedFields,
+    threads: usize,
+) -> Result<()> {
     let pool = rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build()?;
     pool.install(|| -> Result<()> {
-        let mut builder = IndexBuilder::new(IndexConfig::default())?.with_memory(work.budget);
+        let mut builder =
+            IndexBuilder::new(IndexConfig::default().with_fields(fields))?.with_memory(work.budget);
         work.for_each_document(&mut |n, document| {
             // The zero-padded number is the id, so that the id order is the numeric order.
             let copy = Document::new(format!("{n:010}"))

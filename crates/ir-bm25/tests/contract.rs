@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
+use ir_bm25::models::Bm25F;
 use ir_bm25::{
     Analysis, BlankDocs, Bm25, DocLengths, DocOrder, DuplicateIds, Index, IndexConfig, IndexWriter,
     IndexedFields, Pruning, Searcher, SegmentedIndex, StoredFields,
@@ -86,6 +87,22 @@ fn weighted_fields() {
     // So far apart that the order of summation shows, and nothing is pruned.
     check(&config, |index| {
         let searcher = index.searcher(Bm25::DATAFINDER).unwrap();
+        searcher
+            .with_weights(&[("title", 1e9), ("text", 1e-9)])
+            .unwrap()
+    });
+}
+
+#[test]
+fn combined_fields() {
+    let config = IndexConfig::default().with_fields(IndexedFields::Separate);
+    check(&config, |index| {
+        let bm25f = Bm25F::new(1.2, 0.75).with_field("title", 2.5, 0.3);
+        index.searcher(bm25f).unwrap()
+    });
+    // So far apart that the order of summation shows, and nothing is pruned.
+    check(&config, |index| {
+        let searcher = index.searcher(Bm25F::new(0.0, 1.0)).unwrap();
         searcher
             .with_weights(&[("title", 1e9), ("text", 1e-9)])
             .unwrap()

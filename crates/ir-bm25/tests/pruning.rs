@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 
+use ir_bm25::models::Bm25F;
 use ir_bm25::{
     Analysis, Bm25, DocLengths, DocOrder, Index, IndexConfig, IndexedFields, Pruning, Searcher,
 };
@@ -188,13 +189,31 @@ fn build(documents: &[Document], config: &IndexConfig) -> Index {
 }
 
 fn searcher(index: &Index, ways: Ways) -> Searcher {
-    let searcher = index.searcher(ways.bm25).unwrap();
-    match index.config().fields {
+    weighted(index.searcher(ways.bm25).unwrap(), ways)
+}
+
+/// BM25F, whose title has another length normalization.
+fn combined(index: &Index, ways: Ways) -> Searcher {
+    let Bm25 { k1, b, lengths, .. } = ways.bm25;
+    let mut model = Bm25F::new(k1, b);
+    if index.config().fields == IndexedFields::Separate {
+        model = model.with_field("title", 1.0, 1.0 - b);
+    }
+    model.lengths = lengths;
+    weighted(index.searcher(model).unwrap(), ways)
+}
+
+fn weighted(searcher: Searcher, ways: Ways) -> Searcher {
+    let fields = searcher.index().config().fields;
+    match fields {
         IndexedFields::Separate => {
             searcher.with_weights(&[("title", ways.title), ("text", ways.text)])
         }
         // One weight changes no order, but every score; the others are tried too.
-        _ => searcher.with_weights(&[(index.config().fields.names()[0], ways.text)]),
+        _ => {
+            let name = fields.names()[0];
+            searcher.with_weights(&[(name, ways.text)])
+        }
     }
     .unwrap()
 }
@@ -395,10 +414,12 @@ proptest! {
         seed in any::<u64>(),
     ) {
         let index = build(&documents, &config);
-        let searcher = searcher(&index, ways);
+        let (searcher, combined) = (searcher(&index, ways), combined(&index, ways));
         for query in &queries {
-            with_filters(documents.len(), seed, |filters| check(&searcher, query, filters));
-            check_explanations(&searcher, query, &everything(&searcher, query));
+            for searcher in [&searcher, &combined] {
+                with_filters(documents.len(), seed, |filters| check(searcher, query, filters));
+                check_explanations(searcher, query, &everything(searcher, query));
+            }
         }
         check_textbook(&documents, ways.bm25, &queries);
     }
@@ -417,9 +438,12 @@ proptest! {
         let documents = generate(shape);
         let built = build(&documents, &config);
         let index = Index::from_bytes(built.as_bytes().to_vec(), Verify::AllSections).unwrap();
-        let searcher = searcher(&index, ways);
+        let (searcher, combined) = (searcher(&index, ways), combined(&index, ways));
         for (query, seed) in queries(shape, 8).iter().zip(shape.seed..) {
-            with_filters(documents.len(), seed, |filters| check(&searcher, query, filters));
+            with_filters(documents.len(), seed, |filters| {
+                check(&searcher, query, filters);
+                check(&combined, query, filters);
+            });
         }
     }
 }
@@ -461,10 +485,11 @@ fn many_stretches() {
             title,
             text: 1.0,
         };
-        let searcher = searcher(&index, ways);
+        let (searcher, combined) = (searcher(&index, ways), combined(&index, ways));
         for query in queries(Shape { seed, ..shape }, 4) {
             with_filters(documents.len(), seed, |filters| {
                 check(&searcher, &query, filters);
+                check(&combined, &query, filters);
             });
         }
     }

@@ -18,10 +18,10 @@ use crate::{DocLengths, SearcherError};
 ///
 /// Other models score each field on its own and add the scores, so that a term that occurs once in
 /// two fields counts more than one that occurs twice in one field. The statistics of BM25F are
-/// those of all fields together. It is therefore no [`ScoringModel`](super::ScoringModel), and
-/// document frequencies are counted per query: all documents with a query term are scored, without
-/// pruning, and a search takes eight bytes of memory per document. Structured queries with clauses,
-/// phrases or named fields return an error.
+/// those of all fields together. It is therefore no [`ScoringModel`](super::ScoringModel), and the
+/// document frequency of a term in several fields is counted when it is searched. Term scores are
+/// rounded to multiples of 2^-36; [`Pruning`](crate::Pruning) other than exhaustive search is
+/// MaxScore. Structured queries with clauses, phrases or named fields return an error.
 ///
 /// ```
 /// use ir_bm25::models::Bm25F;

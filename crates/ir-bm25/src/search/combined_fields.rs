@@ -1,11 +1,21 @@
-//! Scorer of BM25F, over the postings of a term in all fields of a document.
+//! Scorer of BM25F: the term score of a document's normalized frequencies in all fields.
+//!
+//! Term scores are rounded to multiples of 2^-36. So the sums of scores and of bounds are exact in
+//! double precision up to 2^16, and independent of their order.
 
 use ir_core::Explanation;
+
+use super::combined_lists::CombinedList;
+use crate::models::Bm25F;
+use crate::{DocLengths, FieldStats, Index, small_float};
 use ir_core::store::OpenIndexError;
 
-use crate::models::Bm25F;
-use crate::postings::Posting;
-use crate::{DocLengths, FieldStats, Index, small_float};
+/// Sums of term scores are exact below this.
+pub(super) const MAX_SUM: f64 = (1_u64 << 16) as f64;
+/// Term scores are multiples of this.
+const STEP: f64 = 1.0 / (1_u64 << 36) as f64;
+/// A double in this binade is a multiple of the step.
+const ROUNDER: f64 = 1.5 * (1_u64 << 16) as f64;
 
 /// BM25F bound to the statistics of a collection.
 #[derive(Debug)]
@@ -23,10 +33,102 @@ struct FieldNorm {
     b: f64,
     /// Average over the documents with at least one token.
     average: f64,
+    /// The inverse norms of all length codes.
+    by_code: Box<[f64; 256]>,
 }
 
-/// Normalized frequencies of a term in the documents of a segment, ascending by document.
-pub(crate) type NormalizedFrequencies = Vec<(u32, f64)>;
+impl FieldNorm {
+    fn new(b: f64, stats: &FieldStats) -> Self {
+        let average = match stats.docs {
+            0 => 1.0,
+            docs => stats.tokens as f64 / docs as f64,
+        };
+        let mut norm = Self {
+            b,
+            average,
+            by_code: Box::new([0.0; 256]),
+        };
+        let codes = (0..=u8::MAX).map(|code| norm.inverse(small_float::decode(code)));
+        let codes: Vec<f64> = codes.collect();
+        norm.by_code.copy_from_slice(&codes);
+        norm
+    }
+
+    /// `1 / (1 - b + b · length / average)`. A field with a term is not empty.
+    fn inverse(&self, length: u32) -> f64 {
+        let Self { b, average, .. } = self;
+        1.0 / (1.0 - b + b * f64::from(length.max(1)) / average)
+    }
+}
+
+/// Normalized frequencies in a field of an index: `weight · tf / (1 - b + b · length / average)`.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct FieldFrequencies<'a> {
+    norm: &'a FieldNorm,
+    weight: f64,
+    /// Length codes of all documents.
+    codes: &'a [u8],
+    /// Exact lengths of all documents; [`None`] for [`DocLengths::OneByte`].
+    lengths: Option<&'a [u32]>,
+}
+
+impl FieldFrequencies<'_> {
+    /// The length that scoring uses.
+    fn length(&self, doc: u32) -> u32 {
+        match self.lengths {
+            None => small_float::decode(self.codes.get(doc as usize).copied().unwrap_or(0)),
+            Some(lengths) => lengths.get(doc as usize).copied().unwrap_or(0),
+        }
+    }
+
+    /// The normalized frequency of `tf` occurrences in a document.
+    #[inline]
+    pub(super) fn of(&self, doc: u32, tf: u32) -> f64 {
+        let inverse = match self.lengths {
+            None => {
+                let code = self.codes.get(doc as usize).copied().unwrap_or(0);
+                self.norm.by_code[usize::from(code)]
+            }
+            Some(_) => self.norm.inverse(self.length(doc)),
+        };
+        self.weight * inverse * f64::from(tf)
+    }
+
+    /// The normalized frequency of `tf` occurrences in the shortest documents with a length code.
+    pub(super) fn of_code(&self, code: u8, tf: u32) -> f64 {
+        self.weight * self.norm.by_code[usize::from(code)] * f64::from(tf)
+    }
+
+    /// A lower bound of the normalized frequency of `tf` occurrences in documents with a length
+    /// code.
+    pub(super) fn least_of_code(&self, code: u8, tf: u32) -> f64 {
+        match self.lengths {
+            None => self.of_code(code, tf),
+            Some(_) => {
+                let inverse = self.norm.inverse(small_float::largest(code));
+                self.weight * inverse * f64::from(tf)
+            }
+        }
+    }
+
+    fn explain(&self, name: &str, doc: u32, tf: u32) -> Explanation {
+        let formula = "weight × tf / (1 - b + b × length / average)";
+        let encoding = match self.lengths {
+            Some(_) => "tokens in the field",
+            None => "tokens in the field, in Lucene's one-byte encoding",
+        };
+        let FieldNorm { b, average, .. } = self.norm;
+        let mut tree = Explanation::new(self.of(doc, tf), format!("{name}: {formula}"));
+        tree.details = vec![
+            Explanation::new(self.weight, "weight of the field"),
+            Explanation::new(*b, "b"),
+            Explanation::new(*average, "average length of the documents with the field"),
+            Explanation::new(f64::from(tf), "tf: occurrences in the field"),
+            Explanation::new(f64::from(self.length(doc)), format!("length: {encoding}")),
+        ];
+        tree
+    }
+}
 
 /// Term of a query, scored over all fields.
 #[derive(Debug, Clone, Copy)]
@@ -47,23 +149,19 @@ impl CombinedFields {
         fields: &[FieldStats],
         documents: usize,
     ) -> Self {
-        let norm = |(name, stats): (&&str, &FieldStats)| FieldNorm {
-            b: f64::from(model.b_of(name)),
-            average: match stats.docs {
-                0 => 1.0,
-                docs => stats.tokens as f64 / docs as f64,
-            },
-        };
+        let fields = names.iter().zip(fields);
+        let norm = |(name, stats): (&&str, _)| FieldNorm::new(f64::from(model.b_of(name)), stats);
         Self {
             k1: f64::from(model.k1),
             lengths: model.lengths,
             documents: documents as u64,
-            fields: names.iter().zip(fields).map(norm).collect(),
+            fields: fields.map(norm).collect(),
         }
     }
 
     /// The scorer of a term with a weight in the query and a document frequency.
     pub(crate) fn term(&self, count: f32, df: u64) -> CombinedTerm {
+        let df = df.min(self.documents);
         let (n, of_term) = (self.documents as f64, df as f64);
         CombinedTerm {
             k1: self.k1,
@@ -74,121 +172,66 @@ impl CombinedFields {
         }
     }
 
-    /// The normalized frequencies of a term in all documents of an index. `weights` are those of
-    /// the fields; fields of weight 0 are left out.
-    pub(crate) fn frequencies(
-        &self,
-        index: &Index,
-        weights: &[f32],
-        term: &str,
-    ) -> Result<NormalizedFrequencies, OpenIndexError> {
-        let mut all = NormalizedFrequencies::new();
-        let mut postings = Vec::new();
-        for (field, &weight) in weights.iter().enumerate() {
-            if weight == 0.0 {
-                continue;
-            }
-            let Some(mut cursor) = index.cursor(field, term)? else {
-                continue;
-            };
-            postings.clear();
-            cursor.read_all(&mut postings)?;
-            let length = self.lengths_of(index, field)?;
-            let of_field = postings
-                .iter()
-                .map(|&Posting { doc, tf }| (doc, self.normalized(field, weight, tf, length(doc))));
-            all.extend(of_field);
-        }
-        // Stable: the fields of a document are added up in their order.
-        all.sort_by_key(|&(doc, _)| doc);
-        all.dedup_by(|later, sum| {
-            let is_same = later.0 == sum.0;
-            sum.1 += if is_same { later.1 } else { 0.0 };
-            is_same
-        });
-        Ok(all)
-    }
-
-    /// The lengths of a field by document.
-    fn lengths_of<'a>(
-        &self,
+    /// The normalized frequencies in a field of an index, which exists.
+    pub(super) fn frequencies<'a>(
+        &'a self,
         index: &'a Index,
         field: usize,
-    ) -> Result<impl Fn(u32) -> u32 + use<'a>, OpenIndexError> {
-        let codes = index.codes(field);
-        let exact = match self.lengths {
-            DocLengths::OneByte => None,
-            DocLengths::Exact => Some(index.lengths(field)?),
-        };
-        Ok(move |doc: u32| match exact {
-            None => small_float::decode(codes.get(doc as usize).copied().unwrap_or(0)),
-            Some(lengths) => lengths.get(doc as usize).copied().unwrap_or(0),
+        weight: f32,
+    ) -> Result<FieldFrequencies<'a>, OpenIndexError> {
+        Ok(FieldFrequencies {
+            norm: &self.fields[field],
+            weight: f64::from(weight),
+            codes: index.codes(field),
+            lengths: match self.lengths {
+                DocLengths::OneByte => None,
+                DocLengths::Exact => Some(index.lengths(field)?),
+            },
         })
     }
+}
 
-    fn normalized(&self, field: usize, weight: f32, tf: u32, length: u32) -> f64 {
-        let FieldNorm { b, average } = self.fields[field];
-        f64::from(weight) * f64::from(tf) / (1.0 - b + b * f64::from(length) / average)
+impl CombinedTerm {
+    /// The term score of a normalized frequency above 0.
+    #[inline]
+    pub(crate) fn score(&self, frequency: f64) -> f64 {
+        let score = self.count * self.idf * (frequency / (self.k1 + frequency));
+        if score < MAX_SUM {
+            ((score + ROUNDER) - ROUNDER).max(STEP)
+        } else {
+            score
+        }
     }
 
-    /// Explains the contribution of a term to the score of a document; [`None`] if the document
-    /// does not contain it. `names` and `weights` are those of the fields.
+    /// Explains the term score of a document; [`None`] if it does not contain the term. `names` are
+    /// those of the fields.
     pub(crate) fn explain(
         &self,
-        index: &Index,
-        (names, weights): (&[&str], &[f32]),
-        (text, term): (&str, CombinedTerm),
+        list: &mut CombinedList<'_>,
+        (names, text): (&[&str], &str),
         doc: u32,
-    ) -> Result<Option<Explanation>, OpenIndexError> {
-        let mut sum = 0.0;
-        let mut details = Vec::new();
-        for (field, &weight) in weights.iter().enumerate() {
-            let cursor = match weight {
-                0.0 => None,
-                _ => index.cursor(field, text)?,
-            };
-            let Some(mut cursor) = cursor else {
-                continue;
-            };
-            let is_found = cursor.seek(doc) == doc;
-            let tf = if is_found { cursor.tf() } else { 0 };
-            cursor.take_damage().map_or(Ok(()), Err)?;
-            if tf == 0 {
-                continue;
-            }
-            let length = self.lengths_of(index, field)?(doc);
-            let normalized = self.normalized(field, weight, tf, length);
-            sum += normalized;
-            let FieldNorm { b, average } = self.fields[field];
-            let name = names.get(field).copied().unwrap_or_default();
-            let formula = "weight × tf / (1 - b + b × length / average)";
-            let encoding = match self.lengths {
-                DocLengths::Exact => "tokens in the field",
-                DocLengths::OneByte => "tokens in the field, in Lucene's one-byte encoding",
-            };
-            let mut of_field = Explanation::new(normalized, format!("{name}:{text}: {formula}"));
-            of_field.details = vec![
-                Explanation::new(weight, "weight of the field"),
-                Explanation::new(b, "b"),
-                Explanation::new(average, "average length of the documents with the field"),
-                Explanation::new(f64::from(tf), "tf: occurrences in the field"),
-                Explanation::new(f64::from(length), format!("length: {encoding}")),
-            ];
-            details.push(of_field);
-        }
+    ) -> Option<Explanation> {
+        let details: Vec<_> = list
+            .occurrences(doc)
+            .map(|(field, tf, frequencies)| {
+                let name = names.get(field).copied().unwrap_or_default();
+                frequencies.explain(&format!("{name}:{text}"), doc, tf)
+            })
+            .collect();
         if details.is_empty() {
-            return Ok(None);
+            return None;
         }
+        let sum = details.iter().map(|field| field.value).sum();
         let mut frequency =
             Explanation::new(sum, "x: sum of the normalized frequencies in the fields");
         frequency.details = details;
-        let CombinedTerm {
+        let Self {
             k1,
             count,
             idf,
             documents,
             df,
-        } = term;
+        } = *self;
         let idf = Explanation::new(idf, "idf = ln(1 + (N - df + 0.5) / (df + 0.5))")
             .with_detail(Explanation::new(documents as f64, "N: number of documents"))
             .with_detail(Explanation::new(
@@ -196,7 +239,7 @@ impl CombinedFields {
                 "df: number of documents with the term in a field",
             ));
         let what = format!("{text}: count × idf × x / (k1 + x)");
-        let tree = Explanation::new(term.score(sum), what)
+        let tree = Explanation::new(self.score(sum), what)
             .with_detail(Explanation::new(
                 count,
                 "count: weight in the query, by default the count",
@@ -204,13 +247,6 @@ impl CombinedFields {
             .with_detail(idf)
             .with_detail(Explanation::new(k1, "k1"))
             .with_detail(frequency);
-        Ok(Some(tree))
-    }
-}
-
-impl CombinedTerm {
-    /// The contribution of a normalized frequency above 0.
-    pub(crate) fn score(&self, frequency: f64) -> f64 {
-        self.count * self.idf * (frequency / (self.k1 + frequency))
+        Some(tree)
     }
 }

@@ -2,15 +2,14 @@
 
 use ir_core::{DocNum, Search, TopK};
 
-use super::list_scorer::ListScorer;
-use super::query::QueryTerm;
+use super::list_scorer::TermScores;
 use super::score_window::{ScoreWindow, threshold_of};
 use crate::postings::END;
 
 /// Scores every document that contains a query term, and keeps those with a score above `floor`.
-pub(super) fn score_all<const WORDS: usize, S: ListScorer>(
+pub(super) fn score_all<const WORDS: usize, T: TermScores>(
     window: &mut ScoreWindow<WORDS>,
-    terms: &mut [QueryTerm<'_, S>],
+    terms: &mut [T],
     documents: u32,
     how: &Search<'_>,
     floor: f64,
@@ -21,8 +20,7 @@ pub(super) fn score_all<const WORDS: usize, S: ListScorer>(
         window.reset(start, documents, 0.0, threshold_of(best).max(floor));
         let mut next = END;
         for term in &mut *terms {
-            let after = window.add(&mut term.cursor, &term.scorer, |_| false);
-            next = next.min(after);
+            next = next.min(term.add_to_window(window));
         }
         window.drain(0.0, threshold_of(best).max(floor), |doc, sum| {
             let doc = DocNum::new(doc);
@@ -36,8 +34,8 @@ pub(super) fn score_all<const WORDS: usize, S: ListScorer>(
 }
 
 /// Scores every document that the filter allows. Fast if these are few.
-pub(super) fn score_allowed<S: ListScorer>(
-    terms: &mut [QueryTerm<'_, S>],
+pub(super) fn score_allowed<T: TermScores>(
+    terms: &mut [T],
     documents: u32,
     how: &Search<'_>,
     best: &mut TopK,
@@ -54,14 +52,8 @@ pub(super) fn score_allowed<S: ListScorer>(
 
 /// The score of one document; [`None`] if it contains no query term. Successive calls must pass
 /// ascending documents.
-pub(super) fn score_doc<S: ListScorer>(terms: &mut [QueryTerm<'_, S>], doc: DocNum) -> Option<f32> {
-    let mut sum = None;
-    for term in terms {
-        let found = term.cursor.seek(doc.get());
-        if found == doc.get() && found != END {
-            let score = term.scorer.score(found, term.cursor.tf());
-            *sum.get_or_insert(0.0) += f64::from(score);
-        }
-    }
+fn score_doc<T: TermScores>(terms: &mut [T], doc: DocNum) -> Option<f32> {
+    let scores = terms.iter_mut().filter_map(|term| term.score_of(doc.get()));
+    let sum = scores.reduce(|sum, score| sum + score);
     sum.map(|sum| sum as f32)
 }

@@ -67,6 +67,24 @@ pub(crate) trait BoundModel {
     }
 }
 
+/// The scores of a query term in the documents of an index, in one field or over several: what the
+/// top-k algorithms without bounds of blocks need.
+pub(crate) trait TermScores {
+    /// Upper bound, at least 0, of the scores.
+    fn bound(&self) -> f64;
+
+    /// Number of postings.
+    fn postings(&self) -> u64;
+
+    /// Adds the scores of the documents of a window. Returns a lower bound, at least the end of the
+    /// window, of the next document to score.
+    fn add_to_window<const WORDS: usize>(&mut self, window: &mut ScoreWindow<WORDS>) -> u32;
+
+    /// The score of a document; [`None`] if it does not contain the term. Successive calls must
+    /// pass ascending documents.
+    fn score_of(&mut self, doc: u32) -> Option<f64>;
+}
+
 /// Scorer of the postings of a query term in one field.
 pub(crate) trait ListScorer: Sized {
     /// The term score of `tf` occurrences in a document.

@@ -8,15 +8,15 @@
 //! from these lists, one list after the other. The fraction adapts to the cost of these seeks.
 //!
 //! The result equals exhaustive scoring bit for bit, for the reasons given in
-//! [`super::block_max`].
+//! [`super::block_max`]. BM25F, whose terms have lists in several fields
+//! ([`super::combined_lists`]), is always searched so.
 //!
 //! # Source
 //! Turtle and Flood, "Query Evaluation: Strategies and Optimizations", IPM 1995.
 
 use ir_core::{DocNum, Search, TopK};
 
-use super::list_scorer::ListScorer;
-use super::query::QueryTerm;
+use super::list_scorer::TermScores;
 use super::score_window::{ScoreWindow, threshold_of};
 use crate::postings::END;
 
@@ -31,22 +31,22 @@ const MIN_STEP: u32 = 1024;
 /// Maximum number of seeks per skipped posting at which the fraction grows.
 const MAX_SEEKS: f64 = 0.0125;
 
-pub(super) fn search<const WORDS: usize, S: ListScorer>(
+pub(super) fn search<const WORDS: usize, T: TermScores>(
     window: &mut ScoreWindow<WORDS>,
-    terms: &mut [QueryTerm<'_, S>],
+    terms: &mut [T],
     documents: u32,
     how: &Search<'_>,
     floor: f64,
     best: &mut TopK,
 ) {
     let mut lists: Vec<_> = terms.iter_mut().collect();
-    let bound_per_posting = |list: &QueryTerm<'_, S>| list.bound / list.cursor.df as f32;
+    let bound_per_posting = |list: &T| list.bound() / list.postings() as f64;
     lists.sort_by(|a, b| bound_per_posting(a).total_cmp(&bound_per_posting(b)));
     // The sum of the bounds of the first `n` lists.
     let mut prefix_bounds = vec![0.0];
     let mut sum = 0.0;
     prefix_bounds.extend(lists.iter().map(|list| {
-        sum += f64::from(list.bound);
+        sum += list.bound();
         sum
     }));
     // Several windows, so that the threshold rises and the fraction adapts.
@@ -69,8 +69,7 @@ pub(super) fn search<const WORDS: usize, S: ListScorer>(
         window.reset(start, end, others, threshold);
         let mut next = END;
         for list in essential {
-            let after = window.add(&mut list.cursor, &list.scorer, |_| false);
-            next = next.min(after);
+            next = next.min(list.add_to_window(window));
         }
         candidates.clear();
         window.drain(others, threshold, |doc, sum| {
@@ -85,7 +84,7 @@ pub(super) fn search<const WORDS: usize, S: ListScorer>(
         }
         if first_essential > 0 {
             let scanned = f64::from(next.min(documents) - start) / f64::from(documents);
-            let postings = optional.iter().map(|list| f64::from(list.cursor.df));
+            let postings = optional.iter().map(|list| list.postings() as f64);
             let skipped = postings.sum::<f64>() * scanned;
             let is_cheap = (seeks as f64) < MAX_SEEKS * skipped;
             fraction = (fraction * if is_cheap { 1.25 } else { 0.8 })
@@ -97,23 +96,21 @@ pub(super) fn search<const WORDS: usize, S: ListScorer>(
 
 /// Adds the scores of the non-essential lists to the candidates, and drops those that cannot exceed
 /// the threshold. Returns the number of seeks.
-fn complete<S: ListScorer>(
+fn complete<T: TermScores>(
     candidates: &mut Vec<(u32, f64)>,
-    optional: &mut [&mut QueryTerm<'_, S>],
+    optional: &mut [&mut T],
     prefix_bounds: &[f64],
     threshold: f64,
 ) -> usize {
     let mut seeks = 0;
     for (list, &others) in optional.iter_mut().zip(prefix_bounds).rev() {
-        let bound = others + f64::from(list.bound);
+        let bound = others + list.bound();
         candidates.retain_mut(|(doc, sum)| {
             if *sum + bound <= threshold {
                 return false;
             }
             seeks += 1;
-            if list.cursor.seek(*doc) == *doc {
-                *sum += f64::from(list.scorer.score(*doc, list.cursor.tf()));
-            }
+            *sum += list.score_of(*doc).unwrap_or(0.0);
             true
         });
     }

@@ -4,6 +4,7 @@ mod block_max;
 mod bm25_scorer;
 pub(crate) mod columns;
 mod combined_fields;
+mod combined_lists;
 mod exhaustive;
 mod explain;
 mod list_scorer;
@@ -18,8 +19,10 @@ mod weighted_term;
 use ir_core::store::OpenIndexError;
 use ir_core::{Ranking, Search, SearchError, TopK};
 
-pub(crate) use combined_fields::{CombinedFields, CombinedTerm, NormalizedFrequencies};
+pub(crate) use combined_fields::CombinedFields;
+pub(crate) use combined_lists::{CombinedList, document_frequency, floor, rank_combined};
 pub(crate) use explain::explain;
+use list_scorer::TermScores;
 pub(crate) use list_scorer::{BoundModel, ListScorer, ListStatistics, ScoredList};
 pub(crate) use query::{QueryPlan, TermList, count_terms, open_lists};
 use score_window::{NARROW_WINDOW, WIDE_WINDOW, with_window};
@@ -63,7 +66,7 @@ pub(crate) fn rank<S: ListScorer>(
         return Ok(Ranking::default());
     }
     let mut best = TopK::new(how.k());
-    if allowed.is_some_and(|allowed| prefers_seeking(allowed, documents, plan)) {
+    if allowed.is_some_and(|allowed| prefers_seeking(allowed, documents, &plan.terms)) {
         exhaustive::score_allowed(&mut plan.terms, documents, how, &mut best);
     } else if pruning == Pruning::Exhaustive || !S::is_order_free(&plan.terms) {
         with_window(&WIDE_WINDOW, |window| {
@@ -84,9 +87,10 @@ pub(crate) fn rank<S: ListScorer>(
 
 /// Returns whether seeking the allowed documents one by one is cheaper than scanning the lists. A
 /// filter check costs about half a posting, a seek about thirty.
-fn prefers_seeking<S: ListScorer>(allowed: usize, documents: u32, plan: &QueryPlan<'_, S>) -> bool {
-    let seeks = (allowed as u64).saturating_mul(30 * plan.terms.len() as u64);
-    seeks.saturating_add(u64::from(documents) / 2) < plan.postings()
+fn prefers_seeking<T: TermScores>(allowed: usize, documents: u32, terms: &[T]) -> bool {
+    let postings: u64 = terms.iter().map(TermScores::postings).sum();
+    let seeks = (allowed as u64).saturating_mul(30 * terms.len() as u64);
+    seeks.saturating_add(u64::from(documents) / 2) < postings
 }
 
 pub(crate) fn search_error(error: OpenIndexError) -> SearchError {

@@ -9,9 +9,10 @@ use ir_core::store::OpenIndexError;
 use rustc_hash::FxBuildHasher;
 
 use super::WeightedTerm;
-use super::list_scorer::{BoundModel, ListScorer, ListStatistics, ScoredList};
+use super::list_scorer::{BoundModel, ListScorer, ListStatistics, ScoredList, TermScores};
+use super::score_window::ScoreWindow;
 use crate::Index;
-use crate::postings::PostingsCursor;
+use crate::postings::{END, PostingsCursor};
 
 /// A query term in one field, with its posting list.
 #[derive(Debug)]
@@ -23,6 +24,28 @@ pub(crate) struct QueryTerm<'a, S> {
     pub(super) field: usize,
     /// Number of the term in the query.
     pub(super) number: usize,
+}
+
+impl<S: ListScorer> TermScores for QueryTerm<'_, S> {
+    fn bound(&self) -> f64 {
+        f64::from(self.bound)
+    }
+
+    fn postings(&self) -> u64 {
+        u64::from(self.cursor.df)
+    }
+
+    fn add_to_window<const WORDS: usize>(&mut self, window: &mut ScoreWindow<WORDS>) -> u32 {
+        window.add(&mut self.cursor, &self.scorer, |_| false)
+    }
+
+    fn score_of(&mut self, doc: u32) -> Option<f64> {
+        let found = self.cursor.seek(doc);
+        if found != doc || found == END {
+            return None;
+        }
+        Some(f64::from(self.scorer.score(doc, self.cursor.tf())))
+    }
 }
 
 /// The posting lists of a query, ordered by query term, then by field. Term scores are summed in
@@ -149,7 +172,7 @@ impl<'a, S: ListScorer> QueryPlan<'a, S> {
             let bound = match cursor.list_impacts() {
                 Some(impacts) => scorer.bound(impacts),
                 None => match cursor.seek(0) {
-                    crate::postings::END => return Err(cursor.malformed()),
+                    END => return Err(cursor.malformed()),
                     doc => scorer.bound_of_posting(doc, cursor.tf()),
                 },
             };
@@ -162,12 +185,6 @@ impl<'a, S: ListScorer> QueryPlan<'a, S> {
             });
         }
         Ok(Self { terms })
-    }
-
-    /// Total number of postings.
-    pub(super) fn postings(&self) -> u64 {
-        let dfs = self.terms.iter().map(|term| u64::from(term.cursor.df));
-        dfs.sum()
     }
 
     /// A score that at least `k` documents exceed if none are deleted; negative infinity if none is

@@ -126,6 +126,27 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
         self.cutoff = (threshold - others).next_down();
     }
 
+    /// The documents of the window.
+    pub(super) const fn range(&self) -> (u32, u32) {
+        (self.start, self.end)
+    }
+
+    /// Adds the score of a term in a document of the window.
+    #[inline]
+    pub(super) fn add_score(&mut self, doc: u32, score: f64) {
+        let at = doc.wrapping_sub(self.start) as usize;
+        let Some(sum) = self.sums.as_flattened_mut().get_mut(at) else {
+            return;
+        };
+        *sum += score;
+        if *sum > self.cutoff {
+            self.candidates.insert(at);
+        }
+        if self.added.len() < Self::MANY {
+            self.added.push(doc);
+        }
+    }
+
     /// Adds the scores of one term. Skips the blocks for which `skip` returns true when the cursor
     /// is at them. Returns a lower bound, at least `end`, of the next document to score.
     pub(super) fn add<S: ListScorer>(

@@ -10,8 +10,8 @@ use ir_core::{
 
 use super::snapshot::{NumberedSegment, SegmentedIndex};
 use crate::search::{
-    Bound, BoundModel, ListScorer, ListStatistics, QueryPlan, Scoring, TermList, WeightedTerm,
-    columns, count_terms, explain, open_lists, rank, search_error,
+    Bound, BoundModel, ListStatistics, QueryPlan, Scoring, TermList, WeightedTerm, columns,
+    count_terms, explain, open_lists, rank, search_error,
 };
 use crate::{Index, Model, Pruning, SearcherError};
 
@@ -39,7 +39,7 @@ use crate::{Index, Model, Pruning, SearcherError};
 pub struct Searcher {
     index: SegmentedIndex,
     analyzer: Arc<dyn Analyzer>,
-    scoring: Scoring,
+    pub(super) scoring: Scoring,
 }
 
 impl Index {
@@ -67,7 +67,7 @@ impl DocFilter for SegmentFilter<'_> {
 
 /// The posting lists of a query in a segment, and the statistics of their terms there, without
 /// deleted documents.
-type SegmentLists<'a> = (Vec<TermList<'a>>, Vec<ListStatistics>);
+pub(super) type SegmentLists<'a> = (Vec<TermList<'a>>, Vec<ListStatistics>);
 
 /// The query bound to a segment.
 type SegmentPlan<'a, M> = (
@@ -196,21 +196,7 @@ impl Searcher {
         plans.collect()
     }
 
-    /// A score that the documents of the top k in a segment exceed; negative infinity if none is
-    /// known.
-    fn floor<S: ListScorer>(
-        &self,
-        plan: &QueryPlan<'_, S>,
-        how: &Search<'_>,
-        deleted: usize,
-    ) -> f64 {
-        if how.filter().is_some() || self.scoring.pruning == Pruning::Exhaustive {
-            return f64::NEG_INFINITY;
-        }
-        plan.floor(how.k().saturating_add(deleted))
-    }
-
-    fn segment_lists<'a>(
+    pub(super) fn segment_lists<'a>(
         &self,
         numbered: &'a NumberedSegment,
         terms: &[WeightedTerm],
@@ -307,17 +293,41 @@ impl Searcher {
         terms: &[WeightedTerm],
         how: &Search<'_>,
     ) -> Result<Ranking, SearchError> {
-        let mut plans = self.plans(model, terms).map_err(search_error)?;
+        let plans = self.plans(model, terms).map_err(search_error)?;
+        let pruning = self.scoring.pruning;
+        self.rank_segments(
+            plans,
+            how,
+            QueryPlan::floor,
+            |plan, documents, how, floor| rank(plan, documents, how, pruning, floor),
+        )
+    }
+
+    /// Merges the rankings of all segments. `floor_of` returns a score that the documents of the
+    /// top k in a segment exceed, or negative infinity; `rank` ranks a segment, given the number of
+    /// its documents and the score above which hits count.
+    pub(super) fn rank_segments<P>(
+        &self,
+        mut plans: Vec<(&NumberedSegment, P)>,
+        how: &Search<'_>,
+        floor_of: impl Fn(&P, usize) -> f64,
+        rank: impl Fn(&mut P, u32, &Search<'_>, f64) -> Result<Ranking, SearchError>,
+    ) -> Result<Ranking, SearchError> {
+        let floor = |plan: &P, deleted: usize| {
+            if how.filter().is_some() || self.scoring.pruning == Pruning::Exhaustive {
+                return f64::NEG_INFINITY;
+            }
+            floor_of(plan, how.k().saturating_add(deleted))
+        };
         if let [(only, plan)] = &mut *plans
             && only.is_whole_index()
         {
-            let floor = self.floor(plan, how, 0);
-            let documents = self.index.len() as u32;
-            return rank(plan, documents, how, self.scoring.pruning, floor);
+            let floor = floor(plan, 0);
+            return rank(plan, self.index.len() as u32, how, floor);
         }
         let floors = plans.iter().map(|(numbered, plan)| {
             let deleted = numbered.segment.deleted.count().unwrap_or(usize::MAX);
-            self.floor(plan, how, deleted)
+            floor(plan, deleted)
         });
         let known = floors.fold(f64::NEG_INFINITY, f64::max);
         // The largest segment first, for a high threshold in the others.
@@ -335,7 +345,7 @@ impl Searcher {
                 .worst()
                 .map_or(known, |worst| known.max(f64::from(worst.score.next_down())));
             let documents = numbered.segment.index.len() as u32;
-            let ranking = rank(&mut plan, documents, &local, self.scoring.pruning, floor)?;
+            let ranking = rank(&mut plan, documents, &local, floor)?;
             for hit in &ranking {
                 best.push(numbered.number(hit.doc), hit.score);
             }

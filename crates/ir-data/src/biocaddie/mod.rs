@@ -10,7 +10,9 @@
 //! | [`BioCaddieTopics`] | topics in all forms and judgments |
 //!
 //! The collection `biocaddie` of the catalog opens if `records.jsonl`, `update_json_folder` or
-//! `update_xml_folder` is beside the topics.
+//! `update_xml_folder` is beside the topics. Its text rule is [`TextRule::Paths`];
+//! `biocaddie/organizers`, `biocaddie/whole-record` and `biocaddie/fields` are the same records with
+//! the other rules.
 //!
 //! # Source
 //! Cohen et al., "A publicly available benchmark for biomedical dataset retrieval: the reference
@@ -45,10 +47,38 @@ pub enum TextRule {
     Paths,
     /// Descriptions, name of the repository and publication, as the organizers concatenated them.
     Organizers,
-    /// METADATA as JSON, keys included, as in the pilot of the National Data Service. Members are
-    /// in byte order of their names.
+    /// The record as a JSON object, keys included, as in the pilot of the National Data Service:
+    /// DOCNO, TITLE, REPOSITORY (the key, without the date of the harvest) and METADATA, whose
+    /// members are in byte order of their names. The pilot lost records without METADATA; here it
+    /// is `null`. The title is in the text, and so counts twice in a field of title and text.
     WholeRecord,
     /// As [`TextRule::Paths`], and all texts of METADATA as the attribute `meta`: the three fields
     /// title, text and meta of Emory's runs.
     Fields,
+}
+
+impl TextRule {
+    /// All rules.
+    pub const ALL: [Self; 4] = [
+        Self::Paths,
+        Self::Organizers,
+        Self::WholeRecord,
+        Self::Fields,
+    ];
+
+    /// Name, as after the slash of a collection such as `biocaddie/whole-record`.
+    ///
+    /// ```
+    /// use ir_data::biocaddie::TextRule;
+    /// assert_eq!(TextRule::WholeRecord.name(), "whole-record");
+    /// ```
+    #[must_use]
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Paths => "paths",
+            Self::Organizers => "organizers",
+            Self::WholeRecord => "whole-record",
+            Self::Fields => "fields",
+        }
+    }
 }

@@ -3,6 +3,7 @@
 use std::io::BufRead;
 
 use ir_core::{AttributeValue, Document};
+use serde::Serialize;
 
 use super::TextRule;
 use super::metadata::{Metadata, all_texts, texts_at, texts_of};
@@ -198,6 +199,9 @@ impl Record {
 
     fn text(&self, rule: TextRule) -> String {
         let key = self.repository_key();
+        if rule == TextRule::WholeRecord {
+            return self.to_json(key);
+        }
         let Some(metadata) = &self.metadata else {
             return match rule {
                 TextRule::Organizers => name_of_repository(key).to_owned(),
@@ -206,7 +210,7 @@ impl Record {
         };
         match rule {
             // The title is a field of its own.
-            TextRule::Paths | TextRule::Fields => {
+            TextRule::Paths | TextRule::Fields | TextRule::WholeRecord => {
                 let mut texts = texts_of(metadata, key);
                 texts.retain(|text| text != self.title.trim());
                 texts.join("\n")
@@ -221,9 +225,27 @@ impl Record {
                 texts_at(metadata, "publication", &mut texts);
                 texts.join("\n")
             }
-            // Members of maps always serialize.
-            TextRule::WholeRecord => serde_json::to_string(metadata).unwrap_or_default(),
         }
+    }
+
+    /// The record in the JSON form, with the key of its repository.
+    fn to_json(&self, repository: &str) -> String {
+        #[derive(Serialize)]
+        #[serde(rename_all = "UPPERCASE")]
+        struct WholeRecord<'a> {
+            docno: &'a str,
+            title: &'a str,
+            repository: &'a str,
+            metadata: &'a Option<Metadata>,
+        }
+        let record = WholeRecord {
+            docno: &self.id,
+            title: &self.title,
+            repository,
+            metadata: &self.metadata,
+        };
+        // Strings and maps always serialize.
+        serde_json::to_string(&record).unwrap_or_default()
     }
 }
 

@@ -27,7 +27,7 @@ pub use verify::VerifiedCollection;
 use entry::CatalogFormat;
 
 use crate::beir::BeirFolder;
-use crate::biocaddie::{BioCaddieCorpus, BioCaddieTopics};
+use crate::biocaddie::{BioCaddieCorpus, BioCaddieTopics, TextRule};
 use crate::collection::Collection;
 use crate::error::{DataError, name_of, read_error};
 use crate::smart::SmartFolder;
@@ -66,17 +66,18 @@ impl Catalog {
         self.root.as_deref()
     }
 
-    /// Returns the entry of a collection.
+    /// Returns the entry of a collection; that of `biocaddie` for its variants, such as
+    /// `biocaddie/fields`.
     ///
     /// # Errors
     /// There is no collection of this name.
     pub fn entry(&self, name: &str) -> Result<&'static CatalogEntry, DataError> {
         entries()
             .iter()
-            .find(|entry| entry.name == name)
+            .find(|entry| entry.name == name || text_rule(entry, name).is_some())
             .ok_or_else(|| DataError::UnknownCollection {
                 name: name.to_owned(),
-                known: entries().iter().map(|entry| entry.name.clone()).collect(),
+                known: known_names(),
             })
     }
 
@@ -103,13 +104,18 @@ impl Catalog {
     /// # Errors
     /// The name is unknown, a file is missing or of another size, or the entry only lists files.
     pub fn open(&self, name: &str) -> Result<Collection, DataError> {
-        self.open_entry(self.entry(name)?)
+        self.open_entry(self.entry(name)?, name)
     }
 
-    fn open_entry(&self, entry: &'static CatalogEntry) -> Result<Collection, DataError> {
+    /// Opens an entry by its name or that of a variant.
+    fn open_entry(
+        &self,
+        entry: &'static CatalogEntry,
+        name: &str,
+    ) -> Result<Collection, DataError> {
         match entry.format {
             CatalogFormat::BioCaddie => {
-                if let Some(collection) = self.open_biocaddie(entry) {
+                if let Some(collection) = self.open_biocaddie(entry, name) {
                     return Ok(collection);
                 }
             }
@@ -123,7 +129,7 @@ impl Catalog {
     }
 
     /// Topics, judgments and the documents beside them, if there are any.
-    fn open_biocaddie(&self, entry: &CatalogEntry) -> Option<Collection> {
+    fn open_biocaddie(&self, entry: &CatalogEntry, name: &str) -> Option<Collection> {
         let folder = self.root.as_ref()?.join(&entry.name);
         let names = [
             "records.jsonl",
@@ -134,7 +140,8 @@ impl Catalog {
         ];
         let mut paths = names.into_iter().map(|name| folder.join(name));
         let corpus = BioCaddieCorpus::new(paths.find(|path| path.exists())?);
-        let collection = Collection::new(entry.name.as_str(), corpus, BioCaddieTopics::new(folder));
+        let corpus = corpus.with_text(text_rule(entry, name).unwrap_or_default());
+        let collection = Collection::new(name, corpus, BioCaddieTopics::new(folder));
         Some(collection.with_notes(entry.notes.iter().cloned()))
     }
 
@@ -175,6 +182,31 @@ impl Catalog {
             advice: entry.advice(file),
         }))
     }
+}
+
+/// The text rule in the name of a variant of bioCADDIE; [`None`] for other names.
+fn text_rule(entry: &CatalogEntry, name: &str) -> Option<TextRule> {
+    let variant = name.strip_prefix(&entry.name)?.strip_prefix('/')?;
+    let mut rules = variants(entry).iter().copied();
+    rules.find(|rule| rule.name() == variant)
+}
+
+/// The text rules of the variants of an entry.
+fn variants(entry: &CatalogEntry) -> &'static [TextRule] {
+    match entry.format {
+        CatalogFormat::BioCaddie => &TextRule::ALL,
+        _ => &[],
+    }
+}
+
+/// The names of all entries and their variants.
+fn known_names() -> Vec<String> {
+    let names = entries().iter().flat_map(|entry| {
+        let of_variant = |rule: &TextRule| format!("{}/{}", entry.name, rule.name());
+        let variants = variants(entry).iter().map(of_variant);
+        std::iter::once(entry.name.clone()).chain(variants)
+    });
+    names.collect()
 }
 
 /// Checks the size of a file.
@@ -222,7 +254,9 @@ fn open_name_or_folder(
     folder: &Path,
 ) -> Result<Collection, DataError> {
     match catalog.entry(argument) {
-        Ok(entry) if !folder.is_dir() || catalog.has(argument)? => catalog.open_entry(entry),
+        Ok(entry) if !folder.is_dir() || catalog.has(argument)? => {
+            catalog.open_entry(entry, argument)
+        }
         _ if folder.is_dir() => match (BeirFolder::open(folder), SmartFolder::find(folder)?) {
             (Err(error), Some(smart)) if error.is_missing() => Ok(smart.into_collection()),
             (beir, _) => Ok(beir?.into_collection()),
@@ -234,7 +268,7 @@ fn open_name_or_folder(
             expected: "a folder with corpus.jsonl, queries.jsonl and qrels",
             found: "a file",
         }),
-        Ok(entry) => catalog.open_entry(entry),
+        Ok(entry) => catalog.open_entry(entry, argument),
         Err(unknown) => Err(unknown),
     }
 }

@@ -72,7 +72,11 @@ fn both_forms_of_a_record_are_equal() {
     assert_eq!(text(TextRule::Organizers), "a \"b\"\nβ\nArrayExpress");
     let whole: serde_json::Value = serde_json::from_str(&text(TextRule::WholeRecord)).unwrap();
     let original: serde_json::Value = serde_json::from_str(metadata).unwrap();
-    assert_eq!(whole, original);
+    let object = serde_json::json!({
+        "DOCNO": "6408", "TITLE": "T & <i>x</i>", "REPOSITORY": "arrayexpress",
+        "METADATA": original,
+    });
+    assert_eq!(whole, object);
     let fields = expected.clone().into_document(TextRule::Fields);
     assert_eq!(fields.text, document.text);
     let meta = text_of(&fields.attributes, "meta").unwrap();
@@ -272,6 +276,10 @@ fn invalid_records() {
     }
     for (text, expected) in [
         (
+            "{\"DOCNO\": 1, \"TITLE\": \"tea\"",
+            "7.json:1:26: expected JSON, found the end of the text",
+        ),
+        (
             "{\"DOCNO\": 1.5}",
             "7.json:1: expected an id in DOCNO, found a number",
         ),
@@ -412,13 +420,46 @@ fn catalog_opens_the_documents_beside_the_topics() {
         Some(1)
     );
     assert!(collection.qrels("dev").is_err());
-    let docs: Vec<Document> = collection
-        .corpus()
-        .docs()
-        .unwrap()
-        .map(Result::unwrap)
-        .collect();
+    let documents = |name: &str| -> Vec<Document> {
+        let collection = catalog.open(name).unwrap();
+        assert_eq!(collection.name(), name);
+        let docs = collection.corpus().docs().unwrap();
+        docs.map(Result::unwrap).collect()
+    };
+    let docs = documents("biocaddie");
     assert_eq!((docs.len(), docs[0].title.as_str()), (1, "Tea"));
+    // The text rules by name.
+    for (name, text) in [
+        ("biocaddie", ""),
+        ("biocaddie/paths", ""),
+        ("biocaddie/organizers", "Clinical Trials Network"),
+        (
+            "biocaddie/whole-record",
+            r#"{"DOCNO":"7","TITLE":"Tea","REPOSITORY":"ctn","METADATA":null}"#,
+        ),
+        ("biocaddie/fields", ""),
+    ] {
+        assert_eq!(documents(name)[0].text, text, "{name}");
+    }
+    match catalog.open("biocaddie/field").unwrap_err() {
+        DataError::UnknownCollection { known, .. } => {
+            assert!(known.contains(&"biocaddie/fields".to_owned()));
+        }
+        other => panic!("{other}"),
+    }
+    // The folders with one file per record.
+    fs::remove_file(folder.join("records.jsonl")).unwrap();
+    let xml = "<DOC><DOCNO>7</DOCNO><TITLE>Tea</TITLE><REPOSITORY>ctn_02</REPOSITORY>\
+               <METADATA>null</METADATA></DOC>";
+    for (name, file, text) in [
+        ("update_xml_folder", "7.xml", xml),
+        ("update_json_folder", "7.json", line),
+    ] {
+        fs::create_dir(folder.join(name)).unwrap();
+        fs::write(folder.join(name).join(file), text).unwrap();
+        assert_eq!(documents("biocaddie"), docs, "{name}");
+        fs::remove_dir_all(folder.join(name)).unwrap();
+    }
 }
 
 #[test]
