@@ -72,7 +72,7 @@ public class LuceneServer {
     List<Topic> topics = new ArrayList<>();
     for (String line : Files.readAllLines(folder.resolve("queries.txt"))) {
       String[] parts = line.split("\t", -1);
-      topics.add(new Topic(parts[0], phrases ? phrase(parts[1]) : bag(parts[1], fields)));
+      topics.add(new Topic(parts[0], phrases ? phrase(parts[1], slop(parts[0])) : bag(parts[1], fields)));
     }
     IndexSearcher searcher = new IndexSearcher(DirectoryReader.open(new MMapDirectory(index)));
     searcher.setQueryCache(null);
@@ -201,8 +201,14 @@ public class LuceneServer {
     return query.build();
   }
 
-  static Query phrase(String line) {
-    PhraseQuery.Builder query = new PhraseQuery.Builder();
+  /** The number after the tilde of a kind; 0 without one. */
+  static int slop(String kind) {
+    int tilde = kind.indexOf('~');
+    return tilde < 0 ? 0 : Integer.parseInt(kind.substring(tilde + 1));
+  }
+
+  static Query phrase(String line, int slop) {
+    PhraseQuery.Builder query = new PhraseQuery.Builder().setSlop(slop);
     int position = -1;
     // Between two spaces is a position without a term.
     for (String term : line.split(" ", -1)) {
