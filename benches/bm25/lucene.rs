@@ -1,8 +1,9 @@
 //! Lucene as a process that answers commands, so that its rounds alternate with those of ir-bm25.
 //!
-//! The process (LuceneServer.java) indexes `documents.txt`, the terms of one document per line (those
-//! of title and text separated by a tab if they are two fields), and reads `queries.txt`, the kind, a tab and the terms of one query per line. As many spaces as
-//! positions separate two terms. It prints [`IndexFacts`] and then one line for each command:
+//! The process (LuceneServer.java) indexes `documents.txt`, the terms of one document per line, and
+//! reads `queries.txt`, the kind, a tab and the terms of one query per line. As many spaces as
+//! positions separate two terms, a tab the fields of a document. The number after a tilde in the
+//! kind is the slop of its phrases. It prints [`IndexFacts`] and then one line for each command:
 //! `top TAB model` prints the top 10 of all queries, and `time TAB model TAB kind TAB k` the CPU
 //! time of each query of a kind in milliseconds.
 

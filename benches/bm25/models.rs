@@ -2,8 +2,8 @@
 //! thread.
 //!
 //! Both engines have one-byte lengths and the same parameters. The top 10 are compared before the
-//! first round: the scores of models with the same formula must be equal to the last bit. BM25F runs
-//! beside Lucene's `CombinedFieldQuery` over an index of titles and texts.
+//! first round: the scores of models with the same formula must be equal to the last bit. BM25F
+//! runs beside Lucene's `CombinedFieldQuery` over an index of titles and texts.
 
 use anyhow::{Context, Result, bail, ensure};
 use ir_bm25::{Index, IndexedFields, Searcher};

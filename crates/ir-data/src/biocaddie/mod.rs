@@ -11,8 +11,8 @@
 //!
 //! The collection `biocaddie` of the catalog opens if `records.jsonl`, `update_json_folder` or
 //! `update_xml_folder` is beside the topics. Its text rule is [`TextRule::Paths`];
-//! `biocaddie/organizers`, `biocaddie/whole-record` and `biocaddie/fields` are the same records with
-//! the other rules.
+//! `biocaddie/organizers`, `biocaddie/whole-record` and `biocaddie/fields` are the same records
+//! with the other rules.
 //!
 //! # Source
 //! Cohen et al., "A publicly available benchmark for biomedical dataset retrieval: the reference
@@ -58,7 +58,7 @@ pub enum TextRule {
 }
 
 impl TextRule {
-    /// All rules.
+    /// The rules in the order of their declaration.
     pub const ALL: [Self; 4] = [
         Self::Paths,
         Self::Organizers,
