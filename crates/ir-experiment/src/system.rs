@@ -11,7 +11,7 @@ use std::sync::Arc;
 use ir_bm25::{Index, IndexConfig};
 use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{Corpus, Flow, Retriever, Run};
-use ir_data::{Collection, DataError, DocTemplate, TemplatedCorpus};
+use ir_data::{Collection, DocTemplate, TemplatedCorpus};
 use ir_knn::TrainingQuery;
 use serde_json::{Value, json};
 
@@ -403,6 +403,13 @@ impl SystemContext<'_> {
         Ok(found)
     }
 
+    /// Checks that the documents of the task have the fields of a template.
+    #[cfg_attr(not(feature = "dense"), allow(dead_code))]
+    pub(crate) fn check_template(&self, template: &DocTemplate) -> Result<(), SystemError> {
+        let invalid = |error| SystemError::template("reading documents", error);
+        template.check(self.task.corpus()).map_err(invalid)
+    }
+
     /// Cache key and description of the index of a configuration.
     pub(crate) fn index_stage(
         &self,
@@ -542,12 +549,7 @@ impl SystemContext<'_> {
             |context, path| {
                 let templated = template.map(|template| TemplatedCorpus::new(corpus, template));
                 if let Some(template) = template {
-                    let invalid = |error: DataError| match error {
-                        DataError::TemplateField { .. } => {
-                            SystemError::parameter("template", error.to_string())
-                        }
-                        other => SystemError::stage("indexing")(other),
-                    };
+                    let invalid = |error| SystemError::template("indexing", error);
                     template.check(corpus).map_err(invalid)?;
                 }
                 let corpus = match &templated {

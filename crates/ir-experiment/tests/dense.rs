@@ -225,3 +225,71 @@ fn another_template_of_a_named_encoder_is_another_run() {
     let (_, stages) = run(&with_template("{title}"), &cache);
     assert_eq!(computed(&stages, Stage::Run), 0);
 }
+
+/// A field that no document has is the error of the template, with the closest field.
+#[test]
+fn templates_with_an_unknown_field() {
+    let folder = tempfile::tempdir().unwrap();
+    let random = RandomModel::default().with_shape(32, 1, 2);
+    random
+        .create(folder.path().join("model"), &["tea"])
+        .unwrap();
+    let weights = "{ vocab_size = 200, hidden_size = 32, layers = 1, heads = 2 }";
+    let template = "template = \"{titel} {text}\"";
+    let trained = "[encoders.m.training]\nsplit = \"train\"\nepochs = 1";
+    for (encoder, system, line, key) in [
+        (
+            format!("model = \"model\"\n{template}"),
+            "type = \"dense\"\nencoder = \"m\"".to_owned(),
+            7,
+            "encoders.m.template",
+        ),
+        (
+            format!("random = {weights}\n{template}"),
+            "type = \"dense\"\nencoder = \"m\"".to_owned(),
+            7,
+            "encoders.m.template",
+        ),
+        (
+            format!("model = \"model\"\n{template}\n{trained}"),
+            "type = \"knn\"\nencoder = \"m\"".to_owned(),
+            7,
+            "encoders.m.template",
+        ),
+        (
+            "model = \"model\"".to_owned(),
+            format!("type = \"dense\"\nencoder = {{ model = \"model\", {template} }}"),
+            10,
+            "systems[0].encoder.template",
+        ),
+        (
+            "model = \"model\"".to_owned(),
+            format!("type = \"dense\"\nencoder = \"m\"\n{template}"),
+            11,
+            "systems[0].template",
+        ),
+        (
+            "model = \"model\"".to_owned(),
+            format!("type = \"bm25\"\n{template}"),
+            10,
+            "systems[0].template",
+        ),
+    ] {
+        let text = format!(
+            "measures = [\"AP\"]\n[[tasks]]\ncollection = \"bundled\"\n\
+             training = {{ split = \"train\" }}\n[encoders.m]\n{encoder}\n\
+             [[systems]]\nname = \"a\"\n{system}\n"
+        );
+        std::fs::write(folder.path().join("e.toml"), text).unwrap();
+        let experiment = Experiment::open(folder.path().join("e.toml")).unwrap();
+        let (cache, registry) = (Cache::temporary().unwrap(), Registry::default());
+        let error = Runner::new(&cache, &registry).run(&experiment, &mut NoProgress);
+        let error = error.unwrap_err().to_string();
+        let (start, message) = error.split_once(": expected fields").unwrap();
+        assert!(start.ends_with(&format!("e.toml:{line}: {key}")), "{error}");
+        assert!(
+            message.ends_with("found \"titel\" (did you mean title?)"),
+            "{error}"
+        );
+    }
+}
