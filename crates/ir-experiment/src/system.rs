@@ -19,6 +19,7 @@ use crate::cache::{CACHE_VERSION, Cache, Stage};
 use crate::error::{ExperimentError, SystemError};
 use crate::file::SourceMap;
 use crate::hash::ContentHash;
+use crate::lookup::{Lookup, find_or_lock};
 use crate::observer::{Observer, StageReport, StageStatus};
 use crate::queries::{JudgedSet, TrainingSet};
 use crate::registry::ParsedSystem;
@@ -369,7 +370,8 @@ impl SystemContext<'_> {
     }
 
     /// Opens a stage from the cache, or computes it. `open` reads the entry at a path, which
-    /// `compute` writes there atomically. A damaged entry is computed again.
+    /// `compute` writes there atomically. A damaged entry is computed again. While another process
+    /// or thread computes the entry, waits for it.
     ///
     /// # Errors
     /// As `compute`, and if the new entry cannot be read.
@@ -382,21 +384,23 @@ impl SystemContext<'_> {
         compute: impl FnOnce(&mut Self, &Path) -> Result<(), SystemError>,
     ) -> Result<T, SystemError> {
         let path = self.cache.writable_path(stage, key)?;
-        let mut status = StageStatus::Computed;
-        if path.exists() {
-            match open(&path) {
-                Ok(found) => {
-                    let report = self.report(stage, key, description, StageStatus::Cached);
-                    self.observer.stage(&report);
-                    return Ok(found);
-                }
-                Err(error) => {
-                    let reason = error.to_string();
-                    status = StageStatus::Rebuilt { reason };
-                }
+        let task = &self.task.name;
+        let looked_up = find_or_lock(
+            &path,
+            &format!("{task}: {description}"),
+            self.observer,
+            || path.exists().then(|| open(&path)).transpose(),
+        )?;
+        let (status, lock) = match looked_up {
+            Lookup::ToCompute { status, lock } => (status, lock),
+            Lookup::Found(found) => {
+                let report = self.report(stage, key, description, StageStatus::Cached);
+                self.observer.stage(&report);
+                return Ok(found);
             }
-        }
+        };
         compute(self, &path)?;
+        drop(lock);
         let found = open(&path).map_err(SystemError::stage("reading the cache"))?;
         let report = self.report(stage, key, description, status);
         self.observer.stage(&report);
