@@ -472,11 +472,12 @@ fn cpu_time(command: Command) -> f64 {
     children.split_whitespace().map(seconds).sum()
 }
 
-/// Table 1 of DataFinder: a second start, or another measure, computes no stage and takes less than
-/// two seconds; the output does not depend on the number of threads.
+/// Rows of DataFinder's Table 1 without encoders: a second start, or another measure, computes no
+/// stage and takes less than two seconds; the output does not depend on the number of threads. Systems
+/// with encoders are in `second_start_with_encoder_systems` (tests/encoders).
 #[test]
-fn second_start_of_datafinder() {
-    let Some(_) = crate::common::data("second_start_of_datafinder") else {
+fn second_start_of_datafinder_without_encoders() {
+    let Some(_) = crate::common::data("second_start_of_datafinder_without_encoders") else {
         return;
     };
     let here = Folder::new();

@@ -189,6 +189,75 @@ fn ir(folder: &Path, args: &[&str]) -> String {
     String::from_utf8(ran.stdout).unwrap()
 }
 
+const ENCODER_SYSTEMS: &str = r#"measures = ["AP", "RR"]
+[[tasks]]
+collection = "bundled"
+training = { split = "train" }
+[search]
+hits = 5
+filter = "year"
+[encoders.minilm]
+model = "$IR_MODEL"
+[[systems]]
+name = "BM25"
+type = "bm25"
+[[systems]]
+name = "kNN (encoder)"
+type = "knn"
+encoder = "minilm"
+[[systems]]
+name = "dense"
+type = "dense"
+encoder = "minilm"
+[[systems]]
+name = "hybrid"
+type = "hybrid"
+of = ["BM25", "dense"]
+weights = [0.05, 1]
+"#;
+
+/// A second start with BM25, kNN with an encoder, dense retrieval and their hybrid, and one with
+/// another measure, compute no stage.
+#[test]
+fn second_start_with_encoder_systems() {
+    let Some(model) = minilm() else {
+        return;
+    };
+    let model = std::fs::canonicalize(model).unwrap();
+    let here = tempfile::tempdir().unwrap();
+    let run = |args: &[&str]| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_ir"));
+        command.arg("run").args(args).current_dir(here.path());
+        let ran = command.env("IR_MODEL", &model).output().unwrap();
+        let err = String::from_utf8(ran.stderr).unwrap();
+        assert!(ran.status.success(), "{args:?}: {err}");
+        (String::from_utf8(ran.stdout).unwrap(), err)
+    };
+    let computed = |err: &str| err.matches("computed  ").count();
+    std::fs::write(here.path().join("e.toml"), ENCODER_SYSTEMS).unwrap();
+    let (first, err) = run(&["e.toml"]);
+    // An index, the vectors of the documents and four runs.
+    assert_eq!(computed(&err), 6, "{err}");
+    let (plan, _) = run(&["e.toml", "--dry-run"]);
+    assert!(plan.ends_with("\n0 stages to do, 4 cached\n"), "{plan}");
+    let started = std::time::Instant::now();
+    let (second, err) = run(&["e.toml"]);
+    eprintln!("second start: {:.1} s", started.elapsed().as_secs_f64());
+    assert_eq!(
+        (second.as_str(), computed(&err)),
+        (first.as_str(), 0),
+        "{err}"
+    );
+    let other = ENCODER_SYSTEMS.replace("\"RR\"", "\"nDCG@5\"");
+    std::fs::write(here.path().join("other.toml"), other).unwrap();
+    let (table, err) = run(&["other.toml"]);
+    assert_eq!(computed(&err), 0, "{err}");
+    assert!(table.contains("nDCG@5"), "{table}");
+    for system in ["BM25", "kNN (encoder)", "dense", "hybrid"] {
+        assert!(table.contains(system), "{table}");
+    }
+}
+
 /// Asserts nDCG@10 of all-MiniLM-L6-v2, computed by the commands of the README. On a backend other
 /// than the default, values may differ by .0005.
 fn ndcg(name: &str, expected: f64, within: f64) {
