@@ -164,7 +164,6 @@ pub struct SystemContext<'a> {
     pub(crate) task: &'a TaskData,
     pub(crate) training: Option<&'a TrainingSet>,
     /// Validation queries, while a selection searches them; no system may learn from them.
-    #[cfg_attr(not(feature = "dense"), allow(dead_code))]
     pub(crate) validation: Option<Validation<'a>>,
     pub(crate) encoders: &'a BTreeMap<String, EncoderEntry>,
     pub(crate) source: &'a SourceMap,
@@ -177,9 +176,9 @@ pub struct SystemContext<'a> {
 
 /// Validation queries of a split.
 #[derive(Clone, Copy)]
-#[cfg_attr(not(feature = "dense"), allow(dead_code))]
 pub(crate) struct Validation<'a> {
     pub(crate) split: &'a str,
+    #[cfg_attr(not(feature = "dense"), allow(dead_code))]
     pub(crate) set: &'a JudgedSet,
 }
 
@@ -230,18 +229,30 @@ impl SystemContext<'_> {
     /// these are not among them.
     ///
     /// # Errors
-    /// The task has none.
+    /// The task has none, or all of them validate.
     pub fn training(&self) -> Result<&[TrainingQuery], SystemError> {
-        match self.training {
-            Some(training) => Ok(&training.queries),
-            None => {
-                let name = self.task.name();
-                let message = format!(
-                    "expected training queries: training = {{ split = \"train\" }} in task {name:?}"
-                );
-                Err(SystemError::parameter("type", message))
-            }
-        }
+        let Some(training) = self.training else {
+            let name = self.task.name();
+            let message = format!(
+                "expected training queries: training = {{ split = \"train\" }} in task {name:?}"
+            );
+            return Err(SystemError::parameter("type", message));
+        };
+        self.check_validation(training.queries.is_empty())?;
+        Ok(&training.queries)
+    }
+
+    /// Returns an error if a selection leaves no query to learn from.
+    pub(crate) fn check_validation(&self, is_empty: bool) -> Result<(), SystemError> {
+        let Some(validation) = self.validation.filter(|_| is_empty) else {
+            return Ok(());
+        };
+        let message = format!(
+            "expected training queries that do not validate, found none: all of split {:?} \
+             validates; set selection.fraction, such as fraction = 0.2",
+            validation.split
+        );
+        Err(self.source.error("selection.split", message).into())
     }
 
     /// Returns the receiver of progress and notes.

@@ -95,6 +95,10 @@ impl SplitQueries {
         })
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.queries.is_empty()
+    }
+
     /// Texts of all queries in all forms.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         let forms = 0..self.forms;

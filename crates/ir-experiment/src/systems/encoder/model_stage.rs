@@ -292,6 +292,7 @@ fn labeled(
     let (split, forms) = (&training.split, training.queries.as_deref());
     let mut queries = SplitQueries::read(context, "training", split, forms)?;
     queries.remove_validation(context, split);
+    context.check_validation(queries.is_empty())?;
     Ok(queries)
 }
 
