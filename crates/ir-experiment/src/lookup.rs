@@ -44,7 +44,7 @@ pub(crate) fn find_or_lock<T>(
             Ok(Some(found)) => return Ok(Lookup::Found(found)),
             Ok(None) => {}
             Err(error) => {
-                let reason = error.to_string();
+                let reason = reason(&error);
                 status = StageStatus::Rebuilt { reason };
             }
         }
@@ -53,6 +53,22 @@ pub(crate) fn find_or_lock<T>(
             None => Some(EntryLock::acquire(path, description, observer)?),
             Some(lock) => return Ok(Lookup::ToCompute { status, lock }),
         };
+    }
+}
+
+/// Why an entry is not valid. An entry of another version is computed again, so the advice to write
+/// the file again does not apply.
+fn reason(error: &OpenIndexError) -> String {
+    match error {
+        OpenIndexError::Version {
+            path,
+            expected,
+            found,
+        } => format!(
+            "{}: expected version {expected} of the file format, found {found}",
+            path.display()
+        ),
+        other => other.to_string(),
     }
 }
 
