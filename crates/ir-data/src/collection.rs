@@ -25,6 +25,15 @@ pub trait JudgedQueries: Send + Sync {
     /// # Errors
     /// There is no such split, or its judgments cannot be read.
     fn qrels(&self, split: &str) -> Result<Qrels, DataError>;
+
+    /// Number of training queries of the files that a split leaves out, because they equal a test
+    /// query. Default: 0.
+    ///
+    /// # Errors
+    /// As [`JudgedQueries::qrels`].
+    fn left_out(&self, _split: &str) -> Result<u64, DataError> {
+        Ok(0)
+    }
 }
 
 /// Test collection: documents, and queries and judgments by split.
@@ -124,6 +133,18 @@ impl Collection {
             }
         }
         Ok(queries)
+    }
+
+    /// Note for users about training queries that a split leaves out, because they equal a test
+    /// query; `None` if there are none.
+    ///
+    /// # Errors
+    /// There is no such split, or a file is invalid.
+    pub fn left_out_note(&self, split: &str) -> Result<Option<String>, DataError> {
+        let count = self.judged.left_out(split)?;
+        let queries = if count == 1 { "query" } else { "queries" };
+        let note = || format!("{count} {queries} of split {split} left out: equal to a test query");
+        Ok((count > 0).then(note))
     }
 
     /// All queries, judged or not, in file order.

@@ -52,6 +52,10 @@ impl Stage {
 /// Cache folder. An entry is one file, `STAGE/KEY.ir`, written atomically, with checksums. Its key
 /// is a hash of the content of its inputs, its parameters and the version of this crate, so that an
 /// entry never becomes stale; a damaged entry, or one of another file format, is computed again.
+///
+/// Processes and threads can share a folder: an entry is locked while it is computed, and the
+/// others wait for it. Threads of one rayon pool cannot, because a waiting one may keep the pool
+/// from computing the entry.
 #[derive(Debug)]
 pub struct Cache {
     folder: PathBuf,

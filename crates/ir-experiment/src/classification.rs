@@ -16,6 +16,7 @@ use crate::cache::{CACHE_VERSION, Cache, Record, Stage};
 use crate::error::{ExperimentError, SystemError};
 use crate::file::{ClassificationEntry, Experiment, SourceMap};
 use crate::hash::ContentHash;
+use crate::lookup::{Lookup, find_or_lock};
 use crate::observer::{Observer, StageReport, StageStatus};
 use crate::system::FileHashes;
 use crate::systems::MetricName;
@@ -84,20 +85,17 @@ impl Classifications<'_> {
     ) -> Result<ClassificationResults, ExperimentError> {
         let (entry, key) = (&self.experiment.classifications[n], self.key(n)?);
         let decode = |bytes: &[u8]| decode(bytes, &entry.name);
-        let (status, found) = match self.cache.entry(&RECORD, &key, decode) {
-            Ok(Some(found)) => (StageStatus::Cached, Some(found)),
-            Ok(None) => (StageStatus::Computed, None),
-            Err(error) => {
-                let reason = error.to_string();
-                (StageStatus::Rebuilt { reason }, None)
-            }
-        };
-        let found = match found {
-            Some(found) => found,
-            None => {
+        let path = self.cache.writable_path(RECORD.stage, &key)?;
+        let looked_up = find_or_lock(&path, &entry.name, observer, || {
+            self.cache.entry(&RECORD, &key, decode)
+        })?;
+        let (status, found) = match looked_up {
+            Lookup::Found(found) => (StageStatus::Cached, found),
+            Lookup::ToCompute { status, lock } => {
                 let computed = classify(self.experiment, n, observer)?;
                 self.cache.save_entry(&RECORD, &key, &encode(&computed))?;
-                computed
+                drop(lock);
+                (status, computed)
             }
         };
         observer.stage(&self.report(n, key, status));

@@ -5,6 +5,9 @@ use std::io;
 use std::path::PathBuf;
 
 use ir_core::EncodeError;
+use ir_data::DataError;
+
+use crate::suggest::did_you_mean;
 
 /// Position of a key in an experiment file.
 ///
@@ -122,6 +125,18 @@ impl SystemError {
         Self::Missing {
             key: key.into(),
             message: message.into(),
+        }
+    }
+
+    /// Creates the error of a template: that of the key `template` for a field that no document
+    /// has, otherwise that of the stage.
+    pub(crate) fn template(stage: &str, error: DataError) -> Self {
+        match &error {
+            DataError::TemplateField { field, known, .. } => {
+                let hint = did_you_mean(field, known.iter().map(String::as_str));
+                Self::parameter("template", format!("{error}{hint}"))
+            }
+            _ => Self::stage(stage)(error),
         }
     }
 

@@ -10,6 +10,7 @@ mod evaluation;
 mod file;
 mod graph;
 mod hash;
+mod lookup;
 #[cfg(feature = "dense")]
 pub mod model;
 mod observer;

@@ -177,7 +177,7 @@ fn parse<T: System + Serialize + DeserializeOwned + 'static>(
     let parsed: Result<T, _> = serde_path_to_error::deserialize(table);
     let system = parsed.map_err(|error| {
         let key = error.path().to_string();
-        let message = crate::file::with_suggestion(error.inner().message().trim());
+        let message = crate::file::readable(error.inner().message().trim());
         SystemError::parameter(if key == "." { String::new() } else { key }, message)
     })?;
     let parameters = serde_json::to_value(&system).map_err(SystemError::stage("serialization"))?;

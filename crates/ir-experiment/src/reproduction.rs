@@ -138,7 +138,9 @@ impl Reproduction {
             let first = results.tasks.first().map(|task| task.name.clone());
             let task = expected.task.clone().or(first).unwrap_or_default();
             let decimals = decimals(expected);
-            for (name, value) in &expected.values {
+            let mut named: Vec<_> = expected.values.iter().collect();
+            named.sort_by_cached_key(|&(name, _)| natural_key(name));
+            for (name, value) in named {
                 let obtained = match results.classification(&task) {
                     Some(found) => found.value(name),
                     None => {
@@ -294,6 +296,21 @@ fn cell(text: &str) -> String {
     text.replace('|', "\\|")
 }
 
+/// Sort key of the natural order: numbers in a name are compared by value.
+fn natural_key(name: &str) -> Vec<(usize, &[u8])> {
+    let parts = name
+        .as_bytes()
+        .chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit());
+    let key = parts.map(|part| match part[0].is_ascii_digit() {
+        false => (usize::MAX, part),
+        true => {
+            let zeros = part.iter().take_while(|digit| **digit == b'0').count();
+            (part.len() - zeros, &part[zeros..])
+        }
+    });
+    key.collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -310,6 +327,26 @@ mod tests {
             source: None,
             reason: None,
         }
+    }
+
+    #[test]
+    fn numbers_in_names_are_compared_by_value() {
+        let sorted = [
+            "P_5",
+            "P_10",
+            "P_100",
+            "accuracy",
+            "fold 1",
+            "fold 2",
+            "fold 10",
+            "iprec_at_recall_0.00",
+            "iprec_at_recall_0.10",
+        ];
+        let mut found = sorted;
+        found.sort_unstable();
+        assert_ne!(found, sorted);
+        found.sort_by_key(|&name| natural_key(name));
+        assert_eq!(found, sorted);
     }
 
     #[test]

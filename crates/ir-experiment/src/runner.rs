@@ -11,6 +11,7 @@ use crate::classification::Classifications;
 use crate::error::{ExperimentError, SystemError};
 use crate::evaluation::{evaluate, reports};
 use crate::file::{Experiment, SelectionEntry, SelectionMethod, SystemEntry};
+use crate::lookup::{Lookup, find_or_lock};
 use crate::observer::{Observer, StageReport, StageStatus};
 use crate::queries::{JudgedSet, TrainingSet};
 use crate::registry::{ParsedSystem, Registry};
@@ -353,15 +354,8 @@ impl TaskRun<'_> {
         let mut context = self.context(queries);
         let searched = (|| -> Result<_, SystemError> {
             let key = run_key(&context, &entry.name, queries.set, &parameters)?;
-            let (status, found) = match context.cache.run(&key, &entry.name) {
-                Ok(Some(run)) => (StageStatus::Cached, Some(run)),
-                Ok(None) => (StageStatus::Computed, None),
-                Err(error) => {
-                    let reason = error.to_string();
-                    (StageStatus::Rebuilt { reason }, None)
-                }
-            };
             if !compute {
+                let found = context.cache.run(&key, &entry.name).ok().flatten();
                 let mut stages = Vec::new();
                 if found.is_none() {
                     for part in &parts {
@@ -376,12 +370,19 @@ impl TaskRun<'_> {
                 stages.push(context.report(Stage::Run, &key, &label, status));
                 return Ok((found, stages));
             }
-            let run = match found {
-                Some(run) => run,
-                None => {
+            let cache = context.cache;
+            let path = cache.writable_path(Stage::Run, &key)?;
+            let named = format!("{}: {label}", context.task.name);
+            let looked_up = find_or_lock(&path, &named, context.observer, || {
+                cache.run(&key, &entry.name)
+            })?;
+            let (status, run) = match looked_up {
+                Lookup::Found(run) => (StageStatus::Cached, run),
+                Lookup::ToCompute { status, lock } => {
                     let run = parameters.search(&mut context, &entry.name, queries.set)?;
-                    context.cache.save_run(&key, &run)?;
-                    run
+                    cache.save_run(&key, &run)?;
+                    drop(lock);
+                    (status, run)
                 }
             };
             let report = context.report(Stage::Run, &key, &label, status);

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use ir_bm25::{Index, IndexConfig};
 use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{Corpus, Flow, Retriever, Run};
-use ir_data::{Collection, DataError, DocTemplate, TemplatedCorpus};
+use ir_data::{Collection, DocTemplate, TemplatedCorpus};
 use ir_knn::TrainingQuery;
 use serde_json::{Value, json};
 
@@ -19,6 +19,7 @@ use crate::cache::{CACHE_VERSION, Cache, Stage};
 use crate::error::{ExperimentError, SystemError};
 use crate::file::SourceMap;
 use crate::hash::ContentHash;
+use crate::lookup::{Lookup, find_or_lock};
 use crate::observer::{Observer, StageReport, StageStatus};
 use crate::queries::{JudgedSet, TrainingSet};
 use crate::registry::ParsedSystem;
@@ -163,7 +164,6 @@ pub struct SystemContext<'a> {
     pub(crate) task: &'a TaskData,
     pub(crate) training: Option<&'a TrainingSet>,
     /// Validation queries, while a selection searches them; no system may learn from them.
-    #[cfg_attr(not(feature = "dense"), allow(dead_code))]
     pub(crate) validation: Option<Validation<'a>>,
     pub(crate) encoders: &'a BTreeMap<String, EncoderEntry>,
     pub(crate) source: &'a SourceMap,
@@ -176,9 +176,9 @@ pub struct SystemContext<'a> {
 
 /// Validation queries of a split.
 #[derive(Clone, Copy)]
-#[cfg_attr(not(feature = "dense"), allow(dead_code))]
 pub(crate) struct Validation<'a> {
     pub(crate) split: &'a str,
+    #[cfg_attr(not(feature = "dense"), allow(dead_code))]
     pub(crate) set: &'a JudgedSet,
 }
 
@@ -229,18 +229,30 @@ impl SystemContext<'_> {
     /// these are not among them.
     ///
     /// # Errors
-    /// The task has none.
+    /// The task has none, or all of them validate.
     pub fn training(&self) -> Result<&[TrainingQuery], SystemError> {
-        match self.training {
-            Some(training) => Ok(&training.queries),
-            None => {
-                let name = self.task.name();
-                let message = format!(
-                    "expected training queries: training = {{ split = \"train\" }} in task {name:?}"
-                );
-                Err(SystemError::parameter("type", message))
-            }
-        }
+        let Some(training) = self.training else {
+            let name = self.task.name();
+            let message = format!(
+                "expected training queries: training = {{ split = \"train\" }} in task {name:?}"
+            );
+            return Err(SystemError::parameter("type", message));
+        };
+        self.check_validation(training.queries.is_empty())?;
+        Ok(&training.queries)
+    }
+
+    /// Returns an error if a selection leaves no query to learn from.
+    pub(crate) fn check_validation(&self, is_empty: bool) -> Result<(), SystemError> {
+        let Some(validation) = self.validation.filter(|_| is_empty) else {
+            return Ok(());
+        };
+        let message = format!(
+            "expected training queries that do not validate, found none: all of split {:?} \
+             validates; set selection.fraction, such as fraction = 0.2",
+            validation.split
+        );
+        Err(self.source.error("selection.split", message).into())
     }
 
     /// Returns the receiver of progress and notes.
@@ -369,7 +381,8 @@ impl SystemContext<'_> {
     }
 
     /// Opens a stage from the cache, or computes it. `open` reads the entry at a path, which
-    /// `compute` writes there atomically. A damaged entry is computed again.
+    /// `compute` writes there atomically. A damaged entry is computed again. While another process
+    /// or thread computes the entry, waits for it.
     ///
     /// # Errors
     /// As `compute`, and if the new entry cannot be read.
@@ -382,25 +395,34 @@ impl SystemContext<'_> {
         compute: impl FnOnce(&mut Self, &Path) -> Result<(), SystemError>,
     ) -> Result<T, SystemError> {
         let path = self.cache.writable_path(stage, key)?;
-        let mut status = StageStatus::Computed;
-        if path.exists() {
-            match open(&path) {
-                Ok(found) => {
-                    let report = self.report(stage, key, description, StageStatus::Cached);
-                    self.observer.stage(&report);
-                    return Ok(found);
-                }
-                Err(error) => {
-                    let reason = error.to_string();
-                    status = StageStatus::Rebuilt { reason };
-                }
+        let task = &self.task.name;
+        let looked_up = find_or_lock(
+            &path,
+            &format!("{task}: {description}"),
+            self.observer,
+            || path.exists().then(|| open(&path)).transpose(),
+        )?;
+        let (status, lock) = match looked_up {
+            Lookup::ToCompute { status, lock } => (status, lock),
+            Lookup::Found(found) => {
+                let report = self.report(stage, key, description, StageStatus::Cached);
+                self.observer.stage(&report);
+                return Ok(found);
             }
-        }
+        };
         compute(self, &path)?;
+        drop(lock);
         let found = open(&path).map_err(SystemError::stage("reading the cache"))?;
         let report = self.report(stage, key, description, status);
         self.observer.stage(&report);
         Ok(found)
+    }
+
+    /// Checks that the documents of the task have the fields of a template.
+    #[cfg_attr(not(feature = "dense"), allow(dead_code))]
+    pub(crate) fn check_template(&self, template: &DocTemplate) -> Result<(), SystemError> {
+        let invalid = |error| SystemError::template("reading documents", error);
+        template.check(self.task.corpus()).map_err(invalid)
     }
 
     /// Cache key and description of the index of a configuration.
@@ -542,12 +564,7 @@ impl SystemContext<'_> {
             |context, path| {
                 let templated = template.map(|template| TemplatedCorpus::new(corpus, template));
                 if let Some(template) = template {
-                    let invalid = |error: DataError| match error {
-                        DataError::TemplateField { .. } => {
-                            SystemError::parameter("template", error.to_string())
-                        }
-                        other => SystemError::stage("indexing")(other),
-                    };
+                    let invalid = |error| SystemError::template("indexing", error);
                     template.check(corpus).map_err(invalid)?;
                 }
                 let corpus = match &templated {

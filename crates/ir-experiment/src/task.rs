@@ -185,6 +185,7 @@ impl TaskData {
                 entry,
                 &collection,
                 set,
+                observer,
             )?),
         };
         let documents = match shared {
@@ -385,6 +386,7 @@ fn training_set(
     task: &TaskEntry,
     collection: &Collection,
     set: &QuerySet,
+    observer: &mut dyn Observer,
 ) -> Result<TrainingSet, ExperimentError> {
     let other = set
         .collection
@@ -406,6 +408,11 @@ fn training_set(
         };
         source.error(&format!("{at}.{key}"), message)
     })?;
+    let left_out = collection.left_out_note(&set.split);
+    let left_out = left_out.map_err(|error| data_error(source, &format!("{at}.split"), error))?;
+    if let Some(note) = left_out {
+        observer.note(&format!("{}: {note}", collection.name()));
+    }
     let queries = TrainingQuery::from_qrels(&labeled.queries, &labeled.qrels);
     Ok(TrainingSet::new(queries))
 }
@@ -506,4 +513,73 @@ pub(crate) fn data_error(source: &SourceMap, key: &str, error: DataError) -> Exp
         }
     };
     source.error(key, message)
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use ir_core::{Flow, Progress, Qrels};
+    use ir_data::JudgedQueries;
+
+    use super::*;
+
+    /// One training query; another is left out.
+    struct OneLeftOut;
+
+    impl JudgedQueries for OneLeftOut {
+        fn source(&self) -> String {
+            "memory".to_owned()
+        }
+
+        fn splits(&self) -> Vec<String> {
+            vec!["train".to_owned()]
+        }
+
+        fn all_queries(&self) -> Result<Vec<Query>, DataError> {
+            Ok(vec![Query::new("q", "tea")])
+        }
+
+        fn qrels(&self, _: &str) -> Result<Qrels, DataError> {
+            let mut qrels = Qrels::new();
+            qrels.insert("q", "d", 1);
+            Ok(qrels)
+        }
+
+        fn left_out(&self, _: &str) -> Result<u64, DataError> {
+            Ok(1)
+        }
+    }
+
+    #[derive(Default)]
+    struct Notes(Vec<String>);
+
+    impl Progress for Notes {
+        fn report(&mut self, _: &str, _: u64, _: Option<u64>) -> Flow {
+            Flow::Continue
+        }
+    }
+
+    impl Observer for Notes {
+        fn note(&mut self, note: &str) {
+            self.0.push(note.to_owned());
+        }
+    }
+
+    #[test]
+    fn training_queries_that_a_split_leaves_out_are_noted() {
+        let collection = Collection::new("c", Vec::<Document>::new(), OneLeftOut);
+        let (source, entry) = (SourceMap::default(), TaskEntry::new("c"));
+        let set = QuerySet {
+            collection: None,
+            split: "train".to_owned(),
+            query: None,
+        };
+        let mut notes = Notes::default();
+        let training = training_set(&source, "at", &entry, &collection, &set, &mut notes).unwrap();
+        assert_eq!(training.queries.len(), 1);
+        assert_eq!(
+            notes.0,
+            ["c: 1 query of split train left out: equal to a test query"]
+        );
+    }
 }

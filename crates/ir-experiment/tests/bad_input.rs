@@ -311,6 +311,74 @@ fn errors_name_line_and_key() {
     }
 }
 
+/// Errors of the keys that every system has, in a system other than the first.
+#[test]
+fn common_keys_of_the_second_system() {
+    for (line, expected) in [
+        (
+            "filter = \"yaer\"",
+            "line 11: systems[1].filter: unknown variant `yaer`, expected one of `none`, `year`, \
+             `published-year`, `year-of-best-record` (did you mean year?)",
+        ),
+        (
+            "scores = \"exakt\"",
+            "line 11: systems[1].scores: unknown variant `exakt`, expected one of `exact`, \
+             `strict`, `anserini` (did you mean exact?)",
+        ),
+        (
+            "hits = -1",
+            "line 11: systems[1].hits: invalid value: integer `-1`, expected an integer >= 0",
+        ),
+        (
+            "hits = \"many\"",
+            "line 11: systems[1].hits: invalid type: string \"many\", expected an integer >= 0",
+        ),
+        (
+            "hidden = 1",
+            "line 11: systems[1].hidden: invalid type: integer `1`, expected a boolean",
+        ),
+        (
+            "grid = 1",
+            "line 11: systems[1].grid: invalid type: integer `1`, expected a table",
+        ),
+    ] {
+        let found = error(&format!("{VALID}{line}\n"));
+        assert!(
+            found.starts_with(expected),
+            "{line}: expected {expected:?} in {found:?}"
+        );
+    }
+    for (from, to, expected) in [
+        (
+            "name = \"b\"",
+            "name = 2",
+            "line 9: systems[1].name: invalid type: integer `2`, expected a string",
+        ),
+        (
+            "type = \"knn\"",
+            "type = [\"knn\"]",
+            "line 10: systems[1].type: invalid type: sequence, expected a string",
+        ),
+        (
+            "name = \"b\"\n",
+            "",
+            "line 8: systems[1]: missing field `name`",
+        ),
+        (
+            "type = \"knn\"\n",
+            "",
+            "line 8: systems[1]: missing field `type`",
+        ),
+        (
+            "type = \"knn\"",
+            "type = \"bm25\"\nb = \"x\"",
+            "line 11: systems[1].b: invalid type: string \"x\", expected a number",
+        ),
+    ] {
+        assert_eq!(error(&VALID.replacen(from, to, 1)), expected, "{to}");
+    }
+}
+
 #[test]
 fn grids_never_select_on_test_queries() {
     let text = VALID.replacen("\"bm25\"", "\"bm25\"\ngrid = { k1 = [1, 2] }", 1);

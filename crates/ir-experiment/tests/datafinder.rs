@@ -76,7 +76,10 @@ fn unknown_fields_of_documents_and_queries() {
     let found = error(&format!("{task}{system}template = \"{{titel}}\"\n"));
     let expected = "line 6: systems[0].template: expected fields of the documents (";
     assert!(found.starts_with(expected), "{found}");
-    assert!(found.ends_with("found \"titel\""), "{found}");
+    assert!(
+        found.ends_with("found \"titel\" (did you mean title?)"),
+        "{found}"
+    );
     let found = error(&format!(
         "{task}query_fields = [\"task\", \"tsak\"]\n{system}"
     ));

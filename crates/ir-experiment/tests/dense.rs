@@ -4,6 +4,9 @@
 
 mod common;
 
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::time::Duration;
+
 use common::{Recorder, computed, run};
 use ir_core::{Distinct, Encoded, Encoder, Flow, NoProgress, Progress, Run, Search, Side};
 use ir_data::catalog;
@@ -224,4 +227,202 @@ fn another_template_of_a_named_encoder_is_another_run() {
     assert_eq!(found.tasks[0].runs, expected.tasks[0].runs);
     let (_, stages) = run(&with_template("{title}"), &cache);
     assert_eq!(computed(&stages, Stage::Run), 0);
+}
+
+/// A field that no document has is the error of the template, with the closest field.
+#[test]
+fn templates_with_an_unknown_field() {
+    let folder = tempfile::tempdir().unwrap();
+    let random = RandomModel::default().with_shape(32, 1, 2);
+    random
+        .create(folder.path().join("model"), &["tea"])
+        .unwrap();
+    let weights = "{ vocab_size = 200, hidden_size = 32, layers = 1, heads = 2 }";
+    let template = "template = \"{titel} {text}\"";
+    let trained = "[encoders.m.training]\nsplit = \"train\"\nepochs = 1";
+    for (encoder, system, line, key) in [
+        (
+            format!("model = \"model\"\n{template}"),
+            "type = \"dense\"\nencoder = \"m\"".to_owned(),
+            7,
+            "encoders.m.template",
+        ),
+        (
+            format!("random = {weights}\n{template}"),
+            "type = \"dense\"\nencoder = \"m\"".to_owned(),
+            7,
+            "encoders.m.template",
+        ),
+        (
+            format!("model = \"model\"\n{template}\n{trained}"),
+            "type = \"knn\"\nencoder = \"m\"".to_owned(),
+            7,
+            "encoders.m.template",
+        ),
+        (
+            "model = \"model\"".to_owned(),
+            format!("type = \"dense\"\nencoder = {{ model = \"model\", {template} }}"),
+            10,
+            "systems[0].encoder.template",
+        ),
+        (
+            "model = \"model\"".to_owned(),
+            format!("type = \"dense\"\nencoder = \"m\"\n{template}"),
+            11,
+            "systems[0].template",
+        ),
+        (
+            "model = \"model\"".to_owned(),
+            format!("type = \"bm25\"\n{template}"),
+            10,
+            "systems[0].template",
+        ),
+    ] {
+        let text = format!(
+            "measures = [\"AP\"]\n[[tasks]]\ncollection = \"bundled\"\n\
+             training = {{ split = \"train\" }}\n[encoders.m]\n{encoder}\n\
+             [[systems]]\nname = \"a\"\n{system}\n"
+        );
+        std::fs::write(folder.path().join("e.toml"), text).unwrap();
+        let experiment = Experiment::open(folder.path().join("e.toml")).unwrap();
+        let (cache, registry) = (Cache::temporary().unwrap(), Registry::default());
+        let error = Runner::new(&cache, &registry).run(&experiment, &mut NoProgress);
+        let error = error.unwrap_err().to_string();
+        let (start, message) = error.split_once(": expected fields").unwrap();
+        assert!(start.ends_with(&format!("e.toml:{line}: {key}")), "{error}");
+        assert!(
+            message.ends_with("found \"titel\" (did you mean title?)"),
+            "{error}"
+        );
+    }
+}
+
+/// Pauses at its first report of a phase until another start waits.
+struct Pauses {
+    phase: &'static str,
+    reached: Sender<()>,
+    resume: Receiver<()>,
+    paused: bool,
+}
+
+impl Progress for Pauses {
+    fn report(&mut self, phase: &str, _: u64, _: Option<u64>) -> Flow {
+        if phase == self.phase && !self.paused {
+            self.paused = true;
+            self.reached.send(()).unwrap();
+            let waited = self.resume.recv_timeout(Duration::from_secs(60));
+            waited.expect("the other start waits for the entry");
+        }
+        Flow::Continue
+    }
+}
+
+impl Observer for Pauses {}
+
+/// Reports that it waits for another start.
+struct Waits {
+    waits: Sender<()>,
+    notes: Vec<String>,
+    computed: Vec<Stage>,
+}
+
+impl Progress for Waits {
+    fn report(&mut self, _: &str, _: u64, _: Option<u64>) -> Flow {
+        Flow::Continue
+    }
+}
+
+impl Observer for Waits {
+    fn stage(&mut self, report: &ir_experiment::StageReport) {
+        if report.status == StageStatus::Computed {
+            self.computed.push(report.stage);
+        }
+    }
+
+    fn note(&mut self, note: &str) {
+        if note.contains("another process") {
+            self.notes.push(note.to_owned());
+            let _ = self.waits.send(());
+        }
+    }
+}
+
+/// A start that needs an entry which another start computes waits for it.
+#[test]
+fn two_starts_at_the_same_time() {
+    let text = r#"
+        measures = ["AP"]
+        [[tasks]]
+        collection = "bundled"
+        training = { split = "train" }
+        [encoders.m]
+        random = { vocab_size = 300, hidden_size = 32, layers = 1, heads = 2 }
+        max_tokens = 32
+        [encoders.m.training]
+        epochs = 1
+        batch_size = 32
+        query_tokens = 16
+        document_tokens = 32
+        [[systems]]
+        name = "dense"
+        type = "dense"
+        encoder = "m"
+    "#;
+    let same = Experiment::from_toml(text).unwrap();
+    // Another run of the same model, with equal lists.
+    let mut other = same.clone();
+    other.tasks[0].remove_self = true;
+    let registry = Registry::default();
+    for (phase, second, waits_for, cached) in [
+        ("training", &same, "dense", Stage::Run),
+        ("training", &other, "random model, fine-tuned", Stage::Model),
+        ("encoding", &other, "document vectors", Stage::Vectors),
+    ] {
+        let folder = tempfile::tempdir().unwrap();
+        let (reached, is_reached) = channel();
+        let (waits, resume) = channel();
+        let start = |experiment: &Experiment, observer: &mut dyn Observer| {
+            let cache = Cache::new(folder.path());
+            let results = Runner::new(&cache, &registry).run(experiment, observer);
+            results.map_err(|error| format!("{error:?}"))
+        };
+        let [first, second] = std::thread::scope(|scope| {
+            let first = scope.spawn(|| {
+                let mut observer = Pauses {
+                    phase,
+                    reached,
+                    resume,
+                    paused: false,
+                };
+                start(&same, &mut observer)
+            });
+            is_reached.recv_timeout(Duration::from_secs(60)).unwrap();
+            let second = scope.spawn(|| {
+                let mut observer = Waits {
+                    waits,
+                    notes: Vec::new(),
+                    computed: Vec::new(),
+                };
+                let results = start(second, &mut observer)?;
+                // Stages after the one that it waits for may be computed by either.
+                assert!(
+                    !observer.computed.contains(&cached),
+                    "{:?}",
+                    observer.computed
+                );
+                let note = &observer.notes[0];
+                assert!(note.starts_with(&format!("bundled: {waits_for}")), "{note}");
+                assert!(note.ends_with("another process computes this entry; waiting for it"));
+                Ok::<_, String>(results)
+            });
+            [first, second].map(|thread| thread.join().unwrap().unwrap())
+        });
+        assert_eq!(first.tasks[0].runs, second.tasks[0].runs);
+        // Finished starts leave no lock.
+        for stage in ["model", "vectors", "run"] {
+            let entries = std::fs::read_dir(folder.path().join(stage)).unwrap();
+            let mut names = entries.map(|entry| entry.unwrap().path());
+            assert!(!names.any(|path| path.extension().is_some_and(|it| it == "lock")));
+        }
+    }
 }

@@ -6,6 +6,7 @@ mod common;
 
 use common::{Recorder, assert_cached, bundled, computed, run};
 use ir_bm25::{Bm25, DuplicateIds, Index, IndexConfig};
+use ir_core::store::{HEADER_LEN, IndexFormat};
 use ir_core::{Distinct, NoProgress, Query, Run, Search};
 use ir_data::catalog;
 use ir_eval::{Evaluator, Measure};
@@ -158,6 +159,46 @@ fn damaged_entries_are_rebuilt_and_reported() {
         |(_, status)| matches!(status, StageStatus::Rebuilt { reason } if !reason.is_empty()),
     );
     assert_eq!(rebuilt.count(), damaged);
+    assert_eq!(first.to_json().unwrap(), second.to_json().unwrap());
+    let (_, stages) = run(&experiment, &cache);
+    assert_cached(&stages);
+}
+
+/// Entries of another version of the program are computed again, and said to be.
+#[test]
+fn entries_of_another_version_are_rebuilt_and_reported() {
+    let experiment = bundled();
+    let cache = Cache::temporary().unwrap();
+    let (first, _) = run(&experiment, &cache);
+    let mut changed = 0;
+    for stage in ["index", "run"] {
+        for entry in std::fs::read_dir(cache.folder().join(stage)).unwrap() {
+            let path = entry.unwrap().path();
+            let mut bytes = std::fs::read(&path).unwrap();
+            let format = IndexFormat {
+                magic: bytes[..8].try_into().unwrap(),
+                version: 999,
+                name: stage,
+                large_sections: &[],
+            };
+            bytes[..HEADER_LEN].copy_from_slice(&format.header());
+            std::fs::write(path, bytes).unwrap();
+            changed += 1;
+        }
+    }
+    let (second, stages) = run(&experiment, &cache);
+    let reasons = stages.iter().filter_map(|(_, status)| match status {
+        StageStatus::Rebuilt { reason } => Some(reason),
+        _ => None,
+    });
+    let reasons: Vec<&String> = reasons.collect();
+    assert_eq!(reasons.len(), changed);
+    for reason in reasons {
+        assert!(
+            reason.ends_with(" of the file format, found 999"),
+            "{reason}"
+        );
+    }
     assert_eq!(first.to_json().unwrap(), second.to_json().unwrap());
     let (_, stages) = run(&experiment, &cache);
     assert_cached(&stages);

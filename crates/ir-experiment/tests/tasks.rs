@@ -98,3 +98,34 @@ fn plans_of_grids_whose_points_have_different_parts() {
     let is_cached = |stage: &StageReport| stage.status == StageStatus::Cached;
     assert!(plan.stages.iter().all(is_cached));
 }
+
+/// A selection whose validation queries are all training queries names the key that keeps some.
+#[test]
+fn validation_queries_that_are_all_training_queries() {
+    let with = |selection: &str| {
+        let text = format!(
+            r#"
+            measures = ["AP"]
+            [[tasks]]
+            collection = "bundled"
+            training = {{ split = "train" }}
+            [selection]
+            by = "validation"
+            split = "train"
+            {selection}
+            [[systems]]
+            name = "kNN"
+            type = "knn"
+            grid = {{ metric = ["cosine", "euclidean"] }}
+            "#
+        );
+        let experiment = Experiment::from_toml(&text).unwrap();
+        let (cache, registry) = (Cache::temporary().unwrap(), Registry::default());
+        Runner::new(&cache, &registry).run(&experiment, &mut NoProgress)
+    };
+    let expected = "line 8: selection.split: expected training queries that do not validate, found \
+                    none: all of split \"train\" validates; set selection.fraction, such as \
+                    fraction = 0.2";
+    assert_eq!(with("").unwrap_err().to_string(), expected);
+    with("fraction = 0.2").unwrap();
+}

@@ -398,6 +398,9 @@ fn read_examples(
     let set = JudgedTrainingSet::from_split(collection, split, Arc::clone(texts), args.unusable());
     let set = set.map_err(advise)?;
     let mut left_out: Vec<String> = messages(set.skipped());
+    if let Some(note) = collection.left_out_note(split)? {
+        console.note(format_args!("note: {note}"));
+    }
     let queries = collection.queries(split)?;
     let years = queries
         .iter()

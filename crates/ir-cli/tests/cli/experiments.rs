@@ -432,6 +432,39 @@ fn pages_of_slow_experiments() {
     assert!(pages >= 4);
 }
 
+/// The documented file of a BEIR collection writes a page. Values of another collection differ.
+#[test]
+fn documented_page_of_a_beir_collection() {
+    let docs = fs::read_to_string(repository().join("docs/experiments.md")).unwrap();
+    let (_, section) = docs
+        .split_once("### A page for another BEIR collection")
+        .unwrap();
+    let (_, file) = section.split_once("```toml\n").unwrap();
+    let (file, rest) = file.split_once("```\n").unwrap();
+    let (_, command) = rest.split_once("ir ").unwrap();
+    let command = command.split_once("  ").unwrap().0;
+    let here = Folder::new();
+    tiny(&here);
+    here.write("my/anserini-scifact.toml", file);
+    let args: Vec<&str> = command.split(' ').collect();
+    let mut command = here.command(&args);
+    let ran = command.env("BEIR", here.at("tiny")).output().unwrap();
+    let err = String::from_utf8(ran.stderr).unwrap();
+    assert_eq!(ran.status.code(), Some(1), "{err}");
+    assert!(
+        err.contains("scifact, BM25, nDCG@10: expected 0.6789 ± 0.0005"),
+        "{err}"
+    );
+    let page = here.read("my/pages/anserini-scifact.md");
+    assert!(
+        page.starts_with("# SciFact, BM25, as in Anserini\n"),
+        "{page}"
+    );
+    for expected in ["nDCG@10 | 0.6789", "R@100 | 0.9253", "R@1000 | 0.9767"] {
+        assert!(page.contains(expected), "{page}");
+    }
+}
+
 /// A wrong constant changes a value by more than its tolerance.
 #[test]
 fn wrong_parameters_are_found() {
@@ -472,11 +505,12 @@ fn cpu_time(command: Command) -> f64 {
     children.split_whitespace().map(seconds).sum()
 }
 
-/// Table 1 of DataFinder: a second start, or another measure, computes no stage and takes less than
-/// two seconds; the output does not depend on the number of threads.
+/// Rows of DataFinder's Table 1 without encoders: a second start, or another measure, computes no
+/// stage and takes less than two seconds; the output does not depend on the number of threads.
+/// Systems with encoders are in `second_start_with_encoder_systems` (tests/encoders).
 #[test]
-fn second_start_of_datafinder() {
-    let Some(_) = crate::common::data("second_start_of_datafinder") else {
+fn second_start_of_datafinder_without_encoders() {
+    let Some(_) = crate::common::data("second_start_of_datafinder_without_encoders") else {
         return;
     };
     let here = Folder::new();

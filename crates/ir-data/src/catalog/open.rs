@@ -142,6 +142,10 @@ impl<J: JudgedQueries> JudgedQueries for CountedQueries<J> {
         self.check("judgments", counts.judgments, qrels.judgments())?;
         Ok(qrels)
     }
+
+    fn left_out(&self, split: &str) -> Result<u64, DataError> {
+        self.judged.left_out(split)
+    }
 }
 
 /// Queries of DataFinder or MAKG with the splits `test` and `train`.
@@ -189,14 +193,19 @@ impl DatasetSplits {
 
     /// Queries of the training file. Those of DataFinder that equal a test query are left out.
     fn train(&self) -> Result<Vec<DatasetQuery>, DataError> {
+        Ok(self.train_and_left_out()?.0)
+    }
+
+    /// Queries of the training file, and those that are left out.
+    fn train_and_left_out(&self) -> Result<(Vec<DatasetQuery>, Vec<DatasetQuery>), DataError> {
         let source = name_of(&self.train);
         let rows = read_training_queries(open(&self.train)?, &source, TRAINING_PREFIX)?;
         if self.published.is_none() {
-            return Ok(rows);
+            return Ok((rows, Vec::new()));
         }
         let test = self.test()?;
         let test = test.iter().map(|row| row.query.text.as_str());
-        Ok(without_test_queries(rows, test).0)
+        Ok(without_test_queries(rows, test))
     }
 }
 
@@ -220,5 +229,57 @@ impl JudgedQueries for DatasetSplits {
             Some(published) => Ok(read_qrels(&published.qrels, HeaderLine::AsData)?.data),
             None => Ok(DatasetQuery::qrels(&self.test()?)),
         }
+    }
+
+    fn left_out(&self, split: &str) -> Result<u64, DataError> {
+        match split {
+            "train" => Ok(self.train_and_left_out()?.1.len() as u64),
+            _ => Ok(0),
+        }
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// A training query that equals a test query is left out, with a note.
+    #[test]
+    fn training_queries_that_are_test_queries() {
+        let folder = tempfile::tempdir().unwrap();
+        let write = |name: &str, text: &str| {
+            let path = folder.path().join(name);
+            fs::write(&path, text).unwrap();
+            path
+        };
+        let row = |query: &str, field: &str| {
+            format!("{{\"query\": \"{query}\", \"keyphrase_query\": \"\", \"{field}\": [\"d\"]}}\n")
+        };
+        let splits = DatasetSplits {
+            test: write("test.jsonl", &row("parse trees", "documents")),
+            train: write(
+                "train.jsonl",
+                &["images", " parse trees", "tea"]
+                    .map(|text| row(text, "positives"))
+                    .concat(),
+            ),
+            published: Some(PublishedTestSet {
+                ids: write(
+                    "ids.jsonl",
+                    "{\"_id\": \"t0\", \"text\": \"parse trees\"}\n",
+                ),
+                qrels: write("qrels.trec", "t0 0 d 1\n"),
+            }),
+        };
+        assert_eq!(splits.qrels("train").unwrap().len(), 2);
+        let collection = Collection::new("datafinder", Vec::<ir_core::Document>::new(), splits);
+        assert_eq!(
+            collection.left_out_note("train").unwrap().as_deref(),
+            Some("1 query of split train left out: equal to a test query")
+        );
+        assert_eq!(collection.left_out_note("test").unwrap(), None);
     }
 }

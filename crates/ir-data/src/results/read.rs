@@ -206,7 +206,7 @@ fn json_list(text: &str, at: Location<'_>) -> Result<ResultList, DataError> {
                     }
                 }
                 match texts.is_empty() {
-                    true => Err(at.missing_field(&format!("{field}.name"))),
+                    true => Err(at.wrong_type(field, "name or url", "neither")),
                     false => Ok(texts.join("\t")),
                 }
             }
@@ -320,7 +320,7 @@ mod tests {
             ),
             (
                 r#"{"query": "q", "results": ["a", {}]}"#,
-                "\"results[1].name\"",
+                "x:1: expected name or url in results[1], found neither",
             ),
             (
                 r#"{"query": "q", "results": [{"url": 3}]}"#,

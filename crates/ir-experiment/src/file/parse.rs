@@ -6,6 +6,7 @@ use std::path::Path;
 use toml::de::DeTable;
 
 use super::source::line_at;
+use super::system::COMMON_KEYS;
 use super::{Experiment, SourceMap};
 use crate::error::{ExperimentError, Location};
 use crate::registry::Registry;
@@ -73,13 +74,21 @@ fn key_error(
     source: &SourceMap,
     text: &str,
 ) -> ExperimentError {
-    let key = error.path().to_string();
+    let mut key = error.path().to_string();
     let inner = error.inner();
+    let mut message = one_line(inner.message());
+    if let Some((common, rest)) = common_key(&key, &message) {
+        key = format!("{key}.{common}");
+        message = rest.to_owned();
+    }
     let mut location = source.location(&key);
-    if let Some(span) = inner.span() {
+    // The span of an error inside of a system is that of the first system.
+    if !key.starts_with(SYSTEM)
+        && let Some(span) = inner.span()
+    {
         location.line = Some(line_at(text, span.start));
     }
-    let message = with_suggestion(&one_line(inner.message()));
+    let message = readable(&message);
     if key.is_empty() || key == "." {
         return ExperimentError::Syntax { location, message };
     }
@@ -90,16 +99,45 @@ fn key_error(
     }
 }
 
+/// Start of the path of a system.
+const SYSTEM: &str = "systems[";
+
+/// Splits the error of a system, whose deserializer puts a common key before the message.
+fn common_key<'a>(path: &str, message: &'a str) -> Option<(&'a str, &'a str)> {
+    let (key, rest) = message.split_once(": ")?;
+    let is_common = COMMON_KEYS.iter().any(|(common, _)| *common == key);
+    (path.starts_with(SYSTEM) && is_common).then_some((key, rest))
+}
+
 fn one_line(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
 
-/// Adds the closest known name to serde's error of an unknown field or variant.
-pub(crate) fn with_suggestion(message: &str) -> String {
+/// Names the types of serde's error in words of TOML, and adds the closest known name to the error
+/// of an unknown field or variant.
+pub(crate) fn readable(message: &str) -> String {
     let mut names = message.split('`').skip(1).step_by(2);
-    let hint = match (message.starts_with("unknown "), names.next()) {
-        (true, Some(found)) => did_you_mean(found, names),
-        _ => String::new(),
-    };
-    format!("{message}{hint}")
+    if message.starts_with("unknown ") {
+        let hint = names
+            .next()
+            .map_or_else(String::new, |found| did_you_mean(found, names));
+        return format!("{message}{hint}");
+    }
+    match message.rsplit_once("expected ") {
+        Some((start, kind)) => format!("{start}expected {}", type_name(kind)),
+        None => message.to_owned(),
+    }
+}
+
+/// Name of a type for users.
+fn type_name(kind: &str) -> &str {
+    match kind {
+        "usize" | "u8" | "u16" | "u32" | "u64" => "an integer >= 0",
+        "isize" | "i8" | "i16" | "i32" | "i64" => "an integer",
+        "f32" | "f64" => "a number",
+        "a sequence" => "a list",
+        "a map" => "a table",
+        kind if kind.starts_with("struct ") && !kind[7..].contains(' ') => "a table",
+        kind => kind,
+    }
 }

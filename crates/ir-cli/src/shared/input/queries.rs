@@ -67,6 +67,9 @@ pub(crate) fn of_collection(
             console.note(format_args!("note: {note}"));
         }
         let split = split.unwrap_or("test");
+        if let Some(note) = collection.left_out_note(split)? {
+            console.note(format_args!("note: {note}"));
+        }
         return Ok(Some(TestQueries {
             queries: collection.queries(split)?,
             qrels: Some(collection.qrels(split)?),

@@ -95,6 +95,10 @@ impl SplitQueries {
         })
     }
 
+    pub(super) fn is_empty(&self) -> bool {
+        self.queries.is_empty()
+    }
+
     /// Texts of all queries in all forms.
     pub(super) fn texts(&self) -> impl Iterator<Item = &str> {
         let forms = 0..self.forms;
@@ -152,6 +156,12 @@ pub(super) fn examples(
     let (split, invalid) = (&entry.split, OnInvalidExample::Skip);
     let set = JudgedTrainingSet::from_split(task.collection(), split, texts.clone(), invalid);
     let set = set.map_err(failed)?;
+    let left_out = task.collection().left_out_note(split).map_err(failed)?;
+    if let Some(note) = left_out {
+        context
+            .observer()
+            .note(&format!("{}: {note}", task.collection().name()));
+    }
     let mut examples = Vec::new();
     for form in 0..labeled.forms {
         // Both are in the order of the split.

@@ -151,6 +151,7 @@ impl EncoderEntry {
         let queries = random_queries(context, random)?;
         let template = self.template()?;
         stage.open(context, |context, folder| {
+            context.check_template(&template)?;
             let mut texts = Vec::new();
             let documents = context.task().corpus().docs();
             for doc in documents.map_err(SystemError::stage("reading documents"))? {
@@ -179,6 +180,7 @@ impl EncoderEntry {
         let config = self.training_config(context, training)?;
         let template = self.template()?;
         stage.open(context, |context, folder| {
+            context.check_template(&template)?;
             let base = self.base(context)?;
             let labeled = labeled(context, training)?;
             let examples = examples(context, training, &template, &labeled)?;
@@ -290,6 +292,7 @@ fn labeled(
     let (split, forms) = (&training.split, training.queries.as_deref());
     let mut queries = SplitQueries::read(context, "training", split, forms)?;
     queries.remove_validation(context, split);
+    context.check_validation(queries.is_empty())?;
     Ok(queries)
 }
 

@@ -78,6 +78,10 @@ impl EncoderReference {
         template: Option<&DocTemplate>,
         questions: Option<QuestionsName>,
     ) -> Result<OpenSystem, SystemError> {
+        // Outside of the encoder, whose key is not that of the template.
+        if let Some(template) = template {
+            context.check_template(template)?;
+        }
         self.with(context, |entry, context| {
             let encoder = entry.open(context)?;
             let template = entry.template_or(template)?;
@@ -258,7 +262,7 @@ fn encode_documents(
     path: &Path,
 ) -> Result<(), SystemError> {
     let task = context.task;
-    template.check(task.corpus()).map_err(failed)?;
+    context.check_template(template)?;
     let similarity = similarity(encoder.similarity());
     let writer = FlatIndexWriter::resume(path, encoder.dim(), similarity).map_err(failed)?;
     let documents = task.corpus().docs().map_err(failed)?.skip(writer.len());
