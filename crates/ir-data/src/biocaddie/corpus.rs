@@ -43,6 +43,40 @@ impl BioCaddieCorpus {
         }
     }
 
+    /// Names of the records in a folder with topics and judgments, the first of which exists is read.
+    pub const NAMES: [&str; 5] = [
+        "records.jsonl",
+        "records.jsonl.gz",
+        "records.jsonl.zst",
+        "update_json_folder",
+        "update_xml_folder",
+    ];
+
+    /// Corpus of the records in a folder with topics and judgments, by [`BioCaddieCorpus::NAMES`];
+    /// [`None`] if there are none.
+    #[must_use]
+    pub fn find(folder: &Path) -> Option<Self> {
+        let mut paths = Self::NAMES.iter().map(|name| folder.join(name));
+        paths.find(|path| path.exists()).map(Self::new)
+    }
+
+    /// File or folder of the records.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Files of the records, in the order in which they are read.
+    ///
+    /// # Errors
+    /// A folder cannot be read, has no records, or has both forms.
+    pub fn files(&self) -> Result<Vec<PathBuf>, DataError> {
+        match self.path.is_dir() {
+            true => Ok(records_of(&self.path)?.1.into()),
+            false => Ok(vec![self.path.clone()]),
+        }
+    }
+
     /// Sets the text of the documents. Default: [`TextRule::Paths`].
     #[must_use]
     pub fn with_text(mut self, rule: TextRule) -> Self {
@@ -77,6 +111,25 @@ impl Corpus for BioCaddieCorpus {
             rule: self.rule,
             ids: DuplicateFinder::default(),
         }))
+    }
+}
+
+/// Corpus of a folder without records, whose readers are an error.
+pub(crate) struct MissingRecords {
+    /// Folder of the topics.
+    pub(crate) folder: PathBuf,
+    /// Name of the collection.
+    pub(crate) collection: String,
+}
+
+impl Corpus for MissingRecords {
+    fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
+        Err(DataError::MissingDocuments {
+            path: name_of(&self.folder),
+            collection: self.collection.clone(),
+            expected: &BioCaddieCorpus::NAMES,
+        }
+        .into())
     }
 }
 

@@ -27,7 +27,7 @@ pub use verify::VerifiedCollection;
 use entry::CatalogFormat;
 
 use crate::beir::BeirFolder;
-use crate::biocaddie::{BioCaddieCorpus, BioCaddieTopics, TextRule};
+use crate::biocaddie::{BioCaddieCorpus, BioCaddieTopics, MissingRecords, TextRule};
 use crate::collection::Collection;
 use crate::error::{DataError, name_of, read_error};
 use crate::smart::SmartFolder;
@@ -103,6 +103,7 @@ impl Catalog {
     ///
     /// # Errors
     /// The name is unknown, a file is missing or of another size, or the entry only lists files.
+    /// Documents of bioCADDIE that are missing are an error of their reader.
     pub fn open(&self, name: &str) -> Result<Collection, DataError> {
         self.open_entry(self.entry(name)?, name)
     }
@@ -114,35 +115,51 @@ impl Catalog {
         name: &str,
     ) -> Result<Collection, DataError> {
         match entry.format {
-            CatalogFormat::BioCaddie => {
-                if let Some(collection) = self.open_biocaddie(entry, name) {
-                    return Ok(collection);
-                }
-            }
-            CatalogFormat::Files => {}
-            _ => return self.open_listed(entry),
+            CatalogFormat::BioCaddie => self.open_biocaddie(entry, name),
+            // Whether or not its files exist, which would not help.
+            CatalogFormat::Files => Err(DataError::NotACollection {
+                name: entry.name.clone(),
+            }),
+            _ => self.open_listed(entry),
         }
-        // Whether or not its files exist, which would not help.
-        Err(DataError::NotACollection {
-            name: entry.name.clone(),
-        })
     }
 
-    /// Topics, judgments and the documents beside them, if there are any.
-    fn open_biocaddie(&self, entry: &CatalogEntry, name: &str) -> Option<Collection> {
-        let folder = self.root.as_ref()?.join(&entry.name);
-        let names = [
-            "records.jsonl",
-            "records.jsonl.gz",
-            "records.jsonl.zst",
-            "update_json_folder",
-            "update_xml_folder",
-        ];
-        let mut paths = names.into_iter().map(|name| folder.join(name));
-        let corpus = BioCaddieCorpus::new(paths.find(|path| path.exists())?);
-        let corpus = corpus.with_text(text_rule(entry, name).unwrap_or_default());
-        let collection = Collection::new(name, corpus, BioCaddieTopics::new(folder));
-        Some(collection.with_notes(entry.notes.iter().cloned()))
+    /// Topics, judgments and the documents beside them. Without documents, their readers are an
+    /// error.
+    fn open_biocaddie(
+        &self,
+        entry: &'static CatalogEntry,
+        name: &str,
+    ) -> Result<Collection, DataError> {
+        let folder = self.folder(entry)?;
+        if !folder.is_dir() {
+            for file in &entry.files {
+                self.locate(entry, file)?;
+            }
+        }
+        let topics = BioCaddieTopics::new(&folder);
+        let collection = match BioCaddieCorpus::find(&folder) {
+            Some(corpus) => {
+                let corpus = corpus.with_text(text_rule(entry, name).unwrap_or_default());
+                Collection::new(name, corpus, topics)
+            }
+            None => {
+                let collection = name.to_owned();
+                Collection::new(name, MissingRecords { folder, collection }, topics)
+            }
+        };
+        Ok(collection.with_notes(entry.notes.iter().cloned()))
+    }
+
+    /// Folder of a collection, named as the collection.
+    fn folder(&self, entry: &CatalogEntry) -> Result<PathBuf, DataError> {
+        match &self.root {
+            Some(root) => Ok(root.join(&entry.name)),
+            None => Err(DataError::NoDataFolder {
+                collection: entry.name.clone(),
+                variable: IR_DATA,
+            }),
+        }
     }
 
     fn open_listed(&self, entry: &'static CatalogEntry) -> Result<Collection, DataError> {

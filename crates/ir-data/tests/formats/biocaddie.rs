@@ -383,10 +383,10 @@ fn catalog_opens_the_documents_beside_the_topics() {
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("biocaddie");
     let catalog = Catalog::new(root.path());
-    // Without documents, whether there are files or not.
+    // Without topics.
     for found in [Catalog::new("/nowhere"), catalog.clone()] {
         let error = found.open("biocaddie").unwrap_err();
-        assert!(matches!(error, DataError::NotACollection { .. }), "{error}");
+        assert!(matches!(error, DataError::MissingFile { .. }), "{error}");
     }
     fs::create_dir_all(folder.join("queries")).unwrap();
     fs::create_dir_all(folder.join("qrels")).unwrap();
@@ -405,6 +405,22 @@ fn catalog_opens_the_documents_beside_the_topics() {
     }
     fs::write(folder.join("qrels/biocaddie.qrels.test"), "T1\t0\t7\t2\n").unwrap();
     fs::write(folder.join("qrels/biocaddie.qrels.train"), "EA1\t0\t7\t1\n").unwrap();
+    // Without documents, topics and judgments can be read.
+    for name in ["biocaddie", "biocaddie/fields"] {
+        let collection = catalog.open(name).unwrap();
+        assert_eq!(collection.queries("train").unwrap()[0].id, "EA1");
+        assert_eq!(collection.qrels("test").unwrap().judgments(), 1);
+        let Err(error) = collection.corpus().docs() else {
+            panic!("documents of {name}")
+        };
+        let error = error.reason().to_string();
+        let expected = format!(
+            "{}: expected the documents of {name} beside its topics (records.jsonl, \
+             records.jsonl.gz, records.jsonl.zst, update_json_folder, update_xml_folder), found none",
+            folder.display()
+        );
+        assert!(error.starts_with(&expected), "{error}");
+    }
     let line = r#"{"DOCNO": 7, "TITLE": "Tea", "REPOSITORY": "ctn_02", "METADATA": null}"#;
     fs::write(folder.join("records.jsonl"), line).unwrap();
     let collection = catalog.open("biocaddie").unwrap();

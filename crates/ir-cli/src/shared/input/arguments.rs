@@ -10,8 +10,9 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, ValueHint};
 use ir_bm25::SegmentedIndex;
 use ir_core::NoProgress;
-use ir_data::catalog::{Catalog, entries};
+use ir_data::catalog::Catalog;
 
+use super::documents::records_beside;
 use super::head::is_trec;
 use super::notes;
 
@@ -184,9 +185,11 @@ fn files(value: &OsStr, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
         files.extend(files_at(Path::new(folder), is_wanted));
     }
     let name = text.split_once(':').map_or(text, |(name, _)| name);
-    let entry = entries().iter().find(|entry| entry.name == name);
-    if let (Some(entry), Some(root)) = (entry, Catalog::from_env().root()) {
+    let catalog = Catalog::from_env();
+    if let (Ok(entry), Some(root)) = (catalog.entry(name), catalog.root()) {
         files.extend(entry.files.iter().map(|file| root.join(&file.path)));
+        let records = records_beside(&catalog, entry);
+        files.extend(records.and_then(|records| records.files().ok()).into_iter().flatten());
     }
     files
 }

@@ -8,7 +8,8 @@ use ir_bm25::{Index, IndexedFields, SegmentedIndex};
 use ir_core::segments::{LOCK_NAME, folder_of};
 use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{Corpus, Document, Flow, Progress};
-use ir_data::catalog::{Catalog, CatalogEntry, entries};
+use ir_data::biocaddie::BioCaddieCorpus;
+use ir_data::catalog::{Catalog, CatalogEntry};
 use ir_data::sgml::SgmlCorpus;
 use ir_data::smart::{SmartCorpus, SmartFolder};
 use ir_data::training::DocumentTexts;
@@ -19,7 +20,7 @@ use ir_data::{
 
 use super::head::{FileHead, has_json_extension, is_trec};
 use super::notes::{NotesCorpus, file_stamp, find, is_note};
-use super::{names, split_of_collection, suggested_collection};
+use super::{fingerprint, names, split_of_collection, suggested_collection};
 use crate::shared::console::{Console, Interrupted, bail_usage};
 use crate::shared::format::grouped;
 
@@ -163,11 +164,10 @@ fn resolve(
         return Ok(CollectionSource::Index(index));
     }
     let catalog = Catalog::from_env();
-    let entry = entries().iter().find(|entry| entry.name == argument);
-    if let Some(entry) = entry
+    if let Ok(entry) = catalog.entry(argument)
         && (!path.is_dir() || catalog.has(argument)?)
     {
-        return from_catalog(&catalog, entry).map(CollectionSource::Documents);
+        return from_catalog(&catalog, entry, argument).map(CollectionSource::Documents);
     }
     if path.is_dir() {
         return from_folder(path, encoding, console).map(CollectionSource::Documents);
@@ -187,7 +187,8 @@ fn resolve(
     )
 }
 
-fn from_catalog(catalog: &Catalog, entry: &CatalogEntry) -> Result<DocumentSource> {
+/// Opens the collection of an entry by its name or that of a variant.
+fn from_catalog(catalog: &Catalog, entry: &CatalogEntry, name: &str) -> Result<DocumentSource> {
     let family = entry.name.split('/').next().unwrap_or_default();
     let (fields, order) = match family {
         // DataFinder's title is the paper's title, which the published BM25 run does not index.
@@ -200,14 +201,29 @@ fn from_catalog(catalog: &Catalog, entry: &CatalogEntry) -> Result<DocumentSourc
         .iter()
         .map(|file| file.sha256.as_str())
         .collect();
+    // The catalog has no hashes of records.
+    let records = records_beside(catalog, entry).map(|records| records_stamp(&records));
     Ok(DocumentSource {
-        collection: catalog.open(&entry.name)?,
+        collection: catalog.open(name)?,
         fields,
         order,
         duplicate_ids: entry.distinct_ids < entry.documents,
-        fingerprint: format!("{} {hashes}", entry.name),
+        fingerprint: format!("{name} {hashes}{}", records.unwrap_or_default()),
         format: NAMED,
     })
+}
+
+/// Records of bioCADDIE beside its topics in the data folder.
+pub(super) fn records_beside(catalog: &Catalog, entry: &CatalogEntry) -> Option<BioCaddieCorpus> {
+    let folder = catalog.root()?.join(&entry.name);
+    let is_biocaddie = entry.name == "biocaddie";
+    is_biocaddie.then(|| BioCaddieCorpus::find(&folder))?
+}
+
+/// Paths, sizes and modification times of the files with records, as one hash.
+fn records_stamp(records: &BioCaddieCorpus) -> String {
+    let files = records.files().unwrap_or_default();
+    fingerprint(files.iter().map(|file| file_stamp(file)))
 }
 
 fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result<DocumentSource> {

@@ -84,9 +84,9 @@ pub(crate) fn open(
     Ok((Box::new(reader), name))
 }
 
-/// Whether the catalog has a collection of this name.
+/// Whether the catalog has a collection of this name, or a variant such as `biocaddie/fields`.
 pub(crate) fn is_collection(name: &str) -> bool {
-    entries().iter().any(|entry| entry.name == name)
+    Catalog::from_env().entry(name).is_ok()
 }
 
 /// Collection and split of `NAME:SPLIT` or `FOLDER:SPLIT`.

@@ -1,0 +1,139 @@
+//! bioCADDIE: topics and judgments without documents, forms of the topics, records by path.
+
+use crate::common::{Folder, data, value};
+
+/// Attribute, file and text of the forms of a topic.
+const FORMS: [(&str, &str, &str); 5] = [
+    (
+        "text",
+        "queries.combined.orig",
+        "Find data on green tea leaves",
+    ),
+    ("short", "queries.combined.short", "green tea"),
+    (
+        "stopped",
+        "queries.combined.stopped",
+        "find data green tea leaves",
+    ),
+    (
+        "weighted",
+        "queries.combined.idf",
+        "#weight( 0 data 2.5 green 1 tea )",
+    ),
+    (
+        "structured",
+        "boolqueries.combined.short",
+        "#band( #1( green tea ) )",
+    ),
+];
+
+/// Topics and judgments below `folder`, as `biocaddie` has them.
+fn topics(here: &Folder, folder: &str) {
+    for (_, file, text) in FORMS {
+        let topic = |id: &str| format!("<query><number>{id}</number><text>{text}</text></query>");
+        let topics = [topic("EA1"), topic("T1"), topic("T2")].concat();
+        here.write(
+            &format!("{folder}/queries/{file}"),
+            format!("<parameters>{topics}</parameters>"),
+        );
+    }
+    let judged = |split: &str, qrels: &str| {
+        here.write(&format!("{folder}/qrels/biocaddie.qrels.{split}"), qrels);
+    };
+    judged("test", "T1\t0\t7\t2\nT1\t0\t8\t0\nT2\t0\t8\t1\n");
+    judged("train", "EA1\t0\t9\t1\n");
+}
+
+const RECORDS: [&str; 3] = [
+    r#"{"DOCNO": 7, "TITLE": "Green tea", "REPOSITORY": "ctn_02", "METADATA": {"dataset": {"description": "leaves"}}}"#,
+    r#"{"DOCNO": "8", "TITLE": "Tea, green", "REPOSITORY": "geo_1", "METADATA": {"dataItem": {"title": "a table of data"}}}"#,
+    r#"{"METADATA": null, "DOCNO": "9", "TITLE": "Milk", "REPOSITORY": "pdb_1"}"#,
+];
+
+/// Ids of documents per query of a run, such as `T1 7`.
+fn pairs(run: &str) -> Vec<String> {
+    let pair = |line: &str| {
+        let columns: Vec<&str> = line.split(' ').collect();
+        format!("{} {}", columns[0], columns[2])
+    };
+    let mut pairs: Vec<String> = run.lines().map(pair).collect();
+    pairs.sort();
+    pairs
+}
+
+#[test]
+fn topics_and_judgments_without_documents() {
+    let here = Folder::new();
+    topics(&here, "biocaddie");
+    here.write("a.trec", "T1 Q0 7 1 2 a\nT2 Q0 7 1 2 a\nT2 Q0 8 2 1 a\n");
+    here.write("b.trec", "T1 Q0 8 1 2 b\nT1 Q0 7 2 1 b\nT2 Q0 8 1 2 b\n");
+    here.write(
+        "corpus.jsonl",
+        "{\"_id\": \"7\", \"text\": \"green tea\"}\n{\"_id\": \"9\", \"text\": \"tea leaves\"}\n",
+    );
+    let eval = ["eval", "-m", "map", "biocaddie", "a.trec"];
+    assert_eq!(value(&here.ir_inside(&eval).ok().out, "map"), 0.75);
+    let compare = ["compare", "-m", "AP", "biocaddie", "a.trec", "b.trec"];
+    assert!(here.ir_inside(&compare).ok().out.contains("0.75"));
+    let search = |queries: &str| {
+        let search = ["search", "corpus.jsonl", "-o", "-", "--queries", queries];
+        pairs(&here.ir_inside(&search).ok().out)
+    };
+    assert_eq!(search("biocaddie"), ["T1 7", "T1 9", "T2 7", "T2 9"]);
+    assert_eq!(search("biocaddie:train"), ["EA1 7", "EA1 9"]);
+    // What reads documents names the files that are missing.
+    for command in [
+        &["search", "biocaddie", "tea"][..],
+        &["search", "biocaddie/fields"],
+        &["index", "biocaddie", "-o", "x.ir"],
+        &["stats", "biocaddie"],
+    ] {
+        let expected = [
+            "biocaddie: expected the documents of biocaddie",
+            "(records.jsonl, records.jsonl.gz, records.jsonl.zst, update_json_folder, update_xml_folder), found none",
+        ];
+        here.ir_inside(command).fails(1, &expected);
+    }
+    assert!(!here.at("x.ir").exists());
+    // With records, variants have their names.
+    here.write("biocaddie/records.jsonl", RECORDS.join("\n"));
+    for name in ["biocaddie", "biocaddie/fields", "biocaddie/whole-record"] {
+        let run = here.ir_inside(&["search", name, "--split", "train"]).ok().out;
+        assert_eq!(&pairs(&run)[..2], ["EA1 7", "EA1 8"], "{name}");
+    }
+    let cached = ["search", "biocaddie", "cocoa", "-o", "-", "--cache", "cache"];
+    assert_eq!(here.ir_inside(&cached).ok().out, "");
+    here.write(
+        "biocaddie/records.jsonl",
+        r#"{"DOCNO": "1", "TITLE": "cocoa", "REPOSITORY": "ctn_02"}"#,
+    );
+    assert_eq!(pairs(&here.ir_inside(&cached).ok().out), ["1 1"]);
+    // Records are inputs, which no output replaces.
+    let replaced = ["search", "biocaddie", "-o", "biocaddie/records.jsonl"];
+    here.ir_inside(&replaced)
+        .fails(2, &["biocaddie/records.jsonl"]);
+}
+
+#[test]
+fn published_topics_and_judgments() {
+    let Some(data) = data("published_topics_and_judgments") else {
+        return;
+    };
+    if !data.join("biocaddie/queries").is_dir() {
+        eprintln!("published_topics_and_judgments: skipped, no biocaddie");
+        return;
+    }
+    let here = Folder::new();
+    // The judgments as a run: an ideal ranking.
+    let qrels = std::fs::read_to_string(data.join("biocaddie/qrels/biocaddie.qrels.test")).unwrap();
+    let run = qrels.lines().map(|line| {
+        let columns: Vec<&str> = line.split('\t').collect();
+        format!("{} Q0 {} 1 {} ideal\n", columns[0], columns[2], columns[3])
+    });
+    here.write("ideal.trec", run.collect::<String>());
+    let eval = ["eval", "-m", "num_rel", "-m", "num_q", "-m", "map", "biocaddie", "ideal.trec"];
+    let out = here.ir_data(&eval).ok().out;
+    assert_eq!(value(&out, "num_rel"), 3881.0);
+    assert_eq!(value(&out, "num_q"), 15.0);
+    assert_eq!(value(&out, "map"), 1.0);
+}
