@@ -115,6 +115,83 @@ fn topics_and_judgments_without_documents() {
 }
 
 #[test]
+fn forms_of_topics() {
+    let here = Folder::new();
+    topics(&here, "biocaddie");
+    here.write("biocaddie/records.jsonl", RECORDS.join("\n"));
+    let search = |options: &[&str]| {
+        let search = ["search", "biocaddie", "-o", "-", "--split", "train"];
+        here.ir_inside(&[&search[..], options].concat())
+    };
+    let indri = ["--syntax", "indri"];
+    for (form, _, text) in FORMS {
+        let options = match form {
+            "weighted" | "structured" => &indri[..],
+            _ => &[],
+        };
+        let run = search(&[&["--query-form", form], options].concat()).ok();
+        let typed = ["search", "biocaddie", "--query", text, "-o", "-"];
+        let typed = here.ir_inside(&[&typed[..], options].concat()).ok().out;
+        assert!(!typed.is_empty(), "{form}");
+        assert_eq!(run.out.replace("EA1 Q0", "1 Q0"), typed, "{form}");
+        assert!(!run.err.contains("operators"), "{form}: {}", run.err);
+    }
+    assert_eq!(search(&[]).ok().out, search(&["--query-form", "text"]).ok().out);
+    // Only the phrase of the structured form: not "Tea, green".
+    let structured = ["--query-form", "structured", "--syntax", "indri"];
+    assert_eq!(pairs(&search(&structured).ok().out), ["EA1 7"]);
+    let as_text = search(&structured[..2]).ok();
+    assert!(
+        as_text.err.contains(
+            "query \"EA1\": operators of Indri are searched as text (--syntax indri reads them)"
+        ),
+        "{}",
+        as_text.err
+    );
+    search(&["--query-form", "shot"]).fails(
+        2,
+        &[
+            "--query-form: expected a form of the queries (short, stopped, structured, text, weighted), found \"shot\" (did you mean short?)",
+        ],
+    );
+    search(&["--query-form", "keyphrases"]).fails(2, &["text, weighted), found \"keyphrases\""]);
+    here.write(
+        "queries.jsonl",
+        "{\"_id\": \"1\", \"text\": \"a\", \"short\": \"tea\"}\n{\"_id\": \"2\", \"text\": \"b\", \"year\": 5}\n",
+    );
+    let some = ["search", "biocaddie", "--queries", "queries.jsonl"];
+    here.ir_inside(&[&some[..], &["--query-form", "short"]].concat())
+        .fails(1, &["--query-form short: expected a text in each query, found none in query \"2\" (forms: short, text)"]);
+    here.ir_inside(&["search", "biocaddie", "tea", "--query-form", "short"])
+        .fails(2, &["--query-form short: expected queries of a collection"]);
+}
+
+#[test]
+fn forms_and_syntax_in_sweeps() {
+    let here = Folder::new();
+    topics(&here, "biocaddie");
+    here.write("biocaddie/records.jsonl", RECORDS.join("\n"));
+    let sweep = |options: &[&str]| {
+        let sweep = ["sweep", "biocaddie", "biocaddie", "--grid", "b=0.2,0.8"];
+        here.ir_inside(&[&sweep[..], options].concat())
+    };
+    // The judged document of T2 has the words, and not the phrase.
+    let ap = |options: &[&str]| {
+        let out = sweep(options).ok().out;
+        let line = out.lines().find(|line| line.starts_with("oracle")).unwrap();
+        line.split_whitespace().nth(2).unwrap().to_owned()
+    };
+    let structured = ["--query-form", "structured", "--syntax", "indri"];
+    assert_eq!(ap(&structured), "0.5000");
+    assert_ne!(ap(&["--query-form", "short"]), "0.5000");
+    sweep(&["--query-form", "shot"]).fails(2, &["found \"shot\" (did you mean short?)"]);
+    sweep(&["--syntax", "indri", "--feedback", "rm3"])
+        .fails(2, &["--feedback: expected queries of words, found --syntax"]);
+    here.ir_inside(&["sweep", "biocaddie", "a", "b", "--syntax", "indri"])
+        .fails(2, &["--grid"]);
+}
+
+#[test]
 fn published_topics_and_judgments() {
     let Some(data) = data("published_topics_and_judgments") else {
         return;
@@ -136,4 +213,12 @@ fn published_topics_and_judgments() {
     assert_eq!(value(&out, "num_rel"), 3881.0);
     assert_eq!(value(&out, "num_q"), 15.0);
     assert_eq!(value(&out, "map"), 1.0);
+    // Every topic in Indri's forms is a query.
+    here.write("corpus.jsonl", "{\"_id\": \"1\", \"text\": \"gene protein cancer mice\"}\n");
+    for (form, split) in [("weighted", "test"), ("structured", "train"), ("structured", "test")] {
+        let queries = format!("biocaddie:{split}");
+        let search = ["search", "corpus.jsonl", "-o", "-", "--queries", &queries];
+        let syntax = ["--query-form", form, "--syntax", "indri"];
+        here.ir_data(&[&search[..], &syntax].concat()).ok();
+    }
 }

@@ -20,7 +20,8 @@ use crate::shared::filter::condition;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::DocumentSource;
 use crate::shared::options::{
-    EncodingOption, QueryForm, choice, first_set, of_field, positive, reject_repeated, tag,
+    EncodingOption, QueryForm, SYNTAXES, choice, first_set, of_field, positive, reject_repeated,
+    tag,
 };
 use crate::shared::output::OutputPath;
 use crate::shared::shards::ShardOption;
@@ -38,6 +39,7 @@ Examples:
   ir search datafinder --preset datafinder --hits 5 \\
       --not-later-than-query --query-form keyphrases
   ir search beir/nfcorpus --query '+\"vitamin d\" -children' --syntax lucene
+  ir search biocaddie --query-form weighted --syntax indri --output idf.trec
   ir search datafinder --preset datafinder --clean punctuation,stop-words \\
       --template '{name} {text} {title}'
 
@@ -94,8 +96,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SPLIT", value_hint = ValueHint::Other, help_heading = QUERIES, conflicts_with_all = ["words", "query"])]
     pub(crate) split: Option<String>,
 
-    /// Query text to use: the text, or the keyphrases if the collection has them
-    #[arg(long, value_enum, default_value_t = QueryForm::Text, value_name = "FORM", help_heading = QUERIES)]
+    /// Text of the queries to search: text, keyphrases (the attribute keyphrase_query), or another
+    /// text attribute, such as short, stopped, weighted and structured of bioCADDIE's topics, the
+    /// last two with --syntax indri
+    #[arg(long, default_value_t, value_name = "FORM", value_hint = ValueHint::Other, help_heading = QUERIES)]
     pub(crate) query_form: QueryForm,
 
     /// Syntax of the queries: `lucene` has `+must -not "a phrase" "near words"~8 field:word
@@ -362,9 +366,10 @@ impl Args {
                 "--not-later-than-query: expected queries with a year, found query words (use --filter 'year<=2015')"
             );
         }
-        if typed && self.query_form == QueryForm::Keyphrases {
+        if typed && self.query_form != QueryForm::Text {
             bail_usage!(
-                "--query-form keyphrases: expected queries of a collection or a file, found query words"
+                "--query-form {}: expected queries of a collection or a file, found query words",
+                self.query_form
             );
         }
         if typed && self.remove_self {
@@ -474,15 +479,6 @@ pub(crate) enum TimeFilter {
     /// only after writing the hit at rank K
     Published,
 }
-
-const SYNTAXES: [(&str, &str, QuerySyntax); 2] = [
-    (
-        "lucene",
-        "Lucene's classic query syntax",
-        QuerySyntax::Lucene,
-    ),
-    ("indri", "Indri's operators", QuerySyntax::Indri),
-];
 
 const SCORES: [(&str, &str, ScoreFormat); 3] = [
     (

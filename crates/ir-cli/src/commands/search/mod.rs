@@ -100,6 +100,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         notes::warn_of_missing_documents(&engine, qrels, console);
     }
     let mut queries = args.cleaned(args.query_form.apply(asked.queries)?)?;
+    notes::warn_of_operators(&queries, args, console);
     let part = args.shard.shard.map(|shard| {
         // The order of a run file, so that those of shards can be concatenated.
         queries.sort_by(|a, b| a.id.cmp(&b.id));

@@ -90,7 +90,7 @@ impl DevSet {
             ("template", json!(self.template)),
             (
                 "query_form",
-                json!(format!("{:?}", args.query_form).to_lowercase()),
+                json!(args.query_form.to_string()),
             ),
             ("remove_self", json!(self.remove_self)),
             ("not_later_than_query", json!(self.years.is_some())),
