@@ -191,6 +191,72 @@ fn forms_and_syntax_in_sweeps() {
         .fails(2, &["--grid"]);
 }
 
+/// Records in the XML form.
+fn xml(id: &str, title: &str) -> String {
+    format!(
+        "<DOC>\n<DOCNO>{id}</DOCNO>\n<TITLE>{title}</TITLE>\n<REPOSITORY>ctn_02</REPOSITORY>\n\
+         <METADATA>{{&quot;dataset&quot;: {{&quot;description&quot;: &quot;leaves&quot;}}}}</METADATA>\n</DOC>\n"
+    )
+}
+
+#[test]
+fn records_by_path() {
+    let here = Folder::new();
+    here.write("records.jsonl", RECORDS.join("\n"));
+    for (id, record) in [7, 8, 9].iter().zip(RECORDS) {
+        here.write(&format!("json/{id}.json"), record);
+    }
+    let declared = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}", xml("7", "Green tea"));
+    here.write("xml/7.xml", xml("7", "Green tea"));
+    here.write("declared/7.xml", &declared);
+    here.write("declared/README.md", "One record.\n");
+    here.write("below/xml/7.xml", xml("7", "Green tea"));
+    let search = |path: &str, query: &str| {
+        let search = ["search", path, query, "-o", "-"];
+        pairs(&here.ir(&search).ok().out)
+    };
+    for path in [
+        "records.jsonl",
+        "json",
+        "xml",
+        "declared",
+        "json/7.json",
+        "xml/7.xml",
+        "declared/7.xml",
+    ] {
+        assert_eq!(search(path, "leaves"), ["1 7"], "{path}");
+        // Neither names of members nor markup are text.
+        assert_eq!(search(path, "dataset description"), [""; 0], "{path}");
+        let list = ["search", path, "leaves", "--json"];
+        let hit: serde_json::Value = serde_json::from_str(&here.ir(&list).ok().out).unwrap();
+        assert_eq!(hit["attributes"]["repository"], "ctn", "{path}");
+    }
+    here.ir(&["search", "below", "leaves"]).fails(
+        1,
+        &["below: expected TREC files, found records of bioCADDIE in below/xml; give that folder"],
+    );
+    here.write("json/6.json", "{\"DOCNO\": 6}");
+    here.ir(&["search", "json", "leaves"]).fails(1, &["json"]);
+    let replaced = ["search", "xml", "leaves", "-o", "xml/7.xml"];
+    here.ir(&replaced).fails(2, &["xml/7.xml"]);
+    let encoding = ["search", "json/7.json", "tea", "--encoding", "latin-1"];
+    here.ir(&encoding).fails(2, &["--encoding"]);
+    // Topics, judgments and records as a folder.
+    topics(&here, "topics");
+    here.write("a.trec", "T1 Q0 7 1 2 a\nT2 Q0 7 1 2 a\nT2 Q0 8 2 1 a\n");
+    let eval = ["eval", "-m", "map", "topics", "a.trec"];
+    assert_eq!(value(&here.ir(&eval).ok().out, "map"), 0.75);
+    let search = ["search", "records.jsonl", "--queries", "topics:train", "-o", "-"];
+    assert!(here.ir(&search).ok().out.starts_with("EA1 Q0 7"));
+    here.ir(&["search", "topics", "tea"])
+        .fails(1, &["topics: expected the documents of topics beside its topics (records.jsonl"]);
+    here.write("topics/records.jsonl", RECORDS.join("\n"));
+    let run = here.ir(&["search", "topics", "-o", "-"]).ok().out;
+    assert!(run.starts_with("T1 Q0 7"), "{run}");
+    here.ir(&["search", "topics", "-o", "topics/queries/queries.combined.short"])
+        .fails(2, &["queries.combined.short"]);
+}
+
 #[test]
 fn published_topics_and_judgments() {
     let Some(data) = data("published_topics_and_judgments") else {

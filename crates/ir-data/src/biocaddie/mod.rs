@@ -30,8 +30,7 @@ mod xml;
 
 use serde::{Deserialize, Serialize};
 
-pub use corpus::BioCaddieCorpus;
-pub(crate) use corpus::MissingRecords;
+pub use corpus::{BioCaddieCorpus, RecordForm};
 pub use record::Record;
 pub use repositories::{DATASETS, REPOSITORIES, Repository};
 pub use synthetic::SyntheticRecords;

@@ -27,7 +27,7 @@ pub use verify::VerifiedCollection;
 use entry::CatalogFormat;
 
 use crate::beir::BeirFolder;
-use crate::biocaddie::{BioCaddieCorpus, BioCaddieTopics, MissingRecords, TextRule};
+use crate::biocaddie::{BioCaddieTopics, TextRule};
 use crate::collection::Collection;
 use crate::error::{DataError, name_of, read_error};
 use crate::smart::SmartFolder;
@@ -137,17 +137,8 @@ impl Catalog {
                 self.locate(entry, file)?;
             }
         }
-        let topics = BioCaddieTopics::new(&folder);
-        let collection = match BioCaddieCorpus::find(&folder) {
-            Some(corpus) => {
-                let corpus = corpus.with_text(text_rule(entry, name).unwrap_or_default());
-                Collection::new(name, corpus, topics)
-            }
-            None => {
-                let collection = name.to_owned();
-                Collection::new(name, MissingRecords { folder, collection }, topics)
-            }
-        };
+        let rule = text_rule(entry, name).unwrap_or_default();
+        let collection = BioCaddieTopics::new(folder).into_collection(name, rule);
         Ok(collection.with_notes(entry.notes.iter().cloned()))
     }
 
@@ -253,7 +244,8 @@ pub fn open(name: &str) -> Result<Collection, DataError> {
 }
 
 /// Opens a collection of the [catalog](self) by name or a folder by path: in
-/// [BEIR layout](crate::beir), or [in SMART format](SmartFolder).
+/// [BEIR layout](crate::beir), [in SMART format](SmartFolder), or with [the topics and judgments of
+/// bioCADDIE](BioCaddieTopics).
 ///
 /// A name of the catalog takes precedence over a folder of the same name if the collection's files
 /// exist, even if they are corrupt. Write `./name` for the folder.
@@ -276,6 +268,10 @@ fn open_name_or_folder(
         }
         _ if folder.is_dir() => match (BeirFolder::open(folder), SmartFolder::find(folder)?) {
             (Err(error), Some(smart)) if error.is_missing() => Ok(smart.into_collection()),
+            (Err(error), None) if error.is_missing() => match BioCaddieTopics::find(folder) {
+                Some(topics) => Ok(topics.into_collection(argument, TextRule::default())),
+                None => Err(error),
+            },
             (beir, _) => Ok(beir?.into_collection()),
         },
         _ if folder.is_file() => Err(DataError::WrongType {

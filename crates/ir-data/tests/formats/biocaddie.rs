@@ -6,7 +6,8 @@ use std::fs;
 use ir_core::{AttributeValue, Attributes, Corpus, Document};
 use ir_data::DataError;
 use ir_data::biocaddie::{
-    BioCaddieCorpus, DATASETS, REPOSITORIES, Record, Repository, SyntheticRecords, TextRule,
+    BioCaddieCorpus, DATASETS, REPOSITORIES, Record, RecordForm, Repository, SyntheticRecords,
+    TextRule,
 };
 use ir_data::catalog::Catalog;
 
@@ -376,6 +377,74 @@ fn folders_and_files() {
         "none",
         "/none: expected records (.xml or .json files), found none",
     );
+}
+
+#[test]
+fn records_are_recognized_by_content() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let write = |name: &str, text: &str| {
+        fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+        fs::write(at(name), text).unwrap();
+    };
+    let xml = "<DOC>\n<DOCNO>7</DOCNO><TITLE>t</TITLE><REPOSITORY>ctn_02</REPOSITORY>\
+               <METADATA>null</METADATA></DOC>";
+    let declared = format!("<?xml version=\"1.0\"?>\n{xml}");
+    let json = r#"{"DOCNO": 7, "TITLE": "t", "REPOSITORY": "ctn_02", "METADATA": null}"#;
+    let pretty = json.replace(", ", ",\n  ");
+    let trec = "<DOC>\n<DOCNO>7</DOCNO><REPOSITORY>x</REPOSITORY><METADATA>m</METADATA>\
+                <TEXT>t</TEXT></DOC>";
+    for (name, text, form) in [
+        ("7.xml", xml, Some(RecordForm::Xml)),
+        ("declared.xml", &declared, Some(RecordForm::Xml)),
+        ("7.json", json, Some(RecordForm::Json)),
+        ("pretty.json", &pretty, Some(RecordForm::Json)),
+        ("any.jsonl", json, Some(RecordForm::Json)),
+        ("trec.xml", trec, None),
+        ("doc.xml", "<DOC><DOCNO>7</DOCNO><TEXT>t</TEXT></DOC>", None),
+        (
+            "beir.jsonl",
+            r#"{"_id": "1", "text": "\"DOCNO\"", "DOCNO": 7, "METADATA": {}}"#,
+            None,
+        ),
+        (
+            "inner.jsonl",
+            r#"{"id": "1", "text": "t", "record": {"DOCNO": 7, "METADATA": {}}}"#,
+            None,
+        ),
+        ("empty.json", "", None),
+    ] {
+        write(name, text);
+        let found = BioCaddieCorpus::detect(&at(name)).unwrap();
+        assert_eq!(found.is_some(), form.is_some(), "{name}");
+        assert_eq!(BioCaddieCorpus::new(at(name)).form().unwrap(), form, "{name}");
+        let Some(corpus) = found else { continue };
+        let docs: Vec<Document> = corpus.docs().unwrap().map(Result::unwrap).collect();
+        assert_eq!((docs.len(), docs[0].id.as_str()), (1, "7"), "{name}");
+        // The same record in a folder.
+        write(&format!("folder-of-{name}/{name}"), text);
+        write(&format!("folder-of-{name}/README.md"), "records");
+        let found = BioCaddieCorpus::detect(&at(&format!("folder-of-{name}"))).unwrap();
+        match name.ends_with(".jsonl") {
+            true => assert!(found.is_none()),
+            false => {
+                let from_folder = found.unwrap();
+                let read: Vec<Document> =
+                    from_folder.docs().unwrap().map(Result::unwrap).collect();
+                assert_eq!(read, docs, "{name}");
+            }
+        }
+    }
+    // By name.
+    write("named/records.jsonl", json);
+    let named = BioCaddieCorpus::detect(&at("named")).unwrap().unwrap();
+    assert_eq!(named.path(), at("named/records.jsonl"));
+    assert_eq!(named.files().unwrap(), [at("named/records.jsonl")]);
+    write("named/records.jsonl", r#"{"_id": "1", "text": "t"}"#);
+    assert!(BioCaddieCorpus::detect(&at("named")).unwrap().is_none());
+    write("notes/broken.json.gz", "\x1f\u{8b}");
+    assert!(BioCaddieCorpus::detect(&at("notes")).unwrap().is_none());
+    assert!(BioCaddieCorpus::detect(&at("none")).is_err());
 }
 
 #[test]

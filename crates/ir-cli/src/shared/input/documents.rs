@@ -8,7 +8,7 @@ use ir_bm25::{Index, IndexedFields, SegmentedIndex};
 use ir_core::segments::{LOCK_NAME, folder_of};
 use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{Corpus, Document, Flow, Progress};
-use ir_data::biocaddie::BioCaddieCorpus;
+use ir_data::biocaddie::{BioCaddieCorpus, BioCaddieTopics, TextRule};
 use ir_data::catalog::{Catalog, CatalogEntry};
 use ir_data::sgml::SgmlCorpus;
 use ir_data::smart::{SmartCorpus, SmartFolder};
@@ -56,7 +56,7 @@ pub(crate) struct DocumentSource {
 impl DocumentSource {
     /// Rejects an `--encoding` that does not apply to the format of the documents.
     pub(crate) fn check_encoding(&self, encoding: TextEncoding) -> Result<()> {
-        let is_utf8 = [NAMED, BEIR_FOLDER, JSON_LINES].contains(&self.format);
+        let is_utf8 = [NAMED, BEIR_FOLDER, JSON_LINES, RECORDS].contains(&self.format);
         if is_utf8 && encoding != TextEncoding::Utf8 {
             bail_usage!(
                 "--encoding: expected TREC, SMART or TSV files or notes, found {} ({})",
@@ -244,6 +244,16 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
             "SMART folder",
         ));
     }
+    if let Some(topics) = BioCaddieTopics::find(path) {
+        let records = BioCaddieCorpus::find(path);
+        let stamp = records.as_ref().map(records_stamp).unwrap_or_default();
+        let name = path.display().to_string();
+        let collection = topics.into_collection(name, TextRule::default());
+        return Ok(with_defaults(collection, stamp, RECORDS));
+    }
+    if let Some(records) = BioCaddieCorpus::detect(path)? {
+        return Ok(from_records(path, records));
+    }
     let mut bar = console.bar();
     let found = find(path, &|_| true, &mut bar)?;
     found.warn(path, console);
@@ -271,6 +281,7 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
                 other.display(),
             ));
         }
+        check_no_records(path, &trec)?;
         let stamps: String = trec.iter().map(|file| file_stamp(file)).collect();
         let corpus = SgmlCorpus::from_files(trec.into_iter().cloned()).with_encoding(encoding);
         return Ok(unjudged(path, encoding, &stamps, corpus, "TREC files"));
@@ -280,14 +291,14 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
     let files: Vec<_> = files.into_iter().filter(|file| is_note(file)).collect();
     if let (Some(json), true) = (json, files.is_empty()) {
         bail!(
-            "{}: expected a folder in BEIR's layout (corpus.jsonl), in SMART format (*.ALL), with TREC files (<DOC>) or with notes (*.md, *.txt), found JSON files such as {}; give one file, or add each to an index with `ir index FILE -o FOLDER --add`",
+            "{}: expected a folder in BEIR's layout (corpus.jsonl), in SMART format (*.ALL), with TREC files (<DOC>), with records of bioCADDIE or with notes (*.md, *.txt), found JSON files such as {}; give one file, or add each to an index with `ir index FILE -o FOLDER --add`",
             path.display(),
             json.display()
         );
     }
     if files.is_empty() {
         bail!(
-            "{}: expected a folder in BEIR's layout (corpus.jsonl), in SMART format (*.ALL), with TREC files (<DOC>) or with notes (*.md, *.txt), found none of them",
+            "{}: expected a folder in BEIR's layout (corpus.jsonl), in SMART format (*.ALL), with TREC files (<DOC>), with records of bioCADDIE or with notes (*.md, *.txt), found none of them",
             path.display()
         );
     }
@@ -296,10 +307,40 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
     Ok(unjudged(path, encoding, &stamps, notes, "notes"))
 }
 
+/// Records of bioCADDIE in a file or folder.
+fn from_records(path: &Path, records: BioCaddieCorpus) -> DocumentSource {
+    let stamp = records_stamp(&records);
+    unjudged(path, TextEncoding::Utf8, &stamp, records, RECORDS)
+}
+
+/// Rejects records of bioCADDIE among TREC files: their METADATA is no text.
+fn check_no_records(path: &Path, trec: &[&PathBuf]) -> Result<()> {
+    let Some(first) = trec.first() else {
+        return Ok(());
+    };
+    let is_record = BioCaddieCorpus::detect(first)?.is_some();
+    let Some(folder) = first.parent().filter(|_| is_record) else {
+        return Ok(());
+    };
+    if folder == path {
+        bail!(
+            "{}: expected records of bioCADDIE only (.xml or .json files), found also other files before them, such as {}",
+            path.display(),
+            first.display()
+        );
+    }
+    bail!(
+        "{}: expected TREC files, found records of bioCADDIE in {}; give that folder",
+        path.display(),
+        folder.display()
+    )
+}
+
 /// Formats of UTF-8 files.
 const NAMED: &str = "collection of `ir datasets`";
 const BEIR_FOLDER: &str = "BEIR folder";
 const JSON_LINES: &str = "JSON lines";
+const RECORDS: &str = "records of bioCADDIE";
 /// Names of the documents file of a BEIR folder.
 const BEIR_CORPUS: [&str; 3] = ["corpus.jsonl", "corpus.jsonl.zst", "corpus.jsonl.gz"];
 /// Minimum number of notes that are indexed from a folder that also has collections in subfolders.
@@ -345,6 +386,9 @@ fn from_file(path: &Path, encoding: TextEncoding, console: &Console) -> Result<D
             "{}: expected an index or documents, found an empty file",
             path.display()
         );
+    }
+    if let Some(records) = BioCaddieCorpus::detect(path)? {
+        return Ok(from_records(path, records));
     }
     let stamp = file_stamp(path);
     if head.is_smart() {

@@ -17,6 +17,7 @@ use ir_core::trec;
 use ir_core::trec::{HeaderLine, Parsed, TrecReadError};
 use ir_core::{Fnv1a, Qrels, Run};
 use ir_data::beir::BeirFolder;
+use ir_data::biocaddie::BioCaddieTopics;
 use ir_data::catalog::{Catalog, entries};
 use ir_data::smart::SmartFolder;
 use ir_data::{DataError, JudgedQueries as _};
@@ -333,6 +334,9 @@ fn qrels_in_folder(
     if plain.is_file() {
         let (reader, name) = open(plain, console)?;
         return Ok(ir_data::trec::parse_qrels_any(reader, &name, header)?);
+    }
+    if let Some(topics) = BioCaddieTopics::find(folder) {
+        return Ok(without_warnings(topics.qrels(split)?));
     }
     Ok(without_warnings(BeirFolder::open(folder)?.qrels(split)?))
 }
