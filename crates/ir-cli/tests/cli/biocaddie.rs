@@ -258,6 +258,43 @@ fn records_by_path() {
 }
 
 #[test]
+fn encodings_of_records() {
+    let here = Folder::new();
+    let latin_1 = |declaration: &str| {
+        let text = format!("{declaration}{}", xml("7", "na#ve"));
+        let bytes = text.into_bytes().into_iter();
+        let bytes: Vec<u8> = bytes.map(|byte| if byte == b'#' { 0xef } else { byte }).collect();
+        bytes
+    };
+    let declaration = "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\n";
+    topics(&here, "biocaddie");
+    here.write("biocaddie/update_xml_folder/7.xml", latin_1(declaration));
+    here.write("plain/7.xml", latin_1(""));
+    let search = |path: &str, options: &[&str]| {
+        let search = ["search", path, "naïve", "-o", "-"];
+        here.ir_inside(&[&search[..], options].concat())
+    };
+    for path in ["biocaddie", "biocaddie/update_xml_folder"] {
+        assert_eq!(pairs(&search(path, &[]).ok().out), ["1 7"], "{path}");
+    }
+    let hint = "expected UTF-8 text, found invalid bytes at column 10 (for Latin-1: --encoding latin-1)";
+    let option = ["--encoding", "latin-1"];
+    search("plain", &[]).fails(1, &["plain/7.xml:3: ", hint]);
+    assert_eq!(pairs(&search("plain", &option).ok().out), ["1 7"]);
+    here.write("biocaddie/update_xml_folder/7.xml", latin_1(""));
+    search("biocaddie", &[]).fails(1, &["update_xml_folder/7.xml:3: ", hint]);
+    assert_eq!(pairs(&search("biocaddie", &option).ok().out), ["1 7"]);
+    let index = ["index", "biocaddie", "-o", "x.ir"];
+    here.ir_inside(&[&index[..], &option].concat()).ok();
+    let unknown = latin_1("<?xml version='1.0' encoding='KOI8-R'?>\n");
+    here.write("plain/7.xml", unknown);
+    search("plain", &[]).fails(
+        1,
+        &["plain/7.xml:1: expected the encoding UTF-8 or ISO-8859-1, found \"KOI8-R\""],
+    );
+}
+
+#[test]
 fn published_topics_and_judgments() {
     let Some(data) = data("published_topics_and_judgments") else {
         return;

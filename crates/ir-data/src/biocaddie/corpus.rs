@@ -13,6 +13,7 @@ use crate::compression::open;
 use crate::duplicates::DuplicateFinder;
 use crate::error::{DataError, Location, name_of, read_error};
 use crate::lines::{LineReader, read_all};
+use crate::text_encoding::TextEncoding;
 
 /// Documents of bioCADDIE records: a folder with one `.xml` or `.json` file per record, as in
 /// `update_xml_folder` and `update_json_folder`, a file with one JSON record per line, or a file
@@ -34,6 +35,7 @@ use crate::lines::{LineReader, read_all};
 pub struct BioCaddieCorpus {
     path: PathBuf,
     rule: TextRule,
+    encoding: Option<TextEncoding>,
 }
 
 impl BioCaddieCorpus {
@@ -42,6 +44,7 @@ impl BioCaddieCorpus {
         Self {
             path: path.into(),
             rule: TextRule::default(),
+            encoding: None,
         }
     }
 
@@ -115,6 +118,14 @@ impl BioCaddieCorpus {
             true => Ok(records_of(&self.path)?.1.into()),
             false => Ok(vec![self.path.clone()]),
         }
+    }
+
+    /// Sets the character encoding of records in the XML form, whatever they declare. Default: that
+    /// of the XML declaration, or UTF-8. Records in the JSON form are UTF-8.
+    #[must_use]
+    pub fn with_encoding(mut self, encoding: TextEncoding) -> Self {
+        self.encoding = Some(encoding);
+        self
     }
 
     /// Sets the text of the documents. Default: [`TextRule::Paths`].
@@ -200,6 +211,7 @@ impl Corpus for BioCaddieCorpus {
                 form,
                 files,
                 rule: self.rule,
+                encoding: self.encoding,
                 ids: DuplicateFinder::default(),
             }));
         }
@@ -208,6 +220,7 @@ impl Corpus for BioCaddieCorpus {
                 form,
                 files: [self.path.clone()].into(),
                 rule: self.rule,
+                encoding: self.encoding,
                 ids: DuplicateFinder::default(),
             }));
         }
@@ -286,6 +299,7 @@ struct FolderReader {
     form: RecordForm,
     files: VecDeque<PathBuf>,
     rule: TextRule,
+    encoding: Option<TextEncoding>,
     ids: DuplicateFinder,
 }
 
@@ -297,7 +311,7 @@ impl DocReader for FolderReader {
         let source = name_of(&path);
         let reader = open(&path)?;
         let record = match self.form {
-            RecordForm::Xml => Record::read_xml(reader, &source)?,
+            RecordForm::Xml => Record::read_encoded_xml(reader, &source, self.encoding)?,
             RecordForm::Json => Record::from_json(&read_all(reader, &source)?, &source, 1)?,
         };
         if self.ids.add(&[&record.id], 1).is_some() {

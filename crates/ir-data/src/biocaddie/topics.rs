@@ -7,7 +7,7 @@ use ir_core::trec::HeaderLine;
 use ir_core::{Qrels, Query};
 
 use super::corpus::MissingRecords;
-use super::{BioCaddieCorpus, TextRule};
+use super::BioCaddieCorpus;
 use crate::collection::{Collection, JudgedQueries, value_of_split};
 use crate::compression::open;
 use crate::error::{DataError, name_of};
@@ -59,12 +59,16 @@ impl BioCaddieTopics {
         topics.is_file().then(|| Self::new(folder))
     }
 
-    /// Collection of the topics, the judgments and the records beside them
-    /// ([`BioCaddieCorpus::NAMES`]). Without records, only reading documents is an error.
-    pub fn into_collection(self, name: impl Into<String>, rule: TextRule) -> Collection {
+    /// Collection of the topics, the judgments and records, such as those beside them
+    /// ([`BioCaddieCorpus::find`]). Without records, only reading documents is an error.
+    pub fn into_collection(
+        self,
+        name: impl Into<String>,
+        records: Option<BioCaddieCorpus>,
+    ) -> Collection {
         let name = name.into();
-        match BioCaddieCorpus::find(&self.folder) {
-            Some(corpus) => Collection::new(name, corpus.with_text(rule), self),
+        match records {
+            Some(records) => Collection::new(name, records, self),
             None => {
                 let missing = MissingRecords {
                     folder: self.folder.clone(),

@@ -27,10 +27,11 @@ pub use verify::VerifiedCollection;
 use entry::CatalogFormat;
 
 use crate::beir::BeirFolder;
-use crate::biocaddie::{BioCaddieTopics, TextRule};
+use crate::biocaddie::{BioCaddieCorpus, BioCaddieTopics, TextRule};
 use crate::collection::Collection;
 use crate::error::{DataError, name_of, read_error};
 use crate::smart::SmartFolder;
+use crate::text_encoding::TextEncoding;
 
 /// Environment variable with the data folder.
 pub const IR_DATA: &str = "IR_DATA";
@@ -39,6 +40,7 @@ pub const IR_DATA: &str = "IR_DATA";
 #[derive(Debug, Clone)]
 pub struct Catalog {
     root: Option<PathBuf>,
+    encoding: Option<TextEncoding>,
 }
 
 impl Catalog {
@@ -46,6 +48,7 @@ impl Catalog {
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
             root: Some(root.into()),
+            encoding: None,
         }
     }
 
@@ -57,7 +60,16 @@ impl Catalog {
             root: std::env::var_os(IR_DATA)
                 .filter(|root| !root.is_empty())
                 .map(PathBuf::from),
+            encoding: None,
         }
+    }
+
+    /// Sets the character encoding of records of bioCADDIE in the XML form
+    /// ([`BioCaddieCorpus::with_encoding`]). Files of other collections have known encodings.
+    #[must_use]
+    pub fn with_encoding(mut self, encoding: TextEncoding) -> Self {
+        self.encoding = Some(encoding);
+        self
     }
 
     /// Data folder, if one is configured.
@@ -138,7 +150,14 @@ impl Catalog {
             }
         }
         let rule = text_rule(entry, name).unwrap_or_default();
-        let collection = BioCaddieTopics::new(folder).into_collection(name, rule);
+        let records = BioCaddieCorpus::find(&folder).map(|records| {
+            let records = records.with_text(rule);
+            match self.encoding {
+                None => records,
+                Some(encoding) => records.with_encoding(encoding),
+            }
+        });
+        let collection = BioCaddieTopics::new(folder).into_collection(name, records);
         Ok(collection.with_notes(entry.notes.iter().cloned()))
     }
 
@@ -269,7 +288,9 @@ fn open_name_or_folder(
         _ if folder.is_dir() => match (BeirFolder::open(folder), SmartFolder::find(folder)?) {
             (Err(error), Some(smart)) if error.is_missing() => Ok(smart.into_collection()),
             (Err(error), None) if error.is_missing() => match BioCaddieTopics::find(folder) {
-                Some(topics) => Ok(topics.into_collection(argument, TextRule::default())),
+                Some(topics) => {
+                    Ok(topics.into_collection(argument, BioCaddieCorpus::find(folder)))
+                }
                 None => Err(error),
             },
             (beir, _) => Ok(beir?.into_collection()),
@@ -328,7 +349,10 @@ mod tests {
         assert!(matches!(error, DataError::MissingFile { .. }), "{error}");
         assert!(catalog.has("bundled").unwrap());
         assert!(catalog.has("none").is_err());
-        let nowhere = Catalog { root: None };
+        let nowhere = Catalog {
+            root: None,
+            encoding: None,
+        };
         assert!(!nowhere.has(name).unwrap());
     }
 }

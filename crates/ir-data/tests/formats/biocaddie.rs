@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use ir_core::{AttributeValue, Attributes, Corpus, Document};
-use ir_data::DataError;
+use ir_data::{DataError, TextEncoding};
 use ir_data::biocaddie::{
     BioCaddieCorpus, DATASETS, REPOSITORIES, Record, RecordForm, Repository, SyntheticRecords,
     TextRule,
@@ -265,8 +265,8 @@ fn invalid_records() {
             "7.xml:1: expected DOCNO, TITLE, REPOSITORY or METADATA, found \"AUTHOR\"",
         ),
         (
-            "<?xml version='1.0' encoding='ISO-8859-1'?>\n<DOC></DOC>".to_owned(),
-            "7.xml:1: expected the encoding UTF-8, found \"ISO-8859-1\"",
+            "<?xml version='1.0' encoding='UTF-16'?>\n<DOC></DOC>".to_owned(),
+            "7.xml:1: expected the encoding UTF-8 or ISO-8859-1, found \"UTF-16\"",
         ),
         (
             format!("{}x", doc("{}")),
@@ -312,6 +312,39 @@ fn invalid_records() {
         check(json(text), expected);
     }
     assert!(different.is_empty(), "{different:#?}");
+}
+
+#[test]
+fn encodings_of_xml_records() {
+    let record = |declaration: &str| {
+        let mut bytes = declaration.as_bytes().to_vec();
+        bytes.extend(b"<DOC>\n<DOCNO>7</DOCNO><TITLE>na\xefve</TITLE><REPOSITORY>geo_1");
+        bytes.extend(b"</REPOSITORY><METADATA>{\"desc\": \"caf\xe9\"}</METADATA></DOC>");
+        bytes
+    };
+    for name in ["ISO-8859-1", "iso-8859-1", "latin1"] {
+        let declaration = format!("<?xml version=\"1.0\" encoding=\"{name}\" standalone='yes'?>\n");
+        let record = Record::read_xml(&*record(&declaration), "7.xml").unwrap();
+        assert_eq!(record.title, "naïve", "{name}");
+        assert_eq!(record.texts("desc"), ["café"], "{name}");
+    }
+    for (declaration, line) in [
+        ("", 2),
+        ("<?xml version='1.0'?>\n", 3),
+        ("<?xml version='1.0' encoding='UTF-8'?>", 2),
+    ] {
+        let bytes = record(declaration);
+        let error = Record::read_xml(&*bytes, "7.xml").unwrap_err().to_string();
+        let expected = format!("7.xml:{line}: expected UTF-8 text, found invalid bytes at column");
+        assert!(error.starts_with(&expected), "{declaration}: {error}");
+        // The encoding of the corpus takes precedence over the declaration.
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("7.xml");
+        fs::write(&path, &bytes).unwrap();
+        let corpus = BioCaddieCorpus::new(&path).with_encoding(TextEncoding::Latin1);
+        let read: Vec<Document> = corpus.docs().unwrap().map(Result::unwrap).collect();
+        assert_eq!(read[0].title, "naïve", "{declaration}");
+    }
 }
 
 #[test]

@@ -79,7 +79,7 @@ pub(crate) struct Args {
     collection: Option<String>,
 
     #[command(flatten)]
-    text: EncodingOption,
+    pub(crate) text: EncodingOption,
 
     /// Encode queries: the judged queries of a collection, or a query file
     #[arg(long)]

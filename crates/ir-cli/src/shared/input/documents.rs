@@ -8,7 +8,7 @@ use ir_bm25::{Index, IndexedFields, SegmentedIndex};
 use ir_core::segments::{LOCK_NAME, folder_of};
 use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{Corpus, Document, Flow, Progress};
-use ir_data::biocaddie::{BioCaddieCorpus, BioCaddieTopics, TextRule};
+use ir_data::biocaddie::{BioCaddieCorpus, BioCaddieTopics, RecordForm};
 use ir_data::catalog::{Catalog, CatalogEntry};
 use ir_data::sgml::SgmlCorpus;
 use ir_data::smart::{SmartCorpus, SmartFolder};
@@ -56,10 +56,10 @@ pub(crate) struct DocumentSource {
 impl DocumentSource {
     /// Rejects an `--encoding` that does not apply to the format of the documents.
     pub(crate) fn check_encoding(&self, encoding: TextEncoding) -> Result<()> {
-        let is_utf8 = [NAMED, BEIR_FOLDER, JSON_LINES, RECORDS].contains(&self.format);
+        let is_utf8 = [NAMED, BEIR_FOLDER, JSON_LINES, JSON_RECORDS].contains(&self.format);
         if is_utf8 && encoding != TextEncoding::Utf8 {
             bail_usage!(
-                "--encoding: expected TREC, SMART or TSV files or notes, found {} ({})",
+                "--encoding: expected TREC, SMART or TSV files, XML records or notes, found {} ({})",
                 self.collection.name(),
                 self.format
             );
@@ -167,7 +167,8 @@ fn resolve(
     if let Ok(entry) = catalog.entry(argument)
         && (!path.is_dir() || catalog.has(argument)?)
     {
-        return from_catalog(&catalog, entry, argument).map(CollectionSource::Documents);
+        let documents = from_catalog(&catalog, entry, argument, encoding);
+        return documents.map(CollectionSource::Documents);
     }
     if path.is_dir() {
         return from_folder(path, encoding, console).map(CollectionSource::Documents);
@@ -188,7 +189,12 @@ fn resolve(
 }
 
 /// Opens the collection of an entry by its name or that of a variant.
-fn from_catalog(catalog: &Catalog, entry: &CatalogEntry, name: &str) -> Result<DocumentSource> {
+fn from_catalog(
+    catalog: &Catalog,
+    entry: &CatalogEntry,
+    name: &str,
+    encoding: TextEncoding,
+) -> Result<DocumentSource> {
     let family = entry.name.split('/').next().unwrap_or_default();
     let (fields, order) = match family {
         // DataFinder's title is the paper's title, which the published BM25 run does not index.
@@ -202,14 +208,23 @@ fn from_catalog(catalog: &Catalog, entry: &CatalogEntry, name: &str) -> Result<D
         .map(|file| file.sha256.as_str())
         .collect();
     // The catalog has no hashes of records.
-    let records = records_beside(catalog, entry).map(|records| records_stamp(&records));
+    let records = records_beside(catalog, entry);
+    let catalog = match encoding {
+        TextEncoding::Utf8 => catalog.clone(),
+        other => catalog.clone().with_encoding(other),
+    };
+    let format = match &records {
+        Some(records) => format_of(records)?,
+        None => NAMED,
+    };
+    let records = records.map(|records| records_stamp(&records, encoding));
     Ok(DocumentSource {
         collection: catalog.open(name)?,
         fields,
         order,
         duplicate_ids: entry.distinct_ids < entry.documents,
         fingerprint: format!("{name} {hashes}{}", records.unwrap_or_default()),
-        format: NAMED,
+        format,
     })
 }
 
@@ -220,10 +235,19 @@ pub(super) fn records_beside(catalog: &Catalog, entry: &CatalogEntry) -> Option<
     is_biocaddie.then(|| BioCaddieCorpus::find(&folder))?
 }
 
-/// Paths, sizes and modification times of the files with records, as one hash.
-fn records_stamp(records: &BioCaddieCorpus) -> String {
+/// Paths, sizes and modification times of the files with records and their encoding, as one hash.
+fn records_stamp(records: &BioCaddieCorpus, encoding: TextEncoding) -> String {
     let files = records.files().unwrap_or_default();
-    fingerprint(files.iter().map(|file| file_stamp(file)))
+    let stamps = files.iter().map(|file| file_stamp(file));
+    fingerprint(stamps.chain([format!("{encoding:?}")]))
+}
+
+/// Format of records, for messages.
+fn format_of(records: &BioCaddieCorpus) -> Result<&'static str> {
+    Ok(match records.form()? {
+        Some(RecordForm::Xml) => XML_RECORDS,
+        _ => JSON_RECORDS,
+    })
 }
 
 fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result<DocumentSource> {
@@ -245,14 +269,18 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
         ));
     }
     if let Some(topics) = BioCaddieTopics::find(path) {
-        let records = BioCaddieCorpus::find(path);
-        let stamp = records.as_ref().map(records_stamp).unwrap_or_default();
         let name = path.display().to_string();
-        let collection = topics.into_collection(name, TextRule::default());
-        return Ok(with_defaults(collection, stamp, RECORDS));
+        let Some(records) = BioCaddieCorpus::find(path) else {
+            let collection = topics.into_collection(name, None);
+            return Ok(with_defaults(collection, String::new(), JSON_RECORDS));
+        };
+        let (records, stamp) = decoded(records, encoding);
+        let format = format_of(&records)?;
+        let collection = topics.into_collection(name, Some(records));
+        return Ok(with_defaults(collection, stamp, format));
     }
     if let Some(records) = BioCaddieCorpus::detect(path)? {
-        return Ok(from_records(path, records));
+        return from_records(path, records, encoding);
     }
     let mut bar = console.bar();
     let found = find(path, &|_| true, &mut bar)?;
@@ -308,9 +336,24 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
 }
 
 /// Records of bioCADDIE in a file or folder.
-fn from_records(path: &Path, records: BioCaddieCorpus) -> DocumentSource {
-    let stamp = records_stamp(&records);
-    unjudged(path, TextEncoding::Utf8, &stamp, records, RECORDS)
+fn from_records(
+    path: &Path,
+    records: BioCaddieCorpus,
+    encoding: TextEncoding,
+) -> Result<DocumentSource> {
+    let format = format_of(&records)?;
+    let (records, stamp) = decoded(records, encoding);
+    Ok(unjudged(path, encoding, &stamp, records, format))
+}
+
+/// Records in the encoding of `--encoding`, whose default is that of their declaration, and their
+/// stamp.
+fn decoded(records: BioCaddieCorpus, encoding: TextEncoding) -> (BioCaddieCorpus, String) {
+    let stamp = records_stamp(&records, encoding);
+    match encoding {
+        TextEncoding::Utf8 => (records, stamp),
+        other => (records.with_encoding(other), stamp),
+    }
 }
 
 /// Rejects records of bioCADDIE among TREC files: their METADATA is no text.
@@ -340,7 +383,8 @@ fn check_no_records(path: &Path, trec: &[&PathBuf]) -> Result<()> {
 const NAMED: &str = "collection of `ir datasets`";
 const BEIR_FOLDER: &str = "BEIR folder";
 const JSON_LINES: &str = "JSON lines";
-const RECORDS: &str = "records of bioCADDIE";
+const JSON_RECORDS: &str = "JSON records of bioCADDIE";
+const XML_RECORDS: &str = "XML records of bioCADDIE";
 /// Names of the documents file of a BEIR folder.
 const BEIR_CORPUS: [&str; 3] = ["corpus.jsonl", "corpus.jsonl.zst", "corpus.jsonl.gz"];
 /// Minimum number of notes that are indexed from a folder that also has collections in subfolders.
@@ -388,7 +432,7 @@ fn from_file(path: &Path, encoding: TextEncoding, console: &Console) -> Result<D
         );
     }
     if let Some(records) = BioCaddieCorpus::detect(path)? {
-        return Ok(from_records(path, records));
+        return from_records(path, records, encoding);
     }
     let stamp = file_stamp(path);
     if head.is_smart() {
