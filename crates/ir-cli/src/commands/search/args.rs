@@ -104,7 +104,7 @@ pub(crate) struct Args {
 
     /// Syntax of the queries: `lucene` has `+must -not "a phrase" "near words"~8 field:word
     /// word^2`, AND, OR, NOT and parentheses; `indri` has #combine, #weight, #1, #odN, #uwN, #syn,
-    /// #band, #or and #not. Phrases and windows in a saved index need `ir index --positions`
+    /// #band, #or, #not and word.field. Phrases and windows in a saved index need `ir index --positions`
     /// [default: words]
     #[arg(long, value_parser = choice(SYNTAXES), value_name = "SYNTAX", help_heading = QUERIES, conflicts_with = "clean")]
     pub(crate) syntax: Option<QuerySyntax>,
