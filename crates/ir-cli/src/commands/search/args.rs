@@ -234,6 +234,11 @@ impl Args {
         config.with_positions(self.syntax.is_some() || self.expansion.sdm.is_some())
     }
 
+    /// Whether the texts of the documents are read.
+    pub(super) fn needs_texts(&self) -> bool {
+        self.expansion.needs_texts() || self.model.random_indexing().is_some()
+    }
+
     pub(crate) fn verification(&self) -> Verify {
         if self.verify {
             Verify::AllSections
@@ -416,6 +421,20 @@ impl Args {
             }
             if self.not_later_than_query == Some(TimeFilter::Published) {
                 bail_usage!("{option}: expected --not-later-than-query=exact, found =published");
+            }
+        }
+        if self.model.random_indexing().is_some() {
+            let of_terms = [("--syntax", syntax), ("--weights", !self.weights.is_empty())];
+            if let Some(option) = first_set(self.expansion.given()).or(first_set(of_terms)) {
+                bail_usage!("{option}: expected a scoring model, found --model random-indexing");
+            }
+            if self.not_later_than_query == Some(TimeFilter::Published) {
+                bail_usage!(
+                    "--not-later-than-query=published: expected a scoring model, found --model random-indexing (use =exact)"
+                );
+            }
+            if self.system() != BM25 {
+                bail_usage!("--model random-indexing: expected a scoring model, found --vectors");
             }
         }
         let weights = self.alphas().len();
