@@ -18,9 +18,9 @@ use super::term_vector::TermVector;
 /// # Other variants
 /// Vectors of frequencies give common and rare terms of a document the same weight; the limit of a
 /// tenth of the documents takes the place of idf. The pilot of bioCADDIE's organizers (UIUC), on
-/// Lucene, weighted vectors of documents by BM25 instead, with α 1, without negative documents and
-/// without the limit. How it normalized query and centroid is not published, so that its scores
-/// cannot be reproduced.
+/// Lucene, weighted vectors of documents by BM25 instead, with α 1 and without negative documents.
+/// Its normalization of query and centroid is that of an external toolkit and not specified, so
+/// that its scores cannot be reproduced.
 ///
 /// ```
 /// use ir_bm25::feedback::{FeedbackModel, Rocchio};
