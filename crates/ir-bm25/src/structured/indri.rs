@@ -50,7 +50,8 @@ fn part(
             let start = text.offset();
             let word = text.take_while(|c| !c.is_whitespace() && !"()#".contains(c));
             if word.ends_with('.') && text.peek() == Some('(') {
-                let expected = "a field such as word.title: fields in parentheses are not supported";
+                let expected =
+                    "a field such as word.title: fields in parentheses are not supported";
                 return Err(text.error_at(start, expected));
             }
             let (word, field) = split_field(word);
@@ -86,9 +87,7 @@ fn field_after<'a>(text: &mut QueryText<'a>) -> Option<&'a str> {
 }
 
 /// Words of a window and their field, which is that of all or of none.
-fn words_of_window(
-    text: &mut QueryText<'_>,
-) -> Result<(String, Option<String>), QueryParseError> {
+fn words_of_window(text: &mut QueryText<'_>) -> Result<(String, Option<String>), QueryParseError> {
     text.skip_white_space();
     let start = text.offset();
     let words = text.take_while(|c| !"()#".contains(c));
@@ -98,7 +97,10 @@ fn words_of_window(
     match fields[..] {
         [] | [None] => Ok((words.join(" "), None)),
         [Some(field)] => Ok((words.join(" "), Some(field.to_owned()))),
-        _ => Err(text.error_at(start, "words of one field in a window, such as #1(a b).title")),
+        _ => Err(text.error_at(
+            start,
+            "words of one field in a window, such as #1(a b).title",
+        )),
     }
 }
 
@@ -182,8 +184,9 @@ fn combine(parts: Vec<StructuredQuery>) -> StructuredQuery {
     weighted(parts.into_iter().map(|part| (1.0, part)).collect())
 }
 
-/// Pairs of a weight and a query; those of weight 0 are left out. Parentheses of the text, as in `1 (Myasthenia 1 gravis)`, which
-/// weights computed from a text with a parenthesis have, are left out.
+/// Pairs of a weight and a query; those of weight 0 are left out. Parentheses of the text, as in
+/// `1 (Myasthenia 1 gravis)`, which weights computed from a text with a parenthesis have, are left
+/// out.
 fn weights(text: &mut QueryText<'_>, depth: usize) -> Result<StructuredQuery, QueryParseError> {
     let mut all = Vec::new();
     let mut open = 0_usize;
@@ -243,13 +246,13 @@ mod tests {
             ("#weight(0 a 1 b)", "b"),
             ("#weight(0 a)", ""),
             ("tea.title", "title:tea"),
-            (
-                "#combine(green.title tea)",
-                "title:green^0.5 tea^0.5",
-            ),
+            ("#combine(green.title tea)", "title:green^0.5 tea^0.5"),
             ("#1(green tea).title", "title:\"green tea\""),
             ("#uw8(green.title tea.title)", "title:#uw8(green tea)"),
-            ("#syn(tea #1(hot drink)).title", "#syn(title:tea title:\"hot drink\")"),
+            (
+                "#syn(tea #1(hot drink)).title",
+                "#syn(title:tea title:\"hot drink\")",
+            ),
             ("#syn(tea.title drink.title)", "#syn(title:tea title:drink)"),
             (
                 "2.5 v1.2 vs. \"U.S\" .5",
@@ -298,12 +301,18 @@ mod tests {
                 "#1(green.title tea)",
                 "character 4: expected words of one field in a window",
             ),
-            ("#weight(-1 a)", "character 9: expected a number from 0 to 1e9"),
+            (
+                "#weight(-1 a)",
+                "character 9: expected a number from 0 to 1e9",
+            ),
             (
                 "#1(a #2(b c))",
                 "character 6: expected words in a window, found \"#2(b\"",
             ),
-            ("#weight(a b)", "character 9: expected a number from 0 to 1e9"),
+            (
+                "#weight(a b)",
+                "character 9: expected a number from 0 to 1e9",
+            ),
             (
                 "#weight(2 )",
                 "character 11: expected a query after the weight",

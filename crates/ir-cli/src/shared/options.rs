@@ -148,15 +148,6 @@ impl Bm25Options {
         self.b
     }
 
-    #[cfg(feature = "dense")]
-    pub(crate) fn first_set(&self) -> Option<&'static str> {
-        first_set([
-            ("--preset", self.preset.is_some()),
-            ("--k1", self.k1.is_some()),
-            ("--b", self.b.is_some()),
-        ])
-    }
-
     /// Parameters of the preset, with `--k1` and `--b` applied.
     pub(crate) fn parameters(&self) -> Bm25 {
         let mut bm25 = self.preset.unwrap_or(Bm25::ANSERINI);

@@ -98,10 +98,21 @@ fn topics_and_judgments_without_documents() {
     // With records, variants have their names.
     here.write("biocaddie/records.jsonl", RECORDS.join("\n"));
     for name in ["biocaddie", "biocaddie/fields", "biocaddie/whole-record"] {
-        let run = here.ir_inside(&["search", name, "--split", "train"]).ok().out;
+        let run = here
+            .ir_inside(&["search", name, "--split", "train"])
+            .ok()
+            .out;
         assert_eq!(&pairs(&run)[..2], ["EA1 7", "EA1 8"], "{name}");
     }
-    let cached = ["search", "biocaddie", "cocoa", "-o", "-", "--cache", "cache"];
+    let cached = [
+        "search",
+        "biocaddie",
+        "cocoa",
+        "-o",
+        "-",
+        "--cache",
+        "cache",
+    ];
     assert_eq!(here.ir_inside(&cached).ok().out, "");
     here.write(
         "biocaddie/records.jsonl",
@@ -136,7 +147,10 @@ fn forms_of_topics() {
         assert_eq!(run.out.replace("EA1 Q0", "1 Q0"), typed, "{form}");
         assert!(!run.err.contains("operators"), "{form}: {}", run.err);
     }
-    assert_eq!(search(&[]).ok().out, search(&["--query-form", "text"]).ok().out);
+    assert_eq!(
+        search(&[]).ok().out,
+        search(&["--query-form", "text"]).ok().out
+    );
     // Only the phrase of the structured form: not "Tea, green".
     let structured = ["--query-form", "structured", "--syntax", "indri"];
     assert_eq!(pairs(&search(&structured).ok().out), ["EA1 7"]);
@@ -185,8 +199,10 @@ fn forms_and_syntax_in_sweeps() {
     assert_eq!(ap(&structured), "0.5000");
     assert_ne!(ap(&["--query-form", "short"]), "0.5000");
     sweep(&["--query-form", "shot"]).fails(2, &["found \"shot\" (did you mean short?)"]);
-    sweep(&["--syntax", "indri", "--feedback", "rm3"])
-        .fails(2, &["--feedback: expected queries of words, found --syntax"]);
+    sweep(&["--syntax", "indri", "--feedback", "rm3"]).fails(
+        2,
+        &["--feedback: expected queries of words, found --syntax"],
+    );
     here.ir_inside(&["sweep", "biocaddie", "a", "b", "--syntax", "indri"])
         .fails(2, &["--grid"]);
 }
@@ -206,7 +222,10 @@ fn records_by_path() {
     for (id, record) in [7, 8, 9].iter().zip(RECORDS) {
         here.write(&format!("json/{id}.json"), record);
     }
-    let declared = format!("<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}", xml("7", "Green tea"));
+    let declared = format!(
+        "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n{}",
+        xml("7", "Green tea")
+    );
     here.write("xml/7.xml", xml("7", "Green tea"));
     here.write("declared/7.xml", &declared);
     here.write("declared/README.md", "One record.\n");
@@ -246,15 +265,29 @@ fn records_by_path() {
     here.write("a.trec", "T1 Q0 7 1 2 a\nT2 Q0 7 1 2 a\nT2 Q0 8 2 1 a\n");
     let eval = ["eval", "-m", "map", "topics", "a.trec"];
     assert_eq!(value(&here.ir(&eval).ok().out, "map"), 0.75);
-    let search = ["search", "records.jsonl", "--queries", "topics:train", "-o", "-"];
+    let search = [
+        "search",
+        "records.jsonl",
+        "--queries",
+        "topics:train",
+        "-o",
+        "-",
+    ];
     assert!(here.ir(&search).ok().out.starts_with("EA1 Q0 7"));
-    here.ir(&["search", "topics", "tea"])
-        .fails(1, &["topics: expected the documents of topics beside its topics (records.jsonl"]);
+    here.ir(&["search", "topics", "tea"]).fails(
+        1,
+        &["topics: expected the documents of topics beside its topics (records.jsonl"],
+    );
     here.write("topics/records.jsonl", RECORDS.join("\n"));
     let run = here.ir(&["search", "topics", "-o", "-"]).ok().out;
     assert!(run.starts_with("T1 Q0 7"), "{run}");
-    here.ir(&["search", "topics", "-o", "topics/queries/queries.combined.short"])
-        .fails(2, &["queries.combined.short"]);
+    here.ir(&[
+        "search",
+        "topics",
+        "-o",
+        "topics/queries/queries.combined.short",
+    ])
+    .fails(2, &["queries.combined.short"]);
 }
 
 #[test]
@@ -263,7 +296,9 @@ fn encodings_of_records() {
     let latin_1 = |declaration: &str| {
         let text = format!("{declaration}{}", xml("7", "na#ve"));
         let bytes = text.into_bytes().into_iter();
-        let bytes: Vec<u8> = bytes.map(|byte| if byte == b'#' { 0xef } else { byte }).collect();
+        let bytes: Vec<u8> = bytes
+            .map(|byte| if byte == b'#' { 0xef } else { byte })
+            .collect();
         bytes
     };
     let declaration = "<?xml version=\"1.0\" encoding=\"ISO-8859-1\"?>\n";
@@ -277,7 +312,8 @@ fn encodings_of_records() {
     for path in ["biocaddie", "biocaddie/update_xml_folder"] {
         assert_eq!(pairs(&search(path, &[]).ok().out), ["1 7"], "{path}");
     }
-    let hint = "expected UTF-8 text, found invalid bytes at column 10 (for Latin-1: --encoding latin-1)";
+    let hint =
+        "expected UTF-8 text, found invalid bytes at column 10 (for Latin-1: --encoding latin-1)";
     let option = ["--encoding", "latin-1"];
     search("plain", &[]).fails(1, &["plain/7.xml:3: ", hint]);
     assert_eq!(pairs(&search("plain", &option).ok().out), ["1 7"]);
@@ -311,14 +347,31 @@ fn published_topics_and_judgments() {
         format!("{} Q0 {} 1 {} ideal\n", columns[0], columns[2], columns[3])
     });
     here.write("ideal.trec", run.collect::<String>());
-    let eval = ["eval", "-m", "num_rel", "-m", "num_q", "-m", "map", "biocaddie", "ideal.trec"];
+    let eval = [
+        "eval",
+        "-m",
+        "num_rel",
+        "-m",
+        "num_q",
+        "-m",
+        "map",
+        "biocaddie",
+        "ideal.trec",
+    ];
     let out = here.ir_data(&eval).ok().out;
     assert_eq!(value(&out, "num_rel"), 3881.0);
     assert_eq!(value(&out, "num_q"), 15.0);
     assert_eq!(value(&out, "map"), 1.0);
     // Every topic in Indri's forms is a query.
-    here.write("corpus.jsonl", "{\"_id\": \"1\", \"text\": \"gene protein cancer mice\"}\n");
-    for (form, split) in [("weighted", "test"), ("structured", "train"), ("structured", "test")] {
+    here.write(
+        "corpus.jsonl",
+        "{\"_id\": \"1\", \"text\": \"gene protein cancer mice\"}\n",
+    );
+    for (form, split) in [
+        ("weighted", "test"),
+        ("structured", "train"),
+        ("structured", "test"),
+    ] {
         let queries = format!("biocaddie:{split}");
         let search = ["search", "corpus.jsonl", "-o", "-", "--queries", &queries];
         let syntax = ["--query-form", form, "--syntax", "indri"];

@@ -48,7 +48,7 @@ impl BioCaddieCorpus {
         }
     }
 
-    /// Names of the records in a folder with topics and judgments, the first of which exists is read.
+    /// Names of the records in a folder with topics and judgments. The first that exists is read.
     pub const NAMES: [&str; 5] = [
         "records.jsonl",
         "records.jsonl.gz",
@@ -136,7 +136,7 @@ impl BioCaddieCorpus {
     }
 }
 
-/// Form of records.
+/// Form of the files with records, XML or JSON.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum RecordForm {
     /// DOC with the JSON text of METADATA, as in `update_xml_folder`.

@@ -9,11 +9,11 @@
 //! | [`SyntheticRecords`] | generated records of every repository, for tests and examples |
 //! | [`BioCaddieTopics`] | topics in all forms and judgments |
 //!
-//! The collection `biocaddie` of the catalog has documents if `records.jsonl`, `update_json_folder`
-//! or `update_xml_folder` is beside the topics ([`BioCaddieCorpus::NAMES`]); without them, only
-//! reading documents is an error. Its text rule is [`TextRule::Paths`];
-//! `biocaddie/organizers`, `biocaddie/whole-record` and `biocaddie/fields` are the same records with
-//! the other rules.
+//! The collection `biocaddie` of the catalog has documents if `records.jsonl`,
+//! `update_json_folder` or `update_xml_folder` is beside the topics ([`BioCaddieCorpus::NAMES`]);
+//! without them, only reading documents is an error. Its text rule is [`TextRule::Paths`];
+//! `biocaddie/organizers`, `biocaddie/whole-record` and `biocaddie/fields` are the same records
+//! with the other rules.
 //!
 //! # Source
 //! Cohen et al., "A publicly available benchmark for biomedical dataset retrieval: the reference

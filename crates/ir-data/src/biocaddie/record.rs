@@ -78,12 +78,12 @@ impl Record {
     }
 
     /// Reads a record in the XML form: a DOC with DOCNO, TITLE, REPOSITORY and METADATA, whose text
-    /// is an escaped JSON object. `source` names the reader in errors. The character encoding is that
-    /// of the XML declaration, UTF-8 or ISO-8859-1; default: UTF-8.
+    /// is an escaped JSON object. `source` names the reader in errors. The character encoding is
+    /// that of the XML declaration, UTF-8 or ISO-8859-1. Default: UTF-8.
     ///
     /// # Errors
-    /// The source cannot be read or is not text in its encoding, an element is missing, repeated or unknown,
-    /// or the JSON text in METADATA is malformed.
+    /// The source cannot be read or is not text in its encoding, an element is missing, repeated or
+    /// unknown, or the JSON text in METADATA is malformed.
     pub fn read_xml(reader: impl BufRead + Send, source: &str) -> Result<Self, DataError> {
         Self::read_encoded_xml(reader, source, None)
     }

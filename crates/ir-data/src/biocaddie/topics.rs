@@ -6,8 +6,8 @@ use std::path::{Path, PathBuf};
 use ir_core::trec::HeaderLine;
 use ir_core::{Qrels, Query};
 
-use super::corpus::MissingRecords;
 use super::BioCaddieCorpus;
+use super::corpus::MissingRecords;
 use crate::collection::{Collection, JudgedQueries, value_of_split};
 use crate::compression::open;
 use crate::error::{DataError, name_of};

@@ -288,9 +288,7 @@ fn open_name_or_folder(
         _ if folder.is_dir() => match (BeirFolder::open(folder), SmartFolder::find(folder)?) {
             (Err(error), Some(smart)) if error.is_missing() => Ok(smart.into_collection()),
             (Err(error), None) if error.is_missing() => match BioCaddieTopics::find(folder) {
-                Some(topics) => {
-                    Ok(topics.into_collection(argument, BioCaddieCorpus::find(folder)))
-                }
+                Some(topics) => Ok(topics.into_collection(argument, BioCaddieCorpus::find(folder))),
                 None => Err(error),
             },
             (beir, _) => Ok(beir?.into_collection()),

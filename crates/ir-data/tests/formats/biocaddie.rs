@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use ir_core::{AttributeValue, Attributes, Corpus, Document};
-use ir_data::{DataError, TextEncoding};
 use ir_data::biocaddie::{
     BioCaddieCorpus, DATASETS, REPOSITORIES, Record, RecordForm, Repository, SyntheticRecords,
     TextRule,
 };
 use ir_data::catalog::Catalog;
+use ir_data::{DataError, TextEncoding};
 
 fn xml(text: &str) -> Result<Record, String> {
     Record::read_xml(text.as_bytes(), "7.xml").map_err(|error| error.to_string())
@@ -450,7 +450,11 @@ fn records_are_recognized_by_content() {
         write(name, text);
         let found = BioCaddieCorpus::detect(&at(name)).unwrap();
         assert_eq!(found.is_some(), form.is_some(), "{name}");
-        assert_eq!(BioCaddieCorpus::new(at(name)).form().unwrap(), form, "{name}");
+        assert_eq!(
+            BioCaddieCorpus::new(at(name)).form().unwrap(),
+            form,
+            "{name}"
+        );
         let Some(corpus) = found else { continue };
         let docs: Vec<Document> = corpus.docs().unwrap().map(Result::unwrap).collect();
         assert_eq!((docs.len(), docs[0].id.as_str()), (1, "7"), "{name}");
@@ -462,8 +466,7 @@ fn records_are_recognized_by_content() {
             true => assert!(found.is_none()),
             false => {
                 let from_folder = found.unwrap();
-                let read: Vec<Document> =
-                    from_folder.docs().unwrap().map(Result::unwrap).collect();
+                let read: Vec<Document> = from_folder.docs().unwrap().map(Result::unwrap).collect();
                 assert_eq!(read, docs, "{name}");
             }
         }

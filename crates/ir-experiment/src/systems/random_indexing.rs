@@ -168,7 +168,9 @@ impl FromStr for RandomIndexingSystem {
         let given = match text.trim().strip_prefix("random-indexing") {
             Some("") => "",
             Some(given) => {
-                let given = given.strip_prefix('(').and_then(|given| given.strip_suffix(')'));
+                let given = given
+                    .strip_prefix('(')
+                    .and_then(|given| given.strip_suffix(')'));
                 given.ok_or_else(syntax)?
             }
             None => return Err(syntax()),
@@ -186,7 +188,10 @@ impl FromStr for RandomIndexingSystem {
             let parsed = serde_json::from_str::<serde_json::Number>(value);
             let parsed = parsed.map_or_else(|_| value.into(), serde_json::Value::Number);
             if parameters.contains_key(name) {
-                return Err(SystemError::parameter(name, "expected one value, found two"));
+                return Err(SystemError::parameter(
+                    name,
+                    "expected one value, found two",
+                ));
             }
             // Alone, so that an error has its name.
             let alone = serde_json::json!({ name: parsed });

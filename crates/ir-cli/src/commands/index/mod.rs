@@ -67,7 +67,7 @@ changed documents.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Collection: a name (see `ir datasets`), BEIR or SMART folder, .jsonl, .tsv, TREC (`<DOC>`)
-    /// or SMART (`.I`) file, folder of TREC files or of notes
+    /// or SMART (`.I`) file, records of bioCADDIE, folder of TREC files, such records or notes
     #[arg(required_unless_present_any = ["delete", "compact"])]
     collection: Option<String>,
 

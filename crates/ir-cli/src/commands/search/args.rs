@@ -104,8 +104,8 @@ pub(crate) struct Args {
 
     /// Syntax of the queries: `lucene` has `+must -not "a phrase" "near words"~8 field:word
     /// word^2`, AND, OR, NOT and parentheses; `indri` has #combine, #weight, #1, #odN, #uwN, #syn,
-    /// #band, #or, #not and word.field. Phrases and windows in a saved index need `ir index --positions`
-    /// [default: words]
+    /// #band, #or, #not and word.field. Phrases and windows in a saved index need `ir index
+    /// --positions` [default: words]
     #[arg(long, value_parser = choice(SYNTAXES), value_name = "SYNTAX", help_heading = QUERIES, conflicts_with = "clean")]
     pub(crate) syntax: Option<QuerySyntax>,
 
@@ -424,7 +424,10 @@ impl Args {
             }
         }
         if self.model.random_indexing().is_some() {
-            let of_terms = [("--syntax", syntax), ("--weights", !self.weights.is_empty())];
+            let of_terms = [
+                ("--syntax", syntax),
+                ("--weights", !self.weights.is_empty()),
+            ];
             if let Some(option) = first_set(self.expansion.given()).or(first_set(of_terms)) {
                 bail_usage!("{option}: expected a scoring model, found --model random-indexing");
             }

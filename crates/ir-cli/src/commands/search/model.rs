@@ -248,7 +248,9 @@ fn parameter(model: &NamedModel, name: &str) -> Option<&'static Parameter> {
 
 fn model_name(text: &str) -> Result<ModelName> {
     if text.trim_start().starts_with(RANDOM_INDEXING) {
-        let system = text.parse().map_err(|error: SystemError| anyhow!("{error}"))?;
+        let system = text
+            .parse()
+            .map_err(|error: SystemError| anyhow!("{error}"))?;
         return Ok(ModelName::RandomIndexing(Box::new(system)));
     }
     let found = NamedModel::find(text).map_err(|error: SearcherError| {

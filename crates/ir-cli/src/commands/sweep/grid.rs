@@ -65,7 +65,7 @@ pub(super) struct GridOptions {
     #[command(flatten)]
     prior: PriorOptions,
 
-    /// Text of the queries to search, as in `ir search`: text, keyphrases, or another text attribute
+    /// Text of the queries, as in `ir search`: text, keyphrases, or another text attribute
     #[arg(long, default_value_t, value_name = "FORM", value_hint = ValueHint::Other, requires = "grid")]
     query_form: QueryForm,
 

@@ -190,7 +190,12 @@ fn files(value: &OsStr, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
     if let (Ok(entry), Some(root)) = (catalog.entry(name), catalog.root()) {
         files.extend(entry.files.iter().map(|file| root.join(&file.path)));
         let records = records_beside(&catalog, entry);
-        files.extend(records.and_then(|records| records.files().ok()).into_iter().flatten());
+        files.extend(
+            records
+                .and_then(|records| records.files().ok())
+                .into_iter()
+                .flatten(),
+        );
     }
     files
 }
@@ -214,7 +219,12 @@ fn files_of_folder(root: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBu
     if has_topics {
         files.extend(entries_of(&root.join("queries")));
         let records = BioCaddieCorpus::find(root);
-        files.extend(records.and_then(|records| records.files().ok()).into_iter().flatten());
+        files.extend(
+            records
+                .and_then(|records| records.files().ok())
+                .into_iter()
+                .flatten(),
+        );
         return files;
     }
     files.retain(|path| {
