@@ -150,7 +150,7 @@ fn random_indexing_as_in_experiment_files() {
     here.write("ri.toml", run);
     here.ir(&["run", "ri.toml"]).ok();
     let model =
-        "random-indexing(dim=60, reflections=2,weight=log-entropy,seed=3,feedback_docs=2,beta=0.5)";
+        "random-indexing(dim=60, reflections=2,weight=log-entropy,seed=3,feedback_docs=2,beta=.5)";
     let search = ["search", "bundled", "--model", model, "-o", "-"];
     let found = here.ir(&search).ok();
     assert!(

@@ -278,7 +278,7 @@ fn invalid_records() {
     for (text, expected) in [
         (
             "{\"DOCNO\": 1, \"TITLE\": \"tea\"",
-            "7.json:1:26: expected JSON, found the end of the text",
+            "7.json:1: expected JSON, found an error at column 27 (EOF while parsing an object)",
         ),
         (
             "{\"DOCNO\": 1.5}",

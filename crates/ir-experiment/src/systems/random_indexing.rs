@@ -185,8 +185,10 @@ impl FromStr for RandomIndexingSystem {
                 let message = format!("expected one of {expected}, found {name:?}{hint}");
                 return Err(SystemError::parameter("", message));
             }
-            let parsed = serde_json::from_str::<serde_json::Number>(value);
-            let parsed = parsed.map_or_else(|_| value.into(), serde_json::Value::Number);
+            let decimal = || serde_json::Number::from_f64(value.parse().ok()?);
+            let number = value.parse::<u64>().map(serde_json::Number::from);
+            let number = number.ok().or_else(decimal);
+            let parsed = number.map_or_else(|| value.into(), serde_json::Value::Number);
             if parameters.contains_key(name) {
                 return Err(SystemError::parameter(
                     name,
