@@ -46,13 +46,20 @@ pub struct Synonyms {
 #[non_exhaustive]
 #[allow(missing_docs)]
 pub enum SynonymError {
-    /// A line cannot be read, or is not UTF-8.
+    /// A line cannot be read.
     #[error("{path}:{line}: cannot be read")]
     Read {
         path: String,
         line: u64,
         #[source]
         source: std::io::Error,
+    },
+    /// A line is not UTF-8. `column` is a byte position from 1.
+    #[error("{path}:{line}: expected UTF-8 text, found invalid bytes at column {column}")]
+    InvalidText {
+        path: String,
+        line: u64,
+        column: u64,
     },
     /// A line has neither two equivalent entries nor a rule.
     #[error("{path}:{line}: expected {expected}, found {found:?}")]
@@ -98,11 +105,16 @@ impl Synonyms {
             path: path.to_owned(),
             entries: BTreeMap::new(),
         };
-        for (line, text) in (1..).zip(input.lines()) {
+        for (line, text) in (1..).zip(input.split(b'\n')) {
             let text = text.map_err(|source| SynonymError::Read {
                 path: path.to_owned(),
                 line,
                 source,
+            })?;
+            let text = std::str::from_utf8(&text).map_err(|error| SynonymError::InvalidText {
+                path: path.to_owned(),
+                line,
+                column: error.valid_up_to() as u64 + 1,
             })?;
             let text = text.trim();
             if text.is_empty() || text.starts_with('#') {

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use anyhow::Result;
 use clap::{CommandFactory, Parser, Subcommand, ValueHint};
 use clap_complete::Shell;
-use ir_data::{DataError, InvalidText};
+use ir_data::{DataError, InvalidText, TextEncoding};
 
 #[cfg(feature = "remote")]
 use crate::commands::load;
@@ -225,15 +225,20 @@ impl Command {
         }
     }
 
-    /// Adds the option `--encoding` to the error of text that is not UTF-8. JSON always is.
+    /// Adds the option `--encoding`, if it is not given, to the error of text that is not UTF-8.
+    /// JSON always is.
     fn with_encoding_hint(&self, error: anyhow::Error) -> anyhow::Error {
-        let has_option = match self {
-            Self::Index(_) | Self::Search(_) | Self::Mine(_) | Self::Stats(_) => true,
-            Self::ImportResults(_) => true,
+        let encoding = match self {
+            Self::Index(args) => Some(args.text.encoding),
+            Self::Search(args) => Some(args.text.encoding),
+            Self::Mine(args) => Some(args.text.encoding),
+            Self::Stats(args) => Some(args.text.encoding),
+            Self::ImportResults(args) => Some(args.text.encoding),
             #[cfg(feature = "dense")]
-            Self::Encode(_) => true,
-            _ => false,
+            Self::Encode(args) => Some(args.text.encoding),
+            _ => None,
         };
+        let has_option = encoding == Some(TextEncoding::Utf8);
         match error.root_cause().downcast_ref() {
             Some(
                 fault @ DataError::InvalidText {

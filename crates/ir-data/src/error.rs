@@ -247,6 +247,17 @@ pub enum DataError {
         first: String,
         expected: &'static str,
     },
+    /// Documents of a collection are missing beside its topics and judgments. `expected` lists the
+    /// names of their file or folder.
+    #[error(
+        "{path}: expected the documents of {collection} beside its topics ({}), found none; topics and judgments alone are enough for `ir eval` and `--queries`",
+        expected.join(", ")
+    )]
+    MissingDocuments {
+        path: String,
+        collection: String,
+        expected: &'static [&'static str],
+    },
     /// The environment variable with the data folder is not set.
     #[error(
         "expected {variable} to name the folder with {collection}, found it unset (`ir datasets where {collection}` lists the files)"
@@ -349,7 +360,9 @@ impl DataError {
     #[must_use]
     pub fn is_missing(&self) -> bool {
         match self {
-            Self::MissingFile { .. } | Self::NoDataFolder { .. } => true,
+            Self::MissingFile { .. }
+            | Self::MissingDocuments { .. }
+            | Self::NoDataFolder { .. } => true,
             Self::Read { source, .. } => source.kind() == io::ErrorKind::NotFound,
             _ => false,
         }

@@ -94,21 +94,34 @@ impl ExperimentError {
 
 /// Error of a system: an invalid parameter, missing data, or a failed stage. The experiment adds
 /// the location of the key.
-#[derive(Debug)]
+#[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 #[allow(missing_docs)]
 pub enum SystemError {
     /// The value of a parameter is invalid. `key` is empty for the system as a whole.
+    #[error("{}{message}", before(key))]
     Parameter { key: String, message: String },
     /// Data that a parameter names do not exist on this machine.
+    #[error("{}{message}", before(key))]
     Missing { key: String, message: String },
     /// A stage failed: indexing, encoding, searching.
+    #[error("{stage}")]
     Stage {
         stage: String,
+        #[source]
         source: Box<dyn std::error::Error + Send + Sync>,
     },
     /// An error with its location.
+    #[error(transparent)]
     Experiment(Box<ExperimentError>),
+}
+
+/// Start of a message about a key.
+fn before(key: &str) -> String {
+    match key {
+        "" => String::new(),
+        key => format!("{key}: "),
+    }
 }
 
 impl SystemError {

@@ -15,6 +15,13 @@ use super::term_vector::TermVector;
 /// the documents. Each vector has unit length, a centroid is the mean of the vectors, reduced to
 /// its heaviest terms and scaled to unit length; the query has unit length.
 ///
+/// # Other variants
+/// Vectors of frequencies give common and rare terms of a document the same weight; the limit of a
+/// tenth of the documents takes the place of idf. The pilot of bioCADDIE's organizers (UIUC), on
+/// Lucene, weighted vectors of documents by BM25 instead, with α 1 and without negative documents.
+/// Its normalization of query and centroid is that of an external toolkit and not specified, so
+/// that its scores cannot be reproduced.
+///
 /// ```
 /// use ir_bm25::feedback::{FeedbackModel, Rocchio};
 /// let model: FeedbackModel = "rocchio(beta=0.5)".parse()?;

@@ -1,6 +1,7 @@
 //! Indri's query language, as far as [`StructuredQuery`] covers it.
 
 use super::error::QueryParseError;
+use super::lucene::with_field;
 use super::query::{BooleanClause, MAX_DEPTH, Occur, StructuredQuery};
 use super::text::QueryText;
 
@@ -46,9 +47,60 @@ fn part(
         Some('(') => Err(text.error("a word or an operator before the parenthesis")),
         Some(_) if text.rest().starts_with("weight(") => operator(text, depth, parent).map(Some),
         Some(_) => {
+            let start = text.offset();
             let word = text.take_while(|c| !c.is_whitespace() && !"()#".contains(c));
-            Ok(Some(StructuredQuery::text(word)))
+            if word.ends_with('.') && text.peek() == Some('(') {
+                let expected =
+                    "a field such as word.title: fields in parentheses are not supported";
+                return Err(text.error_at(start, expected));
+            }
+            let (word, field) = split_field(word);
+            Ok(Some(StructuredQuery::Text {
+                field: field.map(str::to_owned),
+                text: word.to_owned(),
+            }))
         }
+    }
+}
+
+/// Word and field of `word.field`. The name of a field starts with a letter; quotation marks keep
+/// the dots of a word.
+fn split_field(word: &str) -> (&str, Option<&str>) {
+    let parts = word.rsplit_once('.').filter(|(before, field)| {
+        let is_name = |c: char| c.is_alphanumeric() || "_-,".contains(c);
+        let starts = field.starts_with(char::is_alphabetic);
+        starts && field.chars().all(is_name) && before.chars().any(char::is_alphanumeric)
+    });
+    match parts {
+        Some((before, field)) if !word.starts_with('"') => (before, Some(field)),
+        _ => (word, None),
+    }
+}
+
+/// Field after an operator, as in `#1(a b).title`.
+fn field_after<'a>(text: &mut QueryText<'a>) -> Option<&'a str> {
+    let rest = text.rest().strip_prefix('.')?;
+    rest.starts_with(char::is_alphabetic).then(|| {
+        text.skip('.');
+        text.take_while(|c| c.is_alphanumeric() || "_-,".contains(c))
+    })
+}
+
+/// Words of a window and their field, which is that of all or of none.
+fn words_of_window(text: &mut QueryText<'_>) -> Result<(String, Option<String>), QueryParseError> {
+    text.skip_white_space();
+    let start = text.offset();
+    let words = text.take_while(|c| !"()#".contains(c));
+    let split = words.split_whitespace().map(split_field);
+    let (words, mut fields): (Vec<&str>, Vec<Option<&str>>) = split.unzip();
+    fields.dedup();
+    match fields[..] {
+        [] | [None] => Ok((words.join(" "), None)),
+        [Some(field)] => Ok((words.join(" "), Some(field.to_owned()))),
+        _ => Err(text.error_at(
+            start,
+            "words of one field in a window, such as #1(a b).title",
+        )),
     }
 }
 
@@ -84,16 +136,20 @@ fn operator(
                 Some(digits) => (false, digits),
                 None => (true, other.strip_prefix("od").unwrap_or(other)),
             };
+            if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+                return Err(unknown(text));
+            }
             let width = digits.parse().ok().filter(|width| *width > 0);
-            let width: u32 = width.ok_or_else(|| unknown(text))?;
-            text.skip_white_space();
-            let words = text.take_while(|c| !"()#".contains(c)).trim();
+            let width: u32 = width.ok_or_else(|| {
+                text.error_at(start, format!("a width of 1 to {} in a window", u32::MAX))
+            })?;
+            let (words, field) = words_of_window(text)?;
             if text.peek() == Some('#') {
                 return Err(text.error("words in a window"));
             }
             StructuredQuery::Window {
-                field: None,
-                text: words.to_owned(),
+                field,
+                text: words,
                 ordered,
                 width,
             }
@@ -102,7 +158,10 @@ fn operator(
     if !text.skip(')') {
         return Err(text.error("a closing parenthesis"));
     }
-    Ok(query)
+    Ok(match field_after(text) {
+        Some(field) => with_field(query, field),
+        None => query,
+    })
 }
 
 /// Clauses of parts; those of `#not` are excluded.
@@ -125,8 +184,9 @@ fn combine(parts: Vec<StructuredQuery>) -> StructuredQuery {
     weighted(parts.into_iter().map(|part| (1.0, part)).collect())
 }
 
-/// Pairs of a weight and a query. Parentheses of the text, as in `1 (Myasthenia 1 gravis)`, which
-/// weights computed from a text with a parenthesis have, are left out.
+/// Pairs of a weight and a query; those of weight 0 are left out. Parentheses of the text, as in
+/// `1 (Myasthenia 1 gravis)`, which weights computed from a text with a parenthesis have, are left
+/// out.
 fn weights(text: &mut QueryText<'_>, depth: usize) -> Result<StructuredQuery, QueryParseError> {
     let mut all = Vec::new();
     let mut open = 0_usize;
@@ -139,7 +199,7 @@ fn weights(text: &mut QueryText<'_>, depth: usize) -> Result<StructuredQuery, Qu
         if matches!(text.peek(), None | Some(')')) {
             return Ok(weighted(all));
         }
-        let weight = text.number()?;
+        let weight = text.number_or_zero()?;
         text.skip_white_space();
         while text.skip('(') {
             open += 1;
@@ -147,7 +207,9 @@ fn weights(text: &mut QueryText<'_>, depth: usize) -> Result<StructuredQuery, Qu
         let Some(query) = part(text, depth + 1, None)? else {
             return Err(text.error("a query after the weight"));
         };
-        all.push((weight, query));
+        if weight > 0.0 {
+            all.push((weight, query));
+        }
     }
 }
 
@@ -180,6 +242,22 @@ mod tests {
             ),
             ("weight( 1 a 1 b )", "a^0.5 b^0.5"),
             ("#weight( 2 (a 1 b) 1 c )", "a^0.5 b^0.25 c^0.25"),
+            ("#weight(0 a 2 b 0.0 #1(c d) 2 e)", "b^0.5 e^0.5"),
+            ("#weight(0 a 1 b)", "b"),
+            ("#weight(0 a)", ""),
+            ("tea.title", "title:tea"),
+            ("#combine(green.title tea)", "title:green^0.5 tea^0.5"),
+            ("#1(green tea).title", "title:\"green tea\""),
+            ("#uw8(green.title tea.title)", "title:#uw8(green tea)"),
+            (
+                "#syn(tea #1(hot drink)).title",
+                "#syn(title:tea title:\"hot drink\")",
+            ),
+            ("#syn(tea.title drink.title)", "#syn(title:tea title:drink)"),
+            (
+                "2.5 v1.2 vs. \"U.S\" .5",
+                "2.5^0.2 v1.2^0.2 vs.^0.2 (\\\"U.S\\\")^0.2 .5^0.2",
+            ),
             ("#od3(a b) ", "#od3(a b)"),
             ("#uw8( a b )", "#uw8(a b)"),
             ("#syn(tea #1(hot drink))", "#syn(tea \"hot drink\")"),
@@ -206,12 +284,35 @@ mod tests {
                 "character 3: expected #combine, #weight, #1,",
             ),
             ("#combine", "character 1: expected #combine, #weight, #1,"),
-            ("#od0(a b)", "character 1: expected #combine, #weight, #1,"),
+            (
+                "#od0(a b)",
+                "character 1: expected a width of 1 to 4294967295 in a window, found \"#od0(a\"",
+            ),
+            (
+                "#uw99999999999(a b)",
+                "character 1: expected a width of 1 to 4294967295",
+            ),
+            ("#od(a b)", "character 1: expected #combine, #weight, #1,"),
+            (
+                "a tea.(title)",
+                "character 3: expected a field such as word.title",
+            ),
+            (
+                "#1(green.title tea)",
+                "character 4: expected words of one field in a window",
+            ),
+            (
+                "#weight(-1 a)",
+                "character 9: expected a number from 0 to 1e9",
+            ),
             (
                 "#1(a #2(b c))",
                 "character 6: expected words in a window, found \"#2(b\"",
             ),
-            ("#weight(a b)", "character 9: expected a number above 0"),
+            (
+                "#weight(a b)",
+                "character 9: expected a number from 0 to 1e9",
+            ),
             (
                 "#weight(2 )",
                 "character 11: expected a query after the weight",

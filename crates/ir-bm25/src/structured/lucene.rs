@@ -160,9 +160,7 @@ fn primary(
         }
         let mut slop = 0;
         if text.skip('~') {
-            let digits = text.take_while(|c| c.is_ascii_digit());
-            let number = digits.parse().ok();
-            slop = number.ok_or_else(|| text.error("a number of positions after ~"))?;
+            slop = text.integer(0, "a number of positions after ~")?;
         }
         return Ok(match slop {
             0 => StructuredQuery::Window {
@@ -214,7 +212,7 @@ fn characters(
 }
 
 /// Sets the field of the parts that have none.
-fn with_field(query: StructuredQuery, name: &str) -> StructuredQuery {
+pub(super) fn with_field(query: StructuredQuery, name: &str) -> StructuredQuery {
     let or_name = |field: Option<String>| Some(field.unwrap_or_else(|| name.to_owned()));
     match query {
         StructuredQuery::Text { field, text } => StructuredQuery::Text {
@@ -330,7 +328,7 @@ mod tests {
             ),
             (
                 "grün \"a b\"~ x",
-                r#"character 12: expected a number of positions after ~, found white space before "x""#,
+                r#"character 12: expected a number of positions after ~, 0 to 4294967295, found white space before "x""#,
             ),
             (
                 "tea : milk",

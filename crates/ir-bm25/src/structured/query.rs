@@ -113,8 +113,9 @@ pub enum QuerySyntax {
     /// Indri's operators: `#combine(...)`, `#weight(w query ...)`, `#1(...)` and `#odN(...)`
     /// (ordered windows), `#uwN(...)` (unordered), `#syn(...)`, `#band(...)` (all words),
     /// `#or(...)` (any), `#not(...)` within `#band`. As in Indri, the weights of `#weight` and
-    /// `#combine` are divided by their sum. `weight(` without `#`, as in bioCADDIE's topics, is
-    /// accepted.
+    /// `#combine` are divided by their sum; parts of weight 0 are left out. `weight(` without `#`,
+    /// as in bioCADDIE's topics, is accepted. `word.field` and `#1(...).field` search one field,
+    /// whose name starts with a letter; `"example.com"` is a word with a dot.
     Indri,
 }
 

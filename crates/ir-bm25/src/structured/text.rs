@@ -58,8 +58,21 @@ impl<'a> QueryText<'a> {
         &rest[..end]
     }
 
-    /// Number, such as `2` or `0.5`.
+    /// Number above 0, such as `2` or `0.5`.
     pub(super) fn number(&mut self) -> Result<f32, QueryParseError> {
+        self.number_where(|number| number > 0.0, "a number above 0, at most 1e9")
+    }
+
+    /// Number of at least 0.
+    pub(super) fn number_or_zero(&mut self) -> Result<f32, QueryParseError> {
+        self.number_where(|number| number >= 0.0, "a number from 0 to 1e9")
+    }
+
+    fn number_where(
+        &mut self,
+        accepts: impl Fn(f32) -> bool,
+        expected: &str,
+    ) -> Result<f32, QueryParseError> {
         let start = self.at;
         let is_digit = |c: char| c.is_ascii_digit() || matches!(c, '.' | 'e' | 'E');
         let mut digits = self.take_while(is_digit).to_owned();
@@ -68,8 +81,16 @@ impl<'a> QueryText<'a> {
             digits += self.take_while(|c| c.is_ascii_digit());
         }
         let number = digits.parse().ok();
-        let number = number.filter(|number: &f32| *number > 0.0 && *number <= 1e9);
-        number.ok_or_else(|| self.error_at(start, "a number above 0, at most 1e9"))
+        let number = number.filter(|number: &f32| accepts(*number) && *number <= 1e9);
+        number.ok_or_else(|| self.error_at(start, expected))
+    }
+
+    /// Integer from `least`, of decimal digits. `what` is the end of the error.
+    pub(super) fn integer(&mut self, least: u32, what: &str) -> Result<u32, QueryParseError> {
+        let start = self.at;
+        let digits = self.take_while(|c| c.is_ascii_digit());
+        let number = digits.parse().ok().filter(|number| *number >= least);
+        number.ok_or_else(|| self.error_at(start, format!("{what}, {least} to {}", u32::MAX)))
     }
 
     /// Error at an earlier offset.

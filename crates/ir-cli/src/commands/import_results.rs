@@ -67,7 +67,7 @@ pub(crate) struct Args {
     split: Option<String>,
 
     #[command(flatten)]
-    text: EncodingOption,
+    pub(crate) text: EncodingOption,
 
     /// Maximum number of results read from each list [default: all]
     #[arg(long, value_parser = positive, value_name = "N")]

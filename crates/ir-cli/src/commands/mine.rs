@@ -13,7 +13,6 @@ use ir_core::training::mining::{
 use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
 use ir_core::trec::HeaderLine;
 use ir_core::{DocFilter, DocNum, DocSet, Flow, Hit, Predicate, Progress, Ranking, Run, ScoredDoc};
-use ir_data::attribute;
 use ir_data::training::{
     DocumentTexts, JudgedTrainingSet, OnInvalidExample, TrainingFile, TrainingFormat, write_example,
 };
@@ -58,7 +57,7 @@ pub(crate) struct Args {
     collection: String,
 
     #[command(flatten)]
-    text: EncodingOption,
+    pub(crate) text: EncodingOption,
 
     /// Output file of the examples; .gz and .zst are compressed [default: standard output]
     #[arg(short = 'o', long, value_name = "FILE")]
@@ -76,8 +75,8 @@ pub(crate) struct Args {
     #[arg(long, requires = "examples", help_heading = QUERIES)]
     keep: bool,
 
-    /// Query text: the text, or the keyphrases
-    #[arg(long, value_enum, default_value_t = QueryForm::Text, value_name = "FORM", help_heading = QUERIES)]
+    /// Text of the queries: text, keyphrases, or another text attribute
+    #[arg(long, default_value_t, value_name = "FORM", value_hint = ValueHint::Other, help_heading = QUERIES)]
     query_form: QueryForm,
 
     /// Skip invalid queries, such as those without positives in the collection, with a warning; by
@@ -365,7 +364,7 @@ fn read_examples(
     texts: &Arc<DocumentTexts>,
     console: &Console,
 ) -> Result<MiningInput> {
-    let keyphrases = args.query_form == QueryForm::Keyphrases;
+    let form_of_queries = args.query_form.attribute();
     let advice = "(--leave-out skips such queries)";
     let advise = |error: DataError| match error {
         DataError::JudgedExample { .. }
@@ -382,8 +381,8 @@ fn read_examples(
         let mut form = TrainingFormat::default()
             .with_texts(Arc::clone(texts))
             .on_invalid_example(args.unusable());
-        if keyphrases {
-            form = form.with_query_field(attribute::KEYPHRASES);
+        if let Some(name) = form_of_queries {
+            form = form.with_query_field(name);
         }
         let mut bar = console.bar();
         let set = TrainingFile::open_with_progress(path, form, &mut bar).map_err(advise)?;
@@ -406,23 +405,24 @@ fn read_examples(
         .iter()
         .filter_map(|query| Some((query.id.clone(), query.attributes.year()?)))
         .collect();
-    let set: Box<dyn TrainingSet> = if keyphrases {
+    let set: Box<dyn TrainingSet> = if let Some(attribute) = form_of_queries {
         let forms = queries.iter().filter_map(|query| {
-            let keyphrases = query.attributes.text(attribute::KEYPHRASES)?;
-            Some((query.id.as_str(), keyphrases))
+            let text = query.attributes.text(attribute)?;
+            Some((query.id.as_str(), text))
         });
         let forms: HashMap<&str, &str> = forms.collect();
         let mut list = Vec::with_capacity(set.len());
         for n in 0..set.len() {
             let mut example = set.get(n)?;
             let id = example.query_id.as_deref().unwrap_or_default();
-            if let Some(keyphrases) = forms.get(id) {
-                example.query = (*keyphrases).to_owned();
+            if let Some(text) = forms.get(id) {
+                example.query = (*text).to_owned();
                 list.push(example);
                 continue;
             }
             let name = collection.name();
-            let what = format!("{name} {split}, query {id:?}: expected keyphrases, found none");
+            let form = &args.query_form;
+            let what = format!("{name} {split}, query {id:?}: expected {form}, found none");
             if !args.leave_out {
                 bail!("{what} {advice}");
             }

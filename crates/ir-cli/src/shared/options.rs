@@ -1,16 +1,18 @@
 //! Option values and parsers that several subcommands share.
 
+use std::collections::BTreeSet;
+use std::fmt;
 use std::str::FromStr;
 
-use anyhow::{Context, Result, bail};
-use clap::ValueEnum;
+use anyhow::{Context, Result, anyhow};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use ir_bm25::Bm25;
+use ir_bm25::{Bm25, QuerySyntax};
 use ir_core::Query;
 use ir_core::trec::HeaderLine;
 use ir_data::{TextEncoding, attribute};
 
-use crate::shared::console::bail_usage;
+use crate::shared::console::{Usage, bail_usage};
+use crate::shared::suggest::did_you_mean;
 
 /// Parser of an option whose values are those of a library or carry data: `NAME` or `NAME|ALIAS`,
 /// help, value. Enums of the command derive `ValueEnum`.
@@ -146,15 +148,6 @@ impl Bm25Options {
         self.b
     }
 
-    #[cfg(feature = "dense")]
-    pub(crate) fn first_set(&self) -> Option<&'static str> {
-        first_set([
-            ("--preset", self.preset.is_some()),
-            ("--k1", self.k1.is_some()),
-            ("--b", self.b.is_some()),
-        ])
-    }
-
     /// Parameters of the preset, with `--k1` and `--b` applied.
     pub(crate) fn parameters(&self) -> Bm25 {
         let mut bm25 = self.preset.unwrap_or(Bm25::ANSERINI);
@@ -174,38 +167,103 @@ const BM25_PRESETS: [(&str, &str, Bm25); 3] = [
     ("lucene", "k1 1.2, b 0.75", Bm25::LUCENE),
 ];
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+/// Text of the queries: their own, or an attribute in place of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) enum QueryForm {
-    /// The query text, usually a sentence
+    /// The query text, usually a sentence.
+    #[default]
     Text,
-    /// The attribute `keyphrase_query`
-    Keyphrases,
+    /// A text attribute, such as `keyphrase_query` or the forms of bioCADDIE's topics.
+    Attribute(String),
+}
+
+/// Names of the forms that are not attributes.
+const TEXT: &str = "text";
+const KEYPHRASES: &str = "keyphrases";
+
+impl FromStr for QueryForm {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        match text {
+            "" => Err("expected text, keyphrases or an attribute of the queries".to_owned()),
+            TEXT => Ok(Self::Text),
+            KEYPHRASES => Ok(Self::Attribute(attribute::KEYPHRASES.to_owned())),
+            name => Ok(Self::Attribute(name.to_owned())),
+        }
+    }
+}
+
+impl fmt::Display for QueryForm {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.attribute().map_or(TEXT, form_name))
+    }
+}
+
+/// Name of the form of an attribute.
+fn form_name(name: &str) -> &str {
+    match name {
+        attribute::KEYPHRASES => KEYPHRASES,
+        name => name,
+    }
 }
 
 impl QueryForm {
-    /// Replaces the text of each query by its keyphrases, for [`Self::Keyphrases`].
-    pub(crate) fn apply(self, mut queries: Vec<Query>) -> Result<Vec<Query>> {
-        if self == Self::Text {
+    /// Attribute in place of the text.
+    pub(crate) fn attribute(&self) -> Option<&str> {
+        match self {
+            Self::Text => None,
+            Self::Attribute(name) => Some(name),
+        }
+    }
+
+    /// Replaces the text of each query by the attribute. An error if a query has no such text.
+    pub(crate) fn apply(&self, mut queries: Vec<Query>) -> Result<Vec<Query>> {
+        let Some(name) = self.attribute() else {
             return Ok(queries);
+        };
+        let missing = |query: &&Query| query.attributes.text(name).is_none();
+        let without = queries.iter().find(missing);
+        if let Some(query) = without {
+            return Err(self.missing(query, &queries));
         }
         for query in &mut queries {
-            match query.attributes.text(attribute::KEYPHRASES) {
-                Some(keyphrases) => query.text = keyphrases.to_owned(),
-                None => bail!(
-                    "query {:?}: expected an attribute {:?} for --query-form keyphrases, found none",
-                    query.id,
-                    attribute::KEYPHRASES
-                ),
+            if let Some(text) = query.attributes.text(name) {
+                query.text = text.to_owned();
             }
         }
         Ok(queries)
+    }
+
+    /// Error of a query without the form, with those of all queries.
+    fn missing(&self, query: &Query, queries: &[Query]) -> anyhow::Error {
+        let texts = queries.iter().flat_map(|query| {
+            let attributes = query.attributes.iter();
+            attributes.filter_map(|(name, _)| query.attributes.text(name).map(|_| form_name(name)))
+        });
+        let known: BTreeSet<&str> = std::iter::once(TEXT).chain(texts).collect();
+        let found = self.to_string();
+        let names: Vec<&str> = known.iter().copied().collect();
+        let names = names.join(", ");
+        if known.contains(found.as_str()) {
+            return anyhow!(
+                "--query-form {found}: expected a text in each query, found none in query {:?} (forms: {names})",
+                query.id
+            );
+        }
+        let hint = did_you_mean(&found, known);
+        Usage(format!(
+            "--query-form: expected a form of the queries ({names}), found {found:?}{hint}"
+        ))
+        .into()
     }
 }
 
 /// Character encoding of the input as an option.
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct EncodingOption {
-    /// Character encoding of TREC, SMART, Indri and TSV files and of notes; JSON is UTF-8
+    /// Character encoding of TREC, SMART, Indri and TSV files, of notes, and of XML records of
+    /// bioCADDIE, in place of the one that they declare; JSON is UTF-8
     #[arg(long, value_parser = choice(ENCODINGS), default_value = "utf-8", value_name = "NAME")]
     pub(crate) encoding: TextEncoding,
 }
@@ -217,6 +275,16 @@ const ENCODINGS: [(&str, &str, TextEncoding); 2] = [
         "ISO 8859-1: every byte is a character [aliases: latin1, iso-8859-1]",
         TextEncoding::Latin1,
     ),
+];
+
+/// Syntaxes of structured queries.
+pub(crate) const SYNTAXES: [(&str, &str, QuerySyntax); 2] = [
+    (
+        "lucene",
+        "Lucene's classic query syntax",
+        QuerySyntax::Lucene,
+    ),
+    ("indri", "Indri's operators", QuerySyntax::Indri),
 ];
 
 /// End of an error message about text that is not UTF-8.

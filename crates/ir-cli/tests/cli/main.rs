@@ -9,6 +9,7 @@
 mod ask;
 mod bad_input;
 mod basic;
+mod biocaddie;
 mod collections;
 mod common;
 mod compare;

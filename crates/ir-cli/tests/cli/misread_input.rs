@@ -189,9 +189,11 @@ fn files_of_collections() {
     let found = here.at(file).display().to_string();
     let ran = here.ir_inside(&knn).fails(1, &[expected, &found]);
     assert!(!ran.err.contains(".zst"), "{}", ran.err);
-    here.ir(&["search", "biocaddie", "tea"]).fails(
+    here.ir(&["search", "biocaddie", "tea"])
+        .fails(1, &["expected IR_DATA to name the folder with biocaddie"]);
+    here.ir_inside(&["search", "biocaddie", "tea"]).fails(
         1,
-        &["expected a collection of documents, found \"biocaddie\", which has none"],
+        &["biocaddie/qrels/biocaddie.qrels.combined: expected a file of the collection"],
     );
 
     // A file that is stored compressed or not.

@@ -77,20 +77,39 @@ fn unknown_models_and_parameters_are_rejected() {
         ),
         ("--model dph()", vec!["options (--model dph), found"]),
         (
-            "--model random-indexing",
-            vec![
-                "found \"random-indexing\"",
-                "type = \"random-indexing\"",
-                "--nearest-words",
-            ],
-        ),
-        (
             "--model RRI",
             vec![
                 "found \"RRI\"",
-                "type = \"random-indexing\"",
-                "--nearest-words",
+                "random indexing is random-indexing, with reflections random-indexing(reflections=1)",
             ],
+        ),
+        (
+            "--model random-indexing(cycles=1)",
+            vec!["expected one of dim, nonzero, elemental, reflections, weight, seed"],
+        ),
+        (
+            "--model random-indexing(reflection=1)",
+            vec!["found \"reflection\" (did you mean reflections?)"],
+        ),
+        (
+            "--model random-indexing(dim=1)",
+            vec!["dim", "expected a number from 2 to 65536, found 1"],
+        ),
+        (
+            "--model random-indexing(weight=tf)",
+            vec!["weight", "log-entropy"],
+        ),
+        (
+            "--model random-indexing(dim=10",
+            vec!["such as random-indexing(dim=200,reflections=1)"],
+        ),
+        (
+            "--model random-indexing --k1 1",
+            vec!["--k1: expected a scoring model, found --model random-indexing"],
+        ),
+        (
+            "--model random-indexing --feedback rm3",
+            vec!["--feedback: expected a scoring model"],
         ),
         (
             "--mu 10",
@@ -119,4 +138,50 @@ fn unknown_models_and_parameters_are_rejected() {
             .collect();
         here.ir(&args).fails(2, &parts);
     }
+}
+
+/// The run of `ir search` is that of the same system in an experiment file.
+#[test]
+fn random_indexing_as_in_experiment_files() {
+    let here = Folder::new();
+    let run = "title = \"RI\"\nmeasures = [\"AP\"]\n[[tasks]]\ncollection = \"bundled\"\n\
+               [output]\nfolder = \"out\"\n[[systems]]\nname = \"ri\"\ntype = \"random-indexing\"\ndim = 60\nreflections = 2\n\
+               weight = \"log-entropy\"\nseed = 3\nfeedback_docs = 2\nbeta = 0.5\n";
+    here.write("ri.toml", run);
+    here.ir(&["run", "ri.toml"]).ok();
+    let model =
+        "random-indexing(dim=60, reflections=2,weight=log-entropy,seed=3,feedback_docs=2,beta=.5)";
+    let search = ["search", "bundled", "--model", model, "-o", "-"];
+    let found = here.ir(&search).ok();
+    assert!(
+        found
+            .out
+            .lines()
+            .next()
+            .unwrap()
+            .ends_with("ir-random-indexing")
+    );
+    let columns = |run: &str| {
+        let row = |line: &str| line.rsplit_once(' ').unwrap().0.to_owned();
+        run.lines().map(row).collect::<Vec<_>>()
+    };
+    let expected = here.read("out/runs/bundled/ri.trec");
+    assert_eq!(columns(&found.out), columns(&expected));
+    // A saved index needs the texts.
+    here.ir(&["index", "bundled", "-o", "plain.ir", "--store", "nothing"])
+        .ok();
+    let plain = ["search", "plain.ir", "boats", "--model", "random-indexing"];
+    here.ir(&plain).fails(
+        1,
+        &["--model random-indexing: expected an index with stored texts"],
+    );
+    let explained = [
+        "search",
+        "bundled",
+        "boats at night",
+        "--model",
+        "random-indexing",
+        "--explain",
+    ];
+    assert!(here.ir(&explained).ok().out.contains("cos"));
 }

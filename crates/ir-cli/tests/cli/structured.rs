@@ -74,6 +74,13 @@ fn phrases_and_operators() {
         )
     };
     assert_eq!(search("title:green"), ["b"]);
+    let indri = |query: &str| {
+        let search = ["search", "corpus.jsonl", query, "--fields", "separate"];
+        hits(&here, &[&search[..], &["--syntax", "indri"]].concat())
+    };
+    assert_eq!(indri("green.title"), ["b"]);
+    assert_eq!(indri("#1(green tea).text"), ["a"]);
+    assert_eq!(indri("#weight(0 milk 1 water.title)"), ["c"]);
     assert_eq!(search("+title:water +text:\"cold water\""), ["c"]);
     // Words are those of a search without a syntax.
     let run = |options: &[&str]| {
@@ -112,6 +119,11 @@ fn errors() {
     );
     search("plain.ir", "#near(a b)", "indri").fails(1, &["character 1: expected #combine"]);
     search("plain.ir", "titel:tea", "lucene").fails(1, &["fields contents, found \"titel\""]);
+    search("plain.ir", "tea.title", "indri").fails(1, &["fields contents, found \"title\""]);
+    search("plain.ir", "\"a b\"~99999999999", "lucene").fails(
+        1,
+        &["character 7: expected a number of positions after ~, 0 to 4294967295, found \"99999999999\""],
+    );
     search("plain.ir", "tea", "lucen").fails(2, &["--syntax", "'lucene' (see --help)"]);
     search("plain.ir", "tea", "lucene --clean punctuation").fails(2, &["--syntax", "--clean"]);
     search("plain.ir", "tea", "lucene --feedback rm3").fails(2, &["--syntax", "--feedback"]);

@@ -61,6 +61,14 @@ fn errors_name_the_option_and_the_line() {
         let args = ["search", "notes.jsonl", "heart", "-o", "-"];
         here.ir(&[&args[..], options].concat())
     };
+    here.write("latin-1.txt", b"a, b\nd\xe9f, e\n");
+    search(&["--synonyms", "latin-1.txt"]).fails(
+        1,
+        &[
+            "--synonyms",
+            "latin-1.txt:2: expected UTF-8 text, found invalid bytes at column 2",
+        ],
+    );
     search(&["--synonyms", "alone.txt"]).fails(1, &["--synonyms", "alone.txt:2: expected two"]);
     search(&["--synonyms", "many.txt"]).fails(
         1,

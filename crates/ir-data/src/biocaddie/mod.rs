@@ -9,8 +9,9 @@
 //! | [`SyntheticRecords`] | generated records of every repository, for tests and examples |
 //! | [`BioCaddieTopics`] | topics in all forms and judgments |
 //!
-//! The collection `biocaddie` of the catalog opens if `records.jsonl`, `update_json_folder` or
-//! `update_xml_folder` is beside the topics. Its text rule is [`TextRule::Paths`];
+//! The collection `biocaddie` of the catalog has documents if `records.jsonl`,
+//! `update_json_folder` or `update_xml_folder` is beside the topics ([`BioCaddieCorpus::NAMES`]);
+//! without them, only reading documents is an error. Its text rule is [`TextRule::Paths`];
 //! `biocaddie/organizers`, `biocaddie/whole-record` and `biocaddie/fields` are the same records
 //! with the other rules.
 //!
@@ -29,7 +30,7 @@ mod xml;
 
 use serde::{Deserialize, Serialize};
 
-pub use corpus::BioCaddieCorpus;
+pub use corpus::{BioCaddieCorpus, RecordForm};
 pub use record::Record;
 pub use repositories::{DATASETS, REPOSITORIES, Repository};
 pub use synthetic::SyntheticRecords;

@@ -8,11 +8,11 @@ use serde::Serialize;
 use super::TextRule;
 use super::metadata::{Metadata, all_texts, texts_at, texts_of};
 use super::repositories::Repository;
-use super::xml::XmlElements;
+use super::xml::{XmlElements, read_text};
 use crate::attribute;
 use crate::error::{DataError, Location};
 use crate::json::{parse_object, type_name};
-use crate::lines::read_all;
+use crate::text_encoding::TextEncoding;
 
 /// Record of the collection, a dataset.
 ///
@@ -78,13 +78,23 @@ impl Record {
     }
 
     /// Reads a record in the XML form: a DOC with DOCNO, TITLE, REPOSITORY and METADATA, whose text
-    /// is an escaped JSON object. `source` names the reader in errors.
+    /// is an escaped JSON object. `source` names the reader in errors. The character encoding is
+    /// that of the XML declaration, UTF-8 or ISO-8859-1. Default: UTF-8.
     ///
     /// # Errors
-    /// The source cannot be read or is not UTF-8 text, an element is missing, repeated or unknown,
-    /// or the JSON text in METADATA is malformed.
-    pub fn read_xml(reader: impl BufRead, source: &str) -> Result<Self, DataError> {
-        let text = read_all(reader, source)?;
+    /// The source cannot be read or is not text in its encoding, an element is missing, repeated or
+    /// unknown, or the JSON text in METADATA is malformed.
+    pub fn read_xml(reader: impl BufRead + Send, source: &str) -> Result<Self, DataError> {
+        Self::read_encoded_xml(reader, source, None)
+    }
+
+    /// As [`Record::read_xml`], in an encoding in place of that of the declaration.
+    pub(super) fn read_encoded_xml(
+        reader: impl BufRead + Send,
+        source: &str,
+        encoding: Option<TextEncoding>,
+    ) -> Result<Self, DataError> {
+        let text = read_text(reader, source, encoding)?;
         let mut elements = XmlElements::new(&text, source)?;
         let start = elements.location();
         let (mut id, mut title, mut repository) = (None, None, None);

@@ -1,12 +1,14 @@
 //! Topics in all forms, and judgments of the test and training topics.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use ir_core::trec::HeaderLine;
 use ir_core::{Qrels, Query};
 
-use crate::collection::{JudgedQueries, value_of_split};
+use super::BioCaddieCorpus;
+use super::corpus::MissingRecords;
+use crate::collection::{Collection, JudgedQueries, value_of_split};
 use crate::compression::open;
 use crate::error::{DataError, name_of};
 use crate::indri::read_queries;
@@ -16,8 +18,7 @@ use crate::trec::read_qrels;
 ///
 /// Splits: `test` (T1 to T15), `train` (EA1 to EA6). The text of a query is that of the curators.
 /// Other forms are attributes: `short` and `stopped` (keywords), `weighted` (`#weight` with idf)
-/// and
-/// `structured` (Boolean operators).
+/// and `structured` (Boolean operators).
 ///
 /// ```no_run
 /// use ir_data::JudgedQueries;
@@ -32,6 +33,9 @@ pub struct BioCaddieTopics {
     folder: PathBuf,
 }
 
+/// File of the curators' texts.
+const TEXTS: &str = "queries.combined.orig";
+
 /// Attributes and the files of their texts.
 const FORMS: [(&str, &str); 4] = [
     ("short", "queries.combined.short"),
@@ -45,6 +49,33 @@ impl BioCaddieTopics {
     pub fn new(folder: impl Into<PathBuf>) -> Self {
         Self {
             folder: folder.into(),
+        }
+    }
+
+    /// Topics of a folder, if it has them: `queries/queries.combined.orig`.
+    #[must_use]
+    pub fn find(folder: &Path) -> Option<Self> {
+        let topics = folder.join("queries").join(TEXTS);
+        topics.is_file().then(|| Self::new(folder))
+    }
+
+    /// Collection of the topics, the judgments and records, such as those beside them
+    /// ([`BioCaddieCorpus::find`]). Without records, only reading documents is an error.
+    pub fn into_collection(
+        self,
+        name: impl Into<String>,
+        records: Option<BioCaddieCorpus>,
+    ) -> Collection {
+        let name = name.into();
+        match records {
+            Some(records) => Collection::new(name, records, self),
+            None => {
+                let missing = MissingRecords {
+                    folder: self.folder.clone(),
+                    collection: name.clone(),
+                };
+                Collection::new(name, missing, self)
+            }
         }
     }
 
@@ -64,7 +95,7 @@ impl JudgedQueries for BioCaddieTopics {
     }
 
     fn all_queries(&self) -> Result<Vec<Query>, DataError> {
-        let mut queries = self.read("queries.combined.orig")?;
+        let mut queries = self.read(TEXTS)?;
         for (attribute, file) in FORMS {
             let texts = self.read(file)?.into_iter();
             let mut texts: BTreeMap<String, String> =

@@ -31,6 +31,7 @@ use crate::biocaddie::{BioCaddieCorpus, BioCaddieTopics, TextRule};
 use crate::collection::Collection;
 use crate::error::{DataError, name_of, read_error};
 use crate::smart::SmartFolder;
+use crate::text_encoding::TextEncoding;
 
 /// Environment variable with the data folder.
 pub const IR_DATA: &str = "IR_DATA";
@@ -39,6 +40,7 @@ pub const IR_DATA: &str = "IR_DATA";
 #[derive(Debug, Clone)]
 pub struct Catalog {
     root: Option<PathBuf>,
+    encoding: Option<TextEncoding>,
 }
 
 impl Catalog {
@@ -46,6 +48,7 @@ impl Catalog {
     pub fn new(root: impl Into<PathBuf>) -> Self {
         Self {
             root: Some(root.into()),
+            encoding: None,
         }
     }
 
@@ -57,7 +60,16 @@ impl Catalog {
             root: std::env::var_os(IR_DATA)
                 .filter(|root| !root.is_empty())
                 .map(PathBuf::from),
+            encoding: None,
         }
+    }
+
+    /// Sets the character encoding of records of bioCADDIE in the XML form
+    /// ([`BioCaddieCorpus::with_encoding`]). Files of other collections have known encodings.
+    #[must_use]
+    pub fn with_encoding(mut self, encoding: TextEncoding) -> Self {
+        self.encoding = Some(encoding);
+        self
     }
 
     /// Data folder, if one is configured.
@@ -103,6 +115,7 @@ impl Catalog {
     ///
     /// # Errors
     /// The name is unknown, a file is missing or of another size, or the entry only lists files.
+    /// Documents of bioCADDIE that are missing are an error of their reader.
     pub fn open(&self, name: &str) -> Result<Collection, DataError> {
         self.open_entry(self.entry(name)?, name)
     }
@@ -114,35 +127,49 @@ impl Catalog {
         name: &str,
     ) -> Result<Collection, DataError> {
         match entry.format {
-            CatalogFormat::BioCaddie => {
-                if let Some(collection) = self.open_biocaddie(entry, name) {
-                    return Ok(collection);
-                }
-            }
-            CatalogFormat::Files => {}
-            _ => return self.open_listed(entry),
+            CatalogFormat::BioCaddie => self.open_biocaddie(entry, name),
+            // Whether or not its files exist, which would not help.
+            CatalogFormat::Files => Err(DataError::NotACollection {
+                name: entry.name.clone(),
+            }),
+            _ => self.open_listed(entry),
         }
-        // Whether or not its files exist, which would not help.
-        Err(DataError::NotACollection {
-            name: entry.name.clone(),
-        })
     }
 
-    /// Topics, judgments and the documents beside them, if there are any.
-    fn open_biocaddie(&self, entry: &CatalogEntry, name: &str) -> Option<Collection> {
-        let folder = self.root.as_ref()?.join(&entry.name);
-        let names = [
-            "records.jsonl",
-            "records.jsonl.gz",
-            "records.jsonl.zst",
-            "update_json_folder",
-            "update_xml_folder",
-        ];
-        let mut paths = names.into_iter().map(|name| folder.join(name));
-        let corpus = BioCaddieCorpus::new(paths.find(|path| path.exists())?);
-        let corpus = corpus.with_text(text_rule(entry, name).unwrap_or_default());
-        let collection = Collection::new(name, corpus, BioCaddieTopics::new(folder));
-        Some(collection.with_notes(entry.notes.iter().cloned()))
+    /// Topics, judgments and the documents beside them. Without documents, their readers are an
+    /// error.
+    fn open_biocaddie(
+        &self,
+        entry: &'static CatalogEntry,
+        name: &str,
+    ) -> Result<Collection, DataError> {
+        let folder = self.folder(entry)?;
+        if !folder.is_dir() {
+            for file in &entry.files {
+                self.locate(entry, file)?;
+            }
+        }
+        let rule = text_rule(entry, name).unwrap_or_default();
+        let records = BioCaddieCorpus::find(&folder).map(|records| {
+            let records = records.with_text(rule);
+            match self.encoding {
+                None => records,
+                Some(encoding) => records.with_encoding(encoding),
+            }
+        });
+        let collection = BioCaddieTopics::new(folder).into_collection(name, records);
+        Ok(collection.with_notes(entry.notes.iter().cloned()))
+    }
+
+    /// Folder of a collection, named as the collection.
+    fn folder(&self, entry: &CatalogEntry) -> Result<PathBuf, DataError> {
+        match &self.root {
+            Some(root) => Ok(root.join(&entry.name)),
+            None => Err(DataError::NoDataFolder {
+                collection: entry.name.clone(),
+                variable: IR_DATA,
+            }),
+        }
     }
 
     fn open_listed(&self, entry: &'static CatalogEntry) -> Result<Collection, DataError> {
@@ -236,7 +263,8 @@ pub fn open(name: &str) -> Result<Collection, DataError> {
 }
 
 /// Opens a collection of the [catalog](self) by name or a folder by path: in
-/// [BEIR layout](crate::beir), or [in SMART format](SmartFolder).
+/// [BEIR layout](crate::beir), [in SMART format](SmartFolder), or with [the topics and judgments of
+/// bioCADDIE](BioCaddieTopics).
 ///
 /// A name of the catalog takes precedence over a folder of the same name if the collection's files
 /// exist, even if they are corrupt. Write `./name` for the folder.
@@ -259,6 +287,10 @@ fn open_name_or_folder(
         }
         _ if folder.is_dir() => match (BeirFolder::open(folder), SmartFolder::find(folder)?) {
             (Err(error), Some(smart)) if error.is_missing() => Ok(smart.into_collection()),
+            (Err(error), None) if error.is_missing() => match BioCaddieTopics::find(folder) {
+                Some(topics) => Ok(topics.into_collection(argument, BioCaddieCorpus::find(folder))),
+                None => Err(error),
+            },
             (beir, _) => Ok(beir?.into_collection()),
         },
         _ if folder.is_file() => Err(DataError::WrongType {
@@ -315,7 +347,10 @@ mod tests {
         assert!(matches!(error, DataError::MissingFile { .. }), "{error}");
         assert!(catalog.has("bundled").unwrap());
         assert!(catalog.has("none").is_err());
-        let nowhere = Catalog { root: None };
+        let nowhere = Catalog {
+            root: None,
+            encoding: None,
+        };
         assert!(!nowhere.has(name).unwrap());
     }
 }

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use ir_core::{AttributeValue, Attributes, Corpus, Document};
-use ir_data::DataError;
 use ir_data::biocaddie::{
-    BioCaddieCorpus, DATASETS, REPOSITORIES, Record, Repository, SyntheticRecords, TextRule,
+    BioCaddieCorpus, DATASETS, REPOSITORIES, Record, RecordForm, Repository, SyntheticRecords,
+    TextRule,
 };
 use ir_data::catalog::Catalog;
+use ir_data::{DataError, TextEncoding};
 
 fn xml(text: &str) -> Result<Record, String> {
     Record::read_xml(text.as_bytes(), "7.xml").map_err(|error| error.to_string())
@@ -264,8 +265,8 @@ fn invalid_records() {
             "7.xml:1: expected DOCNO, TITLE, REPOSITORY or METADATA, found \"AUTHOR\"",
         ),
         (
-            "<?xml version='1.0' encoding='ISO-8859-1'?>\n<DOC></DOC>".to_owned(),
-            "7.xml:1: expected the encoding UTF-8, found \"ISO-8859-1\"",
+            "<?xml version='1.0' encoding='UTF-16'?>\n<DOC></DOC>".to_owned(),
+            "7.xml:1: expected the encoding UTF-8 or ISO-8859-1, found \"UTF-16\"",
         ),
         (
             format!("{}x", doc("{}")),
@@ -277,7 +278,7 @@ fn invalid_records() {
     for (text, expected) in [
         (
             "{\"DOCNO\": 1, \"TITLE\": \"tea\"",
-            "7.json:1:26: expected JSON, found the end of the text",
+            "7.json:1: expected JSON, found an error at column 27 (EOF while parsing an object)",
         ),
         (
             "{\"DOCNO\": 1.5}",
@@ -311,6 +312,39 @@ fn invalid_records() {
         check(json(text), expected);
     }
     assert!(different.is_empty(), "{different:#?}");
+}
+
+#[test]
+fn encodings_of_xml_records() {
+    let record = |declaration: &str| {
+        let mut bytes = declaration.as_bytes().to_vec();
+        bytes.extend(b"<DOC>\n<DOCNO>7</DOCNO><TITLE>na\xefve</TITLE><REPOSITORY>geo_1");
+        bytes.extend(b"</REPOSITORY><METADATA>{\"desc\": \"caf\xe9\"}</METADATA></DOC>");
+        bytes
+    };
+    for name in ["ISO-8859-1", "iso-8859-1", "latin1"] {
+        let declaration = format!("<?xml version=\"1.0\" encoding=\"{name}\" standalone='yes'?>\n");
+        let record = Record::read_xml(&*record(&declaration), "7.xml").unwrap();
+        assert_eq!(record.title, "naïve", "{name}");
+        assert_eq!(record.texts("desc"), ["café"], "{name}");
+    }
+    for (declaration, line) in [
+        ("", 2),
+        ("<?xml version='1.0'?>\n", 3),
+        ("<?xml version='1.0' encoding='UTF-8'?>", 2),
+    ] {
+        let bytes = record(declaration);
+        let error = Record::read_xml(&*bytes, "7.xml").unwrap_err().to_string();
+        let expected = format!("7.xml:{line}: expected UTF-8 text, found invalid bytes at column");
+        assert!(error.starts_with(&expected), "{declaration}: {error}");
+        // The encoding of the corpus takes precedence over the declaration.
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("7.xml");
+        fs::write(&path, &bytes).unwrap();
+        let corpus = BioCaddieCorpus::new(&path).with_encoding(TextEncoding::Latin1);
+        let read: Vec<Document> = corpus.docs().unwrap().map(Result::unwrap).collect();
+        assert_eq!(read[0].title, "naïve", "{declaration}");
+    }
 }
 
 #[test]
@@ -379,14 +413,85 @@ fn folders_and_files() {
 }
 
 #[test]
+fn records_are_recognized_by_content() {
+    let folder = tempfile::tempdir().unwrap();
+    let at = |name: &str| folder.path().join(name);
+    let write = |name: &str, text: &str| {
+        fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+        fs::write(at(name), text).unwrap();
+    };
+    let xml = "<DOC>\n<DOCNO>7</DOCNO><TITLE>t</TITLE><REPOSITORY>ctn_02</REPOSITORY>\
+               <METADATA>null</METADATA></DOC>";
+    let declared = format!("<?xml version=\"1.0\"?>\n{xml}");
+    let json = r#"{"DOCNO": 7, "TITLE": "t", "REPOSITORY": "ctn_02", "METADATA": null}"#;
+    let pretty = json.replace(", ", ",\n  ");
+    let trec = "<DOC>\n<DOCNO>7</DOCNO><REPOSITORY>x</REPOSITORY><METADATA>m</METADATA>\
+                <TEXT>t</TEXT></DOC>";
+    for (name, text, form) in [
+        ("7.xml", xml, Some(RecordForm::Xml)),
+        ("declared.xml", &declared, Some(RecordForm::Xml)),
+        ("7.json", json, Some(RecordForm::Json)),
+        ("pretty.json", &pretty, Some(RecordForm::Json)),
+        ("any.jsonl", json, Some(RecordForm::Json)),
+        ("trec.xml", trec, None),
+        ("doc.xml", "<DOC><DOCNO>7</DOCNO><TEXT>t</TEXT></DOC>", None),
+        (
+            "beir.jsonl",
+            r#"{"_id": "1", "text": "\"DOCNO\"", "DOCNO": 7, "METADATA": {}}"#,
+            None,
+        ),
+        (
+            "inner.jsonl",
+            r#"{"id": "1", "text": "t", "record": {"DOCNO": 7, "METADATA": {}}}"#,
+            None,
+        ),
+        ("empty.json", "", None),
+    ] {
+        write(name, text);
+        let found = BioCaddieCorpus::detect(&at(name)).unwrap();
+        assert_eq!(found.is_some(), form.is_some(), "{name}");
+        assert_eq!(
+            BioCaddieCorpus::new(at(name)).form().unwrap(),
+            form,
+            "{name}"
+        );
+        let Some(corpus) = found else { continue };
+        let docs: Vec<Document> = corpus.docs().unwrap().map(Result::unwrap).collect();
+        assert_eq!((docs.len(), docs[0].id.as_str()), (1, "7"), "{name}");
+        // The same record in a folder.
+        write(&format!("folder-of-{name}/{name}"), text);
+        write(&format!("folder-of-{name}/README.md"), "records");
+        let found = BioCaddieCorpus::detect(&at(&format!("folder-of-{name}"))).unwrap();
+        match name.ends_with(".jsonl") {
+            true => assert!(found.is_none()),
+            false => {
+                let from_folder = found.unwrap();
+                let read: Vec<Document> = from_folder.docs().unwrap().map(Result::unwrap).collect();
+                assert_eq!(read, docs, "{name}");
+            }
+        }
+    }
+    // By name.
+    write("named/records.jsonl", json);
+    let named = BioCaddieCorpus::detect(&at("named")).unwrap().unwrap();
+    assert_eq!(named.path(), at("named/records.jsonl"));
+    assert_eq!(named.files().unwrap(), [at("named/records.jsonl")]);
+    write("named/records.jsonl", r#"{"_id": "1", "text": "t"}"#);
+    assert!(BioCaddieCorpus::detect(&at("named")).unwrap().is_none());
+    write("notes/broken.json.gz", "\x1f\u{8b}");
+    assert!(BioCaddieCorpus::detect(&at("notes")).unwrap().is_none());
+    assert!(BioCaddieCorpus::detect(&at("none")).is_err());
+}
+
+#[test]
 fn catalog_opens_the_documents_beside_the_topics() {
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("biocaddie");
     let catalog = Catalog::new(root.path());
-    // Without documents, whether there are files or not.
+    // Without topics.
     for found in [Catalog::new("/nowhere"), catalog.clone()] {
         let error = found.open("biocaddie").unwrap_err();
-        assert!(matches!(error, DataError::NotACollection { .. }), "{error}");
+        assert!(matches!(error, DataError::MissingFile { .. }), "{error}");
     }
     fs::create_dir_all(folder.join("queries")).unwrap();
     fs::create_dir_all(folder.join("qrels")).unwrap();
@@ -405,6 +510,22 @@ fn catalog_opens_the_documents_beside_the_topics() {
     }
     fs::write(folder.join("qrels/biocaddie.qrels.test"), "T1\t0\t7\t2\n").unwrap();
     fs::write(folder.join("qrels/biocaddie.qrels.train"), "EA1\t0\t7\t1\n").unwrap();
+    // Without documents, topics and judgments can be read.
+    for name in ["biocaddie", "biocaddie/fields"] {
+        let collection = catalog.open(name).unwrap();
+        assert_eq!(collection.queries("train").unwrap()[0].id, "EA1");
+        assert_eq!(collection.qrels("test").unwrap().judgments(), 1);
+        let Err(error) = collection.corpus().docs() else {
+            panic!("documents of {name}")
+        };
+        let error = error.reason().to_string();
+        let expected = format!(
+            "{}: expected the documents of {name} beside its topics (records.jsonl, \
+             records.jsonl.gz, records.jsonl.zst, update_json_folder, update_xml_folder), found none",
+            folder.display()
+        );
+        assert!(error.starts_with(&expected), "{error}");
+    }
     let line = r#"{"DOCNO": 7, "TITLE": "Tea", "REPOSITORY": "ctn_02", "METADATA": null}"#;
     fs::write(folder.join("records.jsonl"), line).unwrap();
     let collection = catalog.open("biocaddie").unwrap();

@@ -1,8 +1,9 @@
 //! The type `random-indexing`.
 
+use std::str::FromStr;
 use std::sync::Arc;
 
-use ir_bm25::analysis::AnalysisPipeline;
+use ir_bm25::analysis::{Analysis, AnalysisPipeline};
 use ir_core::{
     Distinct, DocIds, DocNum, Encoder, Explanation, Ranking, Retriever, Search, SearchError, Side,
 };
@@ -16,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::bm25::AnalyzerName;
 use super::template;
 use crate::error::SystemError;
+use crate::suggest::did_you_mean;
 use crate::system::{OpenSystem, System, SystemContext};
 
 /// Maximum of [`RandomIndexingSystem::dim`].
@@ -102,6 +104,111 @@ impl RandomIndexingSystem {
     }
 }
 
+impl RandomIndexingSystem {
+    /// Retriever of texts with these ids, for programs that search without an experiment file.
+    /// `analyzer` and `template` of the system have no effect.
+    ///
+    /// # Errors
+    /// A parameter is out of range, or the texts have no terms.
+    pub fn retriever(
+        &self,
+        ids: DocIds,
+        analysis: &Analysis,
+        texts: &[String],
+    ) -> Result<impl Retriever<Query = str> + use<>, SystemError> {
+        self.check()?;
+        let analyzer = analysis.build();
+        let analyzer = analyzer.map_err(SystemError::stage("analysis"))?;
+        let fitted = RandomIndexing::fit_transform_with(analyzer, texts, &self.config());
+        let (indexing, vectors) = fitted.map_err(SystemError::stage("random indexing"))?;
+        let vectors = vectors.mapv(|value| value as f32);
+        // Vectors have length 1, or 0 for documents without terms: the inner product is the cosine.
+        let index = FlatIndex::new(ids, vectors, VectorSimilarity::InnerProduct);
+        Ok(VectorFeedback {
+            encoder: indexing,
+            index: index.map_err(SystemError::stage("random indexing"))?,
+            docs: self.feedback_docs.unwrap_or(0),
+            beta: self.beta.unwrap_or(0.75),
+        })
+    }
+}
+
+/// Names of the parameters, those of the documents aside.
+const PARAMETERS: [&str; 8] = [
+    "dim",
+    "nonzero",
+    "elemental",
+    "reflections",
+    "weight",
+    "seed",
+    "feedback_docs",
+    "beta",
+];
+
+/// Parses parameters as in experiment files, without `analyzer` and `template`.
+///
+/// ```
+/// use ir_experiment::systems::RandomIndexingSystem;
+/// let system: RandomIndexingSystem = "random-indexing(reflections=1,weight=root)".parse()?;
+/// assert_eq!(system.reflections, Some(1));
+/// let error = "random-indexing(cycles=2)".parse::<RandomIndexingSystem>().unwrap_err();
+/// assert!(error.to_string().starts_with("expected one of dim, nonzero, elemental"));
+/// # Ok::<(), ir_experiment::SystemError>(())
+/// ```
+impl FromStr for RandomIndexingSystem {
+    type Err = SystemError;
+
+    fn from_str(text: &str) -> Result<Self, SystemError> {
+        let syntax = || {
+            let message = format!(
+                "expected random-indexing, or parameters such as random-indexing(dim=200,reflections=1), found {text:?}"
+            );
+            SystemError::parameter("", message)
+        };
+        let given = match text.trim().strip_prefix("random-indexing") {
+            Some("") => "",
+            Some(given) => {
+                let given = given
+                    .strip_prefix('(')
+                    .and_then(|given| given.strip_suffix(')'));
+                given.ok_or_else(syntax)?
+            }
+            None => return Err(syntax()),
+        };
+        let mut parameters = serde_json::Map::new();
+        for parameter in given.split(',').filter(|_| !given.trim().is_empty()) {
+            let (name, value) = parameter.split_once('=').ok_or_else(syntax)?;
+            let (name, value) = (name.trim(), value.trim());
+            if !PARAMETERS.contains(&name) {
+                let hint = did_you_mean(name, PARAMETERS);
+                let expected = PARAMETERS.join(", ");
+                let message = format!("expected one of {expected}, found {name:?}{hint}");
+                return Err(SystemError::parameter("", message));
+            }
+            let decimal = || serde_json::Number::from_f64(value.parse().ok()?);
+            let number = value.parse::<u64>().map(serde_json::Number::from);
+            let number = number.ok().or_else(decimal);
+            let parsed = number.map_or_else(|| value.into(), serde_json::Value::Number);
+            if parameters.contains_key(name) {
+                return Err(SystemError::parameter(
+                    name,
+                    "expected one value, found two",
+                ));
+            }
+            // Alone, so that an error has its name.
+            let alone = serde_json::json!({ name: parsed });
+            if let Err(error) = serde_json::from_value::<Self>(alone) {
+                return Err(SystemError::parameter(name, error.to_string()));
+            }
+            parameters.insert(name.to_owned(), parsed);
+        }
+        let system = serde_json::from_value::<Self>(parameters.into());
+        let system = system.map_err(|error| SystemError::parameter("", error.to_string()))?;
+        system.check()?;
+        Ok(system)
+    }
+}
+
 impl System for RandomIndexingSystem {
     fn check(&self) -> Result<(), SystemError> {
         let config = self.config();
@@ -150,20 +257,8 @@ impl System for RandomIndexingSystem {
             let document = document.map_err(SystemError::stage("reading documents"))?;
             texts.push(template.render(&document));
         }
-        let analyzer = self.analyzer.analysis().build();
-        let analyzer = analyzer.map_err(SystemError::stage("analysis"))?;
-        let fitted = RandomIndexing::fit_transform_with(analyzer, &texts, &self.config());
-        let (indexing, vectors) = fitted.map_err(SystemError::stage("random indexing"))?;
-        let vectors = vectors.mapv(|value| value as f32);
         let ids = context.task().ids().clone();
-        // Vectors have length 1, or 0 for documents without terms: the inner product is the cosine.
-        let index = FlatIndex::new(ids, vectors, VectorSimilarity::InnerProduct);
-        let retriever = VectorFeedback {
-            encoder: indexing,
-            index: index.map_err(SystemError::stage("random indexing"))?,
-            docs: self.feedback_docs.unwrap_or(0),
-            beta: self.beta.unwrap_or(0.75),
-        };
+        let retriever = self.retriever(ids, &self.analyzer.analysis(), &texts)?;
         Ok(OpenSystem::new(Arc::new(Distinct(retriever))))
     }
 }

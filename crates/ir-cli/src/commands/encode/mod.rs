@@ -79,7 +79,7 @@ pub(crate) struct Args {
     collection: Option<String>,
 
     #[command(flatten)]
-    text: EncodingOption,
+    pub(crate) text: EncodingOption,
 
     /// Encode queries: the judged queries of a collection, or a query file
     #[arg(long)]
@@ -89,8 +89,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SPLIT", value_hint = ValueHint::Other, requires = "queries")]
     split: Option<String>,
 
-    /// Query text to encode
-    #[arg(long, value_enum, default_value_t = QueryForm::Text, value_name = "FORM", requires = "queries")]
+    /// Text of the queries to encode: text, keyphrases, or another text attribute
+    #[arg(long, default_value_t, value_name = "FORM", value_hint = ValueHint::Other, requires = "queries")]
     query_form: QueryForm,
 
     /// Output file: .npy, or a vector index for any other extension; with --add, --delete or

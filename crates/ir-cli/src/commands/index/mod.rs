@@ -67,12 +67,12 @@ changed documents.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Collection: a name (see `ir datasets`), BEIR or SMART folder, .jsonl, .tsv, TREC (`<DOC>`)
-    /// or SMART (`.I`) file, folder of TREC files or of notes
+    /// or SMART (`.I`) file, records of bioCADDIE, folder of TREC files, such records or notes
     #[arg(required_unless_present_any = ["delete", "compact"])]
     collection: Option<String>,
 
     #[command(flatten)]
-    text: EncodingOption,
+    pub(crate) text: EncodingOption,
 
     /// Output index file; with --add, --delete or --compact, the folder of the index
     #[arg(short = 'o', long, value_name = "FILE", required_unless_present_any = ["delete", "compact"])]

@@ -20,7 +20,8 @@ use crate::shared::filter::condition;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::DocumentSource;
 use crate::shared::options::{
-    EncodingOption, QueryForm, choice, first_set, of_field, positive, reject_repeated, tag,
+    EncodingOption, QueryForm, SYNTAXES, choice, first_set, of_field, positive, reject_repeated,
+    tag,
 };
 use crate::shared::output::OutputPath;
 use crate::shared::shards::ShardOption;
@@ -38,6 +39,7 @@ Examples:
   ir search datafinder --preset datafinder --hits 5 \\
       --not-later-than-query --query-form keyphrases
   ir search beir/nfcorpus --query '+\"vitamin d\" -children' --syntax lucene
+  ir search biocaddie --query-form weighted --syntax indri --output idf.trec
   ir search datafinder --preset datafinder --clean punctuation,stop-words \\
       --template '{name} {text} {title}'
 
@@ -94,14 +96,16 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SPLIT", value_hint = ValueHint::Other, help_heading = QUERIES, conflicts_with_all = ["words", "query"])]
     pub(crate) split: Option<String>,
 
-    /// Query text to use: the text, or the keyphrases if the collection has them
-    #[arg(long, value_enum, default_value_t = QueryForm::Text, value_name = "FORM", help_heading = QUERIES)]
+    /// Text of the queries to search: text, keyphrases (the attribute keyphrase_query), or another
+    /// text attribute, such as short, stopped, weighted and structured of bioCADDIE's topics, the
+    /// last two with --syntax indri
+    #[arg(long, default_value_t, value_name = "FORM", value_hint = ValueHint::Other, help_heading = QUERIES)]
     pub(crate) query_form: QueryForm,
 
     /// Syntax of the queries: `lucene` has `+must -not "a phrase" "near words"~8 field:word
     /// word^2`, AND, OR, NOT and parentheses; `indri` has #combine, #weight, #1, #odN, #uwN, #syn,
-    /// #band, #or and #not. Phrases and windows in a saved index need `ir index --positions`
-    /// [default: words]
+    /// #band, #or, #not and word.field. Phrases and windows in a saved index need `ir index
+    /// --positions` [default: words]
     #[arg(long, value_parser = choice(SYNTAXES), value_name = "SYNTAX", help_heading = QUERIES, conflicts_with = "clean")]
     pub(crate) syntax: Option<QuerySyntax>,
 
@@ -228,6 +232,11 @@ impl Args {
     ) -> IndexConfig {
         let config = self.setup.config(documents, template, store);
         config.with_positions(self.syntax.is_some() || self.expansion.sdm.is_some())
+    }
+
+    /// Whether the texts of the documents are read.
+    pub(super) fn needs_texts(&self) -> bool {
+        self.expansion.needs_texts() || self.model.random_indexing().is_some()
     }
 
     pub(crate) fn verification(&self) -> Verify {
@@ -362,9 +371,10 @@ impl Args {
                 "--not-later-than-query: expected queries with a year, found query words (use --filter 'year<=2015')"
             );
         }
-        if typed && self.query_form == QueryForm::Keyphrases {
+        if typed && self.query_form != QueryForm::Text {
             bail_usage!(
-                "--query-form keyphrases: expected queries of a collection or a file, found query words"
+                "--query-form {}: expected queries of a collection or a file, found query words",
+                self.query_form
             );
         }
         if typed && self.remove_self {
@@ -411,6 +421,23 @@ impl Args {
             }
             if self.not_later_than_query == Some(TimeFilter::Published) {
                 bail_usage!("{option}: expected --not-later-than-query=exact, found =published");
+            }
+        }
+        if self.model.random_indexing().is_some() {
+            let of_terms = [
+                ("--syntax", syntax),
+                ("--weights", !self.weights.is_empty()),
+            ];
+            if let Some(option) = first_set(self.expansion.given()).or(first_set(of_terms)) {
+                bail_usage!("{option}: expected a scoring model, found --model random-indexing");
+            }
+            if self.not_later_than_query == Some(TimeFilter::Published) {
+                bail_usage!(
+                    "--not-later-than-query=published: expected a scoring model, found --model random-indexing (use =exact)"
+                );
+            }
+            if self.system() != BM25 {
+                bail_usage!("--model random-indexing: expected a scoring model, found --vectors");
             }
         }
         let weights = self.alphas().len();
@@ -474,15 +501,6 @@ pub(crate) enum TimeFilter {
     /// only after writing the hit at rank K
     Published,
 }
-
-const SYNTAXES: [(&str, &str, QuerySyntax); 2] = [
-    (
-        "lucene",
-        "Lucene's classic query syntax",
-        QuerySyntax::Lucene,
-    ),
-    ("indri", "Indri's operators", QuerySyntax::Indri),
-];
 
 const SCORES: [(&str, &str, ScoreFormat); 3] = [
     (

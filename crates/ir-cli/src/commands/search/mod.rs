@@ -10,6 +10,7 @@ mod notes;
 pub(crate) mod prior;
 #[cfg(feature = "dense")]
 mod query_vectors;
+mod random_indexing;
 mod rank;
 #[cfg(feature = "remote")]
 mod remote;
@@ -78,7 +79,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         notes::warn_of_query_syntax(query, args, console);
     }
 
-    let store = if to_read || args.json || args.expansion.needs_texts() {
+    let store = if to_read || args.json || args.needs_texts() {
         StoredFields::Everything
     } else if args.filter.is_empty() && !args.prior.is_set() {
         StoredFields::Nothing
@@ -100,6 +101,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         notes::warn_of_missing_documents(&engine, qrels, console);
     }
     let mut queries = args.cleaned(args.query_form.apply(asked.queries)?)?;
+    notes::warn_of_operators(&queries, args, console);
     let part = args.shard.shard.map(|shard| {
         // The order of a run file, so that those of shards can be concatenated.
         queries.sort_by(|a, b| a.id.cmp(&b.id));

@@ -1,13 +1,14 @@
 //! The scoring model as options.
 
 use anyhow::{Result, anyhow};
+use clap::ValueHint;
 use ir_bm25::models::{NAMED_MODELS, NamedModel, Parameter};
 use ir_bm25::{Bm25, DocLengths, Model, SearcherError};
+use ir_experiment::SystemError;
+use ir_experiment::systems::RandomIndexingSystem;
 
 use crate::shared::console::bail_usage;
-#[cfg(feature = "dense")]
-use crate::shared::options::first_set;
-use crate::shared::options::{Bm25Options, choice, of_field, reject_repeated};
+use crate::shared::options::{Bm25Options, choice, first_set, of_field, reject_repeated};
 
 /// Scoring model, its parameters and document lengths.
 #[derive(Debug, clap::Args)]
@@ -17,9 +18,12 @@ pub(crate) struct ModelOptions {
     /// bm25l, bm25f (weighted fields scored together, of an index with --fields); query likelihood
     /// qld (Dirichlet smoothing), qljm (Jelinek-Mercer) and two-stage; divergence from randomness
     /// pl2, inl2, in_expb2, bb2, dph, dlh13 and dfree; tfidf (Lucene's ClassicSimilarity; Terrier's
-    /// TF_IDF is another formula) and pivoted (length normalization) [default: bm25]
-    #[arg(long, value_parser = named, value_name = "MODEL")]
-    model: Option<&'static NamedModel>,
+    /// TF_IDF is another formula) and pivoted (length normalization). Or random-indexing, cosines
+    /// of document vectors, with parameters of experiment files, such as
+    /// 'random-indexing(dim=500,reflections=1)': dim, nonzero, elemental, reflections, weight,
+    /// seed, feedback_docs, beta. A saved index must store the texts [default: bm25]
+    #[arg(long, value_parser = model_name, value_name = "MODEL", value_hint = ValueHint::Other)]
+    model: Option<ModelName>,
 
     #[command(flatten)]
     bm25: Bm25Options,
@@ -73,6 +77,13 @@ pub(crate) struct ModelOptions {
     lengths: Option<DocLengths>,
 }
 
+/// A scoring model, or random indexing, which scores no terms.
+#[derive(Debug, Clone)]
+enum ModelName {
+    Scoring(&'static NamedModel),
+    RandomIndexing(Box<RandomIndexingSystem>),
+}
+
 impl ModelOptions {
     /// Names of options and parameters, with the values given.
     fn parameters(&self) -> [(&'static str, &'static str, Option<f32>); 8] {
@@ -93,12 +104,47 @@ impl ModelOptions {
     }
 
     fn named(&self) -> Option<&'static NamedModel> {
-        self.model.filter(|model| model.name != BM25)
+        match self.model {
+            Some(ModelName::Scoring(model)) if model.name != BM25 => Some(model),
+            _ => None,
+        }
     }
 
-    /// The model with its parameters.
+    /// Name of the model.
+    fn name(&self) -> &'static str {
+        match self.model {
+            Some(ModelName::RandomIndexing(_)) => RANDOM_INDEXING,
+            _ => self.named().map_or(BM25, |model| model.name),
+        }
+    }
+
+    /// Random indexing, in place of a scoring model.
+    pub(crate) fn random_indexing(&self) -> Option<&RandomIndexingSystem> {
+        match &self.model {
+            Some(ModelName::RandomIndexing(system)) => Some(system),
+            _ => None,
+        }
+    }
+
+    /// Name of the first option that sets a parameter of a scoring model.
+    fn first_parameter(&self) -> Option<&'static str> {
+        let mut given = self.parameters().into_iter();
+        let given = given.find_map(|(option, _, value)| value.map(|_| option));
+        given.or(first_set([
+            ("--preset", self.bm25.has_preset()),
+            ("--field-b", !self.field_b.is_empty()),
+            ("--lengths", self.lengths.is_some()),
+        ]))
+    }
+
+    /// The scoring model with its parameters; BM25 beside random indexing.
     pub(crate) fn model(&self) -> Result<Model> {
-        let named = self.model.map_or_else(|| NamedModel::find(BM25), Ok)?;
+        if self.random_indexing().is_some()
+            && let Some(option) = self.first_parameter()
+        {
+            bail_usage!("{option}: expected a scoring model, found --model {RANDOM_INDEXING}");
+        }
+        let named = self.named().map_or_else(|| NamedModel::find(BM25), Ok)?;
         if self.named().is_some() && self.bm25.has_preset() {
             bail_usage!("--preset: expected --model bm25, found {}", named.name);
         }
@@ -148,17 +194,17 @@ impl ModelOptions {
 
     /// Default tag of a run.
     pub(crate) fn tag(&self) -> String {
-        format!("ir-{}", self.model.map_or(BM25, |model| model.name))
+        format!("ir-{}", self.name())
     }
 
     /// Whether the model scores all fields together.
     pub(crate) fn is_bm25f(&self) -> bool {
-        self.model.is_some_and(|model| model.name == BM25F)
+        self.name() == BM25F
     }
 
     /// Whether Anserini has the model with these lengths.
     pub(crate) fn is_anserinis(&self) -> bool {
-        let name = self.model.map_or(BM25, |model| model.name);
+        let name = self.name();
         [BM25, "qld", "qljm"].contains(&name)
             && self.lengths.unwrap_or(DocLengths::OneByte) == DocLengths::OneByte
     }
@@ -166,19 +212,14 @@ impl ModelOptions {
     /// Name of the first option that is set.
     #[cfg(feature = "dense")]
     pub(crate) fn first_set(&self) -> Option<&'static str> {
-        let mut given = self.parameters().into_iter();
-        let given = given.find_map(|(option, _, value)| value.map(|_| option));
-        let others = first_set([
-            ("--model", self.model.is_some()),
-            ("--field-b", !self.field_b.is_empty()),
-            ("--lengths", self.lengths.is_some()),
-        ]);
-        self.bm25.first_set().or(given).or(others)
+        let model = || first_set([("--model", self.model.is_some())]);
+        self.first_parameter().or_else(model)
     }
 }
 
 const BM25: &str = "bm25";
 const BM25F: &str = "bm25f";
+const RANDOM_INDEXING: &str = "random-indexing";
 
 /// Options and the parameters that they set, in the order of [`ModelOptions::parameters`].
 static OPTIONS: [(&str, &str); 8] = [
@@ -205,18 +246,27 @@ fn parameter(model: &NamedModel, name: &str) -> Option<&'static Parameter> {
     model.parameters.iter().find(|known| known.name == name)
 }
 
-fn named(text: &str) -> Result<&'static NamedModel> {
-    NamedModel::find(text).map_err(|error: SearcherError| {
+fn model_name(text: &str) -> Result<ModelName> {
+    if text.trim_start().starts_with(RANDOM_INDEXING) {
+        let system = text
+            .parse()
+            .map_err(|error: SystemError| anyhow!("{error}"))?;
+        return Ok(ModelName::RandomIndexing(Box::new(system)));
+    }
+    let found = NamedModel::find(text).map_err(|error: SearcherError| {
         if let Some(options) = as_options(text) {
             return anyhow!(
                 "expected a model without parameters, which are options ({options}), found {text:?}"
             );
         }
         if is_random_indexing(text) {
-            return anyhow!("{error}; {RANDOM_INDEXING}");
+            return anyhow!(
+                "{error}; random indexing is random-indexing, with reflections random-indexing(reflections=1)"
+            );
         }
         anyhow!(error)
-    })
+    })?;
+    Ok(ModelName::Scoring(found))
 }
 
 /// The options in place of a model with parameters: `--model qld --mu 2500` of `qld(mu=2500)`.
@@ -247,10 +297,6 @@ fn option_of(model: &NamedModel, name: &str) -> Option<&'static str> {
     let (option, _) = OPTIONS.iter().find(|(_, known)| *known == name)?;
     Some(*option)
 }
-
-/// Where random indexing is, which scores no terms.
-const RANDOM_INDEXING: &str = "random indexing is a type of system in experiment files \
-    (type = \"random-indexing\"), and expands queries with --nearest-words";
 
 fn is_random_indexing(text: &str) -> bool {
     let name = text.to_lowercase().replace(['-', '_', ' '], "");

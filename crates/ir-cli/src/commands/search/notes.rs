@@ -100,6 +100,29 @@ pub(super) fn warn_of_query_syntax(query: &str, args: &Args, console: &Console) 
     }
 }
 
+/// Warns about queries of a collection or file with Indri's operators, which are searched as text
+/// without --syntax.
+pub(super) fn warn_of_operators(queries: &[Query], args: &Args, console: &Console) {
+    let has_operator = |query: &&Query| {
+        let operator = query.text.trim_start().strip_prefix('#');
+        operator
+            .and_then(|rest| rest.split_once('('))
+            .is_some_and(|(name, _)| {
+                let name = name.trim_end();
+                !name.is_empty() && name.chars().all(char::is_alphanumeric)
+            })
+    };
+    if args.syntax.is_some() || args.typed().is_some() {
+        return;
+    }
+    if let Some(query) = queries.iter().find(has_operator) {
+        console.warn(format_args!(
+            "query {:?}: operators of Indri are searched as text (--syntax indri reads them)",
+            query.id
+        ));
+    }
+}
+
 /// Quotes or an operator of a query.
 fn unsupported_syntax(query: &str) -> Option<&str> {
     let is_quote = |c: char| matches!(c, '"' | '“' | '”' | '„' | '«' | '»');

@@ -11,6 +11,7 @@ use ir_data::datafinder;
 use super::args::{Args, TimeFilter};
 use super::engine::SearchIndex;
 use super::expansion::TextRetriever;
+use super::random_indexing;
 use crate::shared::console::{Console, check_stopped};
 use crate::shared::filter::QueryFilters;
 use crate::shared::suggest::did_you_mean;
@@ -34,6 +35,7 @@ fn field_error(option: &str, error: SearcherError, index: &SegmentedIndex) -> an
 
 pub(crate) struct QueryRunner {
     system: &'static str,
+    is_random_indexing: bool,
     pub(crate) searcher: Searcher,
     feedback: Option<Feedback>,
     /// The retriever of each run.
@@ -61,12 +63,13 @@ impl QueryRunner {
         let searcher = searcher.map_err(|error| field_error("--field-b", error, index))?;
         let searcher = searcher.with_weights(&weights.collect::<Vec<_>>());
         let searcher = searcher.map_err(|error| field_error("--weights", error, index))?;
-        let (lexical, feedback) = match args.syntax {
-            Some(syntax) => {
+        let (lexical, feedback) = match (args.syntax, args.model.random_indexing()) {
+            (_, Some(system)) => (random_indexing::retriever(system, index)?, None),
+            (Some(syntax), None) => {
                 let structured = StructuredSearcher::new(searcher.clone(), syntax);
                 (Box::new(structured) as TextRetriever, None)
             }
-            None => args.expansion.retriever(&searcher, args, console)?,
+            (None, None) => args.expansion.retriever(&searcher, args, console)?,
         };
         // Return each id once if the collection has duplicates.
         let retriever: Box<dyn Retriever<Query = str>> =
@@ -94,6 +97,7 @@ impl QueryRunner {
         let filters = QueryFilters::new(index, &args.filter, time.is_some(), name, console)?;
         Ok(Self {
             system: args.system(),
+            is_random_indexing: args.model.random_indexing().is_some(),
             searcher,
             feedback,
             retrievers,
@@ -105,6 +109,7 @@ impl QueryRunner {
     pub(crate) fn what(&self) -> String {
         let model = self.searcher.model();
         match self.system {
+            _ if self.is_random_indexing => "random indexing".to_owned(),
             "ir-vectors" => "vectors".to_owned(),
             "ir-hybrid" => format!("vectors and {model}"),
             _ => match &self.feedback {

@@ -47,7 +47,7 @@ pub(crate) struct Args {
     collection: String,
 
     #[command(flatten)]
-    text: EncodingOption,
+    pub(crate) text: EncodingOption,
 
     /// Split of the judgments [default: all]
     #[arg(long, value_name = "SPLIT", value_hint = clap::ValueHint::Other)]

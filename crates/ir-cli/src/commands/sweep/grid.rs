@@ -6,8 +6,8 @@ use anyhow::{Context, Result};
 use clap::ValueHint;
 use ir_bm25::feedback::{Feedback, FeedbackModel};
 use ir_bm25::{
-    DuplicateIds, Model, NearestWords, Searcher, SegmentedIndex, StoredFields, SynonymExpansion,
-    Synonyms,
+    DuplicateIds, Model, NearestWords, QuerySyntax, Searcher, SegmentedIndex, StoredFields,
+    StructuredSearcher, SynonymExpansion, Synonyms,
 };
 use ir_core::store::Verify;
 use ir_core::{Distinct, Query, Run};
@@ -22,6 +22,7 @@ use crate::shared::console::{Console, bail_usage, check_stopped};
 use crate::shared::feedback_collection::FeedbackCollection;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{self, CollectionSource, open_collection};
+use crate::shared::options::{QueryForm, SYNTAXES, choice, first_set};
 
 /// Parameter grid, searched in place of runs.
 #[derive(Debug, clap::Args)]
@@ -63,6 +64,14 @@ pub(super) struct GridOptions {
 
     #[command(flatten)]
     prior: PriorOptions,
+
+    /// Text of the queries, as in `ir search`: text, keyphrases, or another text attribute
+    #[arg(long, default_value_t, value_name = "FORM", value_hint = ValueHint::Other, requires = "grid")]
+    query_form: QueryForm,
+
+    /// Syntax of the queries, as in `ir search` [default: words]
+    #[arg(long, value_parser = choice(SYNTAXES), value_name = "SYNTAX", requires = "grid")]
+    syntax: Option<QuerySyntax>,
 
     /// Queries: a file or collection as in `ir search` [default: those of the collection]
     #[arg(long, value_name = "FILE|COLLECTION", requires = "grid")]
@@ -277,6 +286,17 @@ impl GridOptions {
     pub(super) fn check(&self) -> Result<()> {
         self.prior.check()?;
         self.nearest.check()?;
+        let added = [
+            ("--feedback", self.feedback.is_some()),
+            ("--sdm", self.sdm.is_some()),
+            ("--synonyms", self.synonyms.is_some()),
+            ("--nearest-words", self.nearest.is_set()),
+        ];
+        if let Some(option) = first_set(added)
+            && self.syntax.is_some()
+        {
+            bail_usage!("{option}: expected queries of words, found --syntax");
+        }
         let others = [
             ("--sdm", self.sdm.is_some()),
             ("--synonyms", self.synonyms.is_some()),
@@ -335,7 +355,7 @@ impl GridOptions {
                     (false, false) => StoredFields::Nothing,
                 };
                 let config = setup.config(&documents, None, store);
-                let config = config.with_positions(self.sdm.is_some());
+                let config = config.with_positions(self.needs_positions());
                 let index = setup.build(&documents, None, config, None, None, console)?;
                 (index.into(), asked)
             }
@@ -345,6 +365,7 @@ impl GridOptions {
                 "{collection}: expected a collection with queries, found none (--query-file)"
             );
         };
+        let queries = self.query_form.apply(asked.queries)?;
         let synonyms = self.synonyms.as_deref().map(synonym_file).transpose();
         let nearest = match self.nearest.is_set() {
             false => None,
@@ -361,13 +382,19 @@ impl GridOptions {
             synonyms: synonyms.context("--synonyms")?,
             nearest,
             prior: self.prior.open(&index, collection, console)?,
+            syntax: self.syntax,
         };
         for point in points {
             check_stopped()?;
-            let run = extras.searched(&point, &index, &asked.queries);
+            let run = extras.searched(&point, &index, &queries);
             visit(run.with_context(|| format!("{collection}: {}", point.label))?)?;
         }
         Ok(())
+    }
+
+    /// Whether an index is built with positions: queries may have phrases.
+    const fn needs_positions(&self) -> bool {
+        self.sdm.is_some() || self.syntax.is_some()
     }
 
     /// Index of the external collection of the feedback documents, if there is one.
@@ -384,7 +411,7 @@ impl GridOptions {
             encoding: TextEncoding::Utf8,
             verify: Verify::SmallSections,
             setup,
-            positions: self.sdm.is_some(),
+            positions: self.needs_positions(),
             threads: None,
         };
         collection.open(console).map(Some)
@@ -410,8 +437,9 @@ fn count(name: &str, value: f32) -> Result<usize> {
     Ok(value as usize)
 }
 
-/// Feedback documents, synonyms, nearest words and priors, which all settings share.
+/// Feedback documents, synonyms, nearest words, priors and syntax, which all settings share.
 struct Extras {
+    syntax: Option<QuerySyntax>,
     /// The external collection of the feedback documents.
     feedback_index: Option<SegmentedIndex>,
     synonyms: Option<Synonyms>,
@@ -454,7 +482,10 @@ impl Extras {
                 None => Addition::Nothing,
             },
         };
-        let (retriever, _) = addition.retriever(&searcher, feedback)?;
+        let retriever = match self.syntax {
+            Some(syntax) => Box::new(StructuredSearcher::new(searcher, syntax)) as TextRetriever,
+            None => addition.retriever(&searcher, feedback)?.0,
+        };
         let retriever: TextRetriever = match index.config().duplicates {
             DuplicateIds::Keep => Box::new(Distinct(retriever)),
             _ => retriever,

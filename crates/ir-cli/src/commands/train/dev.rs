@@ -88,10 +88,7 @@ impl DevSet {
             ("split", json!(args.dev_split)),
             ("measure", json!(self.measure.to_string())),
             ("template", json!(self.template)),
-            (
-                "query_form",
-                json!(format!("{:?}", args.query_form).to_lowercase()),
-            ),
+            ("query_form", json!(args.query_form.to_string())),
             ("remove_self", json!(self.remove_self)),
             ("not_later_than_query", json!(self.years.is_some())),
             // Number of steps between evaluations; null is one epoch.

@@ -165,8 +165,8 @@ struct EvaluationOptions {
     #[arg(long, value_name = "N", requires = "dev")]
     patience: Option<u64>,
 
-    /// Text of the validation queries: the text, or the keyphrases if the collection has them
-    #[arg(long, value_enum, default_value_t = QueryForm::Text, value_name = "FORM", requires = "dev")]
+    /// Text of the validation queries: text, keyphrases, or another text attribute
+    #[arg(long, default_value_t, value_name = "FORM", value_hint = ValueHint::Other, requires = "dev")]
     query_form: QueryForm,
 
     /// Exclude the document whose id equals the query id, as for ArguAna

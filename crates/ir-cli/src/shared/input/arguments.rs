@@ -10,8 +10,10 @@ use clap::parser::ValueSource;
 use clap::{Arg, ArgMatches, Command, ValueHint};
 use ir_bm25::SegmentedIndex;
 use ir_core::NoProgress;
-use ir_data::catalog::{Catalog, entries};
+use ir_data::biocaddie::{BioCaddieCorpus, BioCaddieTopics};
+use ir_data::catalog::Catalog;
 
+use super::documents::records_beside;
 use super::head::is_trec;
 use super::notes;
 
@@ -184,9 +186,16 @@ fn files(value: &OsStr, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBuf> {
         files.extend(files_at(Path::new(folder), is_wanted));
     }
     let name = text.split_once(':').map_or(text, |(name, _)| name);
-    let entry = entries().iter().find(|entry| entry.name == name);
-    if let (Some(entry), Some(root)) = (entry, Catalog::from_env().root()) {
+    let catalog = Catalog::from_env();
+    if let (Ok(entry), Some(root)) = (catalog.entry(name), catalog.root()) {
         files.extend(entry.files.iter().map(|file| root.join(&file.path)));
+        let records = records_beside(&catalog, entry);
+        files.extend(
+            records
+                .and_then(|records| records.files().ok())
+                .into_iter()
+                .flatten(),
+        );
     }
     files
 }
@@ -206,6 +215,18 @@ fn files_of_folder(root: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBu
         return entries_of(root);
     }
     let mut files = entries_of(&root.join("qrels"));
+    let has_topics = BioCaddieTopics::find(root).is_some();
+    if has_topics {
+        files.extend(entries_of(&root.join("queries")));
+        let records = BioCaddieCorpus::find(root);
+        files.extend(
+            records
+                .and_then(|records| records.files().ok())
+                .into_iter()
+                .flatten(),
+        );
+        return files;
+    }
     files.retain(|path| {
         let name = path.file_name().and_then(OsStr::to_str).unwrap_or_default();
         [".tsv", ".tsv.gz", ".tsv.zst"]
@@ -219,7 +240,10 @@ fn files_of_folder(root: &Path, is_wanted: &dyn Fn(&Path) -> bool) -> Vec<PathBu
     let corpus: Vec<PathBuf> = existing("corpus.jsonl").collect();
     if corpus.is_empty() {
         // The formats of a million files are not detected to find one of them.
-        let is_document = |path: &Path| is_wanted(path) && (notes::is_note(path) || is_trec(path));
+        let is_record = |path: &Path| matches!(BioCaddieCorpus::detect(path), Ok(Some(_)));
+        let is_document = |path: &Path| {
+            is_wanted(path) && (notes::is_note(path) || is_trec(path) || is_record(path))
+        };
         let found = notes::find(root, &is_document, &mut NoProgress);
         files.extend(found.map_or_else(|_| Vec::new(), |found| found.files));
     } else {

@@ -8,7 +8,8 @@ use ir_bm25::{Index, IndexedFields, SegmentedIndex};
 use ir_core::segments::{LOCK_NAME, folder_of};
 use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{Corpus, Document, Flow, Progress};
-use ir_data::catalog::{Catalog, CatalogEntry, entries};
+use ir_data::biocaddie::{BioCaddieCorpus, BioCaddieTopics, RecordForm};
+use ir_data::catalog::{Catalog, CatalogEntry};
 use ir_data::sgml::SgmlCorpus;
 use ir_data::smart::{SmartCorpus, SmartFolder};
 use ir_data::training::DocumentTexts;
@@ -19,7 +20,7 @@ use ir_data::{
 
 use super::head::{FileHead, has_json_extension, is_trec};
 use super::notes::{NotesCorpus, file_stamp, find, is_note};
-use super::{names, split_of_collection, suggested_collection};
+use super::{fingerprint, names, split_of_collection, suggested_collection};
 use crate::shared::console::{Console, Interrupted, bail_usage};
 use crate::shared::format::grouped;
 
@@ -55,10 +56,10 @@ pub(crate) struct DocumentSource {
 impl DocumentSource {
     /// Rejects an `--encoding` that does not apply to the format of the documents.
     pub(crate) fn check_encoding(&self, encoding: TextEncoding) -> Result<()> {
-        let is_utf8 = [NAMED, BEIR_FOLDER, JSON_LINES].contains(&self.format);
+        let is_utf8 = [NAMED, BEIR_FOLDER, JSON_LINES, JSON_RECORDS].contains(&self.format);
         if is_utf8 && encoding != TextEncoding::Utf8 {
             bail_usage!(
-                "--encoding: expected TREC, SMART or TSV files or notes, found {} ({})",
+                "--encoding: expected TREC, SMART or TSV files, XML records or notes, found {} ({})",
                 self.collection.name(),
                 self.format
             );
@@ -163,11 +164,11 @@ fn resolve(
         return Ok(CollectionSource::Index(index));
     }
     let catalog = Catalog::from_env();
-    let entry = entries().iter().find(|entry| entry.name == argument);
-    if let Some(entry) = entry
+    if let Ok(entry) = catalog.entry(argument)
         && (!path.is_dir() || catalog.has(argument)?)
     {
-        return from_catalog(&catalog, entry).map(CollectionSource::Documents);
+        let documents = from_catalog(&catalog, entry, argument, encoding);
+        return documents.map(CollectionSource::Documents);
     }
     if path.is_dir() {
         return from_folder(path, encoding, console).map(CollectionSource::Documents);
@@ -187,7 +188,13 @@ fn resolve(
     )
 }
 
-fn from_catalog(catalog: &Catalog, entry: &CatalogEntry) -> Result<DocumentSource> {
+/// Opens the collection of an entry by its name or that of a variant.
+fn from_catalog(
+    catalog: &Catalog,
+    entry: &CatalogEntry,
+    name: &str,
+    encoding: TextEncoding,
+) -> Result<DocumentSource> {
     let family = entry.name.split('/').next().unwrap_or_default();
     let (fields, order) = match family {
         // DataFinder's title is the paper's title, which the published BM25 run does not index.
@@ -200,13 +207,46 @@ fn from_catalog(catalog: &Catalog, entry: &CatalogEntry) -> Result<DocumentSourc
         .iter()
         .map(|file| file.sha256.as_str())
         .collect();
+    // The catalog has no hashes of records.
+    let records = records_beside(catalog, entry);
+    let catalog = match encoding {
+        TextEncoding::Utf8 => catalog.clone(),
+        other => catalog.clone().with_encoding(other),
+    };
+    let format = match &records {
+        Some(records) => format_of(records)?,
+        None => NAMED,
+    };
+    let records = records.map(|records| records_stamp(&records, encoding));
     Ok(DocumentSource {
-        collection: catalog.open(&entry.name)?,
+        collection: catalog.open(name)?,
         fields,
         order,
         duplicate_ids: entry.distinct_ids < entry.documents,
-        fingerprint: format!("{} {hashes}", entry.name),
-        format: NAMED,
+        fingerprint: format!("{name} {hashes}{}", records.unwrap_or_default()),
+        format,
+    })
+}
+
+/// Records of bioCADDIE beside its topics in the data folder.
+pub(super) fn records_beside(catalog: &Catalog, entry: &CatalogEntry) -> Option<BioCaddieCorpus> {
+    let folder = catalog.root()?.join(&entry.name);
+    let is_biocaddie = entry.name == "biocaddie";
+    is_biocaddie.then(|| BioCaddieCorpus::find(&folder))?
+}
+
+/// Paths, sizes and modification times of the files with records and their encoding, as one hash.
+fn records_stamp(records: &BioCaddieCorpus, encoding: TextEncoding) -> String {
+    let files = records.files().unwrap_or_default();
+    let stamps = files.iter().map(|file| file_stamp(file));
+    fingerprint(stamps.chain([format!("{encoding:?}")]))
+}
+
+/// Format of records, for messages.
+fn format_of(records: &BioCaddieCorpus) -> Result<&'static str> {
+    Ok(match records.form()? {
+        Some(RecordForm::Xml) => XML_RECORDS,
+        _ => JSON_RECORDS,
     })
 }
 
@@ -227,6 +267,20 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
             stamp,
             "SMART folder",
         ));
+    }
+    if let Some(topics) = BioCaddieTopics::find(path) {
+        let name = path.display().to_string();
+        let Some(records) = BioCaddieCorpus::find(path) else {
+            let collection = topics.into_collection(name, None);
+            return Ok(with_defaults(collection, String::new(), JSON_RECORDS));
+        };
+        let (records, stamp) = decoded(records, encoding);
+        let format = format_of(&records)?;
+        let collection = topics.into_collection(name, Some(records));
+        return Ok(with_defaults(collection, stamp, format));
+    }
+    if let Some(records) = BioCaddieCorpus::detect(path)? {
+        return from_records(path, records, encoding);
     }
     let mut bar = console.bar();
     let found = find(path, &|_| true, &mut bar)?;
@@ -255,6 +309,7 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
                 other.display(),
             ));
         }
+        check_no_records(path, &trec)?;
         let stamps: String = trec.iter().map(|file| file_stamp(file)).collect();
         let corpus = SgmlCorpus::from_files(trec.into_iter().cloned()).with_encoding(encoding);
         return Ok(unjudged(path, encoding, &stamps, corpus, "TREC files"));
@@ -264,14 +319,14 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
     let files: Vec<_> = files.into_iter().filter(|file| is_note(file)).collect();
     if let (Some(json), true) = (json, files.is_empty()) {
         bail!(
-            "{}: expected a folder in BEIR's layout (corpus.jsonl), in SMART format (*.ALL), with TREC files (<DOC>) or with notes (*.md, *.txt), found JSON files such as {}; give one file, or add each to an index with `ir index FILE -o FOLDER --add`",
+            "{}: expected a folder in BEIR's layout (corpus.jsonl), in SMART format (*.ALL), with TREC files (<DOC>), with records of bioCADDIE or with notes (*.md, *.txt), found JSON files such as {}; give one file, or add each to an index with `ir index FILE -o FOLDER --add`",
             path.display(),
             json.display()
         );
     }
     if files.is_empty() {
         bail!(
-            "{}: expected a folder in BEIR's layout (corpus.jsonl), in SMART format (*.ALL), with TREC files (<DOC>) or with notes (*.md, *.txt), found none of them",
+            "{}: expected a folder in BEIR's layout (corpus.jsonl), in SMART format (*.ALL), with TREC files (<DOC>), with records of bioCADDIE or with notes (*.md, *.txt), found none of them",
             path.display()
         );
     }
@@ -280,10 +335,56 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
     Ok(unjudged(path, encoding, &stamps, notes, "notes"))
 }
 
+/// Records of bioCADDIE in a file or folder.
+fn from_records(
+    path: &Path,
+    records: BioCaddieCorpus,
+    encoding: TextEncoding,
+) -> Result<DocumentSource> {
+    let format = format_of(&records)?;
+    let (records, stamp) = decoded(records, encoding);
+    Ok(unjudged(path, encoding, &stamp, records, format))
+}
+
+/// Records in the encoding of `--encoding`, whose default is that of their declaration, and their
+/// stamp.
+fn decoded(records: BioCaddieCorpus, encoding: TextEncoding) -> (BioCaddieCorpus, String) {
+    let stamp = records_stamp(&records, encoding);
+    match encoding {
+        TextEncoding::Utf8 => (records, stamp),
+        other => (records.with_encoding(other), stamp),
+    }
+}
+
+/// Rejects records of bioCADDIE among TREC files: their METADATA is no text.
+fn check_no_records(path: &Path, trec: &[&PathBuf]) -> Result<()> {
+    let Some(first) = trec.first() else {
+        return Ok(());
+    };
+    let is_record = BioCaddieCorpus::detect(first)?.is_some();
+    let Some(folder) = first.parent().filter(|_| is_record) else {
+        return Ok(());
+    };
+    if folder == path {
+        bail!(
+            "{}: expected records of bioCADDIE only (.xml or .json files), found also other files before them, such as {}",
+            path.display(),
+            first.display()
+        );
+    }
+    bail!(
+        "{}: expected TREC files, found records of bioCADDIE in {}; give that folder",
+        path.display(),
+        folder.display()
+    )
+}
+
 /// Formats of UTF-8 files.
 const NAMED: &str = "collection of `ir datasets`";
 const BEIR_FOLDER: &str = "BEIR folder";
 const JSON_LINES: &str = "JSON lines";
+const JSON_RECORDS: &str = "JSON records of bioCADDIE";
+const XML_RECORDS: &str = "XML records of bioCADDIE";
 /// Names of the documents file of a BEIR folder.
 const BEIR_CORPUS: [&str; 3] = ["corpus.jsonl", "corpus.jsonl.zst", "corpus.jsonl.gz"];
 /// Minimum number of notes that are indexed from a folder that also has collections in subfolders.
@@ -329,6 +430,9 @@ fn from_file(path: &Path, encoding: TextEncoding, console: &Console) -> Result<D
             "{}: expected an index or documents, found an empty file",
             path.display()
         );
+    }
+    if let Some(records) = BioCaddieCorpus::detect(path)? {
+        return from_records(path, records, encoding);
     }
     let stamp = file_stamp(path);
     if head.is_smart() {

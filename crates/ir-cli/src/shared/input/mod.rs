@@ -17,6 +17,7 @@ use ir_core::trec;
 use ir_core::trec::{HeaderLine, Parsed, TrecReadError};
 use ir_core::{Fnv1a, Qrels, Run};
 use ir_data::beir::BeirFolder;
+use ir_data::biocaddie::BioCaddieTopics;
 use ir_data::catalog::{Catalog, entries};
 use ir_data::smart::SmartFolder;
 use ir_data::{DataError, JudgedQueries as _};
@@ -84,9 +85,9 @@ pub(crate) fn open(
     Ok((Box::new(reader), name))
 }
 
-/// Whether the catalog has a collection of this name.
+/// Whether the catalog has a collection of this name, or a variant such as `biocaddie/fields`.
 pub(crate) fn is_collection(name: &str) -> bool {
-    entries().iter().any(|entry| entry.name == name)
+    Catalog::from_env().entry(name).is_ok()
 }
 
 /// Collection and split of `NAME:SPLIT` or `FOLDER:SPLIT`.
@@ -333,6 +334,9 @@ fn qrels_in_folder(
     if plain.is_file() {
         let (reader, name) = open(plain, console)?;
         return Ok(ir_data::trec::parse_qrels_any(reader, &name, header)?);
+    }
+    if let Some(topics) = BioCaddieTopics::find(folder) {
+        return Ok(without_warnings(topics.qrels(split)?));
     }
     Ok(without_warnings(BeirFolder::open(folder)?.qrels(split)?))
 }
