@@ -166,7 +166,7 @@ fn texts_in_elasticsearch_and_experiments() {
     let options = ["--texts", "--attribute", "year:integer"];
     let template = [&["load", address.as_str(), "c", "--template"], &options[..]].concat();
     let template = here.ir(&template).ok().out;
-    assert!(template.contains("\"ir_bm25\""), "{template}");
+    assert!(template.contains("\"bm25\""), "{template}");
     here.ir(&[&["load", address.as_str(), "c"], &options[..]].concat())
         .ok();
     let search = |more: &[&str]| {
