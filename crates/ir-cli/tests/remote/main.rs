@@ -242,6 +242,29 @@ fn texts_in_elasticsearch_and_experiments() {
         .fails(1, &["engine", "expected ENGINE://HOST"]);
 }
 
+/// Editors complete the keys of the type.
+#[test]
+fn schema_of_experiment_files() {
+    let schema = Folder::new().ir(&["run", "--schema"]).ok().out;
+    let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+    let systems = schema["definitions"]["System"]["oneOf"].as_array().unwrap();
+    let of_type = |name: &str| {
+        let mut all = systems.iter();
+        all.find(|system| system["properties"]["type"]["const"] == name)
+            .unwrap_or_else(|| panic!("no type {name} in {schema}"))
+    };
+    assert_eq!(of_type("bm25")["properties"]["k1"]["type"][0], "number");
+    let remote = of_type("remote");
+    assert_eq!(remote["additionalProperties"], false);
+    for key in ["engine", "queries", "ef", "name", "grid"] {
+        let description = remote["properties"][key]["description"].as_str();
+        assert!(description.is_some(), "{key}: {remote}");
+    }
+    assert_eq!(remote["properties"]["engine"]["type"], "string");
+    let grid = &remote["properties"]["grid"]["propertyNames"]["enum"];
+    assert!(grid.as_array().unwrap().contains(&"ef".into()), "{grid}");
+}
+
 #[test]
 fn servers_that_are_not_there() {
     let here = collection();

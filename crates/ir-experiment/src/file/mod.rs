@@ -19,7 +19,7 @@ pub use experiment::{
     OutputFormat, QuerySet, ReproductionEntry, ScoreFormatName, SearchEntry, TaskEntry,
 };
 pub(crate) use parse::with_suggestion;
-pub use schema::json_schema;
+pub use schema::{json_schema, json_schema_with};
 pub use selection::{SelectionEntry, SelectionMethod};
 pub use source::SourceMap;
 pub(crate) use string_or_table::string_or_table;
