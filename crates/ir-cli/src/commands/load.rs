@@ -92,8 +92,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "NAME", requires = "texts")]
     analysis: Option<RemoteAnalyzer>,
 
-    /// Number of documents per request. Range: 1 to 10000 [default: 1000]
-    #[arg(long, value_parser = positive, value_name = "N")]
+    #[arg(long, value_parser = positive, value_name = "N", help = batch_help())]
     batch: Option<usize>,
 
     /// Print the index template of Elasticsearch or OpenSearch, for an administrator, and load
@@ -115,6 +114,11 @@ enum RemoteAnalyzer {
     English,
     LuceneStandard,
     Whitespace,
+}
+
+fn batch_help() -> String {
+    let (most, default) = (LoadOptions::MAX_BATCH, LoadOptions::default().batch);
+    format!("Number of documents per request. Range: 1 to {most} [default: {default}]")
 }
 
 /// Parses `NAME:TYPE`.
@@ -182,10 +186,8 @@ impl VectorRows for VectorFile {
     }
 }
 
-/// Maximum number of documents per request.
-const MAX_BATCH: usize = 10_000;
-
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
+    const MAX_BATCH: usize = LoadOptions::MAX_BATCH;
     stop_on_interrupt();
     if let Some(batch) = args.batch.filter(|&batch| batch > MAX_BATCH) {
         bail_usage!("--batch: expected 1 to {MAX_BATCH}, found {batch}");

@@ -149,6 +149,11 @@ fn vectors_in_milvus() {
         .fails(2, &["--engine", "ENGINE://HOST"]);
     here.ir(&["load", "milvus://127.0.0.1:1/x", "c"])
         .fails(2, &["--vectors"]);
+    here.ir(&["load", &address, "--vectors", "d.ir", "--batch", "10001"])
+        .fails(2, &["--batch: expected 1 to 10000, found 10001"]);
+    let help = here.ir(&["load", "--help"]).ok().out;
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("Range: 1 to 10000 [default: 1000]"), "{help}");
     load(&["--texts"]).fails(2, &["--texts: expected Elasticsearch or OpenSearch"]);
     here.ir_env(
         &["load", &address, "--vectors", "d.ir"],
