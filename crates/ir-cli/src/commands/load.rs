@@ -31,8 +31,9 @@ Examples:
       --attribute year:integer
   ir load opensearch://localhost/papers corpus.jsonl --texts --template
 
-Addresses: milvus, elasticsearch or opensearch, with +tls for a server with
-TLS. Ports by default: 9091 (Milvus, the port of its REST API /api/v1), 9200.
+Addresses: milvus, milvus+v2, elasticsearch or opensearch, with +tls for a
+server with TLS. Ports by default: 9091 (milvus: REST API /api/v1 of Milvus 2.3
+and later), 19530 (milvus+v2: /v2/vectordb of Milvus 2.4 and later), 9200.
 Credentials are in the environment: IR_REMOTE_TOKEN (Milvus: USER:PASSWORD),
 IR_REMOTE_API_KEY (Elasticsearch), or IR_REMOTE_USER and IR_REMOTE_PASSWORD;
 IR_REMOTE_CA names a PEM file of certificates to trust.

@@ -247,6 +247,34 @@ fn texts_in_elasticsearch_and_experiments() {
         .fails(1, &["engine", "expected ENGINE://HOST"]);
 }
 
+/// The same documents over both APIs of Milvus.
+#[test]
+fn vectors_in_milvus_v2() {
+    let (server, _) = milvus_double::start();
+    let here = collection();
+    let run = |scheme: &str, name: &str| {
+        let address = format!("{scheme}://127.0.0.1:{}/{name}", server.port);
+        let load = ["load", &address, "c", "--vectors", "d.ir", "--hnsw"];
+        here.ir(&[&load[..], &["--attribute", "year:integer"]].concat())
+            .ok();
+        let search = [
+            "search",
+            "c",
+            "--engine",
+            &address,
+            "--filter",
+            "year<=2015",
+        ];
+        let vectors = ["--engine-vectors", "q.ir", "--tag", "t"];
+        here.ir(&[&search[..], &vectors].concat()).ok().out
+    };
+    let (v1, v2) = (run("milvus", "one"), run("milvus+v2", "two"));
+    // 26 of 40 documents for each of 6 queries.
+    assert_eq!(v1.lines().count(), 26 * 6);
+    assert_eq!(v1, v2);
+    assert!(server.count("/v2/vectordb/entities/search") > 0);
+}
+
 /// Editors complete the keys of the type.
 #[test]
 fn schema_of_experiment_files() {
