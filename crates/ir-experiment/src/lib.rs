@@ -34,7 +34,7 @@ pub use file::{
     ClassificationEntry, ComparisonEntry, DocumentOrder, ExpectedValues, Experiment,
     ExperimentInput, FilterName, OutputEntry, OutputFormat, QuerySet, ReproductionEntry,
     ScoreFormatName, SearchEntry, SelectionEntry, SelectionMethod, SourceMap, SystemEntry,
-    TaskEntry, TestName, TrecFile, json_schema,
+    TaskEntry, TestName, TrecFile, json_schema, json_schema_with,
 };
 pub use observer::{Observer, StageReport, StageStatus};
 pub use registry::{Registry, SystemType};

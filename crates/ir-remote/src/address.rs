@@ -30,19 +30,32 @@ impl EngineKind {
         }
     }
 
-    const fn default_port(self) -> u16 {
-        match self {
-            // Port of the API by which collections are created too.
-            Self::Milvus => 9091,
-            Self::Elasticsearch | Self::OpenSearch => 9200,
+    const fn default_port(self, api: MilvusApi) -> u16 {
+        match (self, api) {
+            (Self::Milvus, MilvusApi::V1) => 9091,
+            (Self::Milvus, MilvusApi::V2) => 19530,
+            (Self::Elasticsearch | Self::OpenSearch, _) => 9200,
         }
     }
 }
 
+/// REST API of a Milvus server. A collection is loaded and searched over the same one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum MilvusApi {
+    /// `/api/v1` of port 9091: Milvus 2.3 and later. The port has access to all data without
+    /// credentials, so that a network or proxy must protect it.
+    #[default]
+    V1,
+    /// `/v2/vectordb` of port 19530: Milvus 2.4 and later, with credentials.
+    V2,
+}
+
 /// Address of a collection: `ENGINE://HOST[:PORT]/COLLECTION`, where `ENGINE` is `milvus`,
-/// `elasticsearch` or `opensearch`, followed by `+tls` for a server with TLS.
+/// `elasticsearch` or `opensearch`, followed by `+v2` for the API [`MilvusApi::V2`] and by `+tls`
+/// for a server with TLS.
 ///
-/// Ports by default: 9091 (Milvus), 9200. Credentials are not part of it ([`Credentials`]).
+/// Ports by default: 9091 (Milvus), 19530 (Milvus, `+v2`), 9200. Credentials are not part of it
+/// ([`Credentials`]).
 ///
 /// ```
 /// use ir_remote::{EngineAddress, EngineKind};
@@ -50,6 +63,8 @@ impl EngineKind {
 /// assert_eq!(address.engine, EngineKind::Milvus);
 /// assert_eq!(address.base_url(), "https://vectors.example.org:9091");
 /// assert_eq!(address.to_string(), "milvus+tls://vectors.example.org:9091/papers");
+/// let address: EngineAddress = "milvus+v2://localhost/papers".parse()?;
+/// assert_eq!(address.base_url(), "http://localhost:19530");
 /// assert!("milvus://example.org".parse::<EngineAddress>().is_err());
 /// # Ok::<(), ir_remote::RemoteError>(())
 /// ```
@@ -57,6 +72,8 @@ impl EngineKind {
 pub struct EngineAddress {
     /// Engine that the server runs.
     pub engine: EngineKind,
+    /// REST API of a Milvus server.
+    pub api: MilvusApi,
     /// Whether the server speaks TLS.
     pub tls: bool,
     /// Host name or address; an IPv6 address is in brackets.
@@ -83,9 +100,13 @@ impl fmt::Display for EngineAddress {
             EngineKind::Elasticsearch => "elasticsearch",
             EngineKind::OpenSearch => "opensearch",
         };
+        let api = match self.api {
+            MilvusApi::V1 => "",
+            MilvusApi::V2 => "+v2",
+        };
         let tls = if self.tls { "+tls" } else { "" };
         let (host, port, collection) = (&self.host, self.port, &self.collection);
-        write!(f, "{engine}{tls}://{host}:{port}/{collection}")
+        write!(f, "{engine}{api}{tls}://{host}:{port}/{collection}")
     }
 }
 
@@ -97,11 +118,15 @@ impl FromStr for EngineAddress {
             found: text.to_owned(),
             expected,
         };
-        let whole = "ENGINE://HOST[:PORT]/COLLECTION with the engine milvus, elasticsearch or opensearch, optionally followed by +tls";
+        let whole = "ENGINE://HOST[:PORT]/COLLECTION with the engine milvus, elasticsearch or opensearch, optionally followed by +v2 (Milvus) and +tls";
         let (scheme, rest) = text.split_once("://").ok_or_else(|| invalid(whole))?;
         let (engine, tls) = match scheme.strip_suffix("+tls") {
             Some(engine) => (engine, true),
             None => (scheme, false),
+        };
+        let (engine, api) = match engine {
+            "milvus+v2" => ("milvus", MilvusApi::V2),
+            other => (other, MilvusApi::V1),
         };
         let engine = match engine {
             "milvus" => EngineKind::Milvus,
@@ -123,7 +148,7 @@ impl FromStr for EngineAddress {
                 let port = port.parse().ok().filter(|&port| port > 0);
                 (host, port.ok_or_else(|| invalid("a port from 1 to 65535"))?)
             }
-            _ => (server, engine.default_port()),
+            _ => (server, engine.default_port(api)),
         };
         let is_host = |c: char| c.is_ascii_alphanumeric() || "-._[]:".contains(c);
         if host.is_empty() || !host.chars().all(is_host) {
@@ -135,6 +160,7 @@ impl FromStr for EngineAddress {
         }
         Ok(Self {
             engine,
+            api,
             tls,
             host: host.to_owned(),
             port,
@@ -294,10 +320,15 @@ mod tests {
         let address = parse("opensearch://[::1]/a-b").unwrap();
         assert_eq!(address.base_url(), "http://[::1]:9200");
         assert_eq!(parse("elasticsearch://h:1/x").unwrap().port, 1);
+        let address = parse("milvus+v2+tls://h/c").unwrap();
+        assert_eq!((address.api, address.port), (MilvusApi::V2, 19530));
+        assert_eq!(address.to_string(), "milvus+v2+tls://h:19530/c");
         for invalid in [
             "milvus:/h/c",
             "qdrant://h/c",
             "milvus://h",
+            "opensearch+v2://h/c",
+            "milvus+tls+v2://h/c",
             "milvus://h:0/c",
             "milvus://h:99999/c",
             "milvus:///c",

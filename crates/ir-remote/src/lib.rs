@@ -17,7 +17,7 @@ mod schema;
 mod source;
 mod vector_query;
 
-pub use address::{ClientConfig, Credentials, EngineAddress, EngineKind};
+pub use address::{ClientConfig, Credentials, EngineAddress, EngineKind, MilvusApi};
 pub use cache::ResultCache;
 #[cfg(feature = "elasticsearch")]
 pub use elasticsearch::{

@@ -11,8 +11,15 @@ use crate::source::{LoadSource, RowBatch};
 /// Options of loading a collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadOptions {
-    /// Number of documents per request. Range: 1 to 10,000. Default: 1000.
+    /// Number of documents per request. Range: 1 to [`LoadOptions::MAX_BATCH`]; other numbers are
+    /// clamped to it. Default: 1000.
     pub batch: usize,
+}
+
+impl LoadOptions {
+    /// Maximum number of documents per request: queries for the documents of a batch return at
+    /// most 10,000 hits in Elasticsearch and 16,384 in Milvus.
+    pub const MAX_BATCH: usize = 10_000;
 }
 
 impl Default for LoadOptions {
@@ -59,7 +66,7 @@ pub(crate) fn load_rows(
     mut resumes: bool,
     progress: &mut dyn Progress,
 ) -> Result<usize, RemoteError> {
-    let size = options.batch.clamp(1, 10_000);
+    let size = options.batch.clamp(1, LoadOptions::MAX_BATCH);
     let total = Some(documents as u64);
     let mut inserted = 0;
     // A second pass repairs what a late request of the first one changed.

@@ -392,8 +392,8 @@ fn indexes_of_templates_are_adopted() {
         assert_eq!(template["index_patterns"], json!(["c"]));
         let body = template["template"].clone();
         assert_eq!(
-            body["settings"]["similarity"]["ir_bm25"],
-            json!({"type": "BM25", "k1": 0.9, "b": 0.4})
+            body["settings"]["similarity"]["bm25"],
+            json!({"type": "BM25", "k1": 0.9, "b": 0.4, "discount_overlaps": true})
         );
         let vector = match engine {
             "elasticsearch" => {

@@ -31,8 +31,9 @@ Examples:
       --attribute year:integer
   ir load opensearch://localhost/papers corpus.jsonl --texts --template
 
-Addresses: milvus, elasticsearch or opensearch, with +tls for a server with
-TLS. Ports by default: 9091 (Milvus, the port of its REST API /api/v1), 9200.
+Addresses: milvus, milvus+v2, elasticsearch or opensearch, with +tls for a
+server with TLS. Ports by default: 9091 (milvus: REST API /api/v1 of Milvus 2.3
+and later), 19530 (milvus+v2: /v2/vectordb of Milvus 2.4 and later), 9200.
 Credentials are in the environment: IR_REMOTE_TOKEN (Milvus: USER:PASSWORD),
 IR_REMOTE_API_KEY (Elasticsearch), or IR_REMOTE_USER and IR_REMOTE_PASSWORD;
 IR_REMOTE_CA names a PEM file of certificates to trust.
@@ -92,8 +93,7 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "NAME", requires = "texts")]
     analysis: Option<RemoteAnalyzer>,
 
-    /// Number of documents per request. Range: 1 to 10000 [default: 1000]
-    #[arg(long, value_parser = positive, value_name = "N")]
+    #[arg(long, value_parser = positive, value_name = "N", help = batch_help())]
     batch: Option<usize>,
 
     /// Print the index template of Elasticsearch or OpenSearch, for an administrator, and load
@@ -115,6 +115,11 @@ enum RemoteAnalyzer {
     English,
     LuceneStandard,
     Whitespace,
+}
+
+fn batch_help() -> String {
+    let (most, default) = (LoadOptions::MAX_BATCH, LoadOptions::default().batch);
+    format!("Number of documents per request. Range: 1 to {most} [default: {default}]")
 }
 
 /// Parses `NAME:TYPE`.
@@ -182,10 +187,8 @@ impl VectorRows for VectorFile {
     }
 }
 
-/// Maximum number of documents per request.
-const MAX_BATCH: usize = 10_000;
-
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
+    const MAX_BATCH: usize = LoadOptions::MAX_BATCH;
     stop_on_interrupt();
     if let Some(batch) = args.batch.filter(|&batch| batch > MAX_BATCH) {
         bail_usage!("--batch: expected 1 to {MAX_BATCH}, found {batch}");

@@ -71,7 +71,8 @@ enum TableFormat {
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let Some(file) = &args.file else {
-        let mut schema = serde_json::to_string_pretty(&ir_experiment::json_schema())?;
+        let mut schema =
+            serde_json::to_string_pretty(&ir_experiment::json_schema_with(&registry()))?;
         schema.push('\n');
         return print(&schema);
     };

@@ -113,8 +113,9 @@ pub(crate) fn query_encoder(path: &Path, queries: &[Query]) -> Result<Precompute
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct RemoteSystem {
-    /// Address: `milvus://HOST[:PORT]/COLLECTION`, `elasticsearch://...` or `opensearch://...`;
-    /// `milvus+tls://...` with TLS. Credentials are in the environment (`IR_REMOTE_TOKEN`, ...).
+    /// Address: `milvus://HOST[:PORT]/COLLECTION`, `milvus+v2://...` (Milvus 2.4 and later),
+    /// `elasticsearch://...` or `opensearch://...`; `milvus+tls://...` with TLS. Credentials are in
+    /// the environment (`IR_REMOTE_TOKEN`, ...).
     engine: String,
     /// Saved vectors of the queries, written by `ir encode --queries`. Default: BM25 of the texts.
     #[serde(default)]

@@ -149,6 +149,11 @@ fn vectors_in_milvus() {
         .fails(2, &["--engine", "ENGINE://HOST"]);
     here.ir(&["load", "milvus://127.0.0.1:1/x", "c"])
         .fails(2, &["--vectors"]);
+    here.ir(&["load", &address, "--vectors", "d.ir", "--batch", "10001"])
+        .fails(2, &["--batch: expected 1 to 10000, found 10001"]);
+    let help = here.ir(&["load", "--help"]).ok().out;
+    let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(help.contains("Range: 1 to 10000 [default: 1000]"), "{help}");
     load(&["--texts"]).fails(2, &["--texts: expected Elasticsearch or OpenSearch"]);
     here.ir_env(
         &["load", &address, "--vectors", "d.ir"],
@@ -166,7 +171,7 @@ fn texts_in_elasticsearch_and_experiments() {
     let options = ["--texts", "--attribute", "year:integer"];
     let template = [&["load", address.as_str(), "c", "--template"], &options[..]].concat();
     let template = here.ir(&template).ok().out;
-    assert!(template.contains("\"ir_bm25\""), "{template}");
+    assert!(template.contains("\"bm25\""), "{template}");
     here.ir(&[&["load", address.as_str(), "c"], &options[..]].concat())
         .ok();
     let search = |more: &[&str]| {
@@ -240,6 +245,57 @@ fn texts_in_elasticsearch_and_experiments() {
     file("qdrant://127.0.0.1/c");
     here.ir(&["run", "e.toml"])
         .fails(1, &["engine", "expected ENGINE://HOST"]);
+}
+
+/// The same documents over both APIs of Milvus.
+#[test]
+fn vectors_in_milvus_v2() {
+    let (server, _) = milvus_double::start();
+    let here = collection();
+    let run = |scheme: &str, name: &str| {
+        let address = format!("{scheme}://127.0.0.1:{}/{name}", server.port);
+        let load = ["load", &address, "c", "--vectors", "d.ir", "--hnsw"];
+        here.ir(&[&load[..], &["--attribute", "year:integer"]].concat())
+            .ok();
+        let search = [
+            "search",
+            "c",
+            "--engine",
+            &address,
+            "--filter",
+            "year<=2015",
+        ];
+        let vectors = ["--engine-vectors", "q.ir", "--tag", "t"];
+        here.ir(&[&search[..], &vectors].concat()).ok().out
+    };
+    let (v1, v2) = (run("milvus", "one"), run("milvus+v2", "two"));
+    // 26 of 40 documents for each of 6 queries.
+    assert_eq!(v1.lines().count(), 26 * 6);
+    assert_eq!(v1, v2);
+    assert!(server.count("/v2/vectordb/entities/search") > 0);
+}
+
+/// Editors complete the keys of the type.
+#[test]
+fn schema_of_experiment_files() {
+    let schema = Folder::new().ir(&["run", "--schema"]).ok().out;
+    let schema: serde_json::Value = serde_json::from_str(&schema).unwrap();
+    let systems = schema["definitions"]["System"]["oneOf"].as_array().unwrap();
+    let of_type = |name: &str| {
+        let mut all = systems.iter();
+        all.find(|system| system["properties"]["type"]["const"] == name)
+            .unwrap_or_else(|| panic!("no type {name} in {schema}"))
+    };
+    assert_eq!(of_type("bm25")["properties"]["k1"]["type"][0], "number");
+    let remote = of_type("remote");
+    assert_eq!(remote["additionalProperties"], false);
+    for key in ["engine", "queries", "ef", "name", "grid"] {
+        let description = remote["properties"][key]["description"].as_str();
+        assert!(description.is_some(), "{key}: {remote}");
+    }
+    assert_eq!(remote["properties"]["engine"]["type"], "string");
+    let grid = &remote["properties"]["grid"]["propertyNames"]["enum"];
+    assert!(grid.as_array().unwrap().contains(&"ef".into()), "{grid}");
 }
 
 #[test]

@@ -18,8 +18,8 @@ pub use experiment::{
     DocumentOrder, ExpectedValues, Experiment, ExperimentInput, FilterName, OutputEntry,
     OutputFormat, QuerySet, ReproductionEntry, ScoreFormatName, SearchEntry, TaskEntry,
 };
-pub(crate) use parse::readable;
-pub use schema::json_schema;
+pub(crate) use parse::{readable, with_suggestion};
+pub use schema::{json_schema, json_schema_with};
 pub use selection::{SelectionEntry, SelectionMethod};
 pub use source::SourceMap;
 pub(crate) use string_or_table::string_or_table;

@@ -8,6 +8,7 @@ use serde::{Deserialize, Deserializer, Serialize};
 use toml::{Table, Value};
 
 use super::{FilterName, ScoreFormatName};
+use crate::registry::Registry;
 
 /// Named system: its type and the parameters of the type, with search parameters that differ from
 /// those of the experiment.
@@ -15,7 +16,7 @@ use super::{FilterName, ScoreFormatName};
 pub struct SystemEntry {
     /// Unique name, in tables and as the tag of the run.
     pub name: String,
-    /// Type, one of [`Registry::names`](crate::Registry::names).
+    /// Type, one of [`Registry::names`].
     #[serde(rename = "type")]
     pub kind: String,
     /// Number of hits. Default: that of the experiment.
@@ -131,6 +132,6 @@ impl JsonSchema for SystemEntry {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        super::schema::system_schema(generator)
+        super::schema::system_schema(generator, &Registry::default())
     }
 }

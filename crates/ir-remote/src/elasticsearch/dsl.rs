@@ -1,4 +1,6 @@
 //! Queries in the domain-specific language of Elasticsearch, and scores of vectors.
+//!
+//! Queries have the long forms, which the OpenAPI documents declare.
 
 use serde_json::{Value, json};
 
@@ -15,7 +17,7 @@ pub(super) fn query(clause: &Clause) -> Value {
     match clause {
         Clause::Always => json!({"match_all": {}}),
         Clause::Never => json!({"match_none": {}}),
-        Clause::Known { name } => json!({"term": {KNOWN: name}}),
+        Clause::Known { name } => json!({"term": {KNOWN: {"value": name}}}),
         Clause::Integers { name, least, most } => {
             json!({"range": {field(name): {"gte": least, "lte": most}}})
         }
@@ -29,7 +31,7 @@ pub(super) fn query(clause: &Clause) -> Value {
         }
         Clause::IntegerIn { name, values } => json!({"terms": {field(name): values}}),
         Clause::TextIn { name, values } => json!({"terms": {field(name): values}}),
-        Clause::Boolean { name, value } => json!({"term": {field(name): value}}),
+        Clause::Boolean { name, value } => json!({"term": {field(name): {"value": value}}}),
         Clause::DocRange { first, last } => {
             json!({"range": {NUMBER: {"gte": first, "lte": last}}})
         }

@@ -52,8 +52,8 @@ impl OpenIndex {
             let body = json!({
                 "size": end - first,
                 "query": dsl::query(&range),
-                "sort": [{NUMBER: "asc"}],
-                "_source": [NUMBER, ID],
+                "sort": [NUMBER],
+                "_source": {"includes": [NUMBER, ID]},
             });
             let path = "/_search";
             let response = collection.call(HttpMethod::Post, path, &body.to_string())?;
@@ -132,7 +132,7 @@ impl OpenIndex {
                 let mut body = body(query, clause, limit)?;
                 body["size"] = json!(limit);
                 body["track_total_hits"] = json!(false);
-                body["_source"] = json!([NUMBER]);
+                body["_source"] = json!({"includes": [NUMBER]});
                 lines.push_str("{}\n");
                 lines.push_str(&body.to_string());
                 lines.push('\n');
@@ -286,7 +286,7 @@ impl Retriever for ElasticTextIndex {
         let body = |query: &str, clause: &Clause, _: usize| {
             Ok(json!({
                 "query": match_query(query, clause),
-                "sort": [{"_score": "desc"}, {NUMBER: "asc"}],
+                "sort": ["_score", NUMBER],
             }))
         };
         self.index.search(queries, &body, &|score| score)

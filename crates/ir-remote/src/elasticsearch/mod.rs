@@ -36,8 +36,8 @@ const MAX_KEYWORD: usize = 32_766;
 
 /// Index of an Elasticsearch 8 or OpenSearch 2 cluster.
 ///
-/// Not tried against a real cluster: requests and responses are those of the documentation, and
-/// tests run against a double in the process.
+/// Not tried against a real cluster: tests run against a double in the process, and requests are
+/// checked against the OpenAPI specifications of both engines.
 ///
 /// Document `n` has the `_id` `n`, so that loading it twice replaces it. Field `contents` has title
 /// and text, `vector` the vector `attributes` the declared attributes and `known` their

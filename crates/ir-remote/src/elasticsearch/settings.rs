@@ -12,6 +12,9 @@ use crate::source::RowBatch;
 use crate::vector_query::write_vector;
 use crate::{AttributeType, EngineKind, RemoteError};
 
+/// Name of the similarity: the one that the specification of OpenSearch declares.
+const SIMILARITY: &str = "bm25";
+
 /// Text analysis by the name that it has in `ir-bm25`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
@@ -148,7 +151,7 @@ pub(super) fn index_body(
     if let Some(texts) = texts {
         properties.insert(
             CONTENTS.to_owned(),
-            json!({"type": "text", "analyzer": "ir_text", "similarity": "ir_bm25"}),
+            json!({"type": "text", "analyzer": "ir_text", "similarity": SIMILARITY}),
         );
         settings["analysis"] = json!({
             "analyzer": {"ir_text": texts.analysis.analyzer()},
@@ -159,7 +162,8 @@ pub(super) fn index_body(
             },
         });
         let (k1, b) = (decimal(texts.k1), decimal(texts.b));
-        settings["similarity"] = json!({"ir_bm25": {"type": "BM25", "k1": k1, "b": b}});
+        let bm25 = json!({"type": "BM25", "k1": k1, "b": b, "discount_overlaps": true});
+        settings["similarity"] = json!({SIMILARITY: bm25});
     }
     if let Some(dim) = dim {
         properties.insert(VECTOR.to_owned(), vector_field(engine, schema, dim));

@@ -2,15 +2,16 @@
 
 use ir_core::{DocIds, Predicate, Ranking, Retriever, Search, SearchError};
 
+use super::protocol_v2::{self, V2Hits};
 use super::{Consistency, ENGINE, ID, MilvusCollection, NUMBER, expression, metric, protocol};
 use crate::clause::Clause;
 use crate::ranking::{RankedQuery, SearchLimits, hit, rank};
 use crate::schema::{CollectionRecord, CollectionSchema, RemoteSimilarity, RemoteVectorIndex};
 use crate::vector_query::check_query;
-use crate::{RemoteError, ResultCache};
+use crate::{MilvusApi, RemoteError, ResultCache};
 
 /// Maximum number of hits, and of documents per page of ids.
-const MAX_HITS: usize = 16_384;
+pub(super) const MAX_HITS: usize = 16_384;
 
 /// Open collection of Milvus: a vector retriever.
 ///
@@ -170,11 +171,22 @@ impl MilvusIndex {
             guarantee: self.consistency.guarantee(),
         };
         let connection = &self.collection.connection;
-        let text = body.text(vectors);
+        let is_v2 = self.collection.api == MilvusApi::V2;
+        let (path, text) = match is_v2 {
+            true => {
+                let text = protocol_v2::search_body(&body, self.consistency, vectors);
+                ("/entities/search", text)
+            }
+            false => ("/search", body.text(vectors)),
+        };
         let call = || {
-            let called = connection.call(ir_fetch::HttpMethod::Post, "/search", &text);
+            let called = connection.call(ir_fetch::HttpMethod::Post, path, &text);
             let response = called.map_err(|error| self.collection.not_milvus(error))?;
-            protocol::check(&response, "search").map(|()| response)
+            let checked = match is_v2 {
+                true => protocol_v2::check(&response, "search", &connection.url(path)),
+                false => protocol::check(&response, "search"),
+            };
+            checked.map(|()| response)
         };
         let response = match &self.cache {
             Some(cache) => {
@@ -183,15 +195,27 @@ impl MilvusIndex {
             }
             None => call()?,
         };
-        let all = protocol::hits(&response, vectors.len()).ok_or_else(|| {
+        let found = match is_v2 {
+            true => match protocol_v2::hits(&response, vectors.len(), limit) {
+                V2Hits::Hits(all) => Some(all),
+                V2Hits::Undivided => {
+                    let single = |vector| self.request(&[vector], clause, limit);
+                    let single = vectors.iter().map(|&vector| single(vector));
+                    return Ok(single.collect::<Result<Vec<_>, _>>()?.concat());
+                }
+                V2Hits::Unexpected => None,
+            },
+            false => protocol::hits(&response, vectors.len()),
+        };
+        let all = found.ok_or_else(|| {
             let expected = format!("hits of {} queries", vectors.len());
-            self.collection.unexpected("/search", &expected, &response)
+            self.collection.unexpected(path, &expected, &response)
         })?;
         let sign = match schema.similarity {
             RemoteSimilarity::Euclidean => -1.0,
             _ => 1.0,
         };
-        let url = connection.url("/search");
+        let url = connection.url(path);
         let read = |hits: Vec<(u64, f64)>| {
             let hits = hits.into_iter();
             let hits = hits.map(|(number, score)| hit(number, sign * score, self.ids.len(), &url));
@@ -206,14 +230,19 @@ fn read_ids(collection: &MilvusCollection, documents: usize) -> Result<DocIds, R
     for first in (0..documents).step_by(MAX_HITS) {
         let end = (first + MAX_HITS).min(documents);
         let range = expression::numbers(&(first as u32..end as u32));
-        let response = collection.query(&range, &[NUMBER, ID], Consistency::Eventual)?;
         let unexpected = || {
             let expected = format!("the ids of documents {first} to {}", end - 1);
             collection.unexpected("/query", &expected, &serde_json::Value::Null)
         };
-        let numbers = protocol::integers(&response, NUMBER).ok_or_else(unexpected)?;
-        let texts = protocol::texts(&response, ID).ok_or_else(unexpected)?;
-        let mut pairs: Vec<(i64, String)> = numbers.into_iter().zip(texts).collect();
+        let mut pairs: Vec<(i64, String)> = match collection.api {
+            MilvusApi::V1 => {
+                let response = collection.query(&range, &[NUMBER, ID], Consistency::Eventual)?;
+                let numbers = protocol::integers(&response, NUMBER).ok_or_else(unexpected)?;
+                let texts = protocol::texts(&response, ID).ok_or_else(unexpected)?;
+                numbers.into_iter().zip(texts).collect()
+            }
+            MilvusApi::V2 => collection.v2_rows(&range, end - first, Consistency::Eventual)?,
+        };
         pairs.sort_unstable();
         let expected = first as i64..end as i64;
         if !pairs.iter().map(|(number, _)| *number).eq(expected) {

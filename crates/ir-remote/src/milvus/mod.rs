@@ -3,6 +3,8 @@
 mod expression;
 mod index;
 mod protocol;
+mod protocol_v2;
+mod v2;
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,12 +16,15 @@ use serde_json::{Value, json};
 
 pub use index::MilvusIndex;
 
+use self::v2::V2State;
 use crate::connection::Connection;
 use crate::loading::{LoadOptions, LoadReport, LoadTarget, load_rows};
 use crate::recording::Recorder;
 use crate::schema::{CollectionRecord, CollectionSchema, RemoteSimilarity, RemoteVectorIndex};
 use crate::source::{LoadSource, RowBatch};
-use crate::{AttributeType, ClientConfig, Credentials, EngineAddress, EngineKind, RemoteError};
+use crate::{
+    AttributeType, ClientConfig, Credentials, EngineAddress, EngineKind, MilvusApi, RemoteError,
+};
 
 pub(crate) const ENGINE: &str = "Milvus";
 
@@ -54,16 +59,16 @@ impl Consistency {
     }
 }
 
-/// Collection of a Milvus server, 2.3 or later, over its REST API `/api/v1`.
+/// Collection of a Milvus server, over the REST API that the address names ([`MilvusApi`]).
 ///
-/// The API is that of the port 9091, which has access to all data without credentials: a network
-/// or proxy must protect it. Documents are numbered by the primary key; attributes are scalar
-/// fields `attr_NAME`, with fields `known_NAME` for their presence. The description of the
-/// collection is a [`CollectionRecord`] in JSON.
+/// Documents are numbered by the primary key; attributes are scalar fields `attr_NAME`, with fields
+/// `known_NAME` for their presence. The [`CollectionRecord`] is in JSON: the description of the
+/// collection (v1), or the id of a document with the number −1 (v2).
 #[derive(Debug, Clone)]
 pub struct MilvusCollection {
     connection: Connection,
     name: String,
+    api: MilvusApi,
 }
 
 impl MilvusCollection {
@@ -87,9 +92,14 @@ impl MilvusCollection {
         if !is_field_name(&address.collection) {
             return Err(invalid("a collection name of letters, digits and _"));
         }
+        let path = match address.api {
+            MilvusApi::V1 => "/api/v1",
+            MilvusApi::V2 => "/v2/vectordb",
+        };
         Ok(Self {
-            connection: Connection::new(address, credentials, config, "/api/v1")?,
+            connection: Connection::new(address, credentials, config, path)?,
             name: address.collection.clone(),
+            api: address.api,
         })
     }
 
@@ -120,14 +130,19 @@ impl MilvusCollection {
     ) -> Result<LoadReport, RemoteError> {
         self.check_schema(schema, source)?;
         let record = source.record(schema, false, String::new())?;
-        let existing = self.record()?;
-        let created = existing.is_none();
-        match existing {
-            Some(existing) => record.check_existing(&existing, &self.name)?,
-            None => self.create(&record)?,
-        }
-        self.create_index(&record)?;
-        self.load_into_memory()?;
+        let created = match self.api {
+            MilvusApi::V1 => {
+                let existing = self.record()?;
+                match &existing {
+                    Some(existing) => record.check_existing(existing, &self.name)?,
+                    None => self.create(&record)?,
+                }
+                self.create_index(&record)?;
+                self.load_into_memory()?;
+                existing.is_none()
+            }
+            MilvusApi::V2 => self.v2_create(&record)?,
+        };
         let loading = MilvusLoading {
             collection: self,
             schema,
@@ -155,7 +170,9 @@ impl MilvusCollection {
         let record = self.record()?.ok_or_else(|| RemoteError::NoCollection {
             collection: self.name.clone(),
         })?;
-        self.load_into_memory()?;
+        if self.api == MilvusApi::V1 {
+            self.load_into_memory()?;
+        }
         MilvusIndex::open(self.clone(), record)
     }
 
@@ -164,6 +181,9 @@ impl MilvusCollection {
     /// # Errors
     /// Those of the server.
     pub fn remove(&self) -> Result<(), RemoteError> {
+        if self.api == MilvusApi::V2 {
+            return self.v2_remove();
+        }
         let body = json!({"collection_name": self.name});
         let response = self.call("DELETE", "/collection", &body)?;
         match protocol::check(&response, "remove the collection") {
@@ -177,6 +197,13 @@ impl MilvusCollection {
     /// # Errors
     /// [`RemoteError::ForeignCollection`], and errors of the server.
     pub fn record(&self) -> Result<Option<CollectionRecord>, RemoteError> {
+        if self.api == MilvusApi::V2 {
+            return match self.v2_state()? {
+                V2State::Missing => Ok(None),
+                V2State::NoRecord(_) => Err(self.v2_foreign()),
+                V2State::Record(record) => Ok(Some(*record)),
+            };
+        }
         let body = json!({"collection_name": self.name});
         let response = self.call("GET", "/collection", &body)?;
         if protocol::is_missing(&response) {
@@ -279,22 +306,22 @@ impl MilvusCollection {
         progress: &mut dyn Progress,
     ) -> Result<(), RemoteError> {
         const LIMIT: Duration = Duration::from_secs(3600);
-        let body = json!({"collection_names": [self.name]});
-        let response = self.call("POST", "/persist", &body)?;
-        protocol::check(&response, "persist the collection")?;
-        if record.schema.vector_index == RemoteVectorIndex::Exact {
+        let is_written = match self.api {
+            MilvusApi::V1 => {
+                let body = json!({"collection_names": [self.name]});
+                let response = self.call("POST", "/persist", &body)?;
+                protocol::check(&response, "persist the collection").map(|()| true)?
+            }
+            MilvusApi::V2 => self.v2_flush()?,
+        };
+        if !is_written || record.schema.vector_index == RemoteVectorIndex::Exact {
             return Ok(());
         }
         let start = Instant::now();
-        let body = json!({"collection_name": self.name, "field_name": VECTOR});
         loop {
-            let response = self.call("GET", "/index", &body)?;
-            protocol::check(&response, "describe the index")?;
-            let index = &response["index_descriptions"][0];
-            let number = |name: &str| index[name].as_u64().unwrap_or(0);
-            let (indexed, total) = (number("indexed_rows"), number("total_rows"));
+            let (indexed, total, pending) = self.index_rows()?;
             let documents = record.documents as u64;
-            if total >= documents && indexed >= total && number("pending_index_rows") == 0 {
+            if total >= documents && indexed >= total && pending == 0 {
                 return Ok(());
             }
             if start.elapsed() > LIMIT {
@@ -314,8 +341,28 @@ impl MilvusCollection {
         }
     }
 
+    /// Numbers of indexed, all and pending documents of the index.
+    fn index_rows(&self) -> Result<(u64, u64, u64), RemoteError> {
+        if self.api == MilvusApi::V2 {
+            return self.v2_index_rows();
+        }
+        let body = json!({"collection_name": self.name, "field_name": VECTOR});
+        let response = self.call("GET", "/index", &body)?;
+        protocol::check(&response, "describe the index")?;
+        let index = &response["index_descriptions"][0];
+        let number = |name: &str| index[name].as_u64().unwrap_or(0);
+        Ok((
+            number("indexed_rows"),
+            number("total_rows"),
+            number("pending_index_rows"),
+        ))
+    }
+
     /// Counts the documents that satisfy an expression.
     fn count(&self, expression: &str, consistency: Consistency) -> Result<u64, RemoteError> {
+        if self.api == MilvusApi::V2 {
+            return self.v2_count(expression, consistency);
+        }
         let response = self.query(expression, &["count(*)"], consistency)?;
         let counts = protocol::integers(&response, "count(*)");
         match counts.as_deref() {
@@ -365,7 +412,12 @@ impl MilvusCollection {
                 body,
             } => RemoteError::Response {
                 url,
-                expected: "the REST API /api/v1 of Milvus (port 9091)".to_owned(),
+                expected: match self.api {
+                    MilvusApi::V1 => "the REST API /api/v1 of Milvus (port 9091)".to_owned(),
+                    MilvusApi::V2 => {
+                        "the REST API /v2/vectordb of Milvus 2.4 or later (port 19530)".to_owned()
+                    }
+                },
                 found: format!("HTTP status {status}: {body:?}"),
             },
             error => error,
@@ -421,6 +473,13 @@ impl LoadTarget for MilvusLoading<'_> {
 
     fn existing(&self, numbers: Range<u32>) -> Result<Vec<u32>, RemoteError> {
         let expression = expression::numbers(&numbers);
+        if self.collection.api == MilvusApi::V2 {
+            let limit = numbers.len().clamp(1, index::MAX_HITS);
+            let rows = self
+                .collection
+                .v2_rows(&expression, limit, Consistency::Eventual)?;
+            return Ok(rows.into_iter().map(|(number, _)| number as u32).collect());
+        }
         let response = self
             .collection
             .query(&expression, &[NUMBER], Consistency::Eventual)?;
@@ -431,6 +490,9 @@ impl LoadTarget for MilvusLoading<'_> {
     fn insert(&self, batch: &RowBatch, rows: &[usize]) -> Result<(), RemoteError> {
         for &at in rows {
             check_lengths(batch, at, self.schema)?;
+        }
+        if self.collection.api == MilvusApi::V2 {
+            return self.collection.v2_insert(self.schema, batch, rows);
         }
         let body = protocol::insert(&self.collection.name, self.schema, batch, rows);
         let connection = &self.collection.connection;
@@ -450,6 +512,10 @@ impl LoadTarget for MilvusLoading<'_> {
     fn delete(&self, numbers: Range<u32>) -> Result<(), RemoteError> {
         let list: Vec<String> = numbers.map(|n| n.to_string()).collect();
         let expression = format!("{NUMBER} in [{}]", list.join(","));
+        if self.collection.api == MilvusApi::V2 {
+            self.collection.v2_delete(&expression)?;
+            return self.settle();
+        }
         let body = json!({"collection_name": self.collection.name, "expr": expression});
         let response = self.collection.call("DELETE", "/entities", &body)?;
         protocol::check(&response, "delete documents")?;

@@ -10,13 +10,13 @@ use crate::vector_query::write_vector;
 use crate::{AttributeType, RemoteError};
 
 /// Numbers of data types.
-const BOOLEAN: u32 = 1;
-const INT64: u32 = 5;
-const DOUBLE: u32 = 11;
-const VARCHAR: u32 = 21;
-const FLOAT_VECTOR: u32 = 101;
+pub(super) const BOOLEAN: u32 = 1;
+pub(super) const INT64: u32 = 5;
+pub(super) const DOUBLE: u32 = 11;
+pub(super) const VARCHAR: u32 = 21;
+pub(super) const FLOAT_VECTOR: u32 = 101;
 
-const fn data_type(kind: AttributeType) -> u32 {
+pub(super) const fn data_type(kind: AttributeType) -> u32 {
     match kind {
         AttributeType::Integer => INT64,
         AttributeType::Number => DOUBLE,
@@ -117,7 +117,7 @@ pub(super) fn insert(
 }
 
 /// Value of a field; a placeholder for an absent one.
-fn scalar(kind: AttributeType, value: Option<&AttributeValue>) -> Value {
+pub(super) fn scalar(kind: AttributeType, value: Option<&AttributeValue>) -> Value {
     match (kind, value) {
         (AttributeType::Integer, Some(AttributeValue::Int(n))) => json!(n),
         (AttributeType::Integer, _) => json!(0),

@@ -227,7 +227,7 @@ impl Index {
         }
         hits.truncate(size);
         let hits = hits.into_iter().map(|(id, score)| {
-            let fields = body["_source"].as_array().unwrap().iter();
+            let fields = body["_source"]["includes"].as_array().unwrap().iter();
             let source: Map<String, Value> = fields
                 .map(|field| {
                     (
@@ -257,7 +257,7 @@ impl Index {
         match kind.as_str() {
             "match_all" => Some(1.0),
             "match_none" => None,
-            "term" => constant(Self::field(doc, first().0).contains(&first().1)),
+            "term" => constant(Self::field(doc, first().0).contains(&&first().1["value"])),
             "terms" => {
                 let values = first().1.as_array().unwrap();
                 assert!(values.len() <= 65_536);
@@ -365,7 +365,7 @@ impl Index {
             return self.terms(must, doc);
         }
         let text = &query["match"]["contents"]["query"];
-        let bm25 = &self.body["settings"]["similarity"]["ir_bm25"];
+        let bm25 = &self.body["settings"]["similarity"]["bm25"];
         let (k1, b) = (bm25["k1"].as_f64().unwrap(), bm25["b"].as_f64().unwrap());
         let all: Vec<Vec<String>> = self
             .visible

@@ -1,4 +1,5 @@
-//! Semantics of a Milvus collection behind `/api/v1`, with an evaluator of expressions.
+//! Semantics of a Milvus collection behind `/api/v1` and `/v2/vectordb`, with an evaluator of
+//! expressions.
 #![allow(dead_code, unreachable_pub)]
 
 use std::collections::BTreeMap;
@@ -13,12 +14,16 @@ use crate::common::HttpDouble;
 #[derive(Default)]
 pub struct MilvusState {
     pub collections: BTreeMap<String, Collection>,
+    /// `/v2/vectordb` as in Milvus 2.4: no `flush`, no numbers of hits per query, and integers as
+    /// text.
+    pub is_v2_4: bool,
 }
 
 #[derive(Default)]
 pub struct Collection {
     schema: Value,
     index: Option<Value>,
+    is_in_memory: bool,
     pub rows: Vec<BTreeMap<String, Value>>,
 }
 
@@ -28,8 +33,13 @@ pub fn start() -> (HttpDouble, Arc<Mutex<MilvusState>>) {
     let double = HttpDouble::start(move |method, path, body| {
         let body: Value = serde_json::from_str(body).unwrap();
         let mut state = state.lock().unwrap();
-        match path.strip_prefix("/api/v1") {
-            Some(path) => (200, state.answer(method, path, &body).to_string()),
+        if let Some(path) = path.strip_prefix("/api/v1") {
+            return (200, state.answer(method, path, &body).to_string());
+        }
+        let v2 = path.strip_prefix("/v2/vectordb");
+        let response = v2.and_then(|path| state.answer_v2(method, path, &body));
+        match response {
+            Some(response) => (200, response.to_string()),
             None => (404, "404 page not found".to_owned()),
         }
     });
@@ -98,6 +108,153 @@ impl MilvusState {
             _ => error(1, "unknown path"),
         }
     }
+
+    /// Response of `/v2/vectordb`; `None` for an unknown path.
+    fn answer_v2(&mut self, method: &str, path: &str, body: &Value) -> Option<Value> {
+        assert_eq!(method, "POST");
+        let error = |code: i64, message: &str| Some(json!({"code": code, "message": message}));
+        let done = |data: Value| Some(json!({"code": 0, "data": data}));
+        if path == "/collections/flush" && self.is_v2_4 {
+            return None;
+        }
+        let name = body["collectionName"].as_str().unwrap().to_owned();
+        if path == "/collections/create" {
+            if self.collections.contains_key(&name) {
+                return error(65_535, "create duplicate collection");
+            }
+            assert_eq!(body["params"]["consistencyLevel"], "Strong");
+            let fields = body["schema"]["fields"].as_array().unwrap().iter();
+            let fields = fields.map(|field| {
+                let kind = field["dataType"].as_str().unwrap();
+                let parameters = &field["elementTypeParams"];
+                match kind {
+                    "VarChar" => assert_eq!(parameters["max_length"], 65_535),
+                    "FloatVector" => assert!(parameters["dim"].as_u64() > Some(0)),
+                    _ => assert!(["Int64", "Double", "Bool"].contains(&kind), "{kind}"),
+                }
+                json!({"name": field["fieldName"], "type": kind})
+            });
+            let schema = json!({"fields": fields.collect::<Vec<_>>()});
+            let collection = Collection {
+                schema,
+                ..Collection::default()
+            };
+            self.collections.insert(name, collection);
+            return done(json!({}));
+        }
+        let as_text = self.is_v2_4;
+        let Some(collection) = self.collections.get_mut(&name) else {
+            return error(100, "can't find collection");
+        };
+        let in_memory = ["/entities/query", "/entities/search", "/entities/delete"];
+        if in_memory.contains(&path) && !collection.is_in_memory {
+            return error(101, "collection not loaded");
+        }
+        match path {
+            "/collections/describe" => done(json!({"fields": collection.schema["fields"]})),
+            "/collections/drop" => {
+                self.collections.remove(&name);
+                done(json!({}))
+            }
+            "/collections/load" => {
+                if collection.index.is_none() {
+                    return error(700, "index not found");
+                }
+                collection.is_in_memory = true;
+                done(json!({}))
+            }
+            "/collections/flush" => done(json!({})),
+            "/indexes/create" => {
+                let index = &body["indexParams"][0];
+                assert!(
+                    ["FLAT", "HNSW"]
+                        .map(Value::from)
+                        .contains(&index["params"]["index_type"])
+                );
+                assert_eq!(
+                    (&index["fieldName"], &index["indexName"]),
+                    (&json!("vector"), &json!("vector"))
+                );
+                collection.index =
+                    Some(json!([{"key": "metric_type", "value": index["metricType"]}]));
+                done(json!({}))
+            }
+            "/indexes/describe" => match collection.index {
+                None => error(700, "index not found"),
+                Some(_) => {
+                    let rows = collection.rows.len();
+                    done(json!([{"totalRows": rows, "indexedRows": rows, "pendingRows": 0}]))
+                }
+            },
+            "/entities/insert" | "/entities/upsert" => {
+                let rows = body["data"].as_array().unwrap();
+                for row in rows {
+                    let row = row.as_object().unwrap();
+                    let fields = collection.schema["fields"].as_array().unwrap();
+                    assert_eq!(row.len(), fields.len(), "{row:?}");
+                    for field in fields {
+                        assert!(row.contains_key(field["name"].as_str().unwrap()), "{field}");
+                    }
+                    if path == "/entities/upsert" {
+                        collection.rows.retain(|known| known["n"] != row["n"]);
+                    }
+                    collection.rows.push(row.clone().into_iter().collect());
+                }
+                done(json!({"insertCount": rows.len()}))
+            }
+            "/entities/delete" => {
+                let expression = Expression::parse(body["filter"].as_str().unwrap());
+                collection.rows.retain(|row| !expression.passes(row));
+                done(json!({}))
+            }
+            "/entities/query" => {
+                let expression = Expression::parse(body["filter"].as_str().unwrap());
+                let rows = collection.rows.iter().filter(|row| expression.passes(row));
+                let integer = |value: &Value| match as_text && value.is_i64() {
+                    true => json!(value.to_string()),
+                    false => value.clone(),
+                };
+                if body["outputFields"] == json!(["count(*)"]) {
+                    assert!(body.get("limit").is_none());
+                    return done(json!([{"count(*)": integer(&json!(rows.count()))}]));
+                }
+                let limit = body["limit"].as_u64().unwrap() as usize;
+                assert!((1..=16_384).contains(&limit));
+                // In descending order: the real order is not defined.
+                let rows = rows.rev().take(limit).map(|row| {
+                    let fields = body["outputFields"].as_array().unwrap().iter();
+                    let fields = fields.map(|field| {
+                        let field = field.as_str().unwrap();
+                        (field.to_owned(), integer(&row[field]))
+                    });
+                    fields.collect::<Value>()
+                });
+                done(rows.collect())
+            }
+            "/entities/search" => {
+                let limit = body["limit"].as_u64().unwrap() as usize;
+                let metric =
+                    Collection::parameter(collection.index.as_ref().unwrap(), "metric_type");
+                let filter = body["filter"].as_str().unwrap();
+                let (ids, scores, counts) =
+                    collection.nearest(filter, limit, &metric, &body["data"]);
+                let rows = ids.iter().zip(scores).map(|(id, score)| {
+                    let id = if as_text {
+                        json!(id.to_string())
+                    } else {
+                        json!(id)
+                    };
+                    json!({"n": id, "id": id, "distance": score})
+                });
+                let mut response = json!({"code": 0, "data": rows.collect::<Vec<_>>()});
+                if !as_text && !ids.is_empty() {
+                    response["topks"] = json!(counts);
+                }
+                Some(response)
+            }
+            _ => None,
+        }
+    }
 }
 
 impl Collection {
@@ -162,7 +319,6 @@ impl Collection {
     }
 
     fn search(&self, body: &Value) -> Value {
-        let expression = Expression::parse(body["dsl"].as_str().unwrap());
         let limit: usize = Self::parameter(&body["search_params"], "topk")
             .parse()
             .unwrap();
@@ -170,6 +326,23 @@ impl Collection {
         if metric != Self::parameter(self.index.as_ref().unwrap(), "metric_type") {
             return error(65_535, "metric type not match");
         }
+        let filter = body["dsl"].as_str().unwrap();
+        let (ids, scores, counts) = self.nearest(filter, limit, &metric, &body["vectors"]);
+        if ids.is_empty() {
+            return json!({"status": {"reason": "search result is empty"}, "results": {"num_queries": counts.len(), "topks": counts}});
+        }
+        json!({"status": {}, "results": {"topks": counts, "scores": scores, "ids": {"IdField": {"IntId": {"data": ids}}}}})
+    }
+
+    /// Numbers and scores of the hits of all queries, and how many hits each has.
+    fn nearest(
+        &self,
+        filter: &str,
+        limit: usize,
+        metric: &str,
+        queries: &Value,
+    ) -> (Vec<u64>, Vec<f32>, Vec<usize>) {
+        let expression = Expression::parse(filter);
         assert!((1..=16_384).contains(&limit));
         let floats = |value: &Value| -> Vec<f32> {
             value
@@ -180,7 +353,7 @@ impl Collection {
                 .collect()
         };
         let (mut ids, mut scores, mut counts) = (Vec::new(), Vec::new(), Vec::new());
-        for query in body["vectors"].as_array().unwrap() {
+        for query in queries.as_array().unwrap() {
             let query = floats(query);
             let rows = self.rows.iter().filter(|row| expression.passes(row));
             let mut hits: Vec<(f32, u64)> = rows
@@ -193,7 +366,7 @@ impl Collection {
                             .map(|(x, y)| f64::from(*x) * f64::from(*y))
                             .sum()
                     };
-                    let score = match metric.as_str() {
+                    let score = match metric {
                         "IP" => dot(&query, &vector),
                         "COSINE" => {
                             dot(&query, &vector)
@@ -217,10 +390,7 @@ impl Collection {
                 scores.push(if metric == "L2" { -score } else { score });
             }
         }
-        if ids.is_empty() {
-            return json!({"status": {"reason": "search result is empty"}, "results": {"num_queries": counts.len(), "topks": counts}});
-        }
-        json!({"status": {}, "results": {"topks": counts, "scores": scores, "ids": {"IdField": {"IntId": {"data": ids}}}}})
+        (ids, scores, counts)
     }
 }
 

@@ -40,6 +40,8 @@ pub struct HttpDouble {
     pub requests: Arc<Mutex<Vec<(String, String, String)>>>,
     /// Headers `Authorization`.
     pub authorizations: Arc<Mutex<Vec<Option<String>>>>,
+    /// Headers `Content-Type`.
+    pub content_types: Arc<Mutex<Vec<Option<String>>>>,
 }
 
 impl HttpDouble {
@@ -53,23 +55,24 @@ impl HttpDouble {
             faults: Arc::default(),
             requests: Arc::default(),
             authorizations: Arc::default(),
+            content_types: Arc::default(),
         };
         let handler: Arc<Handler> = Arc::new(handler);
-        let (stop, faults) = (Arc::clone(&double.stop), Arc::clone(&double.faults));
-        let requests = Arc::clone(&double.requests);
-        let authorizations = Arc::clone(&double.authorizations);
+        let stop = Arc::clone(&double.stop);
+        let shared = Shared {
+            faults: Arc::clone(&double.faults),
+            requests: Arc::clone(&double.requests),
+            authorizations: Arc::clone(&double.authorizations),
+            content_types: Arc::clone(&double.content_types),
+        };
         thread::spawn(move || {
             for stream in listener.incoming() {
                 if stop.load(Ordering::SeqCst) {
                     return;
                 }
                 let Ok(stream) = stream else { continue };
-                let (handler, faults) = (Arc::clone(&handler), Arc::clone(&faults));
-                let (requests, authorizations) =
-                    (Arc::clone(&requests), Arc::clone(&authorizations));
-                thread::spawn(move || {
-                    serve(stream, &*handler, &faults, &requests, &authorizations)
-                });
+                let (handler, shared) = (Arc::clone(&handler), shared.clone());
+                thread::spawn(move || serve(stream, &*handler, &shared));
             }
         });
         double
@@ -100,13 +103,16 @@ impl Drop for HttpDouble {
     }
 }
 
-fn serve(
-    stream: TcpStream,
-    handler: &Handler,
-    faults: &Mutex<VecDeque<(&'static str, Fault)>>,
-    requests: &Mutex<Vec<(String, String, String)>>,
-    authorizations: &Mutex<Vec<Option<String>>>,
-) -> Option<()> {
+/// What the threads of the connections have in common with the double.
+#[derive(Clone)]
+struct Shared {
+    faults: Arc<Mutex<VecDeque<(&'static str, Fault)>>>,
+    requests: Arc<Mutex<Vec<(String, String, String)>>>,
+    authorizations: Arc<Mutex<Vec<Option<String>>>>,
+    content_types: Arc<Mutex<Vec<Option<String>>>>,
+}
+
+fn serve(stream: TcpStream, handler: &Handler, shared: &Shared) -> Option<()> {
     stream.set_nodelay(true).ok()?;
     let mut reader = BufReader::new(stream.try_clone().ok()?);
     let mut out = stream;
@@ -123,7 +129,7 @@ fn serve(
         }
         let mut parts = line.split_whitespace();
         let (method, path) = (parts.next()?.to_owned(), parts.next()?.to_owned());
-        let (mut length, mut authorization) = (0, None);
+        let (mut length, mut authorization, mut content_type) = (0, None, None);
         loop {
             let mut header = String::new();
             reader.read_line(&mut header).ok()?;
@@ -133,6 +139,7 @@ fn serve(
             match name.to_lowercase().as_str() {
                 "content-length" => length = value.parse().ok()?,
                 "authorization" => authorization = Some(value.to_owned()),
+                "content-type" => content_type = Some(value.to_owned()),
                 "expect" => out.write_all(b"HTTP/1.1 100 Continue\r\n\r\n").ok()?,
                 _ => {}
             }
@@ -140,13 +147,12 @@ fn serve(
         let mut body = vec![0; length];
         reader.read_exact(&mut body).ok()?;
         let body = String::from_utf8(body).ok()?;
-        authorizations.lock().unwrap().push(authorization);
-        requests
-            .lock()
-            .unwrap()
-            .push((method.clone(), path.clone(), body.clone()));
+        shared.authorizations.lock().unwrap().push(authorization);
+        shared.content_types.lock().unwrap().push(content_type);
+        let request = (method.clone(), path.clone(), body.clone());
+        shared.requests.lock().unwrap().push(request);
         let fault = {
-            let mut faults = faults.lock().unwrap();
+            let mut faults = shared.faults.lock().unwrap();
             let at = faults.iter().position(|(text, _)| path.contains(text));
             at.and_then(|at| faults.remove(at)).map(|(_, fault)| fault)
         };
