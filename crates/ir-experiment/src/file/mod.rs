@@ -18,7 +18,7 @@ pub use experiment::{
     DocumentOrder, ExpectedValues, Experiment, ExperimentInput, FilterName, OutputEntry,
     OutputFormat, QuerySet, ReproductionEntry, ScoreFormatName, SearchEntry, TaskEntry,
 };
-pub(crate) use parse::{readable, with_suggestion};
+pub(crate) use parse::readable;
 pub use schema::{json_schema, json_schema_with};
 pub use selection::{SelectionEntry, SelectionMethod};
 pub use source::SourceMap;
