@@ -21,7 +21,8 @@ pub(crate) struct ModelOptions {
     /// TF_IDF is another formula) and pivoted (length normalization). Or random-indexing, cosines
     /// of document vectors, with parameters of experiment files, such as
     /// 'random-indexing(dim=500,reflections=1)': dim, nonzero, elemental, reflections, weight,
-    /// seed, feedback_docs, beta. A saved index must store the texts [default: bm25]
+    /// seed, feedback_docs, beta; with --order insertion, the vectors are those of an experiment
+    /// file. A saved index must store the texts [default: bm25]
     #[arg(long, value_parser = model_name, value_name = "MODEL", value_hint = ValueHint::Other)]
     model: Option<ModelName>,
 

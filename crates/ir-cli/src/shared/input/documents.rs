@@ -319,14 +319,14 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
     let files: Vec<_> = files.into_iter().filter(|file| is_note(file)).collect();
     if let (Some(json), true) = (json, files.is_empty()) {
         bail!(
-            "{}: expected a folder in BEIR's layout (corpus.jsonl), in SMART format (*.ALL), with TREC files (<DOC>), with records of bioCADDIE or with notes (*.md, *.txt), found JSON files such as {}; give one file, or add each to an index with `ir index FILE -o FOLDER --add`",
+            "{}: expected a folder in BEIR's layout (corpus.jsonl), in SMART format (*.ALL), with records of bioCADDIE, with TREC files (<DOC>) or with notes (*.md, *.txt), found JSON files such as {}; give one file, or add each to an index with `ir index FILE -o FOLDER --add`",
             path.display(),
             json.display()
         );
     }
     if files.is_empty() {
         bail!(
-            "{}: expected a folder in BEIR's layout (corpus.jsonl), in SMART format (*.ALL), with TREC files (<DOC>), with records of bioCADDIE or with notes (*.md, *.txt), found none of them",
+            "{}: expected a folder in BEIR's layout (corpus.jsonl), in SMART format (*.ALL), with records of bioCADDIE, with TREC files (<DOC>) or with notes (*.md, *.txt), found none of them",
             path.display()
         );
     }
