@@ -168,7 +168,8 @@ fn errors_name_the_line() {
     assert!(error("a =>").contains("expected entries between commas"));
     assert!(error("a => b => c").contains("expected one `=>`"));
     let invalid = Synonyms::read(&b"a, \xff\n"[..], "synonyms.txt").unwrap_err();
-    assert_eq!(invalid.to_string(), "synonyms.txt:1: cannot be read");
+    let expected = "synonyms.txt:1: expected UTF-8 text, found invalid bytes at column 4";
+    assert_eq!(invalid.to_string(), expected);
 
     let many = |count: usize| {
         let mut text = "a, b\n".to_owned();
