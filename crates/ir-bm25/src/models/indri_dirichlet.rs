@@ -7,8 +7,8 @@ use super::scoring_model::{
 };
 use crate::DocLengths;
 
-/// Query likelihood with Dirichlet smoothing, as in Indri (`method:dirichlet`): the logarithm of the
-/// probability of the query in the language model of the document.
+/// Query likelihood with Dirichlet smoothing, as in Indri (`method:dirichlet`): the logarithm of
+/// the probability of the query in the language model of the document.
 ///
 /// The score of a document with at least one query term is
 /// `Σ boost · ln((tf + μ · p) / (length + μ))` over all query terms, also those that it does not

@@ -1,4 +1,4 @@
-//! TF-IDF of Indri.
+//! TF-IDF of Indri and the Lemur toolkit.
 
 use super::named::NamedModel;
 use super::okapi::{OkapiTerm, QueryWeight, Saturation};

@@ -11,8 +11,9 @@ use crate::DocLengths;
 ///
 /// The contribution of a term is `boost · ln(1 + (1 - λ) · tf / length / (λ · p))`, where
 /// `p = (cf + 1) / (tokens + 1)` is the probability of the term in the collection. The sum over the
-/// terms of a document ranks as `Σ ln((1 - λ) · tf / length + λ · p)` over all query terms does, the
-/// log-likelihood of the query, which [`IndriJelinekMercer`](super::IndriJelinekMercer) computes.
+/// terms of a document ranks as `Σ ln((1 - λ) · tf / length + λ · p)` over all query terms does,
+/// the log-likelihood of the query, which [`IndriJelinekMercer`](super::IndriJelinekMercer)
+/// computes.
 ///
 /// ```
 /// use ir_bm25::models::{JelinekMercer, ScoringModel, TermStatistics};

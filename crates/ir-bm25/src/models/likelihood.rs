@@ -4,8 +4,8 @@
 //! smoothing is the case λ = 0, and Jelinek-Mercer smoothing the case μ = 0. The log-likelihood
 //! `Σ boost · ln p(t|d)` over all query terms is the sum of
 //!
-//! - `boost · ln(p(t|d) / p₀)` over the terms that the document contains, where `p₀` is `p(t|d)` for
-//!   `tf` = 0. This is at least 0 and monotone, so that it is pruned;
+//! - `boost · ln(p(t|d) / p₀)` over the terms that the document contains, where `p₀` is `p(t|d)`
+//!   for `tf` = 0. This is at least 0 and monotone, so that it is pruned;
 //! - `Σ boost · ln p₀ = Σ boost · ln p + Σ boost · ln a`, the summand of the document, where
 //!   `a = (1 - λ) · μ / (length + μ) + λ` depends on the length alone.
 
@@ -120,7 +120,7 @@ impl TermScorer for PresentTerm {
 #[derive(Debug)]
 struct AbsentTerms {
     smoothing: Smoothing,
-    /// Σ boost.
+    /// Σ boost over all query terms.
     boosts: f64,
     /// Σ boost · ln p.
     in_collection: f64,

@@ -2,9 +2,9 @@
 //!
 //! A [`ScoringModel`] holds parameters. For each query term it makes a [`TermScorer`] from the
 //! statistics of the term, and the score of a document is the sum of its term scores, in double
-//! precision, rounded to single once. Query likelihood of Indri adds a summand of the document, by a
-//! [`DocumentScorer`]. Each model is one file: parameters, formula, source and a
-//! worked example. A model of your own has the same rights: pass it to
+//! precision, rounded to single once. Query likelihood of Indri adds a summand of the document, by
+//! a [`DocumentScorer`]. Each model is one file: parameters, formula, source and a worked example.
+//! A model of your own has the same rights: pass it to
 //! [`Index::searcher`](crate::Index::searcher).
 //!
 //! | models | names and types |

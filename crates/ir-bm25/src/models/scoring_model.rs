@@ -96,12 +96,12 @@ pub trait ScoringModel: fmt::Debug + Send + Sync + 'static {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WindowStatistics {
-    /// Those of the terms: the score is the sum of the scores of the terms at the frequency of the
+    /// Statistics of the terms: the score is the sum of the scores of the terms at the frequency of the
     /// window, as in Lucene.
     #[default]
     Terms,
-    /// Those of the window: the numbers of documents with a match, and of all matches, as in Indri.
-    /// Finding them reads the positions of all documents with the terms.
+    /// Statistics of the window: the numbers of documents with a match, and of all matches, as in
+    /// Indri. Finding them reads the positions of all documents with the terms.
     Matches,
 }
 

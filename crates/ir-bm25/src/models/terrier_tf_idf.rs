@@ -1,4 +1,4 @@
-//! TF-IDF of Terrier.
+//! TF-IDF of Terrier, with saturated frequencies.
 
 use super::named::{NamedModel, Parameter};
 use super::okapi::{B_OKAPI, K1_OKAPI, OkapiTerm, QueryWeight, Saturation};

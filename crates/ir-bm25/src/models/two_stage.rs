@@ -8,8 +8,8 @@ use super::scoring_model::{
 };
 use crate::DocLengths;
 
-/// Query likelihood with two-stage smoothing, as in Indri (`method:two-stage`): a Dirichlet document
-/// model mixed with the collection model.
+/// Query likelihood with two-stage smoothing, as in Indri (`method:two-stage`): a Dirichlet
+/// document model mixed with the collection model.
 ///
 /// The score of a document with at least one query term is `Σ boost · ln p(t|d)` over all query
 /// terms, also those that it does not contain, with

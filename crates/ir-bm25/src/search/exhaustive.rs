@@ -50,8 +50,8 @@ pub(super) fn score_allowed<T: TermScores>(
     }
 }
 
-/// The sum of the term scores of one document; [`None`] if it contains no query term. Successive calls must pass
-/// ascending documents.
+/// The sum of the term scores of one document; [`None`] if it contains no query term. Successive
+/// calls must pass ascending documents.
 fn sum_of<T: TermScores>(terms: &mut [T], doc: DocNum) -> Option<f64> {
     let scores = terms.iter_mut().filter_map(|term| term.score_of(doc.get()));
     scores.reduce(|sum, score| sum + score)

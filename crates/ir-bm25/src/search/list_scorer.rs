@@ -85,7 +85,7 @@ pub(crate) trait TermScores {
     /// Upper bound, at least 0, of the scores.
     fn bound(&self) -> f64;
 
-    /// Number of postings.
+    /// Number of postings in all fields.
     fn postings(&self) -> u64;
 
     /// Adds the scores of the documents of a window. Returns a lower bound, at least the end of the

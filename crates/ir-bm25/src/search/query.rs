@@ -152,7 +152,8 @@ pub(crate) fn open_lists<'a>(
 
 impl<'a, S: ListScorer> QueryPlan<'a, S> {
     /// Binds posting lists to a model and to `statistics`, those of a list's term in the
-    /// collection. `documents` is what documents add to the sums of their term scores. Lists with a document frequency of 0 are dropped.
+    /// collection. `documents` is what documents add to the sums of their term scores. Lists with a
+    /// document frequency of 0 are dropped.
     pub(crate) fn new<M: BoundModel<Scorer<'a> = S>>(
         index: &'a Index,
         model: &'a M,

@@ -18,7 +18,7 @@ pub(crate) enum Bound {
 }
 
 impl Bound {
-    /// Whose statistics the model takes for phrases and windows.
+    /// Statistics by which the model scores phrases and windows.
     pub(crate) fn window_statistics(&self) -> WindowStatistics {
         match self {
             Self::Bm25(_) | Self::Bm25F(_) => WindowStatistics::Terms,
