@@ -110,6 +110,15 @@ pub enum SearcherError {
         nearest: Option<&'static str>,
         found: String,
     },
+    /// Several programs give this name to different scoring models.
+    #[error(
+        "expected an unambiguous scoring model, found {found:?}: {}",
+        meanings(models)
+    )]
+    AmbiguousModel {
+        models: Vec<(&'static str, &'static str)>,
+        found: String,
+    },
     /// The scoring model has no parameter of this name.
     #[error(
         "expected {}, found {found:?}{}",
@@ -148,6 +157,15 @@ pub enum SearcherError {
 pub(crate) fn hint(nearest: Option<&str>) -> String {
     let hint = nearest.map(|name| format!(" (did you mean {name}?)"));
     hint.unwrap_or_default()
+}
+
+/// Names and descriptions of scoring models.
+fn meanings(models: &[(&str, &str)]) -> String {
+    let models = models.iter();
+    let meanings: Vec<_> = models
+        .map(|(name, description)| format!("{name} is {description}"))
+        .collect();
+    meanings.join(", ")
 }
 
 fn parameters_of(model: &str, expected: &[&str]) -> String {

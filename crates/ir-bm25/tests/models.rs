@@ -307,7 +307,7 @@ fn explanations_have_the_formula_and_its_values() {
 }
 
 /// Smoothing with the collection alone does not distinguish documents; without a mixture, two-stage
-/// smoothing is that of Dirichlet.
+/// smoothing is that of Dirichlet, and without pseudo-counts nearly that of Jelinek-Mercer.
 #[test]
 fn limits_of_smoothing() {
     let documents: Vec<_> = (0..40).map(|n| document(n, (n % 5, n % 3, 1, n))).collect();
@@ -317,15 +317,55 @@ fn limits_of_smoothing() {
         let searcher = index.searcher(model).unwrap();
         searcher.search("a b rare", &Search::top(40)).unwrap()
     };
-    for model in ["qld(mu=1e12)", "qljm(lambda=1)", "two-stage(lambda=1)"] {
+    for model in ["qld(mu=1e12)", "qljm(lambda=1)"] {
         let hits = ranking(model);
         assert!(hits.iter().all(|hit| hit.score < 1e-6), "{model}");
     }
     assert!(ranking("qld(mu=10)").hits()[0].score > 0.5);
-    let (two_stage, dirichlet) = (ranking("two-stage(mu=10,lambda=0)"), ranking("qld(mu=10)"));
-    for hit in &dirichlet {
-        let same = two_stage.iter().find(|other| other.doc == hit.doc).unwrap();
+    // The probability of the query in the collection.
+    let texts = documents.iter().map(|document| document.text.split(' '));
+    let tokens: Vec<&str> = texts.flatten().filter(|token| !token.is_empty()).collect();
+    let count = |term| tokens.iter().filter(|token| **token == term).count() as f64;
+    assert_eq!((count("a"), count("b"), count("rare")), (80.0, 39.0, 2.0));
+    let in_collection = (80.0 * 39.0 * 2.0 / (tokens.len() as f64).powi(3)).ln();
+    for model in [
+        "indri-dirichlet(mu=1e12)",
+        "indri-jelinek-mercer(lambda=1)",
+        "two-stage(lambda=1)",
+    ] {
+        let hits = ranking(model);
+        let is_near = |score: f32| (f64::from(score) - in_collection).abs() < 1e-5;
+        assert!(hits.iter().all(|hit| is_near(hit.score)), "{model}");
+    }
+    let dirichlet = ranking("indri-dirichlet(mu=10)");
+    assert_eq!(ranking("two-stage(mu=10,lambda=0)"), dirichlet);
+    let spread = dirichlet.hits()[0].score - dirichlet.hits()[9].score;
+    assert!(spread > 0.5, "{spread}");
+    let mercer = ranking("indri-jelinek-mercer(lambda=0.3)");
+    for hit in &ranking("two-stage(mu=1e-6,lambda=0.3)") {
+        let same = mercer.iter().find(|other| other.doc == hit.doc).unwrap();
         assert!((same.score - hit.score).abs() < 1e-5, "{hit:?} {same:?}");
+    }
+}
+
+/// Lucene's Jelinek-Mercer smoothing ranks nearly as the log-likelihood: its scores differ by a
+/// constant of the query, but for the estimate of `p`.
+#[test]
+fn jelinek_mercer_differs_by_a_constant() {
+    let documents: Vec<_> = (0..40).map(|n| document(n, (n % 5, n % 3, 1, n))).collect();
+    let index = built(&documents, config());
+    let ranking = |model: &str| {
+        let model: Model = model.parse().unwrap();
+        let searcher = index.searcher(model).unwrap();
+        searcher.search("a b", &Search::top(40)).unwrap()
+    };
+    let lucene = ranking("qljm(lambda=0.4,lengths=exact)");
+    let indri = ranking("indri-jelinek-mercer(lambda=0.4)");
+    let constant = lucene.hits()[0].score - indri.hits()[0].score;
+    assert!(constant > 5.0, "{constant}");
+    for hit in &indri {
+        let same = lucene.iter().find(|other| other.doc == hit.doc).unwrap();
+        assert!((same.score - hit.score - constant).abs() < 0.1);
     }
 }
 
@@ -347,6 +387,11 @@ fn names_are_read_as_they_are_printed() {
         ("InExpB2", "in_expb2"),
         ("DFRee", "dfree"),
         ("TF-IDF", "tfidf"),
+        ("Terrier_TFIDF", "terrier-tfidf"),
+        ("indri-tf-idf", "indri-tfidf"),
+        ("IndriDirichlet", "indri-dirichlet"),
+        ("indri-jm", "indri-jelinek-mercer"),
+        ("indri-two-stage", "two-stage"),
         ("ClassicSimilarity", "tfidf"),
         ("bm25plus", "bm25+"),
         ("okapi", "robertson"),
@@ -375,6 +420,13 @@ fn wrong_names_and_parameters_are_rejected() {
         assert!(message(found).ends_with(&hint), "{}", message(found));
     }
     assert!(message("word2vec").ends_with("found \"word2vec\""));
+    for name in ["TF_IDF", "tf_idf"] {
+        let expected = format!(
+            "expected an unambiguous scoring model, found {name:?}: terrier-tfidf is TF_IDF of \
+             Terrier, tfidf is TF-IDF of Lucene's ClassicSimilarity"
+        );
+        assert_eq!(message(name), expected);
+    }
     assert!(message("").starts_with("expected a scoring model (bm25, atire"));
     assert_eq!(
         message("dph(c=1)"),

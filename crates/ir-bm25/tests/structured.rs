@@ -6,12 +6,13 @@
 mod common;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::f64::consts::{E, PI};
 use std::sync::Arc;
 
 use common::built;
-use ir_bm25::models::Dirichlet;
+use ir_bm25::models::{Dirichlet, InL2, IndriDirichlet, Pl2};
 use ir_bm25::{
-    Bm25, BooleanClause, Index, IndexConfig, IndexWriter, IndexedFields, Occur, QuerySyntax,
+    Bm25, BooleanClause, Index, IndexConfig, IndexWriter, IndexedFields, Model, Occur, QuerySyntax,
     Searcher, SegmentedIndex, StructuredQuery, StructuredSearcher,
 };
 use ir_core::{Analyzer, DocNum, DocSet, Document, Ranking, Retriever, Search, SearchError, Token};
@@ -138,30 +139,150 @@ fn query() -> impl Strategy<Value = StructuredQuery> {
 /// Terms with their positions, whether they are ordered, and the width of their window.
 type Member = (Vec<(String, u32)>, bool, u32);
 
-/// Slow evaluation: whether each text matches, and its score by BM25 with exact statistics.
+/// Models of the slow evaluation.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Formula {
+    Bm25,
+    Qld,
+    InL2,
+    /// Contributions can be negative.
+    Pl2,
+    IndriDirichlet,
+}
+
+/// μ of both query likelihoods.
+const MU: f64 = 20.0;
+
+impl Formula {
+    const ALL: [Self; 5] = [
+        Self::Bm25,
+        Self::Qld,
+        Self::InL2,
+        Self::Pl2,
+        Self::IndriDirichlet,
+    ];
+
+    fn model(self) -> Model {
+        match self {
+            Self::Bm25 => Bm25::ANSERINI.into(),
+            Self::Qld => Dirichlet::new(MU as f32).into(),
+            Self::InL2 => InL2::new(1.5).into(),
+            Self::Pl2 => Pl2::new(1.5).into(),
+            Self::IndriDirichlet => IndriDirichlet::new(MU as f32).into(),
+        }
+    }
+}
+
+/// Slow evaluation: whether each text matches, and its score by a model with exact statistics.
 struct Oracle<'a> {
     analyzer: &'a dyn Analyzer,
     texts: Vec<Vec<(String, u32)>>,
+    formula: Formula,
 }
 
 impl Oracle<'_> {
-    fn idf(&self, df: usize) -> f64 {
+    fn tf_of(&self, (terms, ordered, width): &Member, doc: usize) -> usize {
+        windows(&self.texts[doc], terms, *ordered, *width)
+    }
+
+    /// Document frequency and collection frequency.
+    fn counts(&self, member: &Member) -> (f64, f64) {
+        let tfs = (0..self.texts.len()).map(|doc| self.tf_of(member, doc));
+        tfs.fold((0.0, 0.0), |(df, cf), tf| {
+            (df + f64::from(u8::from(tf > 0)), cf + tf as f64)
+        })
+    }
+
+    /// The largest document frequency, and the sum of the collection frequencies.
+    fn counts_of_synonyms(&self, members: &[Member]) -> (f64, f64) {
+        let counts = members.iter().map(|member| self.counts(member));
+        counts.fold((0.0, 0.0), |(df, cf), (other_df, other_cf)| {
+            (f64::max(df, other_df), cf + other_cf)
+        })
+    }
+
+    /// The contribution of a term with these frequencies.
+    fn contribution(&self, doc: usize, tf: usize, (df, cf): (f64, f64)) -> f64 {
+        let tokens = self.texts.iter().map(Vec::len).sum::<usize>() as f64;
         let n = self.texts.iter().filter(|text| !text.is_empty()).count() as f64;
-        (1.0 + (n - df as f64 + 0.5) / (df as f64 + 0.5)).ln()
+        let (tf, length, average) = (tf as f64, self.texts[doc].len() as f64, tokens / n);
+        let tfn = tf * (1.0 + 1.5 * average / length).log2();
+        match self.formula {
+            Formula::Bm25 => {
+                let idf = (1.0 + (n - df + 0.5) / (df + 0.5)).ln();
+                idf * tf / (tf + 0.9 * (0.6 + 0.4 * length / average))
+            }
+            Formula::Qld => {
+                let p = (cf + 1.0) / (tokens + 1.0);
+                let seen = (tf + MU * p) / (length + MU);
+                (seen / p).ln().max(0.0)
+            }
+            Formula::InL2 => tfn / (tfn + 1.0) * ((n + 1.0) / (df + 0.5)).log2(),
+            Formula::Pl2 => {
+                let mean = cf / n;
+                let information = tfn * (tfn / mean).log2()
+                    + (mean - tfn) * E.log2()
+                    + 0.5 * (2.0 * PI * tfn).log2();
+                information / (tfn + 1.0)
+            }
+            // Its scores are those of `likelihood`.
+            Formula::IndriDirichlet => 0.0,
+        }
     }
 
-    fn df(&self, term: &str) -> usize {
-        let has = |text: &&Vec<(String, u32)>| text.iter().any(|(other, _)| other == term);
-        self.texts.iter().filter(has).count()
-    }
-
-    fn saturated(&self, doc: usize, tf: usize) -> f64 {
-        let tokens: usize = self.texts.iter().map(Vec::len).sum();
-        let n = self.texts.iter().filter(|text| !text.is_empty()).count();
-        let average = tokens as f64 / n as f64;
+    /// Indri's log-likelihood of a query. A part that the document does not `reach`, as another
+    /// part of its clause does not match, has frequency 0.
+    fn likelihood(&self, query: &StructuredQuery, doc: usize, reach: bool) -> f64 {
+        let tokens = self.texts.iter().map(Vec::len).sum::<usize>() as f64;
         let length = self.texts[doc].len() as f64;
-        let tf = tf as f64;
-        tf / (tf + 0.9 * (0.6 + 0.4 * length / average))
+        let log = |members: &[Member]| {
+            let tfs = members.iter().map(|member| self.tf_of(member, doc));
+            let tf = if reach {
+                tfs.sum::<usize>() as f64
+            } else {
+                0.0
+            };
+            let cf = match self.counts_of_synonyms(members).1 {
+                0.0 => 0.5,
+                cf => cf,
+            };
+            ((tf + MU * cf / tokens) / (length + MU)).ln()
+        };
+        match query {
+            StructuredQuery::Weighted { weight, query } => {
+                f64::from(*weight) * self.likelihood(query, doc, reach)
+            }
+            StructuredQuery::Text { text, .. } => {
+                let terms = positions(self.analyzer, text).into_iter();
+                terms
+                    .map(|(term, _)| log(&[(vec![(term, 0)], true, 1)]))
+                    .sum()
+            }
+            StructuredQuery::Boolean(clauses) => {
+                let counted = clauses
+                    .iter()
+                    .filter(|clause| clause.occur != Occur::MustNot);
+                counted
+                    .map(|BooleanClause { query, .. }| {
+                        let matches = self.score(query, doc).flatten().is_some();
+                        self.likelihood(query, doc, reach && matches)
+                    })
+                    .sum()
+            }
+            leaf => match &*self.members(leaf) {
+                [] => 0.0,
+                members => log(members),
+            },
+        }
+    }
+
+    /// The score of a text if it matches.
+    fn expected(&self, query: &StructuredQuery, doc: usize) -> Option<f64> {
+        let score = self.score(query, doc).flatten()?;
+        Some(match self.formula {
+            Formula::IndriDirichlet => self.likelihood(query, doc, true),
+            _ => score,
+        })
     }
 
     /// Frequency in a text and document frequency of a synonym, after analysis.
@@ -206,11 +327,18 @@ impl Oracle<'_> {
         }
     }
 
+    /// The sum of the contributions of the terms of a window at its frequency.
+    fn score_of_window(&self, member: &Member, doc: usize) -> Option<f64> {
+        let tf = self.tf_of(member, doc);
+        let terms = member.0.iter().map(|(term, _)| {
+            let term = (vec![(term.clone(), 0)], true, 1);
+            self.contribution(doc, tf, self.counts(&term))
+        });
+        (tf > 0).then(|| terms.sum())
+    }
+
     /// [`None`] if no word is left after analysis; else the score of the text if it matches.
     fn score(&self, query: &StructuredQuery, doc: usize) -> Option<Option<f64>> {
-        let tf_of = |(terms, ordered, width): &Member, doc: usize| {
-            windows(&self.texts[doc], terms, *ordered, *width)
-        };
         match query {
             StructuredQuery::Weighted { weight, query } => {
                 let score = self.score(query, doc)?;
@@ -223,12 +351,10 @@ impl Oracle<'_> {
                 }
                 let mut sum = None;
                 for (term, _) in terms {
-                    let tf = self.texts[doc]
-                        .iter()
-                        .filter(|(other, _)| *other == term)
-                        .count();
+                    let member = (vec![(term, 0)], true, 1);
+                    let tf = self.tf_of(&member, doc);
                     if tf > 0 {
-                        let score = self.idf(self.df(&term)) * self.saturated(doc, tf);
+                        let score = self.contribution(doc, tf, self.counts(&member));
                         *sum.get_or_insert(0.0) += score;
                     }
                 }
@@ -236,31 +362,21 @@ impl Oracle<'_> {
             }
             StructuredQuery::Window { .. } => {
                 let member = self.members(query).pop()?;
-                let tf = tf_of(&member, doc);
-                let idf: f64 = member
-                    .0
-                    .iter()
-                    .map(|(term, _)| self.idf(self.df(term)))
-                    .sum();
-                Some((tf > 0).then(|| idf * self.saturated(doc, tf)))
+                Some(self.score_of_window(&member, doc))
             }
             StructuredQuery::Synonyms(_) => {
                 let members = self.members(query);
                 if let [only] = &*members
                     && only.0.len() > 1
                 {
-                    let tf = tf_of(only, doc);
-                    let idf: f64 = only.0.iter().map(|(term, _)| self.idf(self.df(term))).sum();
-                    return Some((tf > 0).then(|| idf * self.saturated(doc, tf)));
+                    return Some(self.score_of_window(only, doc));
                 }
-                let df_of = |member: &Member| {
-                    (0..self.texts.len())
-                        .filter(|&doc| tf_of(member, doc) > 0)
-                        .count()
-                };
-                let df = members.iter().map(df_of).max()?;
-                let tf = members.iter().map(|member| tf_of(member, doc)).sum();
-                Some((tf > 0).then(|| self.idf(df) * self.saturated(doc, tf)))
+                if members.is_empty() {
+                    return None;
+                }
+                let counts = self.counts_of_synonyms(&members);
+                let tf = members.iter().map(|member| self.tf_of(member, doc)).sum();
+                Some((tf > 0).then(|| self.contribution(doc, tf, counts)))
             }
             StructuredQuery::Boolean(clauses) => {
                 let scored = clauses
@@ -292,28 +408,37 @@ proptest! {
     fn scores_are_those_of_a_slow_scan(texts in texts(), query in query()) {
         let index = built(&documents(&texts), config());
         let analyzer = index.analyzer().unwrap();
-        let texts = texts.iter().map(|text| positions(analyzer, text)).collect();
-        let oracle = Oracle { analyzer, texts };
-        let searcher = structured(index.searcher(Bm25::ANSERINI).unwrap());
-        let search = Search::top(100);
-        let ranking = searcher.search_query(&query, &search).unwrap();
-        let found: BTreeSet<usize> = ranking.iter().map(|hit| hit.doc.index()).collect();
-        for doc in 0..oracle.texts.len() {
-            let expected = oracle.score(&query, doc).flatten();
-            prop_assert_eq!(found.contains(&doc), expected.is_some(), "{} in {}", query, doc);
+        let texts: Vec<_> = texts.iter().map(|text| positions(analyzer, text)).collect();
+        for formula in Formula::ALL {
+            let oracle = Oracle { analyzer, texts: texts.clone(), formula };
+            let searcher = structured(index.searcher(formula.model()).unwrap());
+            let search = Search::top(100);
+            let ranking = searcher.search_query(&query, &search).unwrap();
+            let found: BTreeSet<usize> = ranking.iter().map(|hit| hit.doc.index()).collect();
+            for doc in 0..oracle.texts.len() {
+                let expected = oracle.expected(&query, doc);
+                prop_assert_eq!(found.contains(&doc), expected.is_some(), "{} in {}", query, doc);
+            }
+            for hit in &ranking {
+                let expected = oracle.expected(&query, hit.doc.index()).unwrap();
+                let difference = (f64::from(hit.score) - expected).abs();
+                let is_near = difference <= 1e-5 * (1.0 + expected.abs());
+                prop_assert!(is_near, "{formula:?}, {query}: {hit:?} {expected}");
+                let explained = searcher.explain_query(&query, hit.doc, &search).unwrap().unwrap();
+                prop_assert_eq!(explained.score(), hit.score);
+            }
+            // The first hits are pruned.
+            for k in [1, 3] {
+                let first = searcher.search_query(&query, &Search::top(k)).unwrap();
+                let expected = ranking.iter().take(k).collect::<Vec<_>>();
+                prop_assert_eq!(first.iter().collect::<Vec<_>>(), expected, "{:?}", formula);
+            }
+            // A filter restricts the same ranking.
+            let even: DocSet = (0..100).step_by(2).map(DocNum::new).collect();
+            let filtered = searcher.search_query(&query, &search.within(&even)).unwrap();
+            let kept: Vec<_> = ranking.iter().filter(|hit| hit.doc.get() % 2 == 0).collect();
+            prop_assert_eq!(filtered.iter().collect::<Vec<_>>(), kept);
         }
-        for hit in &ranking {
-            let expected = oracle.score(&query, hit.doc.index()).flatten().unwrap();
-            let difference = (f64::from(hit.score) - expected).abs();
-            prop_assert!(difference <= 1e-5 * (1.0 + expected.abs()), "{query}: {hit:?} {expected}");
-            let explained = searcher.explain_query(&query, hit.doc, &search).unwrap().unwrap();
-            prop_assert_eq!(explained.score(), hit.score);
-        }
-        // A filter restricts the same ranking.
-        let even: DocSet = (0..100).step_by(2).map(DocNum::new).collect();
-        let filtered = searcher.search_query(&query, &search.within(&even)).unwrap();
-        let kept: Vec<_> = ranking.iter().filter(|hit| hit.doc.get() % 2 == 0).collect();
-        prop_assert_eq!(filtered.iter().collect::<Vec<_>>(), kept);
     }
 
     #[test]
@@ -345,16 +470,14 @@ proptest! {
         writer.commit().unwrap();
         let once = built(&documents, config());
         let check = |index: &SegmentedIndex| -> Result<(), TestCaseError> {
-            let several = structured(index.searcher(Bm25::ANSERINI).unwrap());
-            let one = structured(once.searcher(Bm25::ANSERINI).unwrap());
-            let search = Search::top(100);
-            let expected = one.search_query(&query, &search).unwrap();
-            prop_assert_eq!(&several.search_query(&query, &search).unwrap(), &expected, "{}", &query);
-            let model = Dirichlet::default();
-            let several = structured(index.searcher(model).unwrap());
-            let one = structured(once.searcher(model).unwrap());
-            let expected = one.search_query(&query, &search).unwrap();
-            prop_assert_eq!(&several.search_query(&query, &search).unwrap(), &expected, "{}", &query);
+            for model in [Formula::Bm25, Formula::Qld, Formula::IndriDirichlet].map(Formula::model) {
+                let several = structured(index.searcher(model.clone()).unwrap());
+                let one = structured(once.searcher(model).unwrap());
+                let search = Search::top(100);
+                let expected = one.search_query(&query, &search).unwrap();
+                let found = several.search_query(&query, &search).unwrap();
+                prop_assert_eq!(&found, &expected, "{}", &query);
+            }
             Ok(())
         };
         check(&SegmentedIndex::open(&path).unwrap())?;
@@ -370,7 +493,6 @@ proptest! {
         words in prop::collection::vec((0..WORDS.len(), 1..5_u8), 1..6),
     ) {
         let index = built(&documents(&texts), config());
-        let searcher = structured(index.searcher(Bm25::ANSERINI).unwrap());
         let distinct: BTreeMap<usize, u8> = words.iter().copied().collect();
         let clauses = distinct.iter().map(|(&word, &weight)| {
             StructuredQuery::text(WORDS[word]).with_weight(f32::from(weight)).should()
@@ -379,14 +501,19 @@ proptest! {
         // The same, evaluated clause by clause.
         let nowhere = StructuredQuery::text("nowhere").must_not();
         let clause_by_clause = StructuredQuery::boolean([bag.clone().should(), nowhere]);
-        let ranking = |query: &StructuredQuery, k| searcher.search_query(query, &Search::top(k)).unwrap();
-        for k in [1, 3, 100] {
-            prop_assert_eq!(ranking(&bag, k), ranking(&clause_by_clause, k));
-        }
         let line: Vec<&str> = words.iter().map(|&(word, _)| WORDS[word]).collect();
         let line = line.join(" ");
-        let plain = searcher.searcher().search(&line, &Search::top(100)).unwrap();
-        prop_assert_eq!(searcher.search(&line, &Search::top(100)).unwrap(), plain);
+        for model in [Formula::Bm25, Formula::IndriDirichlet].map(Formula::model) {
+            let searcher = structured(index.searcher(model).unwrap());
+            let ranking = |query: &StructuredQuery, k| {
+                searcher.search_query(query, &Search::top(k)).unwrap()
+            };
+            for k in [1, 3, 100] {
+                prop_assert_eq!(ranking(&bag, k), ranking(&clause_by_clause, k));
+            }
+            let plain = searcher.searcher().search(&line, &Search::top(100)).unwrap();
+            prop_assert_eq!(searcher.search(&line, &Search::top(100)).unwrap(), plain);
+        }
     }
 
     /// Positions change neither rankings nor the other parts of an index.

@@ -1,12 +1,13 @@
-//! Scores of divergence from randomness and BM25F on Cranfield and CISI: equal to the formulas of
-//! Terrier and of the papers, computed from the analyzed texts without an index.
+//! Scores of divergence from randomness, Terrier's TF_IDF, Indri's query likelihood and BM25F on
+//! Cranfield and CISI: equal to the formulas of these programs and of the papers, computed from the
+//! analyzed texts without an index.
 
 #![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::collections::{BTreeMap, HashMap};
 use std::f64::consts::{E, PI};
 
-use ir_bm25::models::{Bm25F, Dph, InL2, Pl2};
+use ir_bm25::models::{Bm25F, Dph, InL2, IndriDirichlet, Pl2, TerrierTfIdf, TwoStage};
 use ir_bm25::{Analysis, DocLengths, FieldNames, Index, IndexConfig, IndexedFields, Model};
 use ir_core::{Analyzer, Document, NoProgress, Query, Retriever, Search};
 use ir_data::catalog;
@@ -72,6 +73,38 @@ fn pl2(tf: f64, length: f64, average: f64, n: f64, _: f64, cf: f64) -> f64 {
 fn in_l2(tf: f64, length: f64, average: f64, n: f64, df: f64, _: f64) -> f64 {
     let tfn = tf * (1.0 + average / length).log2();
     tfn * ((n + 1.0) / (df + 0.5)).log2() / (tfn + 1.0)
+}
+
+fn tf_idf(tf: f64, length: f64, average: f64, n: f64, df: f64, _: f64) -> f64 {
+    let saturated = 1.2 * tf / (tf + 1.2 * (0.25 + 0.75 * length / average));
+    saturated * (n / df + 1.0).log2()
+}
+
+/// Log-likelihoods of all terms of a query, in the documents with at least one.
+fn likelihoods(
+    field: &Field,
+    terms: &BTreeMap<String, f64>,
+    probability: impl Fn(f64, f64, f64) -> f64,
+) -> Vec<Option<f64>> {
+    let tokens: f64 = field.lengths.iter().sum();
+    let of_terms: Vec<_> = terms
+        .iter()
+        .map(|(term, count)| {
+            let p = match field.frequencies(term).1 {
+                0.0 => 0.5 / tokens,
+                cf => cf / tokens,
+            };
+            (term, count, p)
+        })
+        .collect();
+    let of_document = |doc: usize| {
+        let has_term = terms.keys().any(|term| field.tf(doc, term) > 0.0);
+        let logs = of_terms.iter().map(|(term, count, p)| {
+            *count * probability(field.tf(doc, term), field.lengths[doc], *p).ln()
+        });
+        has_term.then(|| logs.sum())
+    };
+    (0..field.tfs.len()).map(of_document).collect()
 }
 
 type Formula = fn(f64, f64, f64, f64, f64, f64) -> f64;
@@ -160,7 +193,8 @@ fn check_collection(name: &str) {
         .iter()
         .map(|doc| format!("{}\n{}", doc.title, doc.text));
     let field = std::rc::Rc::new(Field::new(contents));
-    let models: [(Model, Formula); 3] = [
+    let models: [(Model, Formula); 4] = [
+        (TerrierTfIdf::default().into(), tf_idf),
         (Dph::default().into(), dph),
         (Pl2::default().into(), pl2),
         (InL2::default().into(), in_l2),
@@ -185,6 +219,20 @@ fn check_collection(name: &str) {
             },
         );
     }
+    let dirichlet = |mu: f64| move |tf: f64, length: f64, p: f64| (tf + mu * p) / (length + mu);
+    let config = IndexConfig::default();
+    for mu in [1000.0, 2500.0] {
+        let model = IndriDirichlet::new(mu as f32).into();
+        check(&documents, queries, &config, model, |terms| {
+            likelihoods(&field, terms, dirichlet(mu))
+        });
+    }
+    let model = TwoStage::new(500.0, 0.25).into();
+    check(&documents, queries, &config, model, |terms| {
+        likelihoods(&field, terms, |tf, length, p| {
+            0.75 * dirichlet(500.0)(tf, length, p) + 0.25 * p
+        })
+    });
     let fields = [
         documents
             .iter()

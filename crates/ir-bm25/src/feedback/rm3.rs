@@ -44,12 +44,17 @@ pub struct Rm3 {
 pub enum Rm3Estimate {
     /// Anserini's `Rm3Reranker`: candidate terms have 2 to 20 characters, only `a-z` and `0-9`, and
     /// occur in at most a tenth of the documents; `p(t | d)` is the maximum-likelihood estimate
-    /// over the most frequent candidates of `d`, as many as feedback terms; `w(d)` is the score.
+    /// over the most frequent candidates of `d`, as many as feedback terms; `w(d)` is the score,
+    /// which must not be negative, so that log-likelihoods are an error.
     #[default]
     Anserini,
     /// Indri's `RelevanceModel` with `fbMu` 0: all terms are candidates; `p(t | d)` is the
-    /// maximum-likelihood estimate over the whole document; `w(d) ∝ exp(score)`, for scores that
-    /// are log-likelihoods.
+    /// maximum-likelihood estimate over the whole document; `w(d) ∝ exp(score)`. That is `p(query |
+    /// d)` if scores are log-likelihoods: with the models of Indri
+    /// ([`IndriDirichlet`](crate::models::IndriDirichlet),
+    /// [`IndriJelinekMercer`](crate::models::IndriJelinekMercer),
+    /// [`TwoStage`](crate::models::TwoStage)). With other models, `exp` gives nearly all weight to
+    /// the first documents.
     Indri,
 }
 

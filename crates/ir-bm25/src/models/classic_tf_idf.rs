@@ -10,8 +10,9 @@ use crate::DocLengths;
 ///
 /// The contribution of a term is `√tf · (boost · idf) · 1/√length` with
 /// `idf = 1 + ln((N + 1) / (df + 1))`, in single precision. As in Lucene since version 8, there is
-/// neither a coordination factor nor a query norm, and the idf counts once. Terrier's `TF_IDF` is
-/// another formula, which saturates the frequency as BM25 does; no model here computes it.
+/// neither a coordination factor nor a query norm, and the idf counts once. Terrier's `TF_IDF` and
+/// Indri's `tfidf` are other formulas, which saturate the frequency as BM25 does:
+/// [`TerrierTfIdf`](super::TerrierTfIdf), [`IndriTfIdf`](super::IndriTfIdf).
 ///
 /// ```
 /// use ir_bm25::models::{ClassicTfIdf, ScoringModel, TermStatistics};

@@ -12,7 +12,8 @@ use crate::DocLengths;
 /// The contribution of a term is `boost · max(0, ln(1 + tf / (μ · p)) + ln(μ / (length + μ)))`,
 /// where `p = (cf + 1) / (tokens + 1)` is the probability of the term in the collection. This is
 /// the logarithm of `p(t|d) / p` with `p(t|d) = (tf + μ · p) / (length + μ)`. Terms that a document
-/// does not contain contribute nothing, and no term contributes less.
+/// does not contain contribute nothing, and no term contributes less. Without these two rules, the
+/// score is the log-likelihood of the query: [`IndriDirichlet`](super::IndriDirichlet).
 ///
 /// ```
 /// use ir_bm25::models::{Dirichlet, ScoringModel, TermStatistics};
@@ -31,7 +32,6 @@ use crate::DocLengths;
 #[non_exhaustive]
 pub struct Dirichlet {
     /// Pseudo-count of the collection model. Range: > 0, finite. Default: 1000, that of Anserini.
-    /// Indri's is 2500.
     pub mu: f32,
     /// Precision of document lengths. Default: [`DocLengths::OneByte`].
     pub lengths: DocLengths,
@@ -47,7 +47,7 @@ pub(super) const MU: Parameter = Parameter {
 pub(super) const NAMED: NamedModel = NamedModel {
     name: "qld",
     aliases: &["ql", "dirichlet", "lmdirichlet", "dirichletlm", "dir"],
-    description: "Query likelihood, Dirichlet smoothing",
+    description: "Query likelihood of Lucene, Dirichlet smoothing",
     parameters: &[MU],
     lengths: DocLengths::OneByte,
     build: |values, lengths| {

@@ -11,7 +11,9 @@ use crate::DocLengths;
 ///
 /// The contribution of a term is `boost · ln(1 + (1 - λ) · tf / length / (λ · p))`, where
 /// `p = (cf + 1) / (tokens + 1)` is the probability of the term in the collection. The sum over the
-/// terms of a document ranks as `Σ ln((1 - λ) · tf / length + λ · p)` over all query terms does.
+/// terms of a document ranks as `Σ ln((1 - λ) · tf / length + λ · p)` over all query terms does,
+/// the log-likelihood of the query, which [`IndriJelinekMercer`](super::IndriJelinekMercer)
+/// computes.
 ///
 /// ```
 /// use ir_bm25::models::{JelinekMercer, ScoringModel, TermStatistics};
@@ -46,7 +48,7 @@ const LAMBDA: Parameter = Parameter {
 pub(super) const NAMED: NamedModel = NamedModel {
     name: "qljm",
     aliases: &["jm", "jelinekmercer", "lmjelinekmercer", "linear"],
-    description: "Query likelihood, Jelinek-Mercer smoothing",
+    description: "Query likelihood of Lucene, Jelinek-Mercer smoothing",
     parameters: &[LAMBDA],
     lengths: DocLengths::OneByte,
     build: |values, lengths| {

@@ -2,8 +2,9 @@
 //!
 //! A [`ScoringModel`] holds parameters. For each query term it makes a [`TermScorer`] from the
 //! statistics of the term, and the score of a document is the sum of its term scores, in double
-//! precision, rounded to single once. Each model is one file: parameters, formula, source and a
-//! worked example. A model of your own has the same rights: pass it to
+//! precision, rounded to single once. Query likelihood of Indri adds a summand of the document, by
+//! a [`DocumentScorer`]. Each model is one file: parameters, formula, source and a worked example.
+//! A model of your own has the same rights: pass it to
 //! [`Index::searcher`](crate::Index::searcher).
 //!
 //! | models | names and types |
@@ -12,12 +13,14 @@
 //! | variants of BM25 | `atire` [`Atire`], `robertson` [`Robertson`] |
 //! | | `bm25+` [`Bm25Plus`], `bm25l` [`Bm25L`] |
 //! | BM25 over weighted fields | `bm25f` [`Bm25F`] |
-//! | query likelihood | `qld` [`Dirichlet`], `qljm` [`JelinekMercer`] |
-//! | | `two-stage` [`TwoStage`] |
+//! | query likelihood of Lucene and Anserini | `qld` [`Dirichlet`], `qljm` [`JelinekMercer`] |
+//! | query likelihood of Indri | `indri-dirichlet` [`IndriDirichlet`] |
+//! | | `indri-jelinek-mercer` [`IndriJelinekMercer`], `two-stage` [`TwoStage`] |
 //! | divergence from randomness | `pl2` [`Pl2`], `inl2` [`InL2`] |
 //! | | `in_expb2` [`InExpB2`], `bb2` [`Bb2`] |
 //! | the same without parameters | `dph` [`Dph`], `dlh13` [`Dlh13`], `dfree` [`DfRee`] |
 //! | vector space | `tfidf` [`ClassicTfIdf`], `pivoted` [`PivotedLength`] |
+//! | | `terrier-tfidf` [`TerrierTfIdf`], `indri-tfidf` [`IndriTfIdf`] |
 //!
 //! [`Model`] is any of them as a value, also by name:
 //!
@@ -49,6 +52,23 @@ macro_rules! named_methods {
 
         fn validate(&self) -> Result<(), $crate::SearcherError> {
             NAMED.check(&[$(self.$parameter),*])
+        }
+    };
+}
+
+/// The methods of [`ScoringModel`] for a model with a method `smoothing`.
+macro_rules! likelihood_methods {
+    () => {
+        fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
+            self.smoothing().term_scorer(term)
+        }
+
+        fn document_scorer(&self, query: &[TermStatistics]) -> Option<Box<dyn DocumentScorer>> {
+            Some(self.smoothing().document_scorer(query))
+        }
+
+        fn window_statistics(&self) -> WindowStatistics {
+            WindowStatistics::Matches
         }
     };
 }
@@ -92,13 +112,18 @@ mod bm25_plus;
 mod classic_tf_idf;
 mod dfr;
 mod dirichlet;
+mod indri_dirichlet;
+mod indri_jelinek_mercer;
+mod indri_tf_idf;
 mod jelinek_mercer;
+mod likelihood;
 mod model;
 mod named;
 mod okapi;
 mod pivoted_length;
 mod robertson;
 mod scoring_model;
+mod terrier_tf_idf;
 mod two_stage;
 
 pub use atire::Atire;
@@ -108,6 +133,9 @@ pub use bm25_plus::Bm25Plus;
 pub use classic_tf_idf::ClassicTfIdf;
 pub use dfr::{Bb2, DfRee, Dlh13, Dph, InExpB2, InL2, Pl2};
 pub use dirichlet::Dirichlet;
+pub use indri_dirichlet::IndriDirichlet;
+pub use indri_jelinek_mercer::IndriJelinekMercer;
+pub use indri_tf_idf::IndriTfIdf;
 pub use jelinek_mercer::JelinekMercer;
 pub use model::Model;
 pub(crate) use model::ModelKind;
@@ -116,5 +144,8 @@ pub(crate) use named::{nearest, normalized};
 pub use pivoted_length::PivotedLength;
 pub use robertson::Robertson;
 pub(crate) use scoring_model::BOOST;
-pub use scoring_model::{ScoringModel, TermBound, TermScorer, TermStatistics};
+pub use scoring_model::{
+    DocumentScorer, ScoringModel, TermBound, TermScorer, TermStatistics, WindowStatistics,
+};
+pub use terrier_tf_idf::TerrierTfIdf;
 pub use two_stage::TwoStage;

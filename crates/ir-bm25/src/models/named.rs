@@ -4,8 +4,9 @@ use std::fmt::Write;
 
 use super::model::Model;
 use super::{
-    atire, bm25_f, bm25_l, bm25_plus, classic_tf_idf, dfr, dirichlet, jelinek_mercer,
-    pivoted_length, robertson, two_stage,
+    atire, bm25_f, bm25_l, bm25_plus, classic_tf_idf, dfr, dirichlet, indri_dirichlet,
+    indri_jelinek_mercer, indri_tf_idf, jelinek_mercer, pivoted_length, robertson, terrier_tf_idf,
+    two_stage,
 };
 use crate::{Bm25, DocLengths, SearcherError};
 
@@ -19,6 +20,8 @@ pub static NAMED_MODELS: &[NamedModel] = &[
     bm25_f::NAMED,
     dirichlet::NAMED,
     jelinek_mercer::NAMED,
+    indri_dirichlet::NAMED,
+    indri_jelinek_mercer::NAMED,
     two_stage::NAMED,
     dfr::pl2::NAMED,
     dfr::in_l2::NAMED,
@@ -28,6 +31,8 @@ pub static NAMED_MODELS: &[NamedModel] = &[
     dfr::dlh13::NAMED,
     dfr::df_ree::NAMED,
     classic_tf_idf::NAMED,
+    terrier_tf_idf::NAMED,
+    indri_tf_idf::NAMED,
     pivoted_length::NAMED,
 ];
 
@@ -137,8 +142,17 @@ impl NamedModel {
     /// Returns the model of a name or alias. Ignores case, hyphens and underscores.
     ///
     /// # Errors
-    /// [`SearcherError::UnknownModel`] suggests the nearest name.
+    /// [`SearcherError::UnknownModel`] suggests the nearest name; [`SearcherError::AmbiguousModel`]
+    /// is the error of `TF_IDF`, which is Terrier's name of another model than `tfidf`.
     pub fn find(name: &str) -> Result<&'static Self, SearcherError> {
+        if name.eq_ignore_ascii_case("TF_IDF") {
+            return Err(SearcherError::AmbiguousModel {
+                models: [terrier_tf_idf::NAMED, classic_tf_idf::NAMED]
+                    .map(|model| (model.name, model.description))
+                    .into(),
+                found: name.to_owned(),
+            });
+        }
         let wanted = normalized(name);
         let found = NAMED_MODELS
             .iter()

@@ -2,8 +2,12 @@
 
 use ir_core::Explanation;
 
-use super::named::{Parameter, ParameterRange};
-use super::scoring_model::{TermBound, TermScorer, TermStatistics};
+use super::named::{B, K1, Parameter, ParameterRange};
+use super::scoring_model::{BOOST, TermBound, TermScorer, TermStatistics};
+
+/// Term-frequency saturation and length normalization with the defaults of Okapi.
+pub(super) const K1_OKAPI: Parameter = Parameter { default: 1.2, ..K1 };
+pub(super) const B_OKAPI: Parameter = Parameter { default: 0.75, ..B };
 
 /// Saturation of the count in the query, by default none.
 pub(super) const K3: Parameter = Parameter {
@@ -18,6 +22,7 @@ pub(super) const K3: Parameter = Parameter {
 pub(super) struct QueryWeight {
     /// `(k3 + 1) · count / (k3 + count)`, times the weight of the field.
     pub(super) boost: f64,
+    boost_formula: &'static str,
     pub(super) idf: f64,
     idf_formula: &'static str,
 }
@@ -31,6 +36,31 @@ impl QueryWeight {
         };
         Self {
             boost: saturated * f64::from(term.weight),
+            boost_formula: "boost: (k3 + 1) × count / (k3 + count) in the query × weight of the field",
+            idf,
+            idf_formula,
+        }
+    }
+
+    /// The weight in proportion to the count.
+    pub(super) fn unsaturated(term: &TermStatistics, idf: f64, idf_formula: &'static str) -> Self {
+        Self {
+            boost_formula: BOOST,
+            ..Self::new(term, f32::INFINITY, idf, idf_formula)
+        }
+    }
+
+    /// `k1 · count / (k1 + count)`, times the weight of the field.
+    pub(super) fn lemur(
+        term: &TermStatistics,
+        k1: f64,
+        idf: f64,
+        idf_formula: &'static str,
+    ) -> Self {
+        let count = f64::from(term.count);
+        Self {
+            boost: k1 * count / (k1 + count) * f64::from(term.weight),
+            boost_formula: "boost: 1000 × count / (1000 + count) in the query × weight of the field",
             idf,
             idf_formula,
         }
@@ -43,10 +73,7 @@ impl QueryWeight {
 
     fn details(&self) -> Explanation {
         Explanation::new(self.value(), "w = boost × idf")
-            .with_detail(Explanation::new(
-                self.boost,
-                "boost: (k3 + 1) × count / (k3 + count) in the query × weight of the field",
-            ))
+            .with_detail(Explanation::new(self.boost, self.boost_formula))
             .with_detail(Explanation::new(self.idf, self.idf_formula))
     }
 }
@@ -71,6 +98,8 @@ pub(super) enum Saturation {
     Plus,
     /// `(k1 + 1) · (c + delta) / (k1 + c + delta)`.
     Long,
+    /// `k1 · c / (k1 + c)`.
+    TfIdf,
 }
 
 impl TermScorer for OkapiTerm {
@@ -84,11 +113,13 @@ impl TermScorer for OkapiTerm {
         } = *self;
         let c = f64::from(tf) / (1.0 - b + b * f64::from(length) / average);
         // `c / (k1 + c)`, in steps that are each monotone.
-        let okapi = |c: f64| (k1 + 1.0) * (1.0 - 1.0 / (1.0 + c / k1));
+        let fraction = |c: f64| 1.0 - 1.0 / (1.0 + c / k1);
+        let okapi = |c: f64| (k1 + 1.0) * fraction(c);
         let saturated = match self.saturation {
             Saturation::Okapi => okapi(c),
             Saturation::Plus => okapi(c) + delta,
             Saturation::Long => okapi(c + delta),
+            Saturation::TfIdf => k1 * fraction(c),
         };
         (self.weight.value() * saturated) as f32
     }
@@ -106,6 +137,7 @@ impl TermScorer for OkapiTerm {
             Saturation::Okapi => "w × (k1 + 1) × c / (k1 + c)",
             Saturation::Plus => "w × ((k1 + 1) × c / (k1 + c) + delta)",
             Saturation::Long => "w × (k1 + 1) × (c + delta) / (k1 + c + delta)",
+            Saturation::TfIdf => "w × k1 × c / (k1 + c)",
         };
         format!("{formula}, c = tf / (1 - b + b × length / average)")
     }
@@ -116,7 +148,7 @@ impl TermScorer for OkapiTerm {
             Explanation::new(self.k1, "k1"),
             Explanation::new(self.b, "b"),
         ];
-        if self.saturation != Saturation::Okapi {
+        if matches!(self.saturation, Saturation::Plus | Saturation::Long) {
             details.push(Explanation::new(self.delta, "delta"));
         }
         details.push(Explanation::new(

@@ -1,7 +1,7 @@
 //! BM25 as Robertson defined it.
 
-use super::named::{B, K1, NamedModel, Parameter};
-use super::okapi::{K3, OkapiTerm, QueryWeight, Saturation};
+use super::named::{NamedModel, Parameter};
+use super::okapi::{B_OKAPI, K1_OKAPI, K3, OkapiTerm, QueryWeight, Saturation};
 use super::scoring_model::{ScoringModel, TermScorer, TermStatistics};
 use crate::DocLengths;
 
@@ -50,8 +50,6 @@ pub struct Robertson {
     pub lengths: DocLengths,
 }
 
-const K1_OKAPI: Parameter = Parameter { default: 1.2, ..K1 };
-const B_OKAPI: Parameter = Parameter { default: 0.75, ..B };
 const K3_OKAPI: Parameter = Parameter { default: 8.0, ..K3 };
 
 pub(super) const NAMED: NamedModel = NamedModel {

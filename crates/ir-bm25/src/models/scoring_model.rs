@@ -7,7 +7,8 @@ use ir_core::Explanation;
 use crate::{DocLengths, SearcherError};
 
 /// Scoring model whose score of a document is a sum over the query terms that the document
-/// contains. [`Index::searcher`](crate::Index::searcher) accepts any.
+/// contains, plus, for models with a [`DocumentScorer`], a summand of the document.
+/// [`Index::searcher`](crate::Index::searcher) accepts any.
 ///
 /// Known elsewhere as similarity (Lucene) or weighting model (Terrier).
 ///
@@ -72,6 +73,120 @@ pub trait ScoringModel: fmt::Debug + Send + Sync + 'static {
 
     /// Creates the scorer of a query term in a field.
     fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer>;
+
+    /// Creates the scorer of what a document adds to the sum of its term scores, such as the
+    /// probability of the query terms that it does not contain. Default: [`None`], nothing.
+    ///
+    /// `query` holds the statistics in one field of all query terms, in their order, at least one.
+    /// Terms that do not occur have a document frequency of 0. The scorer is asked for documents
+    /// with at least one query term in a field; in this field, they may have none, or no tokens.
+    fn document_scorer(&self, query: &[TermStatistics]) -> Option<Box<dyn DocumentScorer>> {
+        let _ = query;
+        None
+    }
+
+    /// Statistics by which phrases and windows of structured queries are scored. Default:
+    /// [`WindowStatistics::Terms`].
+    fn window_statistics(&self) -> WindowStatistics {
+        WindowStatistics::Terms
+    }
+}
+
+/// Statistics by which a [`ScoringModel`] scores the phrases and windows of structured queries.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum WindowStatistics {
+    /// Statistics of the terms: the score is the sum of the scores of the terms at the frequency of the
+    /// window, as in Lucene.
+    #[default]
+    Terms,
+    /// Statistics of the window: the numbers of documents with a match, and of all matches, as in
+    /// Indri. Finding them reads the positions of all documents with the terms.
+    Matches,
+}
+
+/// Scorer of what a document adds to the sum of its term scores, by its length in one field.
+///
+/// ```
+/// use ir_bm25::models::{DocumentScorer, ScoringModel, TermScorer, TermStatistics};
+/// use ir_bm25::{DocLengths, Index, IndexConfig};
+/// use ir_core::{Document, NoProgress, Retriever, Search};
+///
+/// /// Minus the number of tokens of a document that are not in the query.
+/// #[derive(Debug)]
+/// struct FewestOthers;
+///
+/// impl ScoringModel for FewestOthers {
+///     fn name(&self) -> String {
+///         "fewest-others".to_owned()
+///     }
+///
+///     fn lengths(&self) -> DocLengths {
+///         DocLengths::Exact
+///     }
+///
+///     fn term_scorer(&self, _: &TermStatistics) -> Box<dyn TermScorer> {
+///         Box::new(Occurrences)
+///     }
+///
+///     fn document_scorer(&self, _: &[TermStatistics]) -> Option<Box<dyn DocumentScorer>> {
+///         Some(Box::new(Length))
+///     }
+/// }
+///
+/// #[derive(Debug)]
+/// struct Occurrences;
+///
+/// impl TermScorer for Occurrences {
+///     fn score(&self, tf: u32, _length: u32) -> f32 {
+///         tf as f32
+///     }
+/// }
+///
+/// #[derive(Debug)]
+/// struct Length;
+///
+/// impl DocumentScorer for Length {
+///     fn score(&self, length: u32) -> f64 {
+///         -f64::from(length)
+///     }
+///
+///     fn bound(&self) -> f64 {
+///         0.0
+///     }
+/// }
+///
+/// let documents = vec![
+///     Document::new("a").with_text("tea, tea, tea, coffee, coffee, milk"),
+///     Document::new("b").with_text("green tea, black tea"),
+/// ];
+/// let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress)?;
+/// let searcher = index.searcher(FewestOthers)?;
+/// let best = searcher.search("tea", &Search::top(1))?.hits()[0];
+/// assert_eq!((index.ids().id(best.doc), best.score), ("b", -2.0));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+pub trait DocumentScorer: fmt::Debug {
+    /// What a document whose field has `length` ≥ 0 tokens adds. Must be finite, may be negative.
+    /// Depends on the length alone.
+    fn score(&self, length: u32) -> f64;
+
+    /// Upper bound of [`DocumentScorer::score`] for all lengths, by which documents are skipped
+    /// that cannot enter the top k. Default: infinity, which skips none.
+    fn bound(&self) -> f64 {
+        f64::INFINITY
+    }
+
+    /// The formula, for explanations. Default: `summand of the document`.
+    fn formula(&self) -> String {
+        "summand of the document".to_owned()
+    }
+
+    /// The values in the formula other than the length, for explanations. Default: none.
+    fn details(&self, length: u32) -> Vec<Explanation> {
+        let _ = length;
+        Vec::new()
+    }
 }
 
 /// Scorer of a query term in one field of a document.
@@ -184,5 +299,16 @@ impl TermStatistics {
     #[must_use]
     pub fn collection_probability(&self) -> f64 {
         (self.cf as f64 + 1.0) / (self.tokens as f64 + 1.0)
+    }
+
+    /// Probability of the term in the collection as Indri estimates it: `cf / tokens`, and
+    /// `1 / (2 · tokens)` for a term that does not occur.
+    #[must_use]
+    pub fn relative_collection_frequency(&self) -> f64 {
+        let cf = match self.cf {
+            0 => 0.5,
+            cf => cf as f64,
+        };
+        cf / self.tokens.max(1) as f64
     }
 }

@@ -1,29 +1,34 @@
-//! Query likelihood with two-stage smoothing.
+//! Query likelihood with two-stage smoothing, as in Indri.
 
-use ir_core::Explanation;
-
-use super::dirichlet::MU;
+use super::indri_dirichlet::MU;
+use super::likelihood::Smoothing;
 use super::named::{NamedModel, Parameter, ParameterRange};
-use super::scoring_model::{BOOST, ScoringModel, TermBound, TermScorer, TermStatistics};
+use super::scoring_model::{
+    DocumentScorer, ScoringModel, TermScorer, TermStatistics, WindowStatistics,
+};
 use crate::DocLengths;
 
-/// Query likelihood with two-stage smoothing: a Dirichlet document model mixed with the collection
-/// model.
+/// Query likelihood with two-stage smoothing, as in Indri (`method:two-stage`): a Dirichlet
+/// document model mixed with the collection model.
 ///
-/// The contribution of a term is `boost · max(0, ln(p(t|d) / p))` with
-/// `p(t|d) = (1 - λ) · (tf + μ · p) / (length + μ) + λ · p`, where `p = (cf + 1) / (tokens + 1)` is
-/// the probability of the term in the collection. As with [`Dirichlet`](super::Dirichlet), which is
-/// the case λ = 0, terms that a document does not contain contribute nothing.
+/// The score of a document with at least one query term is `Σ boost · ln p(t|d)` over all query
+/// terms, also those that it does not contain, with
+/// `p(t|d) = (1 - λ) · (tf + μ · p) / (length + μ) + λ · p`, where `p = cf / tokens` is the
+/// probability of the term in the collection, and `1 / (2 · tokens)` for a term that does not occur
+/// there. λ = 0 is [`IndriDirichlet`](super::IndriDirichlet), which describes how phrases and
+/// windows are scored.
 ///
 /// ```
-/// use ir_bm25::models::{Dirichlet, ScoringModel, TermStatistics, TwoStage};
-/// // 10 documents of 120 tokens, the term is in 3 of them 5 times; p = 6 / 121.
-/// let term = TermStatistics::new(10, 120, 3, 5);
-/// // p(t|d) = 0.6 · (2 + 100 · 6 / 121) / (8 + 100) + 0.4 · 6 / 121 = 0.058_494
-/// let scorer = TwoStage::new(100.0, 0.4).term_scorer(&term);
-/// assert!((scorer.score(2, 8) - 0.165_201).abs() < 1e-6);
-/// let dirichlet = Dirichlet::new(100.0).term_scorer(&term);
-/// assert_eq!(TwoStage::new(100.0, 0.0).term_scorer(&term).score(2, 8), dirichlet.score(2, 8));
+/// use ir_bm25::models::{ScoringModel, TermStatistics, TwoStage};
+/// // 10 documents of 120 tokens; two query terms, one in 3 documents 5 times, one in 2 twice.
+/// let terms = [TermStatistics::new(10, 120, 3, 5), TermStatistics::new(10, 120, 2, 2)];
+/// let model = TwoStage::new(100.0, 0.4);
+/// // In a document of 8 tokens, the first term occurs twice, the other does not:
+/// // ln(0.6 · (2 + 100 · 5 / 120) / 108 + 0.4 · 5 / 120)
+/// // + ln(0.6 · (0 + 100 · 2 / 120) / 108 + 0.4 · 2 / 120) = -2.977_383 - 4.139_807
+/// let contribution = f64::from(model.term_scorer(&terms[0]).score(2, 8));
+/// let document = model.document_scorer(&terms).unwrap().score(8);
+/// assert!((contribution + document - -7.117_190).abs() < 1e-6);
 /// ```
 /// # Source
 /// Zhai and Lafferty, "Two-Stage Language Models for Information Retrieval", SIGIR 2002.
@@ -31,11 +36,11 @@ use crate::DocLengths;
 #[non_exhaustive]
 pub struct TwoStage {
     /// Pseudo-count of the collection model in the document model. Range: > 0, finite. Default:
-    /// 1000.
+    /// 2500.
     pub mu: f32,
     /// λ: weight of the collection model. Range: 0 to 1. Default: 0.4.
     pub lambda: f32,
-    /// Precision of document lengths. Default: [`DocLengths::OneByte`].
+    /// Precision of document lengths. Default: [`DocLengths::Exact`].
     pub lengths: DocLengths,
 }
 
@@ -48,10 +53,10 @@ const LAMBDA: Parameter = Parameter {
 
 pub(super) const NAMED: NamedModel = NamedModel {
     name: "two-stage",
-    aliases: &["two"],
-    description: "Query likelihood, two-stage smoothing",
+    aliases: &["two", "indri-two-stage"],
+    description: "Query likelihood of Indri, two-stage smoothing",
     parameters: &[MU, LAMBDA],
-    lengths: DocLengths::OneByte,
+    lengths: DocLengths::Exact,
     build: |values, lengths| {
         let (mu, lambda) = (values[0], values[1]);
         TwoStage {
@@ -64,7 +69,7 @@ pub(super) const NAMED: NamedModel = NamedModel {
 };
 
 impl TwoStage {
-    /// Parameters with one-byte lengths.
+    /// Parameters with exact lengths.
     #[must_use]
     pub const fn new(mu: f32, lambda: f32) -> Self {
         let lengths = NAMED.lengths;
@@ -72,6 +77,13 @@ impl TwoStage {
             mu,
             lambda,
             lengths,
+        }
+    }
+
+    fn smoothing(&self) -> Smoothing {
+        Smoothing {
+            mu: f64::from(self.mu),
+            lambda: f64::from(self.lambda),
         }
     }
 }
@@ -85,53 +97,5 @@ impl Default for TwoStage {
 impl ScoringModel for TwoStage {
     named_methods!(mu, lambda);
 
-    fn term_scorer(&self, term: &TermStatistics) -> Box<dyn TermScorer> {
-        Box::new(TwoStageTerm {
-            boost: term.boost(),
-            mu: f64::from(self.mu),
-            lambda: f64::from(self.lambda),
-            p: term.collection_probability(),
-        })
-    }
-}
-
-#[derive(Debug)]
-struct TwoStageTerm {
-    boost: f32,
-    mu: f64,
-    lambda: f64,
-    p: f64,
-}
-
-impl TermScorer for TwoStageTerm {
-    fn score(&self, tf: u32, length: u32) -> f32 {
-        let Self { mu, lambda, p, .. } = *self;
-        let total = f64::from(length) + mu;
-        let (rest, tf) = (1.0 - lambda, f64::from(tf));
-        // The ratio of a document without the term, and that of `tf` occurrences to it.
-        let absent = rest * (mu / total) + lambda;
-        let ratio = (1.0 + rest * tf / ((rest * mu + lambda * total) * p)).ln() + absent.ln();
-        (f64::from(self.boost) * ratio).max(0.0) as f32
-    }
-
-    fn bound(&self) -> TermBound {
-        TermBound::Monotone
-    }
-
-    fn formula(&self) -> String {
-        "boost × max(0, ln(((1 - lambda) × (tf + mu × p) / (length + mu) + lambda × p) / p))"
-            .to_owned()
-    }
-
-    fn details(&self, _: u32, _: u32) -> Vec<Explanation> {
-        vec![
-            Explanation::new(self.boost, BOOST),
-            Explanation::new(self.mu, "mu"),
-            Explanation::new(self.lambda, "lambda"),
-            Explanation::new(
-                self.p,
-                "p = (cf + 1) / (tokens + 1): probability in the collection",
-            ),
-        ]
-    }
+    likelihood_methods!();
 }

@@ -24,11 +24,12 @@
 //! Ferenczi and Lin, "From MaxScore to Block-Max WAND: The Story of How Lucene Significantly
 //! Improved Query Evaluation Performance", ECIR 2020.
 
-use ir_core::{DocNum, Search, TopK};
+use ir_core::{DocNum, Search};
 
+use super::collector::Collector;
 use super::list_scorer::ListScorer;
 use super::query::QueryTerm;
-use super::score_window::{ScoreWindow, threshold_of};
+use super::score_window::ScoreWindow;
 use crate::postings::{END, PostingsCursor};
 
 /// Minimum number of documents per range, plus [`PER_LIST`] for every list: sorting the lists does
@@ -48,8 +49,7 @@ pub(super) fn search<const WORDS: usize, S: ListScorer>(
     terms: &mut [QueryTerm<'_, S>],
     documents: u32,
     how: &Search<'_>,
-    floor: f64,
-    best: &mut TopK,
+    best: &mut Collector<'_>,
 ) {
     let lists = terms.iter_mut().map(BoundedList::new).collect();
     BlockMaxSearch {
@@ -60,9 +60,8 @@ pub(super) fn search<const WORDS: usize, S: ListScorer>(
         candidates: Vec::new(),
         previous: (0, 1),
         how,
+        threshold: best.threshold(),
         best,
-        floor,
-        threshold: floor,
     }
     .run(window, documents);
 }
@@ -86,7 +85,7 @@ struct PartialScore {
     sum: f64,
 }
 
-struct BlockMaxSearch<'s, 'a, S> {
+struct BlockMaxSearch<'s, 'a, 'd, S> {
     /// First the non-essential lists by ascending bound per posting, then the essential ones.
     lists: Vec<BoundedList<'s, 'a, S>>,
     /// Number of non-essential lists: these alone cannot lift a document into the top k.
@@ -99,14 +98,12 @@ struct BlockMaxSearch<'s, 'a, S> {
     /// Number of candidates in the previous range, and number of documents of that range.
     previous: (usize, u32),
     how: &'s Search<'s>,
-    best: &'s mut TopK,
-    /// The score that every document must exceed; negative infinity if any score counts.
-    floor: f64,
-    /// The score that a document must exceed now: `floor` while fewer than k documents are kept.
+    best: &'s mut Collector<'d>,
+    /// The sum of term scores that a document must exceed now; negative infinity if any counts.
     threshold: f64,
 }
 
-impl<S: ListScorer> BlockMaxSearch<'_, '_, S> {
+impl<S: ListScorer> BlockMaxSearch<'_, '_, '_, S> {
     fn run<const WORDS: usize>(&mut self, window: &mut ScoreWindow<WORDS>, documents: u32) {
         let mut start = 0;
         while start < documents {
@@ -279,8 +276,8 @@ impl<S: ListScorer> BlockMaxSearch<'_, '_, S> {
                 sum += f64::from(list.score(doc));
             }
             if !is_pruned(sum, self.threshold) {
-                self.best.push(DocNum::new(doc), sum as f32);
-                self.threshold = threshold_of(self.best).max(self.floor);
+                self.best.push(DocNum::new(doc), sum);
+                self.threshold = self.best.threshold();
             }
         }
         self.candidates.clear();

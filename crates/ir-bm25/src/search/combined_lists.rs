@@ -3,8 +3,9 @@
 use std::cell::Cell;
 
 use ir_core::store::OpenIndexError;
-use ir_core::{Ranking, Search, SearchError, TopK};
+use ir_core::{Ranking, Search, SearchError};
 
+use super::collector::Collector;
 use super::combined_fields::{CombinedFields, CombinedTerm, FieldFrequencies, MAX_SUM};
 use super::list_scorer::TermScores;
 use super::query::TermList;
@@ -239,17 +240,17 @@ pub(crate) fn rank_combined(
     if lists.is_empty() || allowed == Some(0) {
         return Ok(Ranking::default());
     }
-    let mut best = TopK::new(how.k());
+    let mut best = Collector::new(how.k(), floor);
     let bounds: f64 = lists.iter().map(TermScores::bound).sum();
     if allowed.is_some_and(|allowed| prefers_seeking(allowed, documents, lists)) {
         exhaustive::score_allowed(lists, documents, how, &mut best);
     } else if pruning == Pruning::Exhaustive || bounds >= MAX_SUM {
         with_window(&NARROW_WINDOW, |window| {
-            exhaustive::score_all(window, lists, documents, how, floor, &mut best);
+            exhaustive::score_all(window, lists, documents, how, &mut best);
         });
     } else {
         with_window(&NARROW_WINDOW, |window| {
-            max_score::search(window, lists, documents, how, floor, &mut best);
+            max_score::search(window, lists, documents, how, &mut best);
         });
     }
     for list in lists {

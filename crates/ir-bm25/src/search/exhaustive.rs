@@ -1,33 +1,33 @@
 //! Exhaustive scoring, the reference for pruning.
 
-use ir_core::{DocNum, Search, TopK};
+use ir_core::{DocNum, Search};
 
+use super::collector::Collector;
 use super::list_scorer::TermScores;
-use super::score_window::{ScoreWindow, threshold_of};
+use super::score_window::ScoreWindow;
 use crate::postings::END;
 
-/// Scores every document that contains a query term, and keeps those with a score above `floor`.
+/// Scores every document that contains a query term.
 pub(super) fn score_all<const WORDS: usize, T: TermScores>(
     window: &mut ScoreWindow<WORDS>,
     terms: &mut [T],
     documents: u32,
     how: &Search<'_>,
-    floor: f64,
-    best: &mut TopK,
+    best: &mut Collector<'_>,
 ) {
     let mut start = 0;
     while start < documents {
-        window.reset(start, documents, 0.0, threshold_of(best).max(floor));
+        window.reset(start, documents, 0.0, best.threshold());
         let mut next = END;
         for term in &mut *terms {
             next = next.min(term.add_to_window(window));
         }
-        window.drain(0.0, threshold_of(best).max(floor), |doc, sum| {
+        window.drain(0.0, best.threshold(), |doc, sum| {
             let doc = DocNum::new(doc);
             if how.allows(doc) {
-                best.push(doc, sum as f32);
+                best.push(doc, sum);
             }
-            threshold_of(best).max(floor)
+            best.threshold()
         });
         start = next;
     }
@@ -38,22 +38,21 @@ pub(super) fn score_allowed<T: TermScores>(
     terms: &mut [T],
     documents: u32,
     how: &Search<'_>,
-    best: &mut TopK,
+    best: &mut Collector<'_>,
 ) {
     for doc in (0..documents)
         .map(DocNum::new)
         .filter(|&doc| how.allows(doc))
     {
-        if let Some(score) = score_doc(terms, doc) {
-            best.push(doc, score);
+        if let Some(sum) = sum_of(terms, doc) {
+            best.push(doc, sum);
         }
     }
 }
 
-/// The score of one document; [`None`] if it contains no query term. Successive calls must pass
-/// ascending documents.
-fn score_doc<T: TermScores>(terms: &mut [T], doc: DocNum) -> Option<f32> {
+/// The sum of the term scores of one document; [`None`] if it contains no query term. Successive
+/// calls must pass ascending documents.
+fn sum_of<T: TermScores>(terms: &mut [T], doc: DocNum) -> Option<f64> {
     let scores = terms.iter_mut().filter_map(|term| term.score_of(doc.get()));
-    let sum = scores.reduce(|sum, score| sum + score);
-    sum.map(|sum| sum as f32)
+    scores.reduce(|sum, score| sum + score)
 }

@@ -26,6 +26,9 @@ pub(crate) fn explain<S: ListScorer>(
         let tf = term.cursor.tf();
         details.push(term.scorer.explain(&format!("{name}:{text}"), doc, tf));
     }
-    let is_hit = !details.is_empty();
-    is_hit.then(|| Explanation::sum("sum, in double precision, of", details))
+    if details.is_empty() {
+        return None;
+    }
+    details.extend(plan.documents.explain(names, doc));
+    Some(Explanation::sum("sum, in double precision, of", details))
 }

@@ -4,6 +4,7 @@
 use ir_core::Explanation;
 use ir_core::store::OpenIndexError;
 
+use super::document_scores::DocumentScores;
 use super::query::QueryTerm;
 use super::score_window::ScoreWindow;
 use crate::Index;
@@ -64,6 +65,17 @@ pub(crate) trait BoundModel {
     ) -> Result<Vec<Self::Scorer<'a>>, OpenIndexError> {
         let scorers = terms.iter().map(|&term| self.scorer(index, list, term));
         scorers.collect()
+    }
+
+    /// What the documents of an index add to the sums of their term scores, given all query terms
+    /// in every field that is searched, those without postings too. Default: nothing.
+    fn document_scores<'a>(
+        &'a self,
+        index: &'a Index,
+        terms: impl Iterator<Item = (ScoredList, ListStatistics)>,
+    ) -> Result<DocumentScores<'a>, OpenIndexError> {
+        let _ = (index, terms);
+        Ok(DocumentScores::default())
     }
 }
 

@@ -14,10 +14,11 @@
 //! # Source
 //! Turtle and Flood, "Query Evaluation: Strategies and Optimizations", IPM 1995.
 
-use ir_core::{DocNum, Search, TopK};
+use ir_core::{DocNum, Search};
 
+use super::collector::Collector;
 use super::list_scorer::TermScores;
-use super::score_window::{ScoreWindow, threshold_of};
+use super::score_window::ScoreWindow;
 use crate::postings::END;
 
 /// Sum of the bounds of the non-essential lists as a fraction of the threshold: in the first
@@ -36,8 +37,7 @@ pub(super) fn search<const WORDS: usize, T: TermScores>(
     terms: &mut [T],
     documents: u32,
     how: &Search<'_>,
-    floor: f64,
-    best: &mut TopK,
+    best: &mut Collector<'_>,
 ) {
     let mut lists: Vec<_> = terms.iter_mut().collect();
     let bound_per_posting = |list: &T| list.bound() / list.postings() as f64;
@@ -60,7 +60,7 @@ pub(super) fn search<const WORDS: usize, T: TermScores>(
     let mut candidates: Vec<(u32, f64)> = Vec::new();
     let mut start = 0;
     while start < documents {
-        let threshold = threshold_of(best).max(floor);
+        let threshold = best.threshold();
         let first_essential =
             prefix_bounds[1..].partition_point(|&sum| sum <= fraction * threshold);
         let others = prefix_bounds[first_essential];
@@ -80,7 +80,7 @@ pub(super) fn search<const WORDS: usize, T: TermScores>(
         });
         let seeks = complete(&mut candidates, optional, &prefix_bounds, threshold);
         for &(doc, sum) in &candidates {
-            best.push(DocNum::new(doc), sum as f32);
+            best.push(DocNum::new(doc), sum);
         }
         if first_essential > 0 {
             let scanned = f64::from(next.min(documents) - start) / f64::from(documents);

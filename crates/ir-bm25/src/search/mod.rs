@@ -2,9 +2,11 @@
 
 mod block_max;
 mod bm25_scorer;
+mod collector;
 pub(crate) mod columns;
 mod combined_fields;
 mod combined_lists;
+mod document_scores;
 mod exhaustive;
 mod explain;
 mod list_scorer;
@@ -17,10 +19,12 @@ mod scoring;
 mod weighted_term;
 
 use ir_core::store::OpenIndexError;
-use ir_core::{Ranking, Search, SearchError, TopK};
+use ir_core::{Ranking, Search, SearchError};
 
+use collector::Collector;
 pub(crate) use combined_fields::CombinedFields;
 pub(crate) use combined_lists::{CombinedList, document_frequency, floor, rank_combined};
+pub(crate) use document_scores::DocumentScores;
 pub(crate) use explain::explain;
 use list_scorer::TermScores;
 pub(crate) use list_scorer::{BoundModel, ListScorer, ListStatistics, ScoredList};
@@ -65,24 +69,29 @@ pub(crate) fn rank<S: ListScorer>(
     if plan.terms.is_empty() || allowed == Some(0) {
         return Ok(Ranking::default());
     }
-    let mut best = TopK::new(how.k());
-    if allowed.is_some_and(|allowed| prefers_seeking(allowed, documents, &plan.terms)) {
-        exhaustive::score_allowed(&mut plan.terms, documents, how, &mut best);
-    } else if pruning == Pruning::Exhaustive || !S::is_order_free(&plan.terms) {
+    let QueryPlan {
+        terms,
+        documents: added,
+    } = &mut *plan;
+    let mut best = Collector::new(how.k(), floor).with_documents(added);
+    if allowed.is_some_and(|allowed| prefers_seeking(allowed, documents, terms)) {
+        exhaustive::score_allowed(terms, documents, how, &mut best);
+    } else if pruning == Pruning::Exhaustive || !S::is_order_free(terms) {
         with_window(&WIDE_WINDOW, |window| {
-            exhaustive::score_all(window, &mut plan.terms, documents, how, floor, &mut best);
+            exhaustive::score_all(window, terms, documents, how, &mut best);
         });
-    } else if plan.terms.len() <= MAX_BLOCK_MAX_LISTS {
+    } else if terms.len() <= MAX_BLOCK_MAX_LISTS {
         with_window(&NARROW_WINDOW, |window| {
-            block_max::search(window, &mut plan.terms, documents, how, floor, &mut best);
+            block_max::search(window, terms, documents, how, &mut best);
         });
     } else {
         with_window(&WIDE_WINDOW, |window| {
-            max_score::search(window, &mut plan.terms, documents, how, floor, &mut best);
+            max_score::search(window, terms, documents, how, &mut best);
         });
     }
+    let ranking = best.finish();
     plan.check().map_err(search_error)?;
-    best.finish()
+    ranking
 }
 
 /// Returns whether seeking the allowed documents one by one is cheaper than scanning the lists. A

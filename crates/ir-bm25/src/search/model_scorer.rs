@@ -14,10 +14,11 @@ use std::sync::Arc;
 use ir_core::Explanation;
 use ir_core::store::OpenIndexError;
 
+use super::document_scores::DocumentScores;
 use super::list_scorer::{BoundModel, ListScorer, ListStatistics, ScoredList};
 use super::query::QueryTerm;
 use super::score_window::ScoreWindow;
-use crate::models::{ScoringModel, TermBound, TermScorer, TermStatistics};
+use crate::models::{ScoringModel, TermBound, TermScorer, TermStatistics, WindowStatistics};
 use crate::postings::{Impact, PostingsSlice};
 use crate::{DocLengths, FieldStats, Index, small_float};
 
@@ -48,6 +49,10 @@ impl ModelFields {
             fields: fields.into(),
         }
     }
+
+    pub(super) fn window_statistics(&self) -> WindowStatistics {
+        self.model.window_statistics()
+    }
 }
 
 impl BoundModel for ModelFields {
@@ -64,14 +69,8 @@ impl BoundModel for ModelFields {
         statistics: ListStatistics,
     ) -> Result<ModelScorer<'a>, OpenIndexError> {
         let stats = &self.fields[list.field];
-        let scorer = self.model.term_scorer(&TermStatistics {
-            documents: stats.docs,
-            tokens: stats.tokens,
-            df: u64::from(statistics.df),
-            cf: statistics.cf,
-            count: list.count,
-            weight: list.weight,
-        });
+        let term = term_statistics(stats, list, statistics);
+        let scorer = self.model.term_scorer(&term);
         let precision = self.model.lengths();
         let (rows, lengths): (_, &[u32]) = match precision {
             DocLengths::OneByte => (u32::from(small_float::encode(stats.longest)) + 1, &[]),
@@ -92,6 +91,47 @@ impl BoundModel for ModelFields {
             lengths,
             table: vec![[const { Cell::new(f32::NAN) }; FREQUENCIES]; rows].into(),
         })
+    }
+
+    fn document_scores<'a>(
+        &'a self,
+        index: &'a Index,
+        terms: impl Iterator<Item = (ScoredList, ListStatistics)>,
+    ) -> Result<DocumentScores<'a>, OpenIndexError> {
+        let mut of_fields = vec![Vec::new(); self.fields.len()];
+        for (list, statistics) in terms {
+            // A field without tokens is the same in all documents.
+            let stats = self.fields.get(list.field).filter(|stats| stats.tokens > 0);
+            if let Some(stats) = stats {
+                of_fields[list.field].push(term_statistics(stats, list, statistics));
+            }
+        }
+        let mut scores = DocumentScores::default();
+        for (field, terms) in of_fields.iter().enumerate() {
+            if terms.is_empty() {
+                continue;
+            }
+            if let Some(scorer) = self.model.document_scorer(terms) {
+                scores.push(index, field, self.model.lengths(), scorer)?;
+            }
+        }
+        Ok(scores)
+    }
+}
+
+/// The statistics of a query term in a field.
+fn term_statistics(
+    stats: &FieldStats,
+    list: ScoredList,
+    statistics: ListStatistics,
+) -> TermStatistics {
+    TermStatistics {
+        documents: stats.docs,
+        tokens: stats.tokens,
+        df: u64::from(statistics.df),
+        cf: statistics.cf,
+        count: list.count,
+        weight: list.weight,
     }
 }
 

@@ -9,6 +9,7 @@ use ir_core::store::OpenIndexError;
 use rustc_hash::FxBuildHasher;
 
 use super::WeightedTerm;
+use super::document_scores::DocumentScores;
 use super::list_scorer::{BoundModel, ListScorer, ListStatistics, ScoredList, TermScores};
 use super::score_window::ScoreWindow;
 use crate::Index;
@@ -53,6 +54,7 @@ impl<S: ListScorer> TermScores for QueryTerm<'_, S> {
 #[derive(Debug)]
 pub(crate) struct QueryPlan<'a, S> {
     pub(super) terms: Vec<QueryTerm<'a, S>>,
+    pub(super) documents: DocumentScores<'a>,
 }
 
 /// Maximum number of tokens of a query whose terms are found by a fast hash function. Others could
@@ -150,12 +152,14 @@ pub(crate) fn open_lists<'a>(
 
 impl<'a, S: ListScorer> QueryPlan<'a, S> {
     /// Binds posting lists to a model and to `statistics`, those of a list's term in the
-    /// collection. Lists with a document frequency of 0 are dropped.
+    /// collection. `documents` is what documents add to the sums of their term scores. Lists with a
+    /// document frequency of 0 are dropped.
     pub(crate) fn new<M: BoundModel<Scorer<'a> = S>>(
         index: &'a Index,
         model: &'a M,
         lists: Vec<TermList<'a>>,
         statistics: impl Fn(&TermList<'_>) -> ListStatistics,
+        documents: DocumentScores<'a>,
     ) -> Result<Self, OpenIndexError> {
         let mut terms = Vec::with_capacity(lists.len());
         for mut list in lists {
@@ -184,14 +188,14 @@ impl<'a, S: ListScorer> QueryPlan<'a, S> {
                 number: list.number,
             });
         }
-        Ok(Self { terms })
+        Ok(Self { terms, documents })
     }
 
     /// A score that at least `k` documents exceed if none are deleted; negative infinity if none is
     /// known. The scores of `k` documents reach a bound of one term, and other terms only add to
     /// them.
     pub(crate) fn floor(&self, k: usize) -> f64 {
-        if !S::has_floor(&self.terms) {
+        if !S::has_floor(&self.terms) || !self.documents.is_empty() {
             return f64::NEG_INFINITY;
         }
         let bounds = self.terms.iter().flat_map(|term| {

@@ -3,20 +3,11 @@
 use std::cell::Cell;
 use std::thread::LocalKey;
 
-use ir_core::TopK;
-
 use super::list_scorer::ListScorer;
 use crate::postings::{END, PostingsCursor, PostingsSlice};
 
 /// Documents per word of the set of candidates.
 const WORD: usize = 64;
-
-/// The score that a document must exceed to enter the top k; negative infinity while there are
-/// fewer than k hits.
-pub(super) fn threshold_of(best: &TopK) -> f64 {
-    best.worst()
-        .map_or(f64::NEG_INFINITY, |hit| f64::from(hit.score))
-}
 
 thread_local! {
     /// Empty window of few documents, for the next search of the thread.

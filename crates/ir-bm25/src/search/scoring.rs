@@ -6,7 +6,7 @@ use super::Pruning;
 use super::bm25_scorer::Bm25Fields;
 use super::combined_fields::CombinedFields;
 use super::model_scorer::ModelFields;
-use crate::models::{Model, ModelKind, ParameterRange};
+use crate::models::{Model, ModelKind, ParameterRange, WindowStatistics};
 use crate::{FieldStats, SearcherError};
 
 /// A model bound to the statistics of a collection.
@@ -15,6 +15,16 @@ pub(crate) enum Bound {
     Bm25(Arc<Bm25Fields>),
     Bm25F(Arc<CombinedFields>),
     Other(Arc<ModelFields>),
+}
+
+impl Bound {
+    /// Statistics by which the model scores phrases and windows.
+    pub(crate) fn window_statistics(&self) -> WindowStatistics {
+        match self {
+            Self::Bm25(_) | Self::Bm25F(_) => WindowStatistics::Terms,
+            Self::Other(model) => model.window_statistics(),
+        }
+    }
 }
 
 /// A model bound to the statistics of a collection, field weights and top-k algorithm.

@@ -10,8 +10,8 @@ use ir_core::{
 
 use super::snapshot::{NumberedSegment, SegmentedIndex};
 use crate::search::{
-    Bound, BoundModel, ListStatistics, QueryPlan, Scoring, TermList, WeightedTerm, columns,
-    count_terms, explain, open_lists, rank, search_error,
+    Bound, BoundModel, ListStatistics, QueryPlan, ScoredList, Scoring, TermList, WeightedTerm,
+    columns, count_terms, explain, open_lists, rank, search_error,
 };
 use crate::{Index, Model, Pruning, SearcherError};
 
@@ -190,10 +190,38 @@ impl Searcher {
         let plans = segments.iter().zip(lists).map(|(numbered, lists)| {
             let index = &numbered.segment.index;
             let statistics = |list: &TermList<'_>| totals[cell(list)];
-            let plan = QueryPlan::new(index, model, lists, statistics)?;
+            let documents = model.document_scores(index, self.scored_terms(terms, &totals))?;
+            let plan = QueryPlan::new(index, model, lists, statistics, documents)?;
             Ok((numbered, plan))
         });
         plans.collect()
+    }
+
+    /// All query terms in the fields that are searched, with their statistics, of each term in all
+    /// fields.
+    fn scored_terms<'t>(
+        &'t self,
+        terms: &'t [WeightedTerm],
+        statistics: &'t [ListStatistics],
+    ) -> impl Iterator<Item = (ScoredList, ListStatistics)> + 't {
+        let weights = &self.scoring.weights;
+        let of_terms = statistics.chunks(weights.len().max(1));
+        terms
+            .iter()
+            .zip(of_terms)
+            .flat_map(move |(term, of_fields)| {
+                let fields = weights.iter().zip(of_fields).enumerate();
+                let searched = fields.filter(|(_, (weight, _))| **weight != 0.0);
+                searched.map(|(field, (&weight, &statistics))| {
+                    let list = ScoredList {
+                        field,
+                        count: term.weight,
+                        weight,
+                        postings: 0,
+                    };
+                    (list, statistics)
+                })
+            })
     }
 
     pub(super) fn segment_lists<'a>(

@@ -10,7 +10,7 @@ use super::matches::{Leaf, LeafMatches, Window};
 use super::query::{BooleanClause, MAX_DEPTH, Occur, StructuredQuery};
 use crate::Index;
 use crate::search::{
-    BoundModel, ListScorer, ListStatistics, ScoredList, WeightedTerm, count_terms,
+    BoundModel, DocumentScores, ListScorer, ListStatistics, ScoredList, WeightedTerm, count_terms,
 };
 
 /// Query whose words are terms of fields.
@@ -193,6 +193,18 @@ impl Node {
         }
     }
 
+    /// Calls `visit` with the leaves whose scores count: those under no [`Occur::MustNot`].
+    pub(super) fn for_each_scored(&self, visit: &mut impl FnMut(usize)) {
+        match self {
+            Self::Leaf(leaf) => visit(*leaf),
+            Self::Boolean(clauses) => {
+                let scored = clauses.iter();
+                let scored = scored.filter(|(occur, _)| *occur != Occur::MustNot);
+                scored.for_each(|(_, node)| node.for_each_scored(visit));
+            }
+        }
+    }
+
     fn is_disjunction(&self) -> bool {
         match self {
             Self::Leaf(_) => true,
@@ -322,9 +334,11 @@ pub(super) enum LeafStatistics {
 }
 
 /// The leaves of a query in a segment: matches and scorers.
-pub(super) struct SegmentLeaves<S> {
+pub(super) struct SegmentLeaves<'a, S> {
     matches: Vec<LeafMatches>,
     scorers: Vec<Vec<S>>,
+    /// What documents add to the scores of the leaves.
+    documents: DocumentScores<'a>,
 }
 
 /// Sum over the scorers of a leaf, in double precision, rounded to single.
@@ -338,11 +352,11 @@ pub(super) fn sum_of<S>(scorers: &[S], value: impl Fn(&S) -> f32) -> f64 {
     }
 }
 
-impl<S: ListScorer> SegmentLeaves<S> {
-    pub(super) fn new<'a, M: BoundModel<Scorer<'a> = S>>(
+impl<'a, S: ListScorer> SegmentLeaves<'a, S> {
+    pub(super) fn new<M: BoundModel<Scorer<'a> = S>>(
         model: &'a M,
         index: &'a Index,
-        bound: &BoundQuery,
+        (bound, root): (&BoundQuery, &Node),
         statistics: &[LeafStatistics],
         matches: Vec<LeafMatches>,
     ) -> Result<Self, OpenIndexError> {
@@ -359,7 +373,46 @@ impl<S: ListScorer> SegmentLeaves<S> {
                 LeafStatistics::Window(terms) => model.window_scorers(index, list, terms)?,
             });
         }
-        Ok(Self { matches, scorers })
+        let mut scored = Vec::new();
+        root.for_each_scored(&mut |leaf| {
+            let list = bound.leaves[leaf].list;
+            match &statistics[leaf] {
+                LeafStatistics::Term(term) => scored.push((list, *term)),
+                LeafStatistics::Window(terms) => {
+                    scored.extend(terms.iter().map(|&term| (list, term)));
+                }
+            }
+        });
+        Ok(Self {
+            matches,
+            scorers,
+            documents: model.document_scores(index, scored.into_iter())?,
+        })
+    }
+
+    /// Score of a document with this sum of the scores of clauses.
+    pub(super) fn total(&self, sum: f64, doc: u32) -> f64 {
+        self.documents.add_to(sum, doc)
+    }
+
+    /// Explains the score of a document; [`None`] if it does not match. `names` are those of the
+    /// fields.
+    pub(super) fn explain_total(
+        &self,
+        (bound, root): (&BoundQuery, &Node),
+        doc: u32,
+        names: &[&str],
+    ) -> Option<Explanation> {
+        let tree = self.explain(bound, root, doc, names)?;
+        Some(match self.documents.explain(names, doc) {
+            None => tree,
+            Some(added) => {
+                let sum = tree.value + added.value;
+                let mut total = Explanation::new(sum, "sum, in double precision, of");
+                total.details = vec![tree, added];
+                total
+            }
+        })
     }
 
     /// Score of a leaf.
@@ -387,9 +440,8 @@ impl<S: ListScorer> SegmentLeaves<S> {
         }
     }
 
-    /// Explains the score of a document; [`None`] if it does not match. `names` are those of the
-    /// fields.
-    pub(super) fn explain(
+    /// Explains the score of a clause; [`None`] if the document does not match.
+    fn explain(
         &self,
         bound: &BoundQuery,
         node: &Node,

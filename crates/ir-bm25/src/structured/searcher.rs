@@ -9,6 +9,7 @@ use super::matches::{Leaf, LeafMatches};
 use super::query::{QuerySyntax, StructuredQuery};
 use super::top_windows::top_windows;
 use crate::Searcher;
+use crate::models::WindowStatistics;
 use crate::search::{Bound, BoundModel, ListStatistics, search_error};
 use crate::segments::NumberedSegment;
 
@@ -20,6 +21,12 @@ use crate::segments::NumberedSegment;
 /// other models with the sum of the scores of the terms). A query of words and weights alone has
 /// the ranking and the speed of [`Searcher::search_terms`], and one phrase or window is pruned;
 /// others are evaluated for all matching documents.
+///
+/// Query likelihood of Indri ([`IndriDirichlet`](crate::models::IndriDirichlet) and other models
+/// with [`WindowStatistics::Matches`]) scores a phrase or window as Indri does: by its own numbers
+/// of documents and matches in the collection. The score of a document is then the log-likelihood of
+/// all words, phrases and windows but those of [`Occur::MustNot`](super::Occur::MustNot); one that
+/// does not match, or whose clause does not match, counts with frequency 0.
 ///
 /// ```
 /// use ir_bm25::{Bm25, Index, IndexConfig, QuerySyntax, StructuredSearcher};
@@ -127,6 +134,10 @@ impl StructuredSearcher {
         }))
     }
 
+    fn window_statistics(&self) -> WindowStatistics {
+        self.searcher.bound_model().window_statistics()
+    }
+
     /// The model scores fields together.
     fn combined_fields(&self) -> SearchError {
         query_error(StructuredQueryError::Model {
@@ -167,10 +178,15 @@ impl StructuredSearcher {
             });
             all.push((numbered, matches.collect::<Result<Vec<_>, _>>()?));
         }
-        let statistics = bound
-            .leaves
-            .iter()
-            .map(|BoundLeaf { leaf, list, .. }| self.statistics_of(leaf, list.field));
+        let of_matches = self.window_statistics() == WindowStatistics::Matches;
+        let leaves = bound.leaves.iter().enumerate();
+        let statistics = leaves.map(|(at, BoundLeaf { leaf, list, .. })| match leaf {
+            Leaf::Window(_) if of_matches => {
+                let matches = all.iter().map(|(_, matches)| &matches[at]);
+                Ok(LeafStatistics::Term(statistics_of_matches(matches)))
+            }
+            _ => self.statistics_of(leaf, list.field),
+        });
         let statistics = statistics.collect::<Result<Vec<_>, _>>()?;
         Ok(IndexLeaves {
             segments: all,
@@ -203,14 +219,13 @@ impl StructuredSearcher {
 
     /// Number of documents and matches of a window.
     fn matches_of(&self, leaf: &Leaf, field: usize) -> Result<ListStatistics, OpenIndexError> {
-        let mut total = ListStatistics::default();
-        for numbered in self.searcher.index().numbered_segments() {
+        let segments = self.searcher.index().numbered_segments().iter();
+        let matches = segments.map(|numbered| {
             let is_live = |doc: u32| numbered.segment.is_live(DocNum::new(doc));
-            let matches = leaf.matches(&numbered.segment.index, field, &is_live)?;
-            total.df = total.df.saturating_add(matches.docs.len() as u32);
-            total.cf += matches.tfs.iter().map(|&tf| u64::from(tf)).sum::<u64>();
-        }
-        Ok(total)
+            leaf.matches(&numbered.segment.index, field, &is_live)
+        });
+        let matches = matches.collect::<Result<Vec<_>, _>>()?;
+        Ok(statistics_of_matches(matches.iter()))
     }
 
     fn search_with<M: BoundModel>(
@@ -225,7 +240,9 @@ impl StructuredSearcher {
                 leaf: Leaf::Window(window),
                 list,
                 ..
-            }) => top_windows(&self.searcher, model, window, *list, how),
+            }) if self.window_statistics() == WindowStatistics::Terms => {
+                top_windows(&self.searcher, model, window, *list, how)
+            }
             _ => self.search_all(model, bound, root, how),
         }
     }
@@ -241,11 +258,13 @@ impl StructuredSearcher {
         let mut best = TopK::new(how.k());
         for (numbered, matches) in leaves.segments {
             let index = &numbered.segment.index;
-            let leaves = SegmentLeaves::new(model, index, bound, &leaves.statistics, matches);
-            for (doc, score) in leaves.map_err(search_error)?.evaluate(root) {
-                let doc = numbered.number(DocNum::new(doc));
-                if how.allows(doc) {
-                    best.push(doc, score as f32);
+            let query = (bound, root);
+            let leaves = SegmentLeaves::new(model, index, query, &leaves.statistics, matches);
+            let leaves = leaves.map_err(search_error)?;
+            for (doc, sum) in leaves.evaluate(root) {
+                let number = numbered.number(DocNum::new(doc));
+                if how.allows(number) {
+                    best.push(number, leaves.total(sum, doc) as f32);
                 }
             }
         }
@@ -274,10 +293,11 @@ impl StructuredSearcher {
             return Ok(None);
         };
         let index_of_doc = &holder.segment.index;
-        let leaves = SegmentLeaves::new(model, index_of_doc, bound, &leaves.statistics, matches);
+        let query = (bound, root);
+        let leaves = SegmentLeaves::new(model, index_of_doc, query, &leaves.statistics, matches);
         let names = index.config().fields.names();
         let leaves = leaves.map_err(search_error)?;
-        Ok(leaves.explain(bound, root, local.get(), names))
+        Ok(leaves.explain_total(query, local.get(), names))
     }
 
     fn parse(&self, query: &str) -> Result<StructuredQuery, SearchError> {
@@ -288,6 +308,17 @@ impl StructuredSearcher {
             })
         })
     }
+}
+
+/// Number of documents and matches in all segments.
+fn statistics_of_matches<'m>(segments: impl Iterator<Item = &'m LeafMatches>) -> ListStatistics {
+    segments.fold(ListStatistics::default(), |total, matches| {
+        let tfs = matches.tfs.iter().map(|&tf| u64::from(tf));
+        ListStatistics {
+            df: total.df.saturating_add(matches.docs.len() as u32),
+            cf: total.cf + tfs.sum::<u64>(),
+        }
+    })
 }
 
 fn query_error(error: StructuredQueryError) -> SearchError {

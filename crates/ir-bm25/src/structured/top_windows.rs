@@ -14,7 +14,9 @@ use super::matches::Window;
 use super::windows::Windows;
 use crate::Searcher;
 use crate::postings::END;
-use crate::search::{BoundModel, ListScorer, ListStatistics, ScoredList, search_error};
+use crate::search::{
+    BoundModel, DocumentScores, ListScorer, ListStatistics, ScoredList, search_error,
+};
 use crate::segments::NumberedSegment;
 
 /// Ranks the documents with matches of a window in the field of `list`.
@@ -40,7 +42,10 @@ pub(super) fn top_windows<M: BoundModel>(
         let list = ScoredList { postings, ..list };
         let scorers = model.window_scorers(index, list, &statistics);
         let scorers = scorers.map_err(search_error)?;
-        add_top(windows, &scorers, numbered, how, &mut best).map_err(search_error)?;
+        let terms = statistics.iter().map(|&term| (list, term));
+        let documents = model.document_scores(index, terms).map_err(search_error)?;
+        let scores = (&*scorers, &documents);
+        add_top(windows, scores, numbered, how, &mut best).map_err(search_error)?;
     }
     best.finish()
 }
@@ -48,11 +53,12 @@ pub(super) fn top_windows<M: BoundModel>(
 /// Adds the documents of a segment that may be among the best.
 fn add_top<S: ListScorer>(
     mut windows: Windows<'_>,
-    scorers: &[S],
+    (scorers, documents): (&[S], &DocumentScores<'_>),
     numbered: &NumberedSegment,
     how: &Search<'_>,
     best: &mut TopK,
 ) -> Result<(), OpenIndexError> {
+    let most_added = documents.bound();
     let mut doc = 0;
     // Last document and bound of the current block.
     let mut block = (None, f32::INFINITY);
@@ -63,7 +69,7 @@ fn add_top<S: ListScorer>(
             if block.0 != Some(last) {
                 let impacts: Vec<_> = impacts.collect();
                 let bound = sum_of(scorers, |scorer| scorer.bound(impacts.iter().copied()));
-                block = (Some(last), bound as f32);
+                block = (Some(last), (bound + most_added) as f32);
             }
             let first = numbered.least_number(DocNum::new(doc));
             if !may_enter(best, first, block.1) {
@@ -84,11 +90,11 @@ fn add_top<S: ListScorer>(
             if how.allows(number) {
                 let most = windows.max_count();
                 let bound = sum_of(scorers, |scorer| scorer.bound_up_to(doc, most));
-                if may_enter(best, number, bound as f32) {
+                if may_enter(best, number, (bound + most_added) as f32) {
                     let tf = windows.count()?;
                     if tf > 0 {
                         let score = sum_of(scorers, |scorer| scorer.score(doc, tf));
-                        best.push(number, score as f32);
+                        best.push(number, documents.add_to(score, doc) as f32);
                     }
                 }
             }

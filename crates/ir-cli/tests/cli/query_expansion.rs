@@ -213,7 +213,7 @@ fn nearest_words_of_an_encoder() {
 /// For every model, also with the default format of scores.
 #[test]
 fn disabled_expansions_and_priors_are_the_search_without_them() {
-    const MODELS: [&str; 18] = [
+    const MODELS: [&str; 22] = [
         "bm25",
         "atire",
         "robertson",
@@ -222,6 +222,8 @@ fn disabled_expansions_and_priors_are_the_search_without_them() {
         "bm25f",
         "qld",
         "qljm",
+        "indri-dirichlet",
+        "indri-jelinek-mercer",
         "two-stage",
         "pl2",
         "inl2",
@@ -231,6 +233,8 @@ fn disabled_expansions_and_priors_are_the_search_without_them() {
         "dlh13",
         "dfree",
         "tfidf",
+        "terrier-tfidf",
+        "indri-tfidf",
         "pivoted",
     ];
     let here = Folder::new();

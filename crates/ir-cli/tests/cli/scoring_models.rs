@@ -21,6 +21,7 @@ fn models_by_the_names_of_other_programs() {
         ("DPH", "ir-dph"),
         ("In_expB2", "ir-in_expb2"),
         ("tf-idf", "ir-tfidf"),
+        ("Indri-Dirichlet", "ir-indri-dirichlet"),
         ("ClassicSimilarity", "ir-tfidf"),
         ("okapi", "ir-robertson"),
     ] {
@@ -41,6 +42,11 @@ fn models_by_the_names_of_other_programs() {
     );
     assert_ne!(smoothed, search("--model qld"));
     assert_eq!(search("--model qld --qld.mu 10"), smoothed);
+    let likelihood = search("--model indri-dirichlet --mu 10");
+    assert!(
+        likelihood.contains("Σ boost × ln(mu / (length + mu))") && likelihood.contains("-"),
+        "{likelihood}"
+    );
     let variant = search("--model atire --k1 0.5 --b 0.1 --k3 8");
     assert!(
         variant.contains("0.5  k1") && variant.contains("0.1  b"),
@@ -56,6 +62,14 @@ fn unknown_models_and_parameters_are_rejected() {
     tiny(&here);
     for (options, parts) in [
         ("--model qdl", vec!["qdl", "did you mean qld?"]),
+        (
+            "--model TF_IDF",
+            vec![
+                "found \"TF_IDF\"",
+                "terrier-tfidf",
+                "tfidf is TF-IDF of Lucene",
+            ],
+        ),
         (
             "--model qld(mu=2500)",
             vec![
@@ -113,11 +127,14 @@ fn unknown_models_and_parameters_are_rejected() {
         ),
         (
             "--mu 10",
-            vec!["--mu: expected --model qld, two-stage, found bm25"],
+            vec!["--mu: expected --model qld, indri-dirichlet, two-stage, found bm25"],
         ),
         (
             "--model dph --k1 1",
-            vec!["--k1: expected --model bm25, atire, robertson, bm25+, bm25l, bm25f, found dph"],
+            vec![
+                "--k1: expected --model bm25, atire, robertson, bm25+, bm25l, bm25f, \
+                 terrier-tfidf, indri-tfidf, found dph",
+            ],
         ),
         (
             "--model qld --preset lucene",

@@ -41,13 +41,15 @@ pub struct Bm25System {
     /// preset (`anserini`: 0.4).
     pub b: Option<f32>,
     /// Scoring model in place of BM25: `atire`, `robertson`, `bm25+`, `bm25l`, `bm25f`, `qld`,
-    /// `qljm`, `two-stage`, `pl2`, `inl2`, `in_expb2`, `bb2`, `dph`, `dlh13`, `dfree`, `tfidf` or
-    /// `pivoted`. Default: `bm25`.
+    /// `qljm`, `indri-dirichlet`, `indri-jelinek-mercer`, `two-stage`, `pl2`, `inl2`, `in_expb2`,
+    /// `bb2`, `dph`, `dlh13`, `dfree`, `tfidf`, `terrier-tfidf`, `indri-tfidf` or `pivoted`.
+    /// Default: `bm25`.
     pub model: Option<String>,
-    /// Pseudo-count of the collection model, for `qld` and `two-stage`. Range: > 0. Default: 1000.
+    /// Pseudo-count of the collection model, for `qld`, `indri-dirichlet` and `two-stage`. Range:
+    /// > 0. Default: 1000 (`qld`), 2500.
     pub mu: Option<f32>,
-    /// Weight of the collection model, for `qljm` and `two-stage`. Range: 0 to 1, for `qljm`
-    /// above 0. Default: 0.1 (`qljm`), 0.4.
+    /// Weight of the collection model, for `qljm`, `indri-jelinek-mercer` and `two-stage`. Range: 0
+    /// to 1, above 0 but for `two-stage`. Default: 0.1 (`qljm`), 0.4.
     pub lambda: Option<f32>,
     /// Length normalization of `pl2`, `inl2`, `in_expb2` and `bb2`. Range: > 0. Default: 1.
     pub c: Option<f32>,
@@ -60,7 +62,7 @@ pub struct Bm25System {
     /// Slope of the length normalization of `pivoted`. Range: 0 to 1. Default: 0.2.
     pub s: Option<f32>,
     /// Exact document lengths instead of Lucene's one byte. Default: false; true for divergence
-    /// from randomness.
+    /// from randomness, the models of Indri and `terrier-tfidf`.
     pub exact_lengths: Option<bool>,
     /// Text analysis. Default: `anserini`.
     pub analyzer: AnalyzerName,

@@ -16,20 +16,22 @@ use crate::shared::options::{Bm25Options, choice, first_set, of_field, reject_re
 pub(crate) struct ModelOptions {
     /// Scoring model: bm25, its variants atire, robertson (Terrier's BM25, with k3), bm25+ and
     /// bm25l, bm25f (weighted fields scored together, of an index with --fields); query likelihood
-    /// qld (Dirichlet smoothing), qljm (Jelinek-Mercer) and two-stage; divergence from randomness
-    /// pl2, inl2, in_expb2, bb2, dph, dlh13 and dfree; tfidf (Lucene's ClassicSimilarity; Terrier's
-    /// TF_IDF is another formula) and pivoted (length normalization). Or random-indexing, cosines
-    /// of document vectors, with parameters of experiment files, such as
-    /// 'random-indexing(dim=500,reflections=1)': dim, nonzero, elemental, reflections, weight,
-    /// seed, feedback_docs, beta; with --order insertion, the vectors are those of an experiment
-    /// file. A saved index must store the texts [default: bm25]
+    /// of Lucene qld (Dirichlet smoothing) and qljm (Jelinek-Mercer), and of Indri indri-dirichlet,
+    /// indri-jelinek-mercer and two-stage; divergence from randomness pl2, inl2, in_expb2, bb2,
+    /// dph, dlh13 and dfree; tfidf (Lucene's ClassicSimilarity), terrier-tfidf, indri-tfidf and
+    /// pivoted (length normalization). Or random-indexing, cosines of document vectors, with
+    /// parameters of experiment files, such as 'random-indexing(dim=500,reflections=1)': dim,
+    /// nonzero, elemental, reflections, weight, seed, feedback_docs, beta; with --order insertion,
+    /// the vectors are those of an experiment file. A saved index must store the texts
+    /// [default: bm25]
     #[arg(long, value_parser = model_name, value_name = "MODEL", value_hint = ValueHint::Other)]
     model: Option<ModelName>,
 
     #[command(flatten)]
     bm25: Bm25Options,
 
-    /// Pseudo-count of the collection model in qld and two-stage. Range: > 0 [default: 1000]
+    /// Pseudo-count of the collection model in qld, indri-dirichlet and two-stage. Range: > 0
+    /// [default: qld 1000, others 2500]
     #[arg(
         long,
         alias = "qld.mu",
@@ -38,8 +40,8 @@ pub(crate) struct ModelOptions {
     )]
     mu: Option<f32>,
 
-    /// Weight of the collection model; qljm has no score at 0. Range: 0 to 1 [default: qljm 0.1,
-    /// two-stage 0.4]
+    /// Weight of the collection model; qljm and indri-jelinek-mercer have no score at 0. Range: 0
+    /// to 1 [default: qljm 0.1, others 0.4]
     #[arg(
         long,
         alias = "qljm.lambda",
@@ -72,8 +74,8 @@ pub(crate) struct ModelOptions {
     #[arg(long, value_delimiter = ',', value_parser = of_field, value_name = "FIELD=B")]
     field_b: Vec<(String, f32)>,
 
-    /// Precision of the document lengths [default: exact in divergence from randomness, else
-    /// one-byte]
+    /// Precision of the document lengths [default: exact in models of Indri, Terrier's tfidf and
+    /// divergence from randomness, else one-byte]
     #[arg(long, value_parser = choice(LENGTHS), value_name = "FORM")]
     lengths: Option<DocLengths>,
 }
