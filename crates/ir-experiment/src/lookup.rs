@@ -28,7 +28,7 @@ pub(crate) enum Lookup<T> {
 
 /// Reads the entry at a path with `read`, which returns `None` if there is none. Locks an entry
 /// that is missing or invalid; while another process or thread has locked it, waits for its result.
-/// `description` names the entry in the note for users.
+/// `description` names the entry in the warning.
 ///
 /// # Errors
 /// The lock file cannot be created, or the observer requested a stop.
@@ -99,7 +99,7 @@ impl EntryLock {
             // On a file system without locks, an entry may be computed twice.
             while let Err(TryLockError::WouldBlock) = file.try_lock() {
                 if !is_waiting {
-                    observer.note(&format!(
+                    observer.warning(&format!(
                         "{description}: another process computes this entry; waiting for it"
                     ));
                     is_waiting = true;

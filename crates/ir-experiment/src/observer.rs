@@ -14,7 +14,7 @@ pub trait Observer: Progress {
     fn note(&mut self, _note: &str) {}
 
     /// Reports a part of the experiment that has no effect, such as a condition on an attribute
-    /// that no document has. Default: a note.
+    /// that no document has, or a stage that waits for another process. Default: a note.
     fn warning(&mut self, warning: &str) {
         self.note(warning);
     }

@@ -311,7 +311,10 @@ impl Progress for Pauses {
             self.paused = true;
             self.reached.send(()).unwrap();
             let waited = self.resume.recv_timeout(Duration::from_secs(60));
-            waited.expect("the other start waits for the entry");
+            assert!(
+                waited.is_ok(),
+                "the other start does not wait for the entry"
+            );
         }
         Flow::Continue
     }
