@@ -96,8 +96,8 @@ pub trait ScoringModel: fmt::Debug + Send + Sync + 'static {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum WindowStatistics {
-    /// Statistics of the terms: the score is the sum of the scores of the terms at the frequency of the
-    /// window, as in Lucene.
+    /// Statistics of the terms: the score is the sum of the scores of the terms at the frequency of
+    /// the window, as in Lucene.
     #[default]
     Terms,
     /// Statistics of the window: the numbers of documents with a match, and of all matches, as in
