@@ -206,5 +206,5 @@ fn random_indexing_as_in_experiment_files() {
         "random-indexing",
         "--explain",
     ];
-    assert!(here.ir(&explained).ok().out.contains("cos"));
+    assert!(here.ir(&explained).ok().out.contains("inner product"));
 }
