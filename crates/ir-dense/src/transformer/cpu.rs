@@ -7,17 +7,18 @@
 
 use std::cell::RefCell;
 
-use burn::module::Param;
-use burn::nn::{LayerNorm, Linear};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 use rayon::prelude::*;
 
 use super::cpu_attention::CpuAttention;
-use super::{TokenBatch, Transformer, TransformerLayer};
+use super::weights::{EmbeddingWeights, LayerWeights, LinearWeights, NormWeights, WeightReader};
+use super::{TokenBatch, Transformer};
 use crate::kernels::elementwise;
 use crate::kernels::low_precision::{LowPrecision, LowPrecisionMatrix, LowPrecisionRows};
 use crate::kernels::matrix::{PackedMatrix, StridedRows};
-use crate::{Activation, OutlierChannels, Precision};
+use crate::model_folder::safetensors::TensorChecksum;
+use crate::model_folder::TensorSource;
+use crate::{Activation, ModelError, OutlierChannels, Precision, TransformerConfig};
 
 /// Rows of a block: they and their intermediate results fit the L2 cache.
 const BLOCK_ROWS: usize = 96;
@@ -37,10 +38,24 @@ thread_local! {
 /// [`Transformer`] with weights packed for CPU inference.
 #[derive(Debug)]
 pub(crate) struct CpuTransformer {
+    embeddings: CpuEmbeddings,
     embedding_norm: CpuLayerNorm,
     layers: Vec<CpuLayer>,
     attention: CpuAttention,
     activation: Activation,
+    hidden: usize,
+    checksum: TensorChecksum,
+}
+
+/// Embedding tables, row-major `[rows, hidden_size]`.
+#[derive(Debug)]
+struct CpuEmbeddings {
+    tokens: Vec<f32>,
+    positions: Vec<f32>,
+    /// Row of the first token of a text in `positions`.
+    position_offset: usize,
+    /// Empty for a model without token types.
+    types: Vec<f32>,
 }
 
 #[derive(Debug)]
@@ -73,28 +88,94 @@ struct CpuLayerNorm {
 }
 
 impl CpuTransformer {
-    /// Packs the weights. `None` if they are not in CPU memory or on a device with automatic
-    /// differentiation, a projection or normalization has no bias, or a projection has too many
+    /// Packs the weights of a file, one layer at a time. `None` if a linear layer has too many
     /// inputs for int8.
+    pub(crate) fn load(
+        config: &TransformerConfig,
+        weights: &dyn TensorSource,
+        precision: Precision,
+    ) -> Result<Option<Self>, ModelError> {
+        let reader = WeightReader::new(config, weights);
+        let mut packed = Self::with_embeddings(config, reader.embeddings()?);
+        for number in 0..config.layers {
+            if packed.push(reader.layer(number)?, precision).is_none() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(packed))
+    }
+
+    /// Packs the weights of a model. `None` if they are not in CPU memory or on a device with
+    /// automatic differentiation, a projection or normalization has no bias, or a projection has
+    /// too many inputs for int8.
     pub(crate) fn new(model: &Transformer, precision: Precision) -> Option<Self> {
         let device = model.device();
         if device != Device::flex() || device.is_autodiff() {
             return None;
         }
-        let config = model.config();
-        let epsilon = config.layer_norm_eps as f32;
-        let layers = model.layers.iter();
-        let layers = layers.map(|layer| CpuLayer::new(layer, epsilon, precision));
-        let relative_position_bias = match &model.relative_position_bias {
-            None => Vec::new(),
-            Some(table) => values(table)?,
-        };
-        Some(Self {
-            embedding_norm: CpuLayerNorm::new(&model.embedding_norm, epsilon)?,
-            layers: layers.collect::<Option<_>>()?,
-            attention: CpuAttention::new(config, relative_position_bias),
+        let embeddings = EmbeddingWeights::of(model)?;
+        let mut packed = Self::with_embeddings(model.config(), embeddings);
+        for layer in &model.layers {
+            packed.push(LayerWeights::of(layer)?, precision)?;
+        }
+        Some(packed)
+    }
+
+    /// Transformer without layers.
+    fn with_embeddings(config: &TransformerConfig, weights: EmbeddingWeights) -> Self {
+        let mut checksum = TensorChecksum::default();
+        // Names and order of `Transformer::parameters`.
+        checksum.add("token_embeddings", &weights.tokens);
+        checksum.add("position_embeddings", &weights.positions);
+        if let Some(types) = &weights.types {
+            checksum.add("token_type_embeddings", types);
+        }
+        if let Some(bias) = &weights.relative_position_bias {
+            checksum.add("relative_position_bias", bias);
+        }
+        add_norm(&mut checksum, "embedding_norm", &weights.norm);
+        let bias = weights.relative_position_bias.unwrap_or_default();
+        Self {
+            embeddings: CpuEmbeddings {
+                tokens: weights.tokens,
+                positions: weights.positions,
+                position_offset: config.position_offset,
+                types: weights.types.unwrap_or_default(),
+            },
+            embedding_norm: CpuLayerNorm::new(weights.norm, config.layer_norm_eps as f32),
+            layers: Vec::with_capacity(config.layers),
+            attention: CpuAttention::new(config, bias),
             activation: config.activation,
-        })
+            hidden: config.hidden_size,
+            checksum,
+        }
+    }
+
+    /// Packs the next layer. `None` if a linear layer has too many inputs for int8.
+    fn push(&mut self, weights: LayerWeights, precision: Precision) -> Option<()> {
+        let (checksum, number) = (&mut self.checksum, self.layers.len());
+        let name = |part| format!("layers.{number}.{part}");
+        add_linear(checksum, &name("qkv"), &weights.qkv);
+        add_linear(checksum, &name("output"), &weights.output);
+        add_norm(checksum, &name("attention_norm"), &weights.attention_norm);
+        add_linear(checksum, &name("up"), &weights.up);
+        add_linear(checksum, &name("down"), &weights.down);
+        add_norm(checksum, &name("norm"), &weights.norm);
+        let epsilon = self.embedding_norm.epsilon;
+        self.layers.push(CpuLayer {
+            qkv: CpuLinear::new(weights.qkv, precision)?,
+            output: CpuLinear::new(weights.output, precision)?,
+            attention_norm: CpuLayerNorm::new(weights.attention_norm, epsilon),
+            up: CpuLinear::new(weights.up, precision)?,
+            down: CpuLinear::new(weights.down, precision)?,
+            norm: CpuLayerNorm::new(weights.norm, epsilon),
+        });
+        Some(())
+    }
+
+    /// CRC-32 of names and elements of the parameters of the model, as f32.
+    pub(crate) fn checksum(&self) -> &TensorChecksum {
+        &self.checksum
     }
 
     /// Output channels that are f32 although the precision is int8.
@@ -120,47 +201,66 @@ impl CpuTransformer {
         outliers.collect()
     }
 
-    /// Returns the hidden state of every token of a batch without padding,
+    /// Calls `f` with the hidden state of every token of a batch without padding,
     /// `[tokens, hidden_size]`.
-    pub(crate) fn forward(&self, model: &Transformer, batch: &TokenBatch) -> Tensor<2> {
-        let embedded = model.embed(model.embedding_rows(batch));
-        let device = embedded.device();
-        let mut data = embedded.into_data();
-        if let Ok(x) = data.as_mut_slice::<f32>() {
-            let hidden = model.config().hidden_size;
+    ///
+    /// # Panics
+    /// As [`Transformer::forward`].
+    pub(crate) fn forward<T>(&self, batch: &TokenBatch, f: impl FnOnce(&[f32]) -> T) -> T {
+        let hidden = self.hidden;
+        let mut x = vec![0.0; batch.ids().len() * hidden];
+        self.embeddings.forward(batch, hidden, &mut x);
+        let rows = x.par_chunks_mut(BLOCK_ROWS * hidden);
+        rows.for_each(|rows| self.embedding_norm.forward(rows, &[]));
+        let mut context = vec![0.0; x.len()];
+        let mut qkv = vec![0.0; 3 * x.len()];
+        for layer in &self.layers {
+            layer.qkv(&x, hidden, &mut qkv);
+            self.attention.forward(&qkv, batch, &mut context);
             let rows = x.par_chunks_mut(BLOCK_ROWS * hidden);
-            rows.for_each(|rows| self.embedding_norm.forward(rows, &[]));
-            let mut context = vec![0.0; x.len()];
-            let mut qkv = vec![0.0; 3 * x.len()];
-            for layer in &self.layers {
-                layer.qkv(x, hidden, &mut qkv);
-                self.attention.forward(&qkv, batch, &mut context);
-                let rows = x.par_chunks_mut(BLOCK_ROWS * hidden);
-                rows.zip(context.par_chunks(BLOCK_ROWS * hidden))
-                    .for_each(|(x, context)| {
-                        SCRATCH.with_borrow_mut(|scratch| {
-                            layer.feed_forward(x, context, self.activation, scratch);
-                        });
+            rows.zip(context.par_chunks(BLOCK_ROWS * hidden))
+                .for_each(|(x, context)| {
+                    SCRATCH.with_borrow_mut(|scratch| {
+                        layer.feed_forward(x, context, self.activation, scratch);
                     });
+                });
+        }
+        f(&x)
+    }
+}
+
+fn add_linear(checksum: &mut TensorChecksum, name: &str, linear: &LinearWeights) {
+    checksum.add(&format!("{name}.weight"), &linear.weight);
+    checksum.add(&format!("{name}.bias"), &linear.bias);
+}
+
+fn add_norm(checksum: &mut TensorChecksum, name: &str, norm: &NormWeights) {
+    checksum.add(&format!("{name}.gamma"), &norm.scale);
+    checksum.add(&format!("{name}.beta"), &norm.shift);
+}
+
+impl CpuEmbeddings {
+    /// Sum of the embeddings of every token, `[tokens, hidden]`.
+    fn forward(&self, batch: &TokenBatch, hidden: usize, out: &mut [f32]) {
+        let types = batch.token_types();
+        let rows = out.chunks_exact_mut(hidden.max(1));
+        let tokens = batch.ids().iter().zip(batch.positions()).enumerate();
+        for (out, (at, (&id, position))) in rows.zip(tokens) {
+            let token = &self.tokens[id as usize * hidden..][..hidden];
+            let position = &self.positions[(self.position_offset + position) * hidden..][..hidden];
+            for (out, (x, y)) in out.iter_mut().zip(token.iter().zip(position)) {
+                *out = x + y;
+            }
+            if !self.types.is_empty() {
+                let row = types.get(at).map_or(0, |&it| it as usize);
+                let values = &self.types[row * hidden..][..hidden];
+                out.iter_mut().zip(values).for_each(|(out, x)| *out += x);
             }
         }
-        Tensor::from_data(data, &device)
     }
 }
 
 impl CpuLayer {
-    fn new(layer: &TransformerLayer, epsilon: f32, precision: Precision) -> Option<Self> {
-        let linear = |linear: &Linear| CpuLinear::new(linear, precision);
-        Some(Self {
-            qkv: linear(&layer.qkv)?,
-            output: linear(&layer.output)?,
-            attention_norm: CpuLayerNorm::new(&layer.attention_norm, epsilon)?,
-            up: linear(&layer.up)?,
-            down: linear(&layer.down)?,
-            norm: CpuLayerNorm::new(&layer.norm, epsilon)?,
-        })
-    }
-
     /// Computes queries, keys and values of every token, concatenated.
     fn qkv(&self, x: &[f32], hidden: usize, qkv: &mut [f32]) {
         let width = 3 * hidden;
@@ -212,9 +312,10 @@ impl CpuLayer {
 }
 
 impl CpuLinear {
-    fn new(linear: &Linear, precision: Precision) -> Option<Self> {
-        let [from, to] = linear.weight.dims();
-        let weight = values(&linear.weight)?;
+    fn new(linear: LinearWeights, precision: Precision) -> Option<Self> {
+        let LinearWeights { weight, bias } = linear;
+        let to = bias.len();
+        let from = weight.len() / to.max(1);
         let low = |precision| LowPrecisionMatrix::new(precision, &weight, from, to);
         Some(Self {
             weight: match precision {
@@ -222,7 +323,7 @@ impl CpuLinear {
                 Precision::Bf16 => CpuWeight::Low(low(LowPrecision::Bf16)?),
                 Precision::Int8 => CpuWeight::Low(low(LowPrecision::Int8)?),
             },
-            bias: values(linear.bias.as_ref()?)?,
+            bias,
         })
     }
 
@@ -249,12 +350,12 @@ impl CpuLinear {
 }
 
 impl CpuLayerNorm {
-    fn new(norm: &LayerNorm, epsilon: f32) -> Option<Self> {
-        Some(Self {
-            scale: values(&norm.gamma)?,
-            shift: values(norm.beta.as_ref()?)?,
+    fn new(norm: NormWeights, epsilon: f32) -> Self {
+        Self {
+            scale: norm.scale,
+            shift: norm.shift,
             epsilon,
-        })
+        }
     }
 
     /// Adds `residual`, which may be empty, and normalizes.
@@ -266,8 +367,4 @@ impl CpuLayerNorm {
         } = self;
         elementwise::add_layer_norm(rows, residual, scale, shift, *epsilon);
     }
-}
-
-fn values<const D: usize>(parameter: &Param<Tensor<D>>) -> Option<Vec<f32>> {
-    parameter.val().try_into_vec_as::<f32>().ok()
 }
