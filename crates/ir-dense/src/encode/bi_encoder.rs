@@ -1,5 +1,6 @@
 //! Bi-encoder: batched encoding of queries and documents.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -12,6 +13,7 @@ use super::tokenizer::TokenizedText;
 use super::{EncoderConfig, OutlierChannels, Tower, normalize_row};
 use crate::kernels::low_precision::MAX_DEPTH;
 use crate::transformer::InferenceModel;
+use crate::transformer::cpu::{BLOCK_ROWS, CpuTransformer};
 use crate::{ModelError, SimilarityFunction, TokenBatch};
 
 /// Bi-encoder: encodes queries and documents to vectors, with one transformer for both or one per
@@ -228,6 +230,32 @@ impl BiEncoder {
         self.encode_array(Side::Document, texts)
     }
 
+    /// Encodes one text on the CPU: on this thread if it is short.
+    fn encode_single(
+        &self,
+        side: Side,
+        text: &str,
+        model: &CpuTransformer,
+        scratch: &mut EncodeScratch,
+        out: &mut [f32],
+    ) -> Result<(), EncodeError> {
+        let (encoder, config) = (&self.sides[side as usize], self.config.side(side));
+        let EncodeScratch {
+            prefixed,
+            ids,
+            batch,
+        } = scratch;
+        let tower = &encoder.tower;
+        let truncated = tower.tokenize_into(side, config, text, prefixed, ids)?;
+        self.truncated[side as usize].fetch_add(u64::from(truncated), Ordering::Relaxed);
+        batch.replace([&ids[..]]);
+        match ids.len() {
+            ..=BLOCK_ROWS => encoder.encode_batch(model, batch, out),
+            // On a thread of the pool, whose tasks wait for each other without switching threads.
+            _ => rayon::scope(|_| encoder.encode_batch(model, batch, out)),
+        }
+    }
+
     fn encode_array(&self, side: Side, texts: &[&str]) -> Result<Array2<f32>, EncodeError> {
         let mut out = Array2::zeros((texts.len(), self.dim()));
         self.encode_into(side, texts, out.as_slice_mut().unwrap_or_default())?;
@@ -264,6 +292,12 @@ impl Encoder for BiEncoder {
         if expected != found {
             return Err(EncodeError::Shape { expected, found });
         }
+        if let ([text], InferenceModel::Cpu(model)) = (texts, &*encoder.model) {
+            let mut scratch = SCRATCH.take();
+            let encoded = self.encode_single(side, text, model, &mut scratch, out);
+            SCRATCH.set(scratch);
+            return encoded;
+        }
         for (texts, out) in texts.chunks(CHUNK).zip(out.chunks_mut(CHUNK * dim)) {
             let tokenized: Vec<TokenizedText> = texts
                 .par_iter()
@@ -292,6 +326,20 @@ impl Encoder for BiEncoder {
 
 /// Number of texts that are tokenized at once.
 const CHUNK: usize = 1 << 14;
+
+/// Buffers of a thread, which are reused: after the first text, encoding a single one allocates only
+/// in the library of the tokenizer.
+#[derive(Default)]
+struct EncodeScratch {
+    prefixed: String,
+    ids: Vec<u32>,
+    batch: TokenBatch,
+}
+
+thread_local! {
+    // Taken while it is in use, because a thread may run another batch while it waits for one.
+    static SCRATCH: RefCell<EncodeScratch> = RefCell::default();
+}
 
 /// Splits texts into batches of at most `batch_tokens` tokens and `batch_texts` texts, sorted by
 /// decreasing length. With `padded`, every text counts as long as the longest of its batch.
@@ -328,20 +376,18 @@ impl SideEncoder {
         dim: usize,
     ) -> Result<Vec<f32>, EncodeError> {
         let tower = &*self.tower;
-        let rows: Vec<&[u32]> = texts.iter().map(|&text| &ids[text][..]).collect();
         let vectors = match &*self.model {
             InferenceModel::Cpu(model) => {
-                let batch = TokenBatch::new(&rows);
                 let mut vectors = vec![0.0; texts.len() * dim];
-                model.forward(&batch, |states| {
-                    tower.pooling.pool_rows(states, &batch, &mut vectors);
-                });
-                if tower.normalize {
-                    vectors.chunks_exact_mut(dim.max(1)).for_each(normalize_row);
-                }
-                vectors
+                let mut scratch = SCRATCH.take();
+                let rows = texts.iter().map(|&text| &ids[text][..]);
+                scratch.batch.replace(rows);
+                let encoded = self.encode_batch(model, &scratch.batch, &mut vectors);
+                SCRATCH.set(scratch);
+                return encoded.map(|()| vectors);
             }
             InferenceModel::Module(model) => {
+                let rows: Vec<&[u32]> = texts.iter().map(|&text| &ids[text][..]).collect();
                 let batch = TokenBatch::padded(&rows, tower.tokenizer.padding());
                 let vectors = tower.pool(model.forward(&batch), &batch);
                 vectors
@@ -349,9 +395,30 @@ impl SideEncoder {
                     .map_err(|source| tower.encode_error(source))?
             }
         };
+        self.check_finite(&vectors)?;
+        Ok(vectors)
+    }
+
+    /// Writes the vectors of a batch without padding, row-major.
+    fn encode_batch(
+        &self,
+        model: &CpuTransformer,
+        batch: &TokenBatch,
+        out: &mut [f32],
+    ) -> Result<(), EncodeError> {
+        let tower = &*self.tower;
+        model.forward(batch, |states| tower.pooling.pool_rows(states, batch, out));
+        if tower.normalize {
+            let dim = tower.config().hidden_size.max(1);
+            out.chunks_exact_mut(dim).for_each(normalize_row);
+        }
+        self.check_finite(out)
+    }
+
+    fn check_finite(&self, vectors: &[f32]) -> Result<(), EncodeError> {
         match vectors.iter().find(|value| !value.is_finite()) {
-            Some(&value) => Err(tower.encode_error(ModelError::Overflow { value })),
-            None => Ok(vectors),
+            Some(&value) => Err(self.tower.encode_error(ModelError::Overflow { value })),
+            None => Ok(()),
         }
     }
 }

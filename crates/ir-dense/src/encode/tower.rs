@@ -137,13 +137,33 @@ impl Tower {
         config: &SideConfig,
         text: &str,
     ) -> Result<TokenizedText, EncodeError> {
+        let mut ids = Vec::new();
+        let truncated = self.tokenize_into(side, config, text, &mut String::new(), &mut ids)?;
+        Ok(TokenizedText { ids, truncated })
+    }
+
+    /// [`Self::tokenize`] with a buffer for the prefixed text. Replaces `ids` and returns whether
+    /// the text is truncated.
+    pub(super) fn tokenize_into(
+        &self,
+        side: Side,
+        config: &SideConfig,
+        text: &str,
+        prefixed: &mut String,
+        ids: &mut Vec<u32>,
+    ) -> Result<bool, EncodeError> {
         let (prefix, limit) = (self.prefix(side, config), self.limit(side, config));
-        let ids = if prefix.is_empty() {
-            self.tokenizer.tokenize(text, limit)
-        } else {
-            self.tokenizer.tokenize(&format!("{prefix}{text}"), limit)
+        let text = match prefix {
+            "" => text,
+            _ => {
+                prefixed.clear();
+                prefixed.push_str(prefix);
+                prefixed.push_str(text);
+                prefixed
+            }
         };
-        ids.map_err(|source| self.encode_error(source))
+        let truncated = self.tokenizer.tokenize_into(text, limit, ids);
+        truncated.map_err(|source| self.encode_error(source))
     }
 
     /// Prefix of a side: that of `config`, or else the folder's prompt.

@@ -21,7 +21,7 @@ use crate::model_folder::TensorSource;
 use crate::{Activation, ModelError, OutlierChannels, Precision, TransformerConfig};
 
 /// Rows of a block: they and their intermediate results fit the L2 cache.
-const BLOCK_ROWS: usize = 96;
+pub(crate) const BLOCK_ROWS: usize = 96;
 
 /// Intermediate results of a block.
 #[derive(Default)]
@@ -31,8 +31,18 @@ struct BlockScratch {
     rounded: LowPrecisionRows,
 }
 
+/// Intermediate results of a batch: `[tokens, hidden_size]`, `qkv` three times as wide.
+#[derive(Default)]
+struct BatchScratch {
+    x: Vec<f32>,
+    qkv: Vec<f32>,
+    context: Vec<f32>,
+}
+
 thread_local! {
     static SCRATCH: RefCell<BlockScratch> = RefCell::default();
+    // Taken while it is in use, because a thread may run another batch while it waits for one.
+    static BATCH_SCRATCH: RefCell<BatchScratch> = RefCell::default();
 }
 
 /// [`Transformer`] with weights packed for CPU inference.
@@ -202,31 +212,48 @@ impl CpuTransformer {
     }
 
     /// Calls `f` with the hidden state of every token of a batch without padding,
-    /// `[tokens, hidden_size]`.
+    /// `[tokens, hidden_size]`. A batch of at most [`BLOCK_ROWS`] tokens is computed on this thread,
+    /// and allocates only if all before it on this thread were smaller.
     ///
     /// # Panics
     /// As [`Transformer::forward`].
     pub(crate) fn forward<T>(&self, batch: &TokenBatch, f: impl FnOnce(&[f32]) -> T) -> T {
-        let hidden = self.hidden;
-        let mut x = vec![0.0; batch.ids().len() * hidden];
-        self.embeddings.forward(batch, hidden, &mut x);
-        let rows = x.par_chunks_mut(BLOCK_ROWS * hidden);
-        rows.for_each(|rows| self.embedding_norm.forward(rows, &[]));
-        let mut context = vec![0.0; x.len()];
-        let mut qkv = vec![0.0; 3 * x.len()];
+        let mut scratch = BATCH_SCRATCH.take();
+        let BatchScratch { x, qkv, context } = &mut scratch;
+        let (hidden, len) = (self.hidden, batch.ids().len() * self.hidden);
+        x.resize(len, 0.0);
+        qkv.resize(3 * len, 0.0);
+        context.resize(len, 0.0);
+        self.embeddings.forward(batch, hidden, x);
+        for_each_block((x, hidden), (qkv, 3 * hidden), |x, _| {
+            self.embedding_norm.forward(x, &[]);
+        });
         for layer in &self.layers {
-            layer.qkv(&x, hidden, &mut qkv);
-            self.attention.forward(&qkv, batch, &mut context);
-            let rows = x.par_chunks_mut(BLOCK_ROWS * hidden);
-            rows.zip(context.par_chunks(BLOCK_ROWS * hidden))
-                .for_each(|(x, context)| {
-                    SCRATCH.with_borrow_mut(|scratch| {
-                        layer.feed_forward(x, context, self.activation, scratch);
-                    });
-                });
+            for_each_block((qkv, 3 * hidden), (x, hidden), |qkv, x| layer.qkv(x, qkv));
+            self.attention.forward(qkv, batch, context);
+            for_each_block((x, hidden), (context, hidden), |x, context| {
+                layer.feed_forward(x, context, self.activation);
+            });
         }
-        f(&x)
+        let result = f(x);
+        BATCH_SCRATCH.set(scratch);
+        result
     }
+}
+
+/// Calls `f` with the rows of every block of two matrices, given with their widths: on this thread
+/// if there is one block.
+fn for_each_block(
+    (rows, width): (&mut [f32], usize),
+    (others, other_width): (&[f32], usize),
+    f: impl Fn(&mut [f32], &[f32]) + Sync,
+) {
+    if rows.len() <= BLOCK_ROWS * width {
+        return f(rows, others);
+    }
+    rows.par_chunks_mut(BLOCK_ROWS * width)
+        .zip(others.par_chunks(BLOCK_ROWS * other_width))
+        .for_each(|(rows, others)| f(rows, others));
 }
 
 fn add_linear(checksum: &mut TensorChecksum, name: &str, linear: &LinearWeights) {
@@ -261,23 +288,25 @@ impl CpuEmbeddings {
 }
 
 impl CpuLayer {
-    /// Computes queries, keys and values of every token, concatenated.
-    fn qkv(&self, x: &[f32], hidden: usize, qkv: &mut [f32]) {
-        let width = 3 * hidden;
-        qkv.par_chunks_mut(BLOCK_ROWS * width)
-            .zip(x.par_chunks(BLOCK_ROWS * hidden))
-            .for_each(|(qkv, x)| {
-                SCRATCH.with_borrow_mut(|scratch| {
-                    let rows = StridedRows::new(x, hidden);
-                    let rounded = &mut scratch.rounded;
-                    self.qkv.forward(rows, None, (qkv, width), rounded);
-                });
-            });
+    /// Computes queries, keys and values of a block of rows, concatenated.
+    fn qkv(&self, x: &[f32], qkv: &mut [f32]) {
+        let hidden = self.norm.scale.len();
+        SCRATCH.with_borrow_mut(|scratch| {
+            let rows = StridedRows::new(x, hidden);
+            let rounded = &mut scratch.rounded;
+            self.qkv.forward(rows, None, (qkv, 3 * hidden), rounded);
+        });
     }
 
     /// Output projection and feed-forward network for a block of rows: replaces the input of the
     /// layer, `x`, by its output.
-    fn feed_forward(
+    fn feed_forward(&self, x: &mut [f32], context: &[f32], activation: Activation) {
+        SCRATCH.with_borrow_mut(|scratch| {
+            self.feed_forward_with(x, context, activation, scratch);
+        });
+    }
+
+    fn feed_forward_with(
         &self,
         x: &mut [f32],
         context: &[f32],
@@ -366,5 +395,44 @@ impl CpuLayerNorm {
             epsilon,
         } = self;
         elementwise::add_layer_norm(rows, residual, scale, shift, *epsilon);
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::model_folder::WeightFile;
+    use crate::model_folder::safetensors::checksum;
+
+    /// Weights of a file and of the model that was loaded of it.
+    #[test]
+    fn packed_files_equal_packed_models() {
+        let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/tiny");
+        let ids: [&[u32]; 3] = [&[2, 5, 7, 3], &[2, 3], &[2, 9, 4, 4, 6, 3]];
+        let batch = TokenBatch::new(&ids);
+        for name in ["bert", "bert-pytorch", "bert-f16", "distilbert", "mpnet"] {
+            let folder = all.join(name);
+            let config = TransformerConfig::read(&folder).unwrap();
+            let file = WeightFile::open(&folder).unwrap();
+            let model = Transformer::load(config.clone(), &file, &Device::flex()).unwrap();
+            let expected = checksum("a text", &model.parameters()).unwrap();
+            for precision in Precision::ALL {
+                let of_file = CpuTransformer::load(&config, &file, precision);
+                let of_file = of_file.unwrap().unwrap();
+                let of_model = CpuTransformer::new(&model, precision).unwrap();
+                assert_eq!(of_file.checksum().with_text("a text"), expected, "{name}");
+                assert_eq!(of_model.checksum().with_text("a text"), expected, "{name}");
+                let states = of_file.forward(&batch, <[f32]>::to_vec);
+                assert!(states == of_model.forward(&batch, <[f32]>::to_vec), "{name}");
+                if precision == Precision::F32 {
+                    let found = model.forward(&batch).try_into_vec_as::<f32>().unwrap();
+                    let differences = states.iter().zip(&found).map(|(a, b)| (a - b).abs());
+                    assert!(differences.fold(0.0, f32::max) < 1e-4, "{name}");
+                }
+            }
+        }
     }
 }
