@@ -7,7 +7,8 @@
 //! vectors, to compare builds.
 //!
 //! ```sh
-//! IR_MODEL=$(.ci/model) cargo bench -p bench-encoding --bench memory [-- --texts 200] [--threads 1]
+//! IR_MODEL=$(.ci/model) cargo bench -p bench-encoding --bench memory [-- --texts 200]
+//!         [--threads 1]
 //! ```
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
@@ -40,7 +41,13 @@ fn main() -> Result<()> {
     println!("weights: {weights:.1} MB, {threads} thread(s)\n");
     println!(
         "{:<10}{:>10}{:>10}{:>10}{:>12}{:>12}{:>10}  hash",
-        "", "open", "opened", "64 single", texts, 4 * texts, "bound"
+        "",
+        "open",
+        "opened",
+        "64 single",
+        texts,
+        4 * texts,
+        "bound"
     );
     for precision in Precision::ALL {
         let status = Command::new(env::current_exe()?)

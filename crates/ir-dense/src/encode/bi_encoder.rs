@@ -327,8 +327,8 @@ impl Encoder for BiEncoder {
 /// Number of texts that are tokenized at once.
 const CHUNK: usize = 1 << 14;
 
-/// Buffers of a thread, which are reused: after the first text, encoding a single one allocates only
-/// in the library of the tokenizer.
+/// Buffers of a thread, which are reused: after the first text, encoding a single one allocates
+/// only in the library of the tokenizer.
 #[derive(Default)]
 struct EncodeScratch {
     prefixed: String,

@@ -68,7 +68,7 @@ impl BiEncoder {
     }
 }
 
-/// Architecture and tokenizer.
+/// Text that identifies configuration and tokenizer in the checksum of a model.
 fn description(tower: &Tower) -> String {
     // Letters of both cases, accents, numbers, punctuation and scripts of other languages.
     let probe = "Ships seen by radar at sea. A Größe of 42 naïve cafés (東京, Москва): x² ≥ 3.14, re-encoded & \"quoted\"!";

@@ -85,7 +85,7 @@ impl Tower {
     /// Returns the tower with other weights.
     pub(crate) fn with_model(&self, model: Transformer) -> Self {
         Self {
-            weights: ModelWeights::Module(model),
+            weights: ModelWeights::Module(Box::new(model)),
             ..self.clone()
         }
     }

@@ -30,10 +30,7 @@ impl NamedTensor {
 }
 
 /// Calls `each` with successive chunks of little-endian elements.
-fn little_endian(
-    values: &[f32],
-    mut each: impl FnMut(&[u8]) -> io::Result<()>,
-) -> io::Result<()> {
+fn little_endian(values: &[f32], mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
     if cfg!(target_endian = "little") {
         return each(pulp::bytemuck::cast_slice(values));
     }
@@ -51,7 +48,7 @@ fn little_endian(
 pub(crate) struct TensorChecksum(crc32fast::Hasher);
 
 impl TensorChecksum {
-    /// Adds a tensor.
+    /// Hashes the name and the elements of the next tensor.
     pub(crate) fn add(&mut self, name: &str, values: &[f32]) {
         self.0.update(name.as_bytes());
         let hasher = &mut self.0;

@@ -79,11 +79,10 @@ impl WeightFile {
 
     /// Opens a safetensors file and reads its header.
     pub(crate) fn open_safetensors(path: PathBuf) -> Result<Self, ModelError> {
-        let (file, length, head) =
-            read_head(&path).map_err(|source| ModelError::Read {
-                path: path.clone(),
-                source,
-            })?;
+        let (file, length, head) = read_head(&path).map_err(|source| ModelError::Read {
+            path: path.clone(),
+            source,
+        })?;
         if is_lfs_pointer(&head) {
             return Err(ModelError::Pointer { path });
         }
@@ -269,11 +268,7 @@ fn invalid(path: &Path, source: impl Into<Box<dyn Error + Send + Sync>>) -> Mode
 }
 
 /// Converts elements of `N` bytes and appends them.
-fn floats<const N: usize>(
-    bytes: &[u8],
-    out: &mut Vec<f32>,
-    convert: impl Fn([u8; N]) -> f32,
-) {
+fn floats<const N: usize>(bytes: &[u8], out: &mut Vec<f32>, convert: impl Fn([u8; N]) -> f32) {
     let (elements, _) = bytes.as_chunks::<N>();
     out.extend(elements.iter().map(|&element| convert(element)));
 }

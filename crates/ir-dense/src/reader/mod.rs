@@ -23,9 +23,9 @@ use spans::{best_spans, null_score};
 use windows::{Window, WindowBuilder};
 
 use crate::encode::{Precision, batches};
+use crate::kernels::memory;
 use crate::model_folder::{TensorSource, WeightFile};
 use crate::random_model::RandomWeights;
-use crate::kernels::memory;
 use crate::transformer::{InferenceModel, ModelWeights, TensorNames};
 use crate::{EncoderConfig, ModelError, ModelTokenizer, TokenBatch, TransformerConfig};
 
@@ -100,7 +100,7 @@ impl ExtractiveReader {
     /// # Errors
     /// See [`ModelError`]; also if the lengths of the configuration leave no room for the context.
     pub fn open_with(folder: impl AsRef<Path>, config: &ReaderConfig) -> Result<Self, ModelError> {
-        Ok(Self::load(folder.as_ref(), config, MissingHead::Error)?.prepared()?)
+        Self::load(folder.as_ref(), config, MissingHead::Error)?.prepared()
     }
 
     /// Opens a folder without reading the weights of the transformer.

@@ -117,7 +117,11 @@ impl CheckpointFolder {
         self.write(&self.best_path(state.step), state, &tensors(towers, None))
     }
 
-    pub(super) fn load_best(&self, step: u64, towers: &mut [TrainedTower]) -> Result<(), TrainError> {
+    pub(super) fn load_best(
+        &self,
+        step: u64,
+        towers: &mut [TrainedTower],
+    ) -> Result<(), TrainError> {
         let path = self.best_path(step);
         let (weights, _) = open(&path)?;
         load_tensors(&path, &weights, towers, None)

@@ -12,11 +12,11 @@ use super::gradients::ModelGradients;
 use super::history::TrainingStep;
 use super::optimizer::{AdamWState, AdamWStep};
 use super::{ReaderTrainingConfig, TrainError, TrainingHistory};
+use crate::Transformer;
 use crate::kernels::memory;
 use crate::reader::head::{HEAD_BIAS, HeadGradients, SpanHead};
 use crate::reader::windows::Window;
 use crate::reader::{ExtractiveReader, MissingHead, split, token_batch};
-use crate::Transformer;
 use crate::transformer::ModelWeights;
 use crate::transformer::dropout::Dropout;
 use crate::transformer::forward::ForwardPass;
@@ -202,7 +202,7 @@ impl ReaderTrainer {
             });
         }
         progress.report("training", steps, Some(steps));
-        self.reader.weights = ModelWeights::Module(self.model);
+        self.reader.weights = ModelWeights::Module(Box::new(self.model));
         Ok(ReaderTrainingResult {
             reader: self.reader.prepared()?,
             history,

@@ -16,8 +16,8 @@ use super::{TokenBatch, Transformer};
 use crate::kernels::elementwise;
 use crate::kernels::low_precision::{LowPrecision, LowPrecisionMatrix, LowPrecisionRows};
 use crate::kernels::matrix::{PackedMatrix, StridedRows};
-use crate::model_folder::safetensors::TensorChecksum;
 use crate::model_folder::TensorSource;
+use crate::model_folder::safetensors::TensorChecksum;
 use crate::{Activation, ModelError, OutlierChannels, Precision, TransformerConfig};
 
 /// Rows of a block: they and their intermediate results fit the L2 cache.
@@ -29,6 +29,7 @@ struct BlockScratch {
     attended: Vec<f32>,
     inner: Vec<f32>,
     rounded: LowPrecisionRows,
+    rounded_inner: LowPrecisionRows,
 }
 
 /// Intermediate results of a batch: `[tokens, hidden_size]`, `qkv` three times as wide.
@@ -106,7 +107,7 @@ impl CpuTransformer {
         precision: Precision,
     ) -> Result<Option<Self>, ModelError> {
         let reader = WeightReader::new(config, weights);
-        let mut packed = Self::with_embeddings(config, reader.embeddings()?);
+        let mut packed = Self::with_embeddings(config, reader.embeddings()?, precision);
         for number in 0..config.layers {
             if packed.push(reader.layer(number)?, precision).is_none() {
                 return Ok(None);
@@ -124,15 +125,19 @@ impl CpuTransformer {
             return None;
         }
         let embeddings = EmbeddingWeights::of(model)?;
-        let mut packed = Self::with_embeddings(model.config(), embeddings);
+        let mut packed = Self::with_embeddings(model.config(), embeddings, precision);
         for layer in &model.layers {
             packed.push(LayerWeights::of(layer)?, precision)?;
         }
         Some(packed)
     }
 
-    /// Transformer without layers.
-    fn with_embeddings(config: &TransformerConfig, weights: EmbeddingWeights) -> Self {
+    /// Transformer of the embedding tables, to which [`Self::push`] adds the layers.
+    fn with_embeddings(
+        config: &TransformerConfig,
+        weights: EmbeddingWeights,
+        precision: Precision,
+    ) -> Self {
         let mut checksum = TensorChecksum::default();
         // Names and order of `Transformer::parameters`.
         checksum.add("token_embeddings", &weights.tokens);
@@ -154,7 +159,7 @@ impl CpuTransformer {
             },
             embedding_norm: CpuLayerNorm::new(weights.norm, config.layer_norm_eps as f32),
             layers: Vec::with_capacity(config.layers),
-            attention: CpuAttention::new(config, bias),
+            attention: CpuAttention::new(config, bias, precision),
             activation: config.activation,
             hidden: config.hidden_size,
             checksum,
@@ -212,8 +217,8 @@ impl CpuTransformer {
     }
 
     /// Calls `f` with the hidden state of every token of a batch without padding,
-    /// `[tokens, hidden_size]`. A batch of at most [`BLOCK_ROWS`] tokens is computed on this thread,
-    /// and allocates only if all before it on this thread were smaller.
+    /// `[tokens, hidden_size]`. A batch of at most [`BLOCK_ROWS`] tokens runs on this thread, and
+    /// allocates only if all before it on this thread were smaller.
     ///
     /// # Panics
     /// As [`Transformer::forward`].
@@ -317,11 +322,11 @@ impl CpuLayer {
         let count = x.len() / hidden.max(1);
         let stride = PackedMatrix::row_stride(self.up.bias.len());
         scratch.attended.resize(x.len(), 0.0);
-        scratch.inner.resize(count * stride, 0.0);
         let BlockScratch {
             attended,
             inner,
             rounded,
+            rounded_inner,
         } = scratch;
         let rows = StridedRows::new(context, hidden);
         self.output.forward(rows, None, (attended, hidden), rounded);
@@ -329,6 +334,14 @@ impl CpuLayer {
 
         let rows = StridedRows::new(attended, hidden);
         let activation = Some(activation);
+        if let (CpuWeight::Low(up), CpuWeight::Low(down)) = (&self.up.weight, &self.down.weight)
+            && up.is_bf16()
+        {
+            up.rounded_product(rows, &self.up.bias, activation, rounded_inner, rounded);
+            down.product_of_words(rounded_inner, count, &self.down.bias, None, (x, hidden));
+            return self.norm.forward(x, attended);
+        }
+        inner.resize(count * stride, 0.0);
         self.up.forward(rows, activation, (inner, stride), rounded);
         let rows = StridedRows {
             values: inner,
@@ -426,7 +439,10 @@ mod tests {
                 assert_eq!(of_file.checksum().with_text("a text"), expected, "{name}");
                 assert_eq!(of_model.checksum().with_text("a text"), expected, "{name}");
                 let states = of_file.forward(&batch, <[f32]>::to_vec);
-                assert!(states == of_model.forward(&batch, <[f32]>::to_vec), "{name}");
+                assert!(
+                    states == of_model.forward(&batch, <[f32]>::to_vec),
+                    "{name}"
+                );
                 if precision == Precision::F32 {
                     let found = model.forward(&batch).try_into_vec_as::<f32>().unwrap();
                     let differences = states.iter().zip(&found).map(|(a, b)| (a - b).abs());

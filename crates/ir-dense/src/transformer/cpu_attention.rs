@@ -7,15 +7,18 @@ use rayon::prelude::*;
 use super::cpu::BLOCK_ROWS;
 use super::relative_position::bucket;
 use super::{TokenBatch, Transformer};
-use crate::TransformerConfig;
 use crate::kernels::elementwise;
+use crate::kernels::low_precision::{LowPrecisionMatrix, LowPrecisionRows};
 use crate::kernels::matrix::{PackedMatrix, StridedRows};
 use crate::kernels::memory::{self, values};
+use crate::{Precision, TransformerConfig};
 
 #[derive(Debug)]
 pub(crate) struct CpuAttention {
     heads: usize,
     hidden: usize,
+    /// Whether products of queries, keys, probabilities and values are in bf16.
+    bf16: bool,
     /// Relative position bias, `[buckets, heads]`; empty without one.
     relative_position_bias: Vec<f32>,
 }
@@ -31,6 +34,14 @@ struct Scratch {
     scores: Vec<f32>,
     /// Relative position bias by offset.
     biases: Vec<f32>,
+    bf16: Bf16Scratch,
+}
+
+#[derive(Default)]
+struct Bf16Scratch {
+    keys: LowPrecisionMatrix,
+    values: LowPrecisionMatrix,
+    rows: LowPrecisionRows,
 }
 
 thread_local! {
@@ -46,10 +57,15 @@ enum Projection {
 }
 
 impl CpuAttention {
-    pub(super) fn new(config: &TransformerConfig, relative_position_bias: Vec<f32>) -> Self {
+    pub(super) fn new(
+        config: &TransformerConfig,
+        relative_position_bias: Vec<f32>,
+        precision: Precision,
+    ) -> Self {
         Self {
             heads: config.heads,
             hidden: config.hidden_size,
+            bf16: precision == Precision::Bf16,
             relative_position_bias,
         }
     }
@@ -58,7 +74,7 @@ impl CpuAttention {
     pub(crate) fn from_model(model: &Transformer) -> Self {
         let table = model.relative_position_bias.as_ref();
         let table = table.map(|table| values(&memory::data(table.val())).to_vec());
-        Self::new(model.config(), table.unwrap_or_default())
+        Self::new(model.config(), table.unwrap_or_default(), Precision::F32)
     }
 
     /// Computes the context vector of every token.
@@ -136,6 +152,7 @@ impl CpuAttention {
             values,
             scores,
             biases,
+            bf16,
         } = scratch;
         let (hidden, dim) = (self.hidden, self.hidden / self.heads);
         let scale = (dim as f32).sqrt().recip();
@@ -145,16 +162,26 @@ impl CpuAttention {
         let heads = if length == 0 { 0 } else { self.heads };
         for head in 0..heads {
             let vector = |part, token| self.head_vector(qkv, head, part, token);
-            keys.fill_by_columns(dim, stride, length, |token| vector(Projection::Key, token));
-            values.fill(length, dim, |token, columns, out| {
-                out.copy_from_slice(&vector(Projection::Value, token)[columns]);
-            });
-            let queries = StridedRows {
-                values: &qkv[head * dim..],
+            let rows = |part: Projection| StridedRows {
+                values: &qkv[part as usize * hidden + head * dim..],
                 stride: 3 * hidden,
                 count: length,
             };
-            keys.product(queries, None, scores, stride);
+            let queries = rows(Projection::Query);
+            if self.bf16 {
+                let keys = &mut bf16.keys;
+                keys.fill_columns(dim, rows(Projection::Key), &mut bf16.rows);
+                keys.product(
+                    queries,
+                    &[],
+                    None,
+                    (&mut scores[..], stride),
+                    &mut bf16.rows,
+                );
+            } else {
+                keys.fill_by_columns(dim, stride, length, |token| vector(Projection::Key, token));
+                keys.product(queries, None, scores, stride);
+            }
             if self.relative_position_bias.is_empty() {
                 elementwise::softmax(scores, stride, length, scale);
             } else {
@@ -179,7 +206,17 @@ impl CpuAttention {
                 stride,
                 count: length,
             };
-            values.product(probabilities, None, &mut out[head * dim..], hidden);
+            let out = &mut out[head * dim..];
+            if self.bf16 {
+                let values = &mut bf16.values;
+                values.fill_rows(rows(Projection::Value), dim);
+                values.product(probabilities, &[], None, (out, hidden), &mut bf16.rows);
+            } else {
+                values.fill(length, dim, |token, columns, out| {
+                    out.copy_from_slice(&vector(Projection::Value, token)[columns]);
+                });
+                values.product(probabilities, None, out, hidden);
+            }
         }
     }
 

@@ -17,16 +17,16 @@ pub(crate) enum ModelWeights {
         config: TransformerConfig,
         device: Device,
     },
-    Module(Transformer),
+    Module(Box<Transformer>),
 }
 
 /// Weights of a transformer as inference needs them.
 #[derive(Debug)]
 pub(crate) enum InferenceModel {
     /// Packed for the CPU.
-    Cpu(CpuTransformer),
+    Cpu(Box<CpuTransformer>),
     /// Of other backends, and of models that cannot be packed.
-    Module(Transformer),
+    Module(Box<Transformer>),
 }
 
 impl ModelWeights {
@@ -45,7 +45,7 @@ impl ModelWeights {
                 config,
                 device,
             } => Transformer::load(config.clone(), &**file, device),
-            Self::Module(model) => Ok(model.clone()),
+            Self::Module(model) => Ok((**model).clone()),
         }
     }
 
@@ -64,9 +64,9 @@ impl ModelWeights {
             Self::Module(model) => CpuTransformer::new(model, precision),
         };
         Ok(match cpu {
-            Some(cpu) => Some(InferenceModel::Cpu(cpu)),
+            Some(cpu) => Some(InferenceModel::Cpu(Box::new(cpu))),
             None if precision == Precision::F32 => {
-                Some(InferenceModel::Module(self.transformer()?))
+                Some(InferenceModel::Module(Box::new(self.transformer()?)))
             }
             None => None,
         })

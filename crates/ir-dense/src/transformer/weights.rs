@@ -281,7 +281,12 @@ impl<'a> WeightReader<'a> {
     }
 
     /// Reads projections of the same shape and concatenates their outputs.
-    fn linear(&self, names: &[String], from: usize, to: usize) -> Result<LinearWeights, ModelError> {
+    fn linear(
+        &self,
+        names: &[String],
+        from: usize,
+        to: usize,
+    ) -> Result<LinearWeights, ModelError> {
         let mut weights = Vec::with_capacity(names.len());
         let mut bias = Vec::with_capacity(names.len() * to);
         for name in names {

@@ -77,7 +77,9 @@ fn sample(config: &TrainingConfig) -> TrainingBatch {
 }
 
 fn towers(model: &str, config: &TrainingConfig) -> TrainedTowers {
-    TrainedTowers(vec![TrainedTower::open(&tiny(model), &config.encoder).unwrap()])
+    TrainedTowers(vec![
+        TrainedTower::open(&tiny(model), &config.encoder).unwrap(),
+    ])
 }
 
 /// Gradients in the order of the parameters.
