@@ -285,7 +285,7 @@ fn count_tokens(encoder: &BiEncoder, workload: &Workload) -> Result<Vec<usize>> 
 
 /// Floating-point operations of the matrix products of a text.
 fn operations(encoder: &BiEncoder, length: usize) -> f64 {
-    let config = encoder.tower(Side::Document).model.config();
+    let config = encoder.tower(Side::Document).config();
     let (hidden, inner) = (config.hidden_size as f64, config.intermediate_size as f64);
     let linear = 8.0 * hidden * hidden + 4.0 * hidden * inner;
     let attention = 4.0 * length as f64 * hidden;

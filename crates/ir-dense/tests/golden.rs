@@ -55,7 +55,7 @@ fn hidden_states_equal_transformers() {
     for case in &golden.cases {
         let config = on_backend().with_max_tokens(case.limit);
         let encoder = BiEncoder::open_with(tiny(&case.model), &config).unwrap();
-        let model = &encoder.tower(Side::Query).model;
+        let model = encoder.tower(Side::Query).transformer().unwrap();
         let expected = case.ids.iter().zip(&case.hidden);
         for (text, (ids, hidden)) in golden.texts.iter().zip(expected) {
             let found = encoder.token_ids(Side::Query, text).unwrap();
@@ -131,10 +131,10 @@ fn poolings_equal_sentence_transformers() {
             .iter()
             .map(|text| encoder.token_ids(Side::Query, text).unwrap())
             .collect();
-        let padded = encoder
-            .tower(Side::Query)
-            .forward(&TokenBatch::padded(&rows, 0))
-            .into_data();
+        let tower = encoder.tower(Side::Query);
+        let batch = TokenBatch::padded(&rows, 0);
+        let states = tower.transformer().unwrap().forward(&batch);
+        let padded = tower.pool(states, &batch).into_data();
         let difference = apart(padded.as_slice().unwrap(), &case.vectors.concat());
         assert!(
             difference < 1e-5,

@@ -2,18 +2,19 @@
 
 use std::path::Path;
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use clap::ValueHint;
-use ir_core::Side;
+use ir_core::{DocNum, Side};
 use ir_dense::{
     Backend, BiEncoder, EncoderConfig, EncoderFingerprint, FindModelError, ModelError, ModelFolder,
     OutlierChannels, Pooling, Precision, SideConfig, TokenizerError,
 };
 use ir_experiment::model::missing_model;
 pub(crate) use ir_experiment::model::{similarity, suggested_model};
+use ir_knn::SegmentedVectorIndex;
 use serde::{Deserialize, Serialize};
 
-use crate::shared::console::Usage;
+use crate::shared::console::{Console, Usage};
 use crate::shared::options::{choice, first_set, positive};
 use crate::shared::suggest::closest;
 use crate::shared::text_hashes::TextHashes;
@@ -216,6 +217,36 @@ impl VectorOrigin {
         }
     }
 
+    /// Origin of the vectors of `path` as `ir encode` recorded it. Without a record, warns with
+    /// `unchecked`: what cannot be compared.
+    pub(crate) fn of(
+        vectors: &SegmentedVectorIndex,
+        path: &Path,
+        unchecked: &str,
+        console: &Console,
+    ) -> Option<Self> {
+        let found = vectors.config().user_metadata.as_deref();
+        let origin = found.and_then(|text| serde_json::from_str::<Self>(text).ok());
+        let origin = origin.map(|mut origin| {
+            let docs = (0..vectors.len() as u32).map(DocNum::new);
+            let hashes = docs.map(|doc| vectors.fingerprint(doc));
+            if let Some(texts) = hashes.collect::<Option<TextHashes>>()
+                && vectors.config().fingerprints
+            {
+                origin.texts = texts;
+            }
+            origin
+        });
+        let origin = origin.filter(|origin| origin.texts.len() == vectors.len());
+        if origin.is_none() {
+            console.warn(format_args!(
+                "{}: has no record of its encoder and texts; {unchecked}",
+                path.display()
+            ));
+        }
+        origin
+    }
+
     /// Pooling, normalization, prefix, length limit and precision other than f32, for messages.
     pub(crate) fn settings(&self) -> String {
         let encoder = &self.encoder;
@@ -283,5 +314,52 @@ impl VectorOrigin {
             ("max-tokens", encoder.max_tokens.to_string()),
             ("template", template.to_owned()),
         ]
+    }
+}
+
+/// Encoder of the queries, its argument and its options.
+pub(crate) struct QueryEncoder<'a> {
+    pub(crate) model: &'a Path,
+    pub(crate) encoder: &'a BiEncoder,
+    pub(crate) options: &'a EncoderOptions,
+}
+
+impl QueryEncoder<'_> {
+    /// Checks that the document side of the encoder made the vectors of `path`; with `any_encoder`,
+    /// warns. Length limits and templates of documents do not apply to queries. A prefix of the
+    /// documents that is not the encoder's was an option of `ir encode`: then queries need --prefix
+    /// too.
+    pub(crate) fn check(
+        &self,
+        path: &Path,
+        origin: &VectorOrigin,
+        any_encoder: bool,
+        console: &Console,
+    ) -> Result<()> {
+        let texts = TextHashes::default();
+        let expected = VectorOrigin::new(self.model, self.encoder, Side::Document, None, texts);
+        let prefix = self.options.prefix();
+        let applies = |field: &str| match field {
+            "prefix" => prefix.is_none(),
+            field => ["model", "precision", "pooling", "normalize"].contains(&field),
+        };
+        // Unless the model has this prefix for documents.
+        if prefix == Some(origin.prefix()) && expected.prefix() != origin.prefix() {
+            console.warn(
+                "--prefix: the prefix of the documents (`ir encode`); here it is that of queries",
+            );
+        }
+        match expected.differences(origin, applies) {
+            None => Ok(()),
+            Some(differences) if any_encoder => {
+                console.warn(format_args!("{}: {differences}", path.display()));
+                Ok(())
+            }
+            Some(differences) => bail!(
+                "{}: {differences} (give the model, --pooling, --normalize and --precision of `ir \
+                 encode`, and the --prefix of queries; --any-encoder searches all the same)",
+                path.display()
+            ),
+        }
     }
 }

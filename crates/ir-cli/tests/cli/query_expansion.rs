@@ -176,6 +176,13 @@ fn nearest_words_of_an_encoder() {
     assert_eq!(ran.out, found);
     assert!(!ran.err.contains("words encoded"), "{}", ran.err);
     assert_eq!(files().len(), 1);
+    // Every precision has vectors of its own.
+    let int8 = [&cached[..], &["--nearest-precision", "int8"]].concat();
+    assert_eq!(with(&int8), with(&int8[2..]));
+    assert_eq!(files().len(), 2);
+    let f32 = [&cached[..], &["--nearest-precision", "f32"]].concat();
+    assert_eq!(with(&f32), found);
+    assert_eq!(files().len(), 2);
     // Damaged vectors are computed again.
     let mut bytes = std::fs::read(vectors).unwrap();
     let middle = bytes.len() / 2;
@@ -192,6 +199,16 @@ fn nearest_words_of_an_encoder() {
     assert_ne!(with(&rm3), run(&here, query, &rm3));
     for (wrong, code, expected) in [
         (&["--nearest-encoder", model][..], 2, "--nearest-words"),
+        (
+            &["--nearest-words", "1", "--nearest-precision", "int8"][..],
+            2,
+            "--nearest-encoder",
+        ),
+        (
+            &[&words[..], &["--nearest-precision", "int4"]].concat()[..],
+            2,
+            "bf16",
+        ),
         (
             &[&words[..], &["--nearest-dim", "50"]].concat()[..],
             2,

@@ -132,6 +132,37 @@ fn vectors_are_those_of_encode_in_any_partition() {
             hit.score
         );
     }
+    // Vectors of another model, precision or pooling, as in `ir search`.
+    let other = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../ir-dense/testdata/tiny/distilbert"
+    );
+    let with = |model, more: &[&str]| {
+        let options = [&search[..], &["--encoder", model], more].concat();
+        here.ir_with(&options, &lines[0])
+    };
+    with(other, &[]).fails(
+        1,
+        &["docs.vectors: expected model distilbert", "bert-pytorch"],
+    );
+    with(model, &["--precision", "int8"]).fails(1, &["expected precision int8, found f32"]);
+    with(model, &["--pooling", "cls"]).fails(1, &["expected pooling cls, found mean"]);
+    let int8 = ["--precision", "int8", "--any-encoder"];
+    let ran = with(model, &int8).ok();
+    assert_eq!(records(&ran.out).len(), 1);
+    assert!(
+        ran.err.contains("expected precision int8, found f32"),
+        "{}",
+        ran.err
+    );
+    here.ir(&[
+        "worker",
+        "search",
+        "--vectors",
+        "docs.vectors",
+        "--any-encoder",
+    ])
+    .fails(2, &["--encoder"]);
     let wrong = "{\"id\": \"a\", \"vector\": [1.0, 2.0]}";
     here.ir_with(&search, wrong)
         .fails(1, &["line 1", "dimensions, found 2"]);

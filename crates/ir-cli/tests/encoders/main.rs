@@ -169,7 +169,7 @@ fn a_model_of_sciberts_shape_as_transformers() {
     for (text, ids) in expected.texts.iter().zip(&expected.ids) {
         assert_eq!(&encoder.token_ids(Side::Query, text).unwrap(), ids);
     }
-    let model = &encoder.tower(Side::Query).model;
+    let model = encoder.tower(Side::Query).transformer().unwrap();
     let found = model.forward(&TokenBatch::new(&expected.ids)).into_data();
     let expected = floats(folder.path().join("hidden.f32"));
     let found = found.as_slice::<f32>().unwrap();

@@ -1,5 +1,6 @@
 //! Bi-encoder: batched encoding of queries and documents.
 
+use std::cell::RefCell;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -9,9 +10,10 @@ use ndarray::Array2;
 use rayon::prelude::*;
 
 use super::tokenizer::TokenizedText;
-use super::{EncoderConfig, OutlierChannels, Precision, Tower};
+use super::{EncoderConfig, OutlierChannels, Tower, normalize_row};
 use crate::kernels::low_precision::MAX_DEPTH;
-use crate::transformer::cpu::CpuTransformer;
+use crate::transformer::InferenceModel;
+use crate::transformer::cpu::{BLOCK_ROWS, CpuTransformer};
 use crate::{ModelError, SimilarityFunction, TokenBatch};
 
 /// Bi-encoder: encodes queries and documents to vectors, with one transformer for both or one per
@@ -42,8 +44,7 @@ pub struct BiEncoder {
 #[derive(Debug, Clone)]
 struct SideEncoder {
     tower: Arc<Tower>,
-    /// Packed weights, if the backend is the CPU.
-    cpu: Option<Arc<CpuTransformer>>,
+    model: Arc<InferenceModel>,
 }
 
 impl BiEncoder {
@@ -83,17 +84,18 @@ impl BiEncoder {
         Self::new(query, document, config)
     }
 
-    /// Creates an encoder from a query tower and a document tower, which may be the same.
+    /// Creates an encoder from a query tower and a document tower, which may be the same, and reads
+    /// their weights.
     ///
     /// # Errors
-    /// If their dimensions or similarity functions differ, a maximum length is out of range, or
-    /// backend or model lack the precision.
+    /// If their dimensions or similarity functions differ, a maximum length is out of range,
+    /// backend or model lack the precision, or the weights cannot be read.
     pub fn new(
         query: Arc<Tower>,
         document: Arc<Tower>,
         config: &EncoderConfig,
     ) -> Result<Self, ModelError> {
-        let dims = [&query, &document].map(|tower| tower.model.config().hidden_size);
+        let dims = [&query, &document].map(|tower| tower.config().hidden_size);
         if dims[0] != dims[1] {
             return Err(ModelError::Dimensions {
                 query: dims[0],
@@ -110,7 +112,7 @@ impl BiEncoder {
         }
         for (tower, side) in [(&query, Side::Query), (&document, Side::Document)] {
             let limit = tower.limit(side, config.side(side));
-            let positions = tower.model.config().max_tokens();
+            let positions = tower.config().max_tokens();
             if let Some(found) = config.side(side).max_tokens.filter(|_| limit > positions) {
                 let path = tower.folder.join("config.json");
                 let expected = format!("at most {positions}, the positions of the model");
@@ -120,11 +122,10 @@ impl BiEncoder {
             tower.tokenizer.encode("a", limit)?;
         }
         let prepare = |tower: Arc<Tower>| -> Result<SideEncoder, ModelError> {
-            let cpu = CpuTransformer::new(&tower.model, config.precision).map(Arc::new);
-            if cpu.is_none() && config.precision != Precision::F32 {
-                return Err(missing_precision(&tower, config));
-            }
-            Ok(SideEncoder { tower, cpu })
+            let model = tower.weights.inference(config.precision)?;
+            let model = model.ok_or_else(|| missing_precision(&tower, config))?;
+            let model = Arc::new(model);
+            Ok(SideEncoder { tower, model })
         };
         let similarity = query.similarity.or(document.similarity);
         let tied = Arc::ptr_eq(&query, &document);
@@ -169,8 +170,14 @@ impl BiEncoder {
     /// Returns the output channels of the linear layers of a side that are f32 although the
     /// precision is [`Precision::Int8`]; empty for other precisions.
     pub fn outlier_channels(&self, side: Side) -> Vec<OutlierChannels> {
-        let cpu = self.sides[side as usize].cpu.as_ref();
-        cpu.map_or_else(Vec::new, |cpu| cpu.outlier_channels())
+        match self.inference_model(side) {
+            InferenceModel::Cpu(model) => model.outlier_channels(),
+            InferenceModel::Module(_) => Vec::new(),
+        }
+    }
+
+    pub(super) fn inference_model(&self, side: Side) -> &InferenceModel {
+        &self.sides[side as usize].model
     }
 
     /// Returns the token ids of a text with prefix and special tokens, truncated to the maximum
@@ -223,6 +230,32 @@ impl BiEncoder {
         self.encode_array(Side::Document, texts)
     }
 
+    /// Encodes one text on the CPU: on this thread if it is short.
+    fn encode_single(
+        &self,
+        side: Side,
+        text: &str,
+        model: &CpuTransformer,
+        scratch: &mut EncodeScratch,
+        out: &mut [f32],
+    ) -> Result<(), EncodeError> {
+        let (encoder, config) = (&self.sides[side as usize], self.config.side(side));
+        let EncodeScratch {
+            prefixed,
+            ids,
+            batch,
+        } = scratch;
+        let tower = &encoder.tower;
+        let truncated = tower.tokenize_into(side, config, text, prefixed, ids)?;
+        self.truncated[side as usize].fetch_add(u64::from(truncated), Ordering::Relaxed);
+        batch.replace([&ids[..]]);
+        match ids.len() {
+            ..=BLOCK_ROWS => encoder.encode_batch(model, batch, out),
+            // On a thread of the pool, whose tasks wait for each other without switching threads.
+            _ => rayon::scope(|_| encoder.encode_batch(model, batch, out)),
+        }
+    }
+
     fn encode_array(&self, side: Side, texts: &[&str]) -> Result<Array2<f32>, EncodeError> {
         let mut out = Array2::zeros((texts.len(), self.dim()));
         self.encode_into(side, texts, out.as_slice_mut().unwrap_or_default())?;
@@ -250,7 +283,7 @@ pub(crate) fn side_folders(folder: &Path) -> Option<[PathBuf; 2]> {
 
 impl Encoder for BiEncoder {
     fn dim(&self) -> usize {
-        self.tower(Side::Query).model.config().hidden_size
+        self.tower(Side::Query).config().hidden_size
     }
 
     fn encode_into(&self, side: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
@@ -258,6 +291,12 @@ impl Encoder for BiEncoder {
         let (expected, found) = (texts.len() * dim, out.len());
         if expected != found {
             return Err(EncodeError::Shape { expected, found });
+        }
+        if let ([text], InferenceModel::Cpu(model)) = (texts, &*encoder.model) {
+            let mut scratch = SCRATCH.take();
+            let encoded = self.encode_single(side, text, model, &mut scratch, out);
+            SCRATCH.set(scratch);
+            return encoded;
         }
         for (texts, out) in texts.chunks(CHUNK).zip(out.chunks_mut(CHUNK * dim)) {
             let tokenized: Vec<TokenizedText> = texts
@@ -267,12 +306,13 @@ impl Encoder for BiEncoder {
             let truncated = tokenized.iter().filter(|text| text.truncated).count();
             self.truncated[side as usize].fetch_add(truncated as u64, Ordering::Relaxed);
             let ids: Vec<Vec<u32>> = tokenized.into_iter().map(|text| text.ids).collect();
-            let batches = batches(&ids, &self.config, encoder.cpu.is_none());
-            let encode = |batch: &Vec<usize>| encoder.encode(batch, &ids);
+            let is_padded = matches!(*encoder.model, InferenceModel::Module(_));
+            let batches = batches(&ids, &self.config, is_padded);
+            let encode = |batch: &Vec<usize>| encoder.encode(batch, &ids, dim);
             // Other backends parallelize within a batch.
-            let vectors: Vec<Vec<f32>> = match encoder.cpu {
-                Some(_) => batches.par_iter().map(encode).collect::<Result<_, _>>()?,
-                None => batches.iter().map(encode).collect::<Result<_, _>>()?,
+            let vectors: Vec<Vec<f32>> = match is_padded {
+                false => batches.par_iter().map(encode).collect::<Result<_, _>>()?,
+                true => batches.iter().map(encode).collect::<Result<_, _>>()?,
             };
             for (batch, vectors) in batches.iter().zip(&vectors) {
                 for (&text, vector) in batch.iter().zip(vectors.chunks_exact(dim)) {
@@ -286,6 +326,20 @@ impl Encoder for BiEncoder {
 
 /// Number of texts that are tokenized at once.
 const CHUNK: usize = 1 << 14;
+
+/// Buffers of a thread, which are reused: after the first text, encoding a single one allocates
+/// only in the library of the tokenizer.
+#[derive(Default)]
+struct EncodeScratch {
+    prefixed: String,
+    ids: Vec<u32>,
+    batch: TokenBatch,
+}
+
+thread_local! {
+    // Taken while it is in use, because a thread may run another batch while it waits for one.
+    static SCRATCH: RefCell<EncodeScratch> = RefCell::default();
+}
 
 /// Splits texts into batches of at most `batch_tokens` tokens and `batch_texts` texts, sorted by
 /// decreasing length. With `padded`, every text counts as long as the longest of its batch.
@@ -315,22 +369,56 @@ pub(crate) fn batches(ids: &[Vec<u32>], config: &EncoderConfig, padded: bool) ->
 
 impl SideEncoder {
     /// Returns the vectors of a batch of texts, row-major.
-    fn encode(&self, texts: &[usize], ids: &[Vec<u32>]) -> Result<Vec<f32>, EncodeError> {
+    fn encode(
+        &self,
+        texts: &[usize],
+        ids: &[Vec<u32>],
+        dim: usize,
+    ) -> Result<Vec<f32>, EncodeError> {
         let tower = &*self.tower;
-        let rows: Vec<&[u32]> = texts.iter().map(|&text| &ids[text][..]).collect();
-        let vectors = match &self.cpu {
-            Some(cpu) => {
-                let batch = TokenBatch::new(&rows);
-                tower.pool(cpu.forward(&tower.model, &batch), &batch)
+        let vectors = match &*self.model {
+            InferenceModel::Cpu(model) => {
+                let mut vectors = vec![0.0; texts.len() * dim];
+                let mut scratch = SCRATCH.take();
+                let rows = texts.iter().map(|&text| &ids[text][..]);
+                scratch.batch.replace(rows);
+                let encoded = self.encode_batch(model, &scratch.batch, &mut vectors);
+                SCRATCH.set(scratch);
+                return encoded.map(|()| vectors);
             }
-            None => tower.forward(&TokenBatch::padded(&rows, tower.tokenizer.padding())),
+            InferenceModel::Module(model) => {
+                let rows: Vec<&[u32]> = texts.iter().map(|&text| &ids[text][..]).collect();
+                let batch = TokenBatch::padded(&rows, tower.tokenizer.padding());
+                let vectors = tower.pool(model.forward(&batch), &batch);
+                vectors
+                    .try_into_vec_as::<f32>()
+                    .map_err(|source| tower.encode_error(source))?
+            }
         };
-        let vectors = vectors
-            .try_into_vec_as::<f32>()
-            .map_err(|source| tower.encode_error(source))?;
+        self.check_finite(&vectors)?;
+        Ok(vectors)
+    }
+
+    /// Writes the vectors of a batch without padding, row-major.
+    fn encode_batch(
+        &self,
+        model: &CpuTransformer,
+        batch: &TokenBatch,
+        out: &mut [f32],
+    ) -> Result<(), EncodeError> {
+        let tower = &*self.tower;
+        model.forward(batch, |states| tower.pooling.pool_rows(states, batch, out));
+        if tower.normalize {
+            let dim = tower.config().hidden_size.max(1);
+            out.chunks_exact_mut(dim).for_each(normalize_row);
+        }
+        self.check_finite(out)
+    }
+
+    fn check_finite(&self, vectors: &[f32]) -> Result<(), EncodeError> {
         match vectors.iter().find(|value| !value.is_finite()) {
-            Some(&value) => Err(tower.encode_error(ModelError::Overflow { value })),
-            None => Ok(vectors),
+            Some(&value) => Err(self.tower.encode_error(ModelError::Overflow { value })),
+            None => Ok(()),
         }
     }
 }

@@ -5,6 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{BiEncoder, Pooling, Precision, Tower};
 use crate::model_folder::safetensors::checksum;
+use crate::transformer::InferenceModel;
 
 /// What determines the vectors of one side of a [`BiEncoder`], besides text and backend.
 ///
@@ -42,12 +43,11 @@ pub struct EncoderFingerprint {
 }
 
 impl BiEncoder {
-    /// Returns the fingerprint of a side. Reads all weights, which takes about 0.1 s for 90 MB on
-    /// the CPU.
+    /// Returns the fingerprint of a side. On backends other than the CPU, reads all weights.
     pub fn fingerprint(&self, side: Side) -> EncoderFingerprint {
         let (tower, config) = (self.tower(side), self.config().side(side));
         EncoderFingerprint {
-            model: format!("{:08x}", model_checksum(tower)),
+            model: format!("{:08x}", self.model_checksum(side)),
             precision: self.config().precision,
             pooling: tower.pooling,
             normalize: tower.normalize,
@@ -55,15 +55,25 @@ impl BiEncoder {
             max_tokens: tower.limit(side, config),
         }
     }
+
+    fn model_checksum(&self, side: Side) -> u32 {
+        let described = description(self.tower(side));
+        match self.inference_model(side) {
+            InferenceModel::Cpu(model) => model.checksum().with_text(&described),
+            // Tensors in memory cannot fail to be read.
+            InferenceModel::Module(model) => {
+                checksum(&described, &model.parameters()).unwrap_or_default()
+            }
+        }
+    }
 }
 
-fn model_checksum(tower: &Tower) -> u32 {
+/// Text that identifies configuration and tokenizer in the checksum of a model.
+fn description(tower: &Tower) -> String {
     // Letters of both cases, accents, numbers, punctuation and scripts of other languages.
     let probe = "Ships seen by radar at sea. A Größe of 42 naïve cafés (東京, Москва): x² ≥ 3.14, re-encoded & \"quoted\"!";
     let tokens = tower.tokenizer.encode(probe, 512).unwrap_or_default();
-    let config = serde_json::to_string(tower.model.config()).unwrap_or_default();
+    let config = serde_json::to_string(tower.config()).unwrap_or_default();
     let vocabulary = tower.tokenizer.vocabulary_hash();
-    let described = format!("{config}{tokens:?}{vocabulary:016x}");
-    // Tensors in memory cannot fail to be read.
-    checksum(&described, &tower.model.parameters()).unwrap_or_default()
+    format!("{config}{tokens:?}{vocabulary:016x}")
 }

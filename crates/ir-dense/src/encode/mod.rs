@@ -19,7 +19,7 @@ pub use config::{EncoderConfig, SideConfig};
 pub use files::model_files;
 pub use fingerprint::EncoderFingerprint;
 pub use pooling::Pooling;
-pub(crate) use pooling::normalize;
+pub(crate) use pooling::{normalize, normalize_row};
 pub use precision::{OutlierChannels, Precision, UnknownPrecision};
 pub use stream::encode_stream;
 pub use tokenizer::ModelTokenizer;

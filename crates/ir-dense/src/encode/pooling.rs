@@ -50,41 +50,50 @@ impl Pooling {
         let (device, [_, dim]) = (hidden.device(), hidden.dims());
         let hidden = memory::data(hidden);
         let mut out = vec![0.0; batch.texts() * dim];
-        let mut rest = values(&hidden);
-        let texts = batch.lengths().map(|length| {
+        self.pool_rows(values(&hidden), batch, &mut out);
+        Tensor::from_data(TensorData::new(out, [batch.texts(), dim]), &device)
+    }
+
+    /// Writes one vector per text of a batch without padding.
+    ///
+    /// # Shapes
+    /// `hidden`: `[tokens, dim]`; `out`: `[texts, dim]`.
+    pub(crate) fn pool_rows(self, hidden: &[f32], batch: &TokenBatch, out: &mut [f32]) {
+        let dim = out.len() / batch.texts().max(1);
+        let mut rest = hidden;
+        for (out, length) in out.chunks_exact_mut(dim.max(1)).zip(batch.lengths()) {
             let (text, others) = rest.split_at(length * dim);
             rest = others;
-            (text, length)
-        });
-        let texts: Vec<(&[f32], usize)> = texts.collect();
-        let tasks = out.par_chunks_mut(dim).zip(texts);
-        tasks.for_each(|(out, (text, length))| {
-            let mut rows = text.chunks_exact(dim);
-            if let Some(first) = rows.next() {
-                out.copy_from_slice(first);
-            }
-            match self {
-                Self::Cls => {}
-                Self::Sep => {
-                    if let Some(last) = rows.next_back() {
-                        out.copy_from_slice(last);
-                    }
-                }
-                Self::Max => rows.for_each(|row| {
-                    out.iter_mut()
-                        .zip(row)
-                        .for_each(|(out, x)| *out = out.max(*x));
-                }),
-                Self::Mean | Self::MeanSqrt => {
-                    rows.for_each(|row| {
-                        out.iter_mut().zip(row).for_each(|(out, x)| *out += x);
-                    });
-                    let count = self.divisor(length);
-                    out.iter_mut().for_each(|out| *out /= count);
+            self.pool_text(text, length, out);
+        }
+    }
+
+    fn pool_text(self, text: &[f32], length: usize, out: &mut [f32]) {
+        let mut rows = text.chunks_exact(out.len().max(1));
+        match rows.next() {
+            Some(first) => out.copy_from_slice(first),
+            None => out.fill(0.0),
+        }
+        match self {
+            Self::Cls => {}
+            Self::Sep => {
+                if let Some(last) = rows.next_back() {
+                    out.copy_from_slice(last);
                 }
             }
-        });
-        Tensor::from_data(TensorData::new(out, [batch.texts(), dim]), &device)
+            Self::Max => rows.for_each(|row| {
+                out.iter_mut()
+                    .zip(row)
+                    .for_each(|(out, x)| *out = out.max(*x));
+            }),
+            Self::Mean | Self::MeanSqrt => {
+                rows.for_each(|row| {
+                    out.iter_mut().zip(row).for_each(|(out, x)| *out += x);
+                });
+                let count = self.divisor(length);
+                out.iter_mut().for_each(|out| *out /= count);
+            }
+        }
     }
 
     /// Divisor of the sum of the vectors of a text.
@@ -191,9 +200,36 @@ pub(crate) fn normalize(vectors: Tensor<2>) -> Tensor<2> {
     vectors / norm.clamp_min(1e-12)
 }
 
+/// L2-normalizes a vector; the same bits as [`normalize`] in CPU memory.
+pub(crate) fn normalize_row(vector: &mut [f32]) {
+    let norm = vector.iter().map(|x| x * x).sum::<f32>().sqrt();
+    let norm = if norm < 1e-12 { 1e-12 } else { norm };
+    vector.iter_mut().for_each(|x| *x /= norm);
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn normalize_row_has_the_bits_of_normalize() {
+        for width in [1, 2, 7, 64, 384, 1000] {
+            let rows: Vec<f32> = (0..3 * width)
+                .map(|at| ((at * 7919 % 2003) as f32 - 1000.0) * 1e-3)
+                .map(|x| if width == 2 { 1e-20 * x } else { x })
+                .chain(vec![0.0; width])
+                .collect();
+            let tensor = Tensor::from_data(
+                TensorData::new(rows.clone(), [4, width]),
+                &Default::default(),
+            );
+            let expected = normalize(tensor).try_into_vec_as::<f32>().unwrap();
+            let mut found = rows;
+            found.chunks_exact_mut(width).for_each(normalize_row);
+            let bits = |values: &[f32]| values.iter().map(|x| x.to_bits()).collect::<Vec<_>>();
+            assert_eq!(bits(&found), bits(&expected), "{width}");
+        }
+    }
 
     #[test]
     fn empty_texts_have_zero_vectors() {

@@ -73,7 +73,7 @@ impl BiEncoder {
             prompts: [Side::Query, Side::Document].map(prompt),
             similarity: self.similarity(),
         };
-        config.write(folder, tower.model.config().hidden_size)?;
-        write_weights(folder, &tower.model.named_tensors())
+        config.write(folder, tower.config().hidden_size)?;
+        write_weights(folder, &tower.transformer()?.named_tensors())
     }
 }

@@ -144,6 +144,19 @@ impl ModelTokenizer {
         text: &str,
         limit: usize,
     ) -> Result<TokenizedText, TokenizerError> {
+        let mut ids = Vec::new();
+        let truncated = self.tokenize_into(text, limit, &mut ids)?;
+        Ok(TokenizedText { ids, truncated })
+    }
+
+    /// Replaces `ids` by [`Self::encode`], and returns whether the text has more tokens than the
+    /// limit. Allocates only in the library, if `ids` has the capacity.
+    pub(crate) fn tokenize_into(
+        &self,
+        text: &str,
+        limit: usize,
+        ids: &mut Vec<u32>,
+    ) -> Result<bool, TokenizerError> {
         let [before, after] = &self.special;
         let least = self.min_tokens();
         if limit < least {
@@ -174,14 +187,16 @@ impl ModelTokenizer {
         let middle = encoding.get_ids();
         let truncated = is_cut || middle.len() > room;
         let middle = &middle[..middle.len().min(room)];
-        let ids = [before, middle, after].concat();
+        ids.clear();
+        ids.reserve_exact(before.len() + middle.len() + after.len());
+        ids.extend_from_slice(before);
+        ids.extend_from_slice(middle);
+        ids.extend_from_slice(after);
         // Without special tokens, an empty text has no tokens.
-        let ids = if ids.is_empty() {
-            vec![self.padding]
-        } else {
-            ids
-        };
-        Ok(TokenizedText { ids, truncated })
+        if ids.is_empty() {
+            ids.push(self.padding);
+        }
+        Ok(truncated)
     }
 
     /// Returns the token ids of a text without special tokens, and the range of each token in the

@@ -1,6 +1,7 @@
 //! Tower: tokenizer, transformer and pooling of one model.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use burn::tensor::Tensor;
 use ir_core::{EncodeError, Side};
@@ -10,15 +11,14 @@ use super::sentence_transformers::{LengthLimits, SentenceTransformersConfig};
 use super::tokenizer::TokenizedText;
 use super::{EncoderConfig, ModelTokenizer, Pooling, Precision, SideConfig};
 use crate::model_folder::WeightFile;
-use crate::transformer::TensorNames;
+use crate::transformer::{ModelWeights, TensorNames};
 use crate::{Backend, ModelError, SimilarityFunction, TokenBatch, Transformer, TransformerConfig};
 
 /// Encoder of one side: tokenizer, transformer and pooling of a model folder.
 #[derive(Debug, Clone)]
 pub struct Tower {
     pub(crate) folder: PathBuf,
-    /// Transformer with the weights.
-    pub model: Transformer,
+    pub(crate) weights: ModelWeights,
     /// Tokenizer of the model's vocabulary.
     pub tokenizer: ModelTokenizer,
     /// Pooling of token vectors.
@@ -36,7 +36,8 @@ pub struct Tower {
 }
 
 impl Tower {
-    /// Reads a folder in the Hugging Face layout.
+    /// Opens a folder in the Hugging Face layout. The weights are read by [`Tower::transformer`]
+    /// and [`BiEncoder::new`](super::BiEncoder::new).
     ///
     /// # Errors
     /// See [`ModelError`].
@@ -66,7 +67,11 @@ impl Tower {
         }
         Ok(Self {
             folder: folder.into(),
-            model: Transformer::load(shape, &weights, &device)?,
+            weights: ModelWeights::File {
+                file: Arc::new(weights),
+                config: shape,
+                device,
+            },
             pooling: config.pooling.unwrap_or(files.pooling),
             normalize: config.normalize.unwrap_or(files.normalize),
             max_tokens,
@@ -75,6 +80,28 @@ impl Tower {
             prompts: files.prompts,
             tokenizer,
         })
+    }
+
+    /// Returns the tower with other weights.
+    pub(crate) fn with_model(&self, model: Transformer) -> Self {
+        Self {
+            weights: ModelWeights::Module(Box::new(model)),
+            ..self.clone()
+        }
+    }
+
+    /// Configuration of the transformer.
+    pub fn config(&self) -> &TransformerConfig {
+        self.weights.config()
+    }
+
+    /// Returns the transformer. Reads its weights, of which an encoder on the CPU keeps only packed
+    /// ones in memory; those of a trained model are shared.
+    ///
+    /// # Errors
+    /// If the weights cannot be read.
+    pub fn transformer(&self) -> Result<Transformer, ModelError> {
+        self.weights.transformer()
     }
 
     /// Returns the prompt of a side according to the folder.
@@ -87,16 +114,13 @@ impl Tower {
         self.side_limits[side as usize].unwrap_or(self.max_tokens)
     }
 
-    /// Returns one vector per text, differentiable on a device with automatic differentiation.
+    /// Returns one vector per text, given the hidden states of [`Transformer::forward`]: pools
+    /// them, and normalizes if configured. Differentiable on a device with automatic
+    /// differentiation.
     ///
     /// # Shapes
-    /// `[texts, dim]`.
-    pub fn forward(&self, batch: &TokenBatch) -> Tensor<2> {
-        self.pool(self.model.forward(batch), batch)
-    }
-
-    /// Pools the vectors of tokens, and normalizes if configured.
-    pub(crate) fn pool(&self, states: Tensor<2>, batch: &TokenBatch) -> Tensor<2> {
+    /// `states`: `[tokens, dim]`; result: `[texts, dim]`.
+    pub fn pool(&self, states: Tensor<2>, batch: &TokenBatch) -> Tensor<2> {
         let pooled = self.pooling.pool(states, batch);
         if self.normalize {
             normalize(pooled)
@@ -113,13 +137,33 @@ impl Tower {
         config: &SideConfig,
         text: &str,
     ) -> Result<TokenizedText, EncodeError> {
+        let mut ids = Vec::new();
+        let truncated = self.tokenize_into(side, config, text, &mut String::new(), &mut ids)?;
+        Ok(TokenizedText { ids, truncated })
+    }
+
+    /// [`Self::tokenize`] with a buffer for the prefixed text. Replaces `ids` and returns whether
+    /// the text is truncated.
+    pub(super) fn tokenize_into(
+        &self,
+        side: Side,
+        config: &SideConfig,
+        text: &str,
+        prefixed: &mut String,
+        ids: &mut Vec<u32>,
+    ) -> Result<bool, EncodeError> {
         let (prefix, limit) = (self.prefix(side, config), self.limit(side, config));
-        let ids = if prefix.is_empty() {
-            self.tokenizer.tokenize(text, limit)
-        } else {
-            self.tokenizer.tokenize(&format!("{prefix}{text}"), limit)
+        let text = match prefix {
+            "" => text,
+            _ => {
+                prefixed.clear();
+                prefixed.push_str(prefix);
+                prefixed.push_str(text);
+                prefixed
+            }
         };
-        ids.map_err(|source| self.encode_error(source))
+        let truncated = self.tokenizer.tokenize_into(text, limit, ids);
+        truncated.map_err(|source| self.encode_error(source))
     }
 
     /// Prefix of a side: that of `config`, or else the folder's prompt.

@@ -23,15 +23,48 @@ impl NamedTensor {
     }
 
     /// Calls `each` with successive chunks of the little-endian f32 elements.
-    pub(crate) fn bytes(&self, mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    pub(crate) fn bytes(&self, each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
         let data = self.values.clone().into_data().convert::<f32>();
-        let mut buffer = Vec::with_capacity(1 << 16);
-        for values in data.as_slice::<f32>().unwrap_or_default().chunks(1 << 14) {
-            buffer.clear();
-            buffer.extend(values.iter().flat_map(|x| x.to_le_bytes()));
-            each(&buffer)?;
-        }
-        Ok(())
+        little_endian(data.as_slice::<f32>().unwrap_or_default(), each)
+    }
+}
+
+/// Calls `each` with successive chunks of little-endian elements.
+fn little_endian(values: &[f32], mut each: impl FnMut(&[u8]) -> io::Result<()>) -> io::Result<()> {
+    if cfg!(target_endian = "little") {
+        return each(pulp::bytemuck::cast_slice(values));
+    }
+    let mut buffer = Vec::with_capacity(1 << 16);
+    for values in values.chunks(1 << 14) {
+        buffer.clear();
+        buffer.extend(values.iter().flat_map(|x| x.to_le_bytes()));
+        each(&buffer)?;
+    }
+    Ok(())
+}
+
+/// CRC-32 of the names and f32 elements of tensors.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct TensorChecksum(crc32fast::Hasher);
+
+impl TensorChecksum {
+    /// Hashes the name and the elements of the next tensor.
+    pub(crate) fn add(&mut self, name: &str, values: &[f32]) {
+        self.0.update(name.as_bytes());
+        let hasher = &mut self.0;
+        // Hashing cannot fail.
+        let _ = little_endian(values, |bytes| {
+            hasher.update(bytes);
+            Ok(())
+        });
+    }
+
+    /// Returns the CRC-32 of a text and of the tensors, equal to [`checksum`] of them.
+    pub(crate) fn with_text(&self, text: &str) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(text.as_bytes());
+        hasher.combine(&self.0);
+        hasher.finalize()
     }
 }
 

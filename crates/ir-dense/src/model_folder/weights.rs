@@ -1,19 +1,25 @@
 //! Reader of weight files.
 
-use std::borrow::Cow;
 use std::collections::HashMap;
 use std::error::Error;
-use std::fs::{self, File};
-use std::io::{self, Read};
+use std::fmt;
+use std::fs::File;
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use half::{bf16, f16};
 use pytorch_reader::PytorchReader;
-use safetensors::SafeTensors;
 use safetensors::tensor::Metadata;
+use safetensors::{SafeTensorError, SafeTensors};
 
 use super::{check_link, is_lfs_pointer};
 use crate::ModelError;
+
+/// Bytes that are read of a tensor at once: a multiple of the size of every element type.
+const CHUNK_BYTES: u64 = 1 << 18;
+/// Maximum length of the header of a safetensors file, that of the library.
+const MAX_HEADER_BYTES: u64 = 100_000_000;
 
 /// Source of the tensors of a model.
 pub(crate) trait TensorSource {
@@ -24,7 +30,8 @@ pub(crate) trait TensorSource {
     fn take(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError>;
 }
 
-/// Weight file; tensors are converted to f32 when they are read.
+/// Weight file. Tensors are read from the open file and converted to f32 one by one; nothing but
+/// the header is kept in memory.
 pub(crate) struct WeightFile {
     path: PathBuf,
     format: WeightFormat,
@@ -32,12 +39,18 @@ pub(crate) struct WeightFile {
 
 enum WeightFormat {
     SafeTensors {
-        bytes: Vec<u8>,
+        file: Mutex<File>,
         /// Offset of the tensors.
-        start: usize,
+        start: u64,
         header: Metadata,
     },
     Pytorch(PytorchReader),
+}
+
+impl fmt::Debug for WeightFile {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("WeightFile").field(&self.path).finish()
+    }
 }
 
 impl WeightFile {
@@ -64,31 +77,40 @@ impl WeightFile {
         })
     }
 
-    /// Opens a safetensors file.
+    /// Opens a safetensors file and reads its header.
     pub(crate) fn open_safetensors(path: PathBuf) -> Result<Self, ModelError> {
-        let bytes = fs::read(&path).map_err(|source| ModelError::Read {
+        let (file, length, head) = read_head(&path).map_err(|source| ModelError::Read {
             path: path.clone(),
             source,
         })?;
-        if is_lfs_pointer(&bytes) {
+        if is_lfs_pointer(&head) {
             return Err(ModelError::Pointer { path });
         }
-        if let Some(expected) = length_in_header(&bytes)
-            && expected != bytes.len() as u64
+        if let Some(expected) = length_in_header(&head)
+            && expected != length
         {
-            let (expected, found) = (format!("{expected} as in its header"), bytes.len());
+            let expected = format!("{expected} as in its header");
             return Err(ModelError::setting(
                 &path,
                 "number of bytes",
                 expected,
-                found,
+                length,
             ));
         }
-        let metadata = SafeTensors::read_metadata(&bytes);
-        let (length, header) = metadata.map_err(|error| invalid(&path, error))?;
+        match SafeTensors::read_metadata(&head) {
+            // The buffer ends with the header; the length of the file was compared above.
+            Ok(_) | Err(SafeTensorError::MetadataIncompleteBuffer) => {}
+            Err(error) => return Err(invalid(&path, error)),
+        }
+        let header: Metadata =
+            serde_json::from_slice(&head[8..]).map_err(|error| invalid(&path, error))?;
+        let start = head.len() as u64;
+        if length != start + header.data_len() as u64 {
+            return Err(invalid(&path, SafeTensorError::MetadataIncompleteBuffer));
+        }
         let format = WeightFormat::SafeTensors {
-            bytes,
-            start: 8 + length,
+            file: Mutex::new(file),
+            start,
             header,
         };
         Ok(Self { path, format })
@@ -125,22 +147,45 @@ impl WeightFile {
     }
 
     /// Returns the bytes of a tensor as stored in the file.
-    pub(crate) fn raw(&self, name: &str) -> Result<Cow<'_, [u8]>, ModelError> {
+    pub(crate) fn raw(&self, name: &str) -> Result<Vec<u8>, ModelError> {
+        let mut bytes = Vec::new();
+        self.read(name, |chunk| bytes.extend_from_slice(chunk))?;
+        Ok(bytes)
+    }
+
+    /// Calls `each` with the bytes of a tensor as stored in the file, in chunks of whole elements.
+    fn read(&self, name: &str, mut each: impl FnMut(&[u8])) -> Result<(), ModelError> {
         match &self.format {
             WeightFormat::SafeTensors {
-                bytes,
+                file,
                 start,
                 header,
             } => {
                 let info = header.info(name).ok_or_else(|| self.missing(name))?;
                 let (from, to) = info.data_offsets;
-                let data = bytes.get(start + from..start + to);
-                Ok(data.ok_or_else(|| self.missing(name))?.into())
+                let (from, to) = (from as u64, to as u64);
+                let mut read = || -> io::Result<()> {
+                    let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
+                    file.seek(SeekFrom::Start(start + from))?;
+                    let mut buffer = vec![0; CHUNK_BYTES.min(to - from) as usize];
+                    let mut at = from;
+                    while at < to {
+                        let chunk = &mut buffer[..CHUNK_BYTES.min(to - at) as usize];
+                        file.read_exact(chunk)?;
+                        each(chunk);
+                        at += chunk.len() as u64;
+                    }
+                    Ok(())
+                };
+                read().map_err(|source| ModelError::Read {
+                    path: self.path.clone(),
+                    source,
+                })
             }
             WeightFormat::Pytorch(reader) => {
                 let tensor = reader.get(name).ok_or_else(|| self.missing(name))?;
-                let data = tensor.read().map_err(|error| invalid(&self.path, error))?;
-                Ok(data.into())
+                each(&tensor.read().map_err(|error| invalid(&self.path, error))?);
+                Ok(())
             }
         }
     }
@@ -183,18 +228,23 @@ impl TensorSource for WeightFile {
             let expected = format!("{shape:?} as in the configuration");
             return Err(ModelError::setting(&self.path, field, expected, found));
         }
-        let convert: fn(&[u8]) -> Vec<f32> = match &*element {
-            "f64" => |bytes| floats(bytes, |b| f64::from_le_bytes(b) as f32),
-            "f32" => |bytes| floats(bytes, f32::from_le_bytes),
-            "f16" => |bytes| floats(bytes, |b| f16::from_le_bytes(b).to_f32()),
-            "bf16" => |bytes| floats(bytes, |b| bf16::from_le_bytes(b).to_f32()),
+        let convert: fn(&[u8], &mut Vec<f32>) = match &*element {
+            "f64" => |bytes, out| floats(bytes, out, |b| f64::from_le_bytes(b) as f32),
+            "f32" => |bytes, out| floats(bytes, out, f32::from_le_bytes),
+            "f16" => |bytes, out| floats(bytes, out, |b| f16::from_le_bytes(b).to_f32()),
+            "bf16" => |bytes, out| floats(bytes, out, |b| bf16::from_le_bytes(b).to_f32()),
             _ => {
                 let (field, expected) =
                     (format!("element type of {name}"), "f32, f16, bf16 or f64");
                 return Err(ModelError::setting(&self.path, field, expected, element));
             }
         };
-        let values = convert(&self.raw(name)?);
+        let mut values = match &self.format {
+            // The shape was compared with the length of the file.
+            WeightFormat::SafeTensors { .. } => Vec::with_capacity(shape.iter().product()),
+            WeightFormat::Pytorch(_) => Vec::new(),
+        };
+        self.read(name, |bytes| convert(bytes, &mut values))?;
         match values.iter().position(|value| !value.is_finite()) {
             None => Ok(values),
             Some(index) => {
@@ -217,10 +267,29 @@ fn invalid(path: &Path, source: impl Into<Box<dyn Error + Send + Sync>>) -> Mode
     }
 }
 
-/// Converts elements of `N` bytes.
-fn floats<const N: usize>(bytes: &[u8], convert: impl Fn([u8; N]) -> f32) -> Vec<f32> {
+/// Converts elements of `N` bytes and appends them.
+fn floats<const N: usize>(bytes: &[u8], out: &mut Vec<f32>, convert: impl Fn([u8; N]) -> f32) {
     let (elements, _) = bytes.as_chunks::<N>();
-    elements.iter().map(|&element| convert(element)).collect()
+    out.extend(elements.iter().map(|&element| convert(element)));
+}
+
+/// Opens a safetensors file. Returns the file, its length, and the bytes up to the end of the
+/// header: of a file without a valid header, the first bytes.
+fn read_head(path: &Path) -> io::Result<(File, u64, Vec<u8>)> {
+    let mut file = File::open(path)?;
+    let length = file.metadata()?.len();
+    let mut head = Vec::new();
+    (&mut file).take(8).read_to_end(&mut head)?;
+    if let Ok(header) = <[u8; 8]>::try_from(&head[..]) {
+        let header = u64::from_le_bytes(header);
+        // A pointer of Git LFS is text: a header of an impossible length.
+        let header = match header {
+            ..=MAX_HEADER_BYTES => header,
+            _ => 64,
+        };
+        (&mut file).take(header).read_to_end(&mut head)?;
+    }
+    Ok((file, length, head))
 }
 
 /// Length of a safetensors file according to its header; `None` without a header. The error of the

@@ -23,13 +23,11 @@ use spans::{best_spans, null_score};
 use windows::{Window, WindowBuilder};
 
 use crate::encode::{Precision, batches};
+use crate::kernels::memory;
 use crate::model_folder::{TensorSource, WeightFile};
 use crate::random_model::RandomWeights;
-use crate::transformer::TensorNames;
-use crate::transformer::cpu::CpuTransformer;
-use crate::{
-    EncoderConfig, ModelError, ModelTokenizer, TokenBatch, Transformer, TransformerConfig,
-};
+use crate::transformer::{InferenceModel, ModelWeights, TensorNames};
+use crate::{EncoderConfig, ModelError, ModelTokenizer, TokenBatch, TransformerConfig};
 
 /// Extractive reader: finds the span of a context that answers a question, with a model such as
 /// `BertForQuestionAnswering`.
@@ -58,13 +56,13 @@ use crate::{
 #[derive(Debug, Clone)]
 pub struct ExtractiveReader {
     pub(crate) folder: PathBuf,
-    pub(crate) model: Transformer,
+    pub(crate) weights: ModelWeights,
     pub(crate) head: SpanHead,
     pub(crate) tokenizer: ModelTokenizer,
     pub(crate) windows: WindowBuilder,
     config: ReaderConfig,
-    /// Packed weights, if the backend is the CPU.
-    cpu: Option<Arc<CpuTransformer>>,
+    /// `None` before [`ExtractiveReader::prepared`].
+    inference: Option<Arc<InferenceModel>>,
 }
 
 /// What a folder without a span head means.
@@ -102,10 +100,10 @@ impl ExtractiveReader {
     /// # Errors
     /// See [`ModelError`]; also if the lengths of the configuration leave no room for the context.
     pub fn open_with(folder: impl AsRef<Path>, config: &ReaderConfig) -> Result<Self, ModelError> {
-        Ok(Self::load(folder.as_ref(), config, MissingHead::Error)?.prepared())
+        Self::load(folder.as_ref(), config, MissingHead::Error)?.prepared()
     }
 
-    /// Loads a folder, without packed weights.
+    /// Opens a folder without reading the weights of the transformer.
     pub(crate) fn load(
         folder: &Path,
         config: &ReaderConfig,
@@ -143,19 +141,28 @@ impl ExtractiveReader {
         };
         Ok(Self {
             folder: folder.into(),
-            model: Transformer::load(shape, &weights, &device)?,
+            weights: ModelWeights::File {
+                file: Arc::new(weights),
+                config: shape,
+                device,
+            },
             head,
             tokenizer,
             windows,
             config: config.clone(),
-            cpu: None,
+            inference: None,
         })
     }
 
-    /// Packs the weights for inference.
-    pub(crate) fn prepared(mut self) -> Self {
-        self.cpu = CpuTransformer::new(&self.model, Precision::F32).map(Arc::new);
-        self
+    /// Reads the weights for inference.
+    pub(crate) fn prepared(mut self) -> Result<Self, ModelError> {
+        self.inference = self.weights.inference(Precision::F32)?.map(Arc::new);
+        Ok(self)
+    }
+
+    /// Whether batches are padded.
+    fn is_padded(&self) -> bool {
+        !matches!(self.inference.as_deref(), Some(InferenceModel::Cpu(_)))
     }
 
     /// Configuration of the reader.
@@ -188,12 +195,13 @@ impl ExtractiveReader {
     fn window_logits(&self, windows: &[Window]) -> Result<Vec<Vec<[f32; 2]>>, ModelError> {
         let ids: Vec<Vec<u32>> = windows.iter().map(|window| window.ids.clone()).collect();
         let config = EncoderConfig::default().with_batch_tokens(self.config.batch_tokens);
-        let batches = batches(&ids, &config, self.cpu.is_none());
+        let is_padded = self.is_padded();
+        let batches = batches(&ids, &config, is_padded);
         let run = |batch: &Vec<usize>| self.batch_logits(batch, windows);
         // Other backends parallelize within a batch.
-        let found: Vec<Vec<Vec<[f32; 2]>>> = match self.cpu {
-            Some(_) => batches.par_iter().map(run).collect::<Result<_, _>>()?,
-            None => batches.iter().map(run).collect::<Result<_, _>>()?,
+        let found: Vec<Vec<Vec<[f32; 2]>>> = match is_padded {
+            false => batches.par_iter().map(run).collect::<Result<_, _>>()?,
+            true => batches.iter().map(run).collect::<Result<_, _>>()?,
         };
         let mut logits = vec![Vec::new(); windows.len()];
         for (window, of_window) in batches.iter().flatten().zip(found.into_iter().flatten()) {
@@ -208,17 +216,21 @@ impl ExtractiveReader {
         windows: &[Window],
     ) -> Result<Vec<Vec<[f32; 2]>>, ModelError> {
         let chosen: Vec<&Window> = batch.iter().map(|&window| &windows[window]).collect();
-        let tokens = token_batch(&chosen, self.cpu.is_none(), self.tokenizer.padding());
-        let states = match &self.cpu {
-            Some(cpu) => cpu.forward(&self.model, &tokens),
-            None => self.model.forward(&tokens),
+        let tokens = token_batch(&chosen, self.is_padded(), self.tokenizer.padding());
+        let logits = match self.inference.as_deref() {
+            Some(InferenceModel::Cpu(model)) => {
+                model.forward(&tokens, |states| self.head.logits(states))
+            }
+            Some(InferenceModel::Module(model)) => {
+                let states = memory::data(model.forward(&tokens));
+                self.head.logits(memory::values(&states))
+            }
+            None => Vec::new(),
         };
-        let states = states.into_data().convert::<f32>();
-        let logits = self.head.logits(states.as_slice().unwrap_or_default());
         if let Some(&value) = logits.as_flattened().iter().find(|it| !it.is_finite()) {
             return Err(ModelError::Overflow { value });
         }
-        Ok(split(&logits, &chosen, self.cpu.is_none()))
+        Ok(split(&logits, &chosen, self.is_padded()))
     }
 
     fn spans(

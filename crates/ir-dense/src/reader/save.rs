@@ -38,7 +38,7 @@ impl ExtractiveReader {
                 *dtype = "float32".into();
             }
         }
-        let architecture = self.model.config().architecture;
+        let architecture = self.weights.config().architecture;
         let class = class_stem(&config, architecture) + "ForQuestionAnswering";
         config.insert("architectures".into(), vec![class].into());
         write_json(&folder.join("config.json"), &Value::Object(config))?;
@@ -50,7 +50,7 @@ impl ExtractiveReader {
             Architecture::DistilBert => "distilbert",
             Architecture::Mpnet => "mpnet",
         };
-        let body = self.model.named_tensors().into_iter();
+        let body = self.weights.transformer()?.named_tensors().into_iter();
         let body = body.map(|tensor| NamedTensor {
             name: format!("{prefix}.{}", tensor.name),
             ..tensor

@@ -14,11 +14,12 @@ use ir_core::store::{AtomicFile, remove_abandoned};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::gradcache::TrainedTower;
 use super::optimizer::AdamWState;
 use super::{TrainError, TrainingConfig, TrainingHistory};
+use crate::ModelError;
 use crate::model_folder::safetensors::{self, checksum};
 use crate::model_folder::{NamedTensor, TensorSource, WeightFile};
-use crate::{ModelError, Tower};
 
 /// Version of the format. A checkpoint of another version is rejected.
 const VERSION: u32 = 2;
@@ -56,7 +57,7 @@ impl CheckpointFolder {
     pub(super) fn load(
         &self,
         expected: &TrainingState,
-        towers: &mut [Tower],
+        towers: &mut [TrainedTower],
         optimizers: &mut [AdamWState],
     ) -> Result<Option<TrainingState>, TrainError> {
         remove_abandoned(&self.0, |name| {
@@ -94,7 +95,7 @@ impl CheckpointFolder {
     pub(super) fn save(
         &self,
         state: &TrainingState,
-        towers: &[Tower],
+        towers: &[TrainedTower],
         optimizers: &[AdamWState],
     ) -> Result<(), TrainError> {
         self.write(&self.path(), state, &tensors(towers, Some(optimizers)))?;
@@ -111,12 +112,16 @@ impl CheckpointFolder {
     pub(super) fn save_best(
         &self,
         state: &TrainingState,
-        towers: &[Tower],
+        towers: &[TrainedTower],
     ) -> Result<(), TrainError> {
         self.write(&self.best_path(state.step), state, &tensors(towers, None))
     }
 
-    pub(super) fn load_best(&self, step: u64, towers: &mut [Tower]) -> Result<(), TrainError> {
+    pub(super) fn load_best(
+        &self,
+        step: u64,
+        towers: &mut [TrainedTower],
+    ) -> Result<(), TrainError> {
         let path = self.best_path(step);
         let (weights, _) = open(&path)?;
         load_tensors(&path, &weights, towers, None)
@@ -157,7 +162,7 @@ fn moment_names(parameter: &str) -> [String; 2] {
 }
 
 /// Tensors of a checkpoint: of each parameter the moments, if any, and then the weights.
-fn tensors(towers: &[Tower], optimizers: Option<&[AdamWState]>) -> Vec<NamedTensor> {
+fn tensors(towers: &[TrainedTower], optimizers: Option<&[AdamWState]>) -> Vec<NamedTensor> {
     let mut tensors = Vec::new();
     for (number, tower) in towers.iter().enumerate() {
         for mut parameter in tower.model.parameters() {
@@ -245,7 +250,7 @@ fn difference(field: &str, a: &Value, b: &Value) -> Option<(String, String, Stri
 fn load_tensors(
     path: &Path,
     weights: &WeightFile,
-    towers: &mut [Tower],
+    towers: &mut [TrainedTower],
     mut optimizers: Option<&mut [AdamWState]>,
 ) -> Result<(), TrainError> {
     let invalid = |source| no_checkpoint(path, source);
@@ -301,7 +306,7 @@ fn load_tensors(
 
 impl TrainingState {
     /// State before the first step.
-    pub(super) fn new(config: &TrainingConfig, data: u64, towers: &[Tower]) -> Self {
+    pub(super) fn new(config: &TrainingConfig, data: u64, towers: &[TrainedTower]) -> Self {
         let mut configuration = serde_json::to_value(config).unwrap_or_default();
         configuration["towers"] = towers.len().into();
         configuration["training_data"] = data.into();

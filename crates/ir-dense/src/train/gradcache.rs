@@ -4,6 +4,8 @@
 //! Gao et al., "Scaling Deep Contrastive Learning Batch Size under Memory Limited Setup", RepL4NLP
 //! 2021.
 
+use std::path::Path;
+
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 use ir_core::Side;
 use rayon::prelude::*;
@@ -15,18 +17,38 @@ use super::{Loss, SimilarityFunction, TrainError, TrainingConfig, loss};
 use crate::transformer::dropout::Dropout;
 use crate::transformer::forward::{ForwardPass, SavedActivations};
 use crate::transformer::index_tensor;
-use crate::{TokenBatch, Tower, encode};
+use crate::{EncoderConfig, ModelError, TokenBatch, Tower, Transformer, encode};
 
 /// Towers in training: one for both sides, or one per side.
 #[derive(Debug)]
-pub(super) struct TrainedTowers(pub(super) Vec<Tower>);
+pub(super) struct TrainedTowers(pub(super) Vec<TrainedTower>);
+
+/// Tower with the weights in training.
+#[derive(Debug, Clone)]
+pub(super) struct TrainedTower {
+    pub(super) tower: Tower,
+    pub(super) model: Transformer,
+}
+
+impl TrainedTower {
+    pub(super) fn open(folder: &Path, config: &EncoderConfig) -> Result<Self, ModelError> {
+        let tower = Tower::open(folder, config)?;
+        let model = tower.transformer()?;
+        Ok(Self { tower, model })
+    }
+
+    /// Tower with the current weights, which it shares.
+    pub(super) fn to_tower(&self) -> Tower {
+        self.tower.with_model(self.model.clone())
+    }
+}
 
 impl TrainedTowers {
     fn index(&self, side: Side) -> usize {
         (side as usize).min(self.0.len() - 1)
     }
 
-    pub(super) fn side(&self, side: Side) -> &Tower {
+    pub(super) fn side(&self, side: Side) -> &TrainedTower {
         &self.0[self.index(side)]
     }
 
@@ -136,6 +158,7 @@ fn candidates(batch: &TrainingBatch) -> usize {
 struct SideTexts<'a> {
     side: Side,
     tower: &'a Tower,
+    model: &'a Transformer,
     mini_batches: Vec<MiniBatch>,
     dropout: Option<Dropout>,
 }
@@ -162,7 +185,7 @@ impl<'a> SideTexts<'a> {
         config: &TrainingConfig,
         step: u64,
     ) -> Result<Self, TrainError> {
-        let tower = towers.side(side);
+        let TrainedTower { tower, model } = towers.side(side);
         let encoder = config.encoder.side(side);
         let ids = texts
             .par_iter()
@@ -171,7 +194,7 @@ impl<'a> SideTexts<'a> {
         // Sorted by length, so that texts of a mini-batch have similar lengths.
         let mut order: Vec<usize> = (0..ids.len()).collect();
         order.sort_by_key(|&text| (std::cmp::Reverse(ids[text].len()), text));
-        let padded = tower.model.device() != Device::flex();
+        let padded = model.device() != Device::flex();
         let mini_batches = order
             .chunks(config.mini_batch_size.unwrap_or(ids.len()).max(1))
             .map(|texts| {
@@ -188,6 +211,7 @@ impl<'a> SideTexts<'a> {
         Ok(Self {
             side,
             tower,
+            model,
             mini_batches: mini_batches.collect(),
             dropout: Dropout::new(config.dropout, config.seed, step, side),
         })
@@ -195,7 +219,7 @@ impl<'a> SideTexts<'a> {
 
     fn forward_pass<'b>(&'b self, mini_batch: &'b MiniBatch, save: bool) -> ForwardPass<'b> {
         ForwardPass {
-            model: &self.tower.model,
+            model: self.model,
             batch: &mini_batch.tokens,
             save,
             dropout: self.dropout,

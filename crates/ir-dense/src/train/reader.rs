@@ -12,10 +12,12 @@ use super::gradients::ModelGradients;
 use super::history::TrainingStep;
 use super::optimizer::{AdamWState, AdamWStep};
 use super::{ReaderTrainingConfig, TrainError, TrainingHistory};
+use crate::Transformer;
 use crate::kernels::memory;
 use crate::reader::head::{HEAD_BIAS, HeadGradients, SpanHead};
 use crate::reader::windows::Window;
 use crate::reader::{ExtractiveReader, MissingHead, split, token_batch};
+use crate::transformer::ModelWeights;
 use crate::transformer::dropout::Dropout;
 use crate::transformer::forward::ForwardPass;
 
@@ -111,6 +113,7 @@ struct TargetWindow {
 #[derive(Debug)]
 pub struct ReaderTrainer {
     reader: ExtractiveReader,
+    model: Transformer,
     config: ReaderTrainingConfig,
 }
 
@@ -142,8 +145,13 @@ impl ReaderTrainer {
         config.validate()?;
         let missing = MissingHead::Random(config.seed);
         let reader = ExtractiveReader::load(folder.as_ref(), &config.reader, missing)?;
+        let model = reader.weights.transformer()?;
         let config = config.clone();
-        Ok(Self { reader, config })
+        Ok(Self {
+            reader,
+            model,
+            config,
+        })
     }
 
     /// Trains for all epochs; reports progress in steps.
@@ -180,7 +188,7 @@ impl ReaderTrainer {
             let batch: Vec<&TargetWindow> = batch.iter().map(|&at| &windows[at]).collect();
             let (loss, gradients) = self.gradients(&batch, step);
             let rate = self.config.learning_rate * self.config.schedule.factor(step, steps);
-            let norm = gradients.norm(&self.reader);
+            let norm = gradients.norm(&self.model);
             if !(loss.is_finite() && norm.is_finite()) {
                 return Err(TrainError::NotFinite { step, loss, norm });
             }
@@ -194,8 +202,9 @@ impl ReaderTrainer {
             });
         }
         progress.report("training", steps, Some(steps));
+        self.reader.weights = ModelWeights::Module(Box::new(self.model));
         Ok(ReaderTrainingResult {
-            reader: self.reader.prepared(),
+            reader: self.reader.prepared()?,
             history,
             windows: windows.len(),
             cut_answers,
@@ -230,7 +239,7 @@ impl ReaderTrainer {
     /// Loss of a batch and its gradients.
     fn gradients(&self, batch: &[&TargetWindow], step: u64) -> (f64, ReaderGradients) {
         let reader = &self.reader;
-        let padded = reader.model.device() != Device::flex();
+        let padded = self.model.device() != Device::flex();
         let dropout = Dropout::new(self.config.dropout, self.config.seed, step, Side::Query);
         let mut gradients = ReaderGradients::new(&reader.head);
         let mut loss = 0.0;
@@ -242,7 +251,7 @@ impl ReaderTrainer {
             let windows: Vec<&Window> = texts.iter().map(|&at| &batch[at].window).collect();
             let tokens = token_batch(&windows, padded, reader.tokenizer.padding());
             let pass = ForwardPass {
-                model: &reader.model,
+                model: &self.model,
                 batch: &tokens,
                 save: true,
                 dropout,
@@ -305,8 +314,7 @@ impl ReaderTrainer {
             }
         }
         // Moved, so that the weights are updated in place.
-        let model = self.reader.model;
-        self.reader.model = optimizer.update(model, gradients.model, step);
+        self.model = optimizer.update(self.model, gradients.model, step);
         self
     }
 }
@@ -337,10 +345,10 @@ impl ReaderGradients {
     }
 
     /// Global gradient norm, of transformer and head.
-    fn norm(&self, reader: &ExtractiveReader) -> f64 {
+    fn norm(&self, transformer: &Transformer) -> f64 {
         let head = self.head.weight.iter().chain(&self.head.bias);
         let head: f64 = head.map(|&x| f64::from(x).powi(2)).sum();
-        (self.model.squared_norm(&reader.model) + head).sqrt()
+        (self.model.squared_norm(transformer) + head).sqrt()
     }
 }
 

@@ -8,13 +8,13 @@ use ir_core::training::TrainingSet;
 use ir_core::{Flow, Progress, Side};
 
 use super::checkpoint::{CheckpointFolder, TrainingState};
-use super::gradcache::TrainedTowers;
+use super::gradcache::{TrainedTower, TrainedTowers};
 use super::history::{EvaluationPoint, TrainingStep};
 use super::optimizer::{AdamWState, AdamWStep};
 use super::sampler::BatchSampler;
 use super::{Loss, TrainError, TrainingConfig, TrainingHistory};
 use crate::encode::side_folders;
-use crate::{BiEncoder, SimilarityFunction, Tower};
+use crate::{BiEncoder, SimilarityFunction};
 
 /// Evaluation function: returns a metric of an encoder after a number of steps, where higher is
 /// better. For example nDCG@10 on held-out queries.
@@ -83,7 +83,7 @@ impl Trainer {
         if let Some([query, document]) = side_folders(folder) {
             return Self::open_untied(query, document, config);
         }
-        Self::new(vec![Tower::open(folder, &config.encoder)?], config)
+        Self::new(vec![TrainedTower::open(folder, &config.encoder)?], config)
     }
 
     /// Opens two folders, which may be the same: query encoder and document encoder with separate
@@ -97,14 +97,15 @@ impl Trainer {
         document: impl AsRef<Path>,
         config: &TrainingConfig,
     ) -> Result<Self, TrainError> {
-        let query = Tower::open(query, &config.encoder)?;
-        Self::new(vec![query, Tower::open(document, &config.encoder)?], config)
+        let open = |folder: &Path| TrainedTower::open(folder, &config.encoder);
+        let towers = vec![open(query.as_ref())?, open(document.as_ref())?];
+        Self::new(towers, config)
     }
 
-    fn new(towers: Vec<Tower>, config: &TrainingConfig) -> Result<Self, TrainError> {
+    fn new(towers: Vec<TrainedTower>, config: &TrainingConfig) -> Result<Self, TrainError> {
         config.validate()?;
         let cosines = config.similarity == SimilarityFunction::Cosine
-            || towers.iter().all(|tower| tower.normalize);
+            || towers.iter().all(|it| it.tower.normalize);
         if matches!(config.loss, Loss::Pointwise { scale: None }) && !cosines {
             return Err(TrainError::Setting {
                 field: "similarity",
@@ -185,10 +186,10 @@ impl Trainer {
 
     /// Encoder with the current weights.
     fn encoder(&self) -> Result<BiEncoder, TrainError> {
-        let query = Arc::new(self.towers.side(Side::Query).clone());
+        let query = Arc::new(self.towers.side(Side::Query).to_tower());
         let document = match self.towers.0.len() {
             1 => query.clone(),
-            _ => Arc::new(self.towers.side(Side::Document).clone()),
+            _ => Arc::new(self.towers.side(Side::Document).to_tower()),
         };
         let encoder = BiEncoder::new(query, document, &self.config.encoder)?;
         Ok(encoder.with_similarity(self.config.similarity))
@@ -252,7 +253,7 @@ struct TrainingRun {
     steps: u64,
     per_epoch: u64,
     /// Best weights, if there is no checkpoint folder.
-    best: Option<Vec<Tower>>,
+    best: Option<Vec<TrainedTower>>,
 }
 
 impl TrainingRun {

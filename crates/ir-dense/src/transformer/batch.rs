@@ -42,19 +42,28 @@ impl TokenBatch {
     /// equal length.
     pub fn new<T: AsRef<[u32]>>(texts: &[T]) -> Self {
         let mut batch = Self::default();
+        batch.replace(texts.iter().map(AsRef::as_ref));
+        batch
+    }
+
+    /// Replaces the batch by [`TokenBatch::new`] of other texts. Allocates only if it was smaller
+    /// before.
+    pub(crate) fn replace<'a>(&mut self, texts: impl IntoIterator<Item = &'a [u32]>) {
+        self.ids.clear();
+        self.blocks.clear();
+        self.unpadded.clear();
+        self.types.clear();
         for text in texts {
-            let text = text.as_ref();
-            match batch.blocks.last_mut() {
+            match self.blocks.last_mut() {
                 Some(block) if block.length == text.len() => block.texts += 1,
-                _ => batch.blocks.push(TextBlock {
-                    start: batch.ids.len(),
+                _ => self.blocks.push(TextBlock {
+                    start: self.ids.len(),
                     texts: 1,
                     length: text.len(),
                 }),
             }
-            batch.ids.extend_from_slice(text);
+            self.ids.extend_from_slice(text);
         }
-        batch
     }
 
     /// Batch in which every text is padded with the token id `padding` to the length of the

@@ -7,20 +7,21 @@
 
 use std::cell::RefCell;
 
-use burn::module::Param;
-use burn::nn::{LayerNorm, Linear};
-use burn::tensor::{Device, Tensor};
+use burn::tensor::Device;
 use rayon::prelude::*;
 
 use super::cpu_attention::CpuAttention;
-use super::{TokenBatch, Transformer, TransformerLayer};
+use super::weights::{EmbeddingWeights, LayerWeights, LinearWeights, NormWeights, WeightReader};
+use super::{TokenBatch, Transformer};
 use crate::kernels::elementwise;
 use crate::kernels::low_precision::{LowPrecision, LowPrecisionMatrix, LowPrecisionRows};
 use crate::kernels::matrix::{PackedMatrix, StridedRows};
-use crate::{Activation, OutlierChannels, Precision};
+use crate::model_folder::TensorSource;
+use crate::model_folder::safetensors::TensorChecksum;
+use crate::{Activation, ModelError, OutlierChannels, Precision, TransformerConfig};
 
 /// Rows of a block: they and their intermediate results fit the L2 cache.
-const BLOCK_ROWS: usize = 96;
+pub(crate) const BLOCK_ROWS: usize = 96;
 
 /// Intermediate results of a block.
 #[derive(Default)]
@@ -28,19 +29,44 @@ struct BlockScratch {
     attended: Vec<f32>,
     inner: Vec<f32>,
     rounded: LowPrecisionRows,
+    rounded_inner: LowPrecisionRows,
+}
+
+/// Intermediate results of a batch: `[tokens, hidden_size]`, `qkv` three times as wide.
+#[derive(Default)]
+struct BatchScratch {
+    x: Vec<f32>,
+    qkv: Vec<f32>,
+    context: Vec<f32>,
 }
 
 thread_local! {
     static SCRATCH: RefCell<BlockScratch> = RefCell::default();
+    // Taken while it is in use, because a thread may run another batch while it waits for one.
+    static BATCH_SCRATCH: RefCell<BatchScratch> = RefCell::default();
 }
 
 /// [`Transformer`] with weights packed for CPU inference.
 #[derive(Debug)]
 pub(crate) struct CpuTransformer {
+    embeddings: CpuEmbeddings,
     embedding_norm: CpuLayerNorm,
     layers: Vec<CpuLayer>,
     attention: CpuAttention,
     activation: Activation,
+    hidden: usize,
+    checksum: TensorChecksum,
+}
+
+/// Embedding tables, row-major `[rows, hidden_size]`.
+#[derive(Debug)]
+struct CpuEmbeddings {
+    tokens: Vec<f32>,
+    positions: Vec<f32>,
+    /// Row of the first token of a text in `positions`.
+    position_offset: usize,
+    /// Empty for a model without token types.
+    types: Vec<f32>,
 }
 
 #[derive(Debug)]
@@ -73,28 +99,98 @@ struct CpuLayerNorm {
 }
 
 impl CpuTransformer {
-    /// Packs the weights. `None` if they are not in CPU memory or on a device with automatic
-    /// differentiation, a projection or normalization has no bias, or a projection has too many
+    /// Packs the weights of a file, one layer at a time. `None` if a linear layer has too many
     /// inputs for int8.
+    pub(crate) fn load(
+        config: &TransformerConfig,
+        weights: &dyn TensorSource,
+        precision: Precision,
+    ) -> Result<Option<Self>, ModelError> {
+        let reader = WeightReader::new(config, weights);
+        let mut packed = Self::with_embeddings(config, reader.embeddings()?, precision);
+        for number in 0..config.layers {
+            if packed.push(reader.layer(number)?, precision).is_none() {
+                return Ok(None);
+            }
+        }
+        Ok(Some(packed))
+    }
+
+    /// Packs the weights of a model. `None` if they are not in CPU memory or on a device with
+    /// automatic differentiation, a projection or normalization has no bias, or a projection has
+    /// too many inputs for int8.
     pub(crate) fn new(model: &Transformer, precision: Precision) -> Option<Self> {
         let device = model.device();
         if device != Device::flex() || device.is_autodiff() {
             return None;
         }
-        let config = model.config();
-        let epsilon = config.layer_norm_eps as f32;
-        let layers = model.layers.iter();
-        let layers = layers.map(|layer| CpuLayer::new(layer, epsilon, precision));
-        let relative_position_bias = match &model.relative_position_bias {
-            None => Vec::new(),
-            Some(table) => values(table)?,
-        };
-        Some(Self {
-            embedding_norm: CpuLayerNorm::new(&model.embedding_norm, epsilon)?,
-            layers: layers.collect::<Option<_>>()?,
-            attention: CpuAttention::new(config, relative_position_bias),
+        let embeddings = EmbeddingWeights::of(model)?;
+        let mut packed = Self::with_embeddings(model.config(), embeddings, precision);
+        for layer in &model.layers {
+            packed.push(LayerWeights::of(layer)?, precision)?;
+        }
+        Some(packed)
+    }
+
+    /// Transformer of the embedding tables, to which [`Self::push`] adds the layers.
+    fn with_embeddings(
+        config: &TransformerConfig,
+        weights: EmbeddingWeights,
+        precision: Precision,
+    ) -> Self {
+        let mut checksum = TensorChecksum::default();
+        // Names and order of `Transformer::parameters`.
+        checksum.add("token_embeddings", &weights.tokens);
+        checksum.add("position_embeddings", &weights.positions);
+        if let Some(types) = &weights.types {
+            checksum.add("token_type_embeddings", types);
+        }
+        if let Some(bias) = &weights.relative_position_bias {
+            checksum.add("relative_position_bias", bias);
+        }
+        add_norm(&mut checksum, "embedding_norm", &weights.norm);
+        let bias = weights.relative_position_bias.unwrap_or_default();
+        Self {
+            embeddings: CpuEmbeddings {
+                tokens: weights.tokens,
+                positions: weights.positions,
+                position_offset: config.position_offset,
+                types: weights.types.unwrap_or_default(),
+            },
+            embedding_norm: CpuLayerNorm::new(weights.norm, config.layer_norm_eps as f32),
+            layers: Vec::with_capacity(config.layers),
+            attention: CpuAttention::new(config, bias, precision),
             activation: config.activation,
-        })
+            hidden: config.hidden_size,
+            checksum,
+        }
+    }
+
+    /// Packs the next layer. `None` if a linear layer has too many inputs for int8.
+    fn push(&mut self, weights: LayerWeights, precision: Precision) -> Option<()> {
+        let (checksum, number) = (&mut self.checksum, self.layers.len());
+        let name = |part| format!("layers.{number}.{part}");
+        add_linear(checksum, &name("qkv"), &weights.qkv);
+        add_linear(checksum, &name("output"), &weights.output);
+        add_norm(checksum, &name("attention_norm"), &weights.attention_norm);
+        add_linear(checksum, &name("up"), &weights.up);
+        add_linear(checksum, &name("down"), &weights.down);
+        add_norm(checksum, &name("norm"), &weights.norm);
+        let epsilon = self.embedding_norm.epsilon;
+        self.layers.push(CpuLayer {
+            qkv: CpuLinear::new(weights.qkv, precision)?,
+            output: CpuLinear::new(weights.output, precision)?,
+            attention_norm: CpuLayerNorm::new(weights.attention_norm, epsilon),
+            up: CpuLinear::new(weights.up, precision)?,
+            down: CpuLinear::new(weights.down, precision)?,
+            norm: CpuLayerNorm::new(weights.norm, epsilon),
+        });
+        Some(())
+    }
+
+    /// CRC-32 of names and elements of the parameters of the model, as f32.
+    pub(crate) fn checksum(&self) -> &TensorChecksum {
+        &self.checksum
     }
 
     /// Output channels that are f32 although the precision is int8.
@@ -120,64 +216,102 @@ impl CpuTransformer {
         outliers.collect()
     }
 
-    /// Returns the hidden state of every token of a batch without padding,
-    /// `[tokens, hidden_size]`.
-    pub(crate) fn forward(&self, model: &Transformer, batch: &TokenBatch) -> Tensor<2> {
-        let embedded = model.embed(model.embedding_rows(batch));
-        let device = embedded.device();
-        let mut data = embedded.into_data();
-        if let Ok(x) = data.as_mut_slice::<f32>() {
-            let hidden = model.config().hidden_size;
-            let rows = x.par_chunks_mut(BLOCK_ROWS * hidden);
-            rows.for_each(|rows| self.embedding_norm.forward(rows, &[]));
-            let mut context = vec![0.0; x.len()];
-            let mut qkv = vec![0.0; 3 * x.len()];
-            for layer in &self.layers {
-                layer.qkv(x, hidden, &mut qkv);
-                self.attention.forward(&qkv, batch, &mut context);
-                let rows = x.par_chunks_mut(BLOCK_ROWS * hidden);
-                rows.zip(context.par_chunks(BLOCK_ROWS * hidden))
-                    .for_each(|(x, context)| {
-                        SCRATCH.with_borrow_mut(|scratch| {
-                            layer.feed_forward(x, context, self.activation, scratch);
-                        });
-                    });
+    /// Calls `f` with the hidden state of every token of a batch without padding,
+    /// `[tokens, hidden_size]`. A batch of at most [`BLOCK_ROWS`] tokens runs on this thread, and
+    /// allocates only if all before it on this thread were smaller.
+    ///
+    /// # Panics
+    /// As [`Transformer::forward`].
+    pub(crate) fn forward<T>(&self, batch: &TokenBatch, f: impl FnOnce(&[f32]) -> T) -> T {
+        let mut scratch = BATCH_SCRATCH.take();
+        let BatchScratch { x, qkv, context } = &mut scratch;
+        let (hidden, len) = (self.hidden, batch.ids().len() * self.hidden);
+        x.resize(len, 0.0);
+        qkv.resize(3 * len, 0.0);
+        context.resize(len, 0.0);
+        self.embeddings.forward(batch, hidden, x);
+        for_each_block((x, hidden), (qkv, 3 * hidden), |x, _| {
+            self.embedding_norm.forward(x, &[]);
+        });
+        for layer in &self.layers {
+            for_each_block((qkv, 3 * hidden), (x, hidden), |qkv, x| layer.qkv(x, qkv));
+            self.attention.forward(qkv, batch, context);
+            for_each_block((x, hidden), (context, hidden), |x, context| {
+                layer.feed_forward(x, context, self.activation);
+            });
+        }
+        let result = f(x);
+        BATCH_SCRATCH.set(scratch);
+        result
+    }
+}
+
+/// Calls `f` with the rows of every block of two matrices, given with their widths: on this thread
+/// if there is one block.
+fn for_each_block(
+    (rows, width): (&mut [f32], usize),
+    (others, other_width): (&[f32], usize),
+    f: impl Fn(&mut [f32], &[f32]) + Sync,
+) {
+    if rows.len() <= BLOCK_ROWS * width {
+        return f(rows, others);
+    }
+    rows.par_chunks_mut(BLOCK_ROWS * width)
+        .zip(others.par_chunks(BLOCK_ROWS * other_width))
+        .for_each(|(rows, others)| f(rows, others));
+}
+
+fn add_linear(checksum: &mut TensorChecksum, name: &str, linear: &LinearWeights) {
+    checksum.add(&format!("{name}.weight"), &linear.weight);
+    checksum.add(&format!("{name}.bias"), &linear.bias);
+}
+
+fn add_norm(checksum: &mut TensorChecksum, name: &str, norm: &NormWeights) {
+    checksum.add(&format!("{name}.gamma"), &norm.scale);
+    checksum.add(&format!("{name}.beta"), &norm.shift);
+}
+
+impl CpuEmbeddings {
+    /// Sum of the embeddings of every token, `[tokens, hidden]`.
+    fn forward(&self, batch: &TokenBatch, hidden: usize, out: &mut [f32]) {
+        let types = batch.token_types();
+        let rows = out.chunks_exact_mut(hidden.max(1));
+        let tokens = batch.ids().iter().zip(batch.positions()).enumerate();
+        for (out, (at, (&id, position))) in rows.zip(tokens) {
+            let token = &self.tokens[id as usize * hidden..][..hidden];
+            let position = &self.positions[(self.position_offset + position) * hidden..][..hidden];
+            for (out, (x, y)) in out.iter_mut().zip(token.iter().zip(position)) {
+                *out = x + y;
+            }
+            if !self.types.is_empty() {
+                let row = types.get(at).map_or(0, |&it| it as usize);
+                let values = &self.types[row * hidden..][..hidden];
+                out.iter_mut().zip(values).for_each(|(out, x)| *out += x);
             }
         }
-        Tensor::from_data(data, &device)
     }
 }
 
 impl CpuLayer {
-    fn new(layer: &TransformerLayer, epsilon: f32, precision: Precision) -> Option<Self> {
-        let linear = |linear: &Linear| CpuLinear::new(linear, precision);
-        Some(Self {
-            qkv: linear(&layer.qkv)?,
-            output: linear(&layer.output)?,
-            attention_norm: CpuLayerNorm::new(&layer.attention_norm, epsilon)?,
-            up: linear(&layer.up)?,
-            down: linear(&layer.down)?,
-            norm: CpuLayerNorm::new(&layer.norm, epsilon)?,
-        })
-    }
-
-    /// Computes queries, keys and values of every token, concatenated.
-    fn qkv(&self, x: &[f32], hidden: usize, qkv: &mut [f32]) {
-        let width = 3 * hidden;
-        qkv.par_chunks_mut(BLOCK_ROWS * width)
-            .zip(x.par_chunks(BLOCK_ROWS * hidden))
-            .for_each(|(qkv, x)| {
-                SCRATCH.with_borrow_mut(|scratch| {
-                    let rows = StridedRows::new(x, hidden);
-                    let rounded = &mut scratch.rounded;
-                    self.qkv.forward(rows, None, (qkv, width), rounded);
-                });
-            });
+    /// Computes queries, keys and values of a block of rows, concatenated.
+    fn qkv(&self, x: &[f32], qkv: &mut [f32]) {
+        let hidden = self.norm.scale.len();
+        SCRATCH.with_borrow_mut(|scratch| {
+            let rows = StridedRows::new(x, hidden);
+            let rounded = &mut scratch.rounded;
+            self.qkv.forward(rows, None, (qkv, 3 * hidden), rounded);
+        });
     }
 
     /// Output projection and feed-forward network for a block of rows: replaces the input of the
     /// layer, `x`, by its output.
-    fn feed_forward(
+    fn feed_forward(&self, x: &mut [f32], context: &[f32], activation: Activation) {
+        SCRATCH.with_borrow_mut(|scratch| {
+            self.feed_forward_with(x, context, activation, scratch);
+        });
+    }
+
+    fn feed_forward_with(
         &self,
         x: &mut [f32],
         context: &[f32],
@@ -188,11 +322,11 @@ impl CpuLayer {
         let count = x.len() / hidden.max(1);
         let stride = PackedMatrix::row_stride(self.up.bias.len());
         scratch.attended.resize(x.len(), 0.0);
-        scratch.inner.resize(count * stride, 0.0);
         let BlockScratch {
             attended,
             inner,
             rounded,
+            rounded_inner,
         } = scratch;
         let rows = StridedRows::new(context, hidden);
         self.output.forward(rows, None, (attended, hidden), rounded);
@@ -200,6 +334,14 @@ impl CpuLayer {
 
         let rows = StridedRows::new(attended, hidden);
         let activation = Some(activation);
+        if let (CpuWeight::Low(up), CpuWeight::Low(down)) = (&self.up.weight, &self.down.weight)
+            && up.is_bf16()
+        {
+            up.rounded_product(rows, &self.up.bias, activation, rounded_inner, rounded);
+            down.product_of_words(rounded_inner, count, &self.down.bias, None, (x, hidden));
+            return self.norm.forward(x, attended);
+        }
+        inner.resize(count * stride, 0.0);
         self.up.forward(rows, activation, (inner, stride), rounded);
         let rows = StridedRows {
             values: inner,
@@ -212,9 +354,10 @@ impl CpuLayer {
 }
 
 impl CpuLinear {
-    fn new(linear: &Linear, precision: Precision) -> Option<Self> {
-        let [from, to] = linear.weight.dims();
-        let weight = values(&linear.weight)?;
+    fn new(linear: LinearWeights, precision: Precision) -> Option<Self> {
+        let LinearWeights { weight, bias } = linear;
+        let to = bias.len();
+        let from = weight.len() / to.max(1);
         let low = |precision| LowPrecisionMatrix::new(precision, &weight, from, to);
         Some(Self {
             weight: match precision {
@@ -222,7 +365,7 @@ impl CpuLinear {
                 Precision::Bf16 => CpuWeight::Low(low(LowPrecision::Bf16)?),
                 Precision::Int8 => CpuWeight::Low(low(LowPrecision::Int8)?),
             },
-            bias: values(linear.bias.as_ref()?)?,
+            bias,
         })
     }
 
@@ -249,12 +392,12 @@ impl CpuLinear {
 }
 
 impl CpuLayerNorm {
-    fn new(norm: &LayerNorm, epsilon: f32) -> Option<Self> {
-        Some(Self {
-            scale: values(&norm.gamma)?,
-            shift: values(norm.beta.as_ref()?)?,
+    fn new(norm: NormWeights, epsilon: f32) -> Self {
+        Self {
+            scale: norm.scale,
+            shift: norm.shift,
             epsilon,
-        })
+        }
     }
 
     /// Adds `residual`, which may be empty, and normalizes.
@@ -268,6 +411,44 @@ impl CpuLayerNorm {
     }
 }
 
-fn values<const D: usize>(parameter: &Param<Tensor<D>>) -> Option<Vec<f32>> {
-    parameter.val().try_into_vec_as::<f32>().ok()
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+    use crate::model_folder::WeightFile;
+    use crate::model_folder::safetensors::checksum;
+
+    /// Weights of a file and of the model that was loaded of it.
+    #[test]
+    fn packed_files_equal_packed_models() {
+        let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/tiny");
+        let ids: [&[u32]; 3] = [&[2, 5, 7, 3], &[2, 3], &[2, 9, 4, 4, 6, 3]];
+        let batch = TokenBatch::new(&ids);
+        for name in ["bert", "bert-pytorch", "bert-f16", "distilbert", "mpnet"] {
+            let folder = all.join(name);
+            let config = TransformerConfig::read(&folder).unwrap();
+            let file = WeightFile::open(&folder).unwrap();
+            let model = Transformer::load(config.clone(), &file, &Device::flex()).unwrap();
+            let expected = checksum("a text", &model.parameters()).unwrap();
+            for precision in Precision::ALL {
+                let of_file = CpuTransformer::load(&config, &file, precision);
+                let of_file = of_file.unwrap().unwrap();
+                let of_model = CpuTransformer::new(&model, precision).unwrap();
+                assert_eq!(of_file.checksum().with_text("a text"), expected, "{name}");
+                assert_eq!(of_model.checksum().with_text("a text"), expected, "{name}");
+                let states = of_file.forward(&batch, <[f32]>::to_vec);
+                assert!(
+                    states == of_model.forward(&batch, <[f32]>::to_vec),
+                    "{name}"
+                );
+                if precision == Precision::F32 {
+                    let found = model.forward(&batch).try_into_vec_as::<f32>().unwrap();
+                    let differences = states.iter().zip(&found).map(|(a, b)| (a - b).abs());
+                    assert!(differences.fold(0.0, f32::max) < 1e-4, "{name}");
+                }
+            }
+        }
+    }
 }

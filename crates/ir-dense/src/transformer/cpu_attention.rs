@@ -1,18 +1,24 @@
 //! Self-attention on the CPU, head by head, and its backward pass.
 
+use std::cell::RefCell;
+
 use rayon::prelude::*;
 
+use super::cpu::BLOCK_ROWS;
 use super::relative_position::bucket;
 use super::{TokenBatch, Transformer};
-use crate::TransformerConfig;
 use crate::kernels::elementwise;
+use crate::kernels::low_precision::{LowPrecisionMatrix, LowPrecisionRows};
 use crate::kernels::matrix::{PackedMatrix, StridedRows};
 use crate::kernels::memory::{self, values};
+use crate::{Precision, TransformerConfig};
 
 #[derive(Debug)]
 pub(crate) struct CpuAttention {
     heads: usize,
     hidden: usize,
+    /// Whether products of queries, keys, probabilities and values are in bf16.
+    bf16: bool,
     /// Relative position bias, `[buckets, heads]`; empty without one.
     relative_position_bias: Vec<f32>,
 }
@@ -26,6 +32,20 @@ struct Scratch {
     keys: PackedMatrix,
     values: PackedMatrix,
     scores: Vec<f32>,
+    /// Relative position bias by offset.
+    biases: Vec<f32>,
+    bf16: Bf16Scratch,
+}
+
+#[derive(Default)]
+struct Bf16Scratch {
+    keys: LowPrecisionMatrix,
+    values: LowPrecisionMatrix,
+    rows: LowPrecisionRows,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
 }
 
 /// Query, key and value in a row of `qkv`.
@@ -37,10 +57,15 @@ enum Projection {
 }
 
 impl CpuAttention {
-    pub(super) fn new(config: &TransformerConfig, relative_position_bias: Vec<f32>) -> Self {
+    pub(super) fn new(
+        config: &TransformerConfig,
+        relative_position_bias: Vec<f32>,
+        precision: Precision,
+    ) -> Self {
         Self {
             heads: config.heads,
             hidden: config.hidden_size,
+            bf16: precision == Precision::Bf16,
             relative_position_bias,
         }
     }
@@ -49,7 +74,7 @@ impl CpuAttention {
     pub(crate) fn from_model(model: &Transformer) -> Self {
         let table = model.relative_position_bias.as_ref();
         let table = table.map(|table| values(&memory::data(table.val())).to_vec());
-        Self::new(model.config(), table.unwrap_or_default())
+        Self::new(model.config(), table.unwrap_or_default(), Precision::F32)
     }
 
     /// Computes the context vector of every token.
@@ -57,7 +82,33 @@ impl CpuAttention {
     /// # Shapes
     /// `qkv`: `[tokens, 3 · hidden_size]`; `out`: `[tokens, hidden_size]`.
     pub(super) fn forward(&self, qkv: &[f32], batch: &TokenBatch, out: &mut [f32]) {
-        self.forward_training(qkv, batch, out, false, None);
+        let run = |(length, qkv, out): (usize, &[f32], &mut [f32])| {
+            SCRATCH.with_borrow_mut(|scratch| {
+                self.text(length, qkv, out, scratch, &[], &mut []);
+            });
+        };
+        let texts = self.texts(qkv, batch, out);
+        if batch.texts() <= 1 || batch.ids().len() <= BLOCK_ROWS {
+            return texts.for_each(run);
+        }
+        let texts: Vec<(usize, &[f32], &mut [f32])> = texts.collect();
+        texts.into_par_iter().for_each(run);
+    }
+
+    /// Length of every text, and its rows of `qkv` and `out`.
+    fn texts<'a>(
+        &self,
+        qkv: &'a [f32],
+        batch: &TokenBatch,
+        out: &'a mut [f32],
+    ) -> impl Iterator<Item = (usize, &'a [f32], &'a mut [f32])> {
+        let (mut qkv, mut out, hidden) = (qkv, out, self.hidden);
+        batch.lengths().map(move |length| {
+            let (text_qkv, other_qkv) = qkv.split_at(length * 3 * hidden);
+            let (text_out, other_out) = std::mem::take(&mut out).split_at_mut(length * hidden);
+            (qkv, out) = (other_qkv, other_out);
+            (length, text_qkv, text_out)
+        })
     }
 
     /// [`CpuAttention::forward`] with dropout. Returns the attention probabilities of every text
@@ -70,16 +121,7 @@ impl CpuAttention {
         save: bool,
         mask: Option<AttentionMask<'_>>,
     ) -> Vec<Vec<f32>> {
-        let hidden = self.hidden;
-        let lengths = batch.lengths();
-        let mut texts = Vec::with_capacity(batch.texts());
-        let (mut qkv, mut out) = (qkv, out);
-        for length in lengths {
-            let (text_qkv, other_qkv) = qkv.split_at(length * 3 * hidden);
-            let (text_out, other_out) = out.split_at_mut(length * hidden);
-            texts.push((length, text_qkv, text_out));
-            (qkv, out) = (other_qkv, other_out);
-        }
+        let texts: Vec<(usize, &[f32], &mut [f32])> = self.texts(qkv, batch, out).collect();
         let texts = texts.into_par_iter().enumerate();
         let run = |scratch: &mut Scratch, (text, (length, qkv, out))| {
             let mask = mask.map_or_else(Vec::new, |mask| mask(text, length));
@@ -109,30 +151,42 @@ impl CpuAttention {
             keys,
             values,
             scores,
+            biases,
+            bf16,
         } = scratch;
         let (hidden, dim) = (self.hidden, self.hidden / self.heads);
         let scale = (dim as f32).sqrt().recip();
         let stride = PackedMatrix::padded(length);
-        scores.clear();
         scores.resize(length * stride, 0.0);
         let cells = length * length;
         let heads = if length == 0 { 0 } else { self.heads };
         for head in 0..heads {
             let vector = |part, token| self.head_vector(qkv, head, part, token);
-            keys.fill_by_columns(dim, stride, length, |token| vector(Projection::Key, token));
-            values.fill(length, dim, |token, columns, out| {
-                out.copy_from_slice(&vector(Projection::Value, token)[columns]);
-            });
-            let queries = StridedRows {
-                values: &qkv[head * dim..],
+            let rows = |part: Projection| StridedRows {
+                values: &qkv[part as usize * hidden + head * dim..],
                 stride: 3 * hidden,
                 count: length,
             };
-            keys.product(queries, None, scores, stride);
+            let queries = rows(Projection::Query);
+            if self.bf16 {
+                let keys = &mut bf16.keys;
+                keys.fill_columns(dim, rows(Projection::Key), &mut bf16.rows);
+                keys.product(
+                    queries,
+                    &[],
+                    None,
+                    (&mut scores[..], stride),
+                    &mut bf16.rows,
+                );
+            } else {
+                keys.fill_by_columns(dim, stride, length, |token| vector(Projection::Key, token));
+                keys.product(queries, None, scores, stride);
+            }
             if self.relative_position_bias.is_empty() {
                 elementwise::softmax(scores, stride, length, scale);
             } else {
-                self.add_position_bias(head, length, scores, stride, scale);
+                let rows = (&mut scores[..], stride);
+                self.add_position_bias(head, length, rows, scale, biases);
                 elementwise::softmax(scores, stride, length, 1.0);
             }
             if !saved.is_empty() {
@@ -152,7 +206,17 @@ impl CpuAttention {
                 stride,
                 count: length,
             };
-            values.product(probabilities, None, &mut out[head * dim..], hidden);
+            let out = &mut out[head * dim..];
+            if self.bf16 {
+                let values = &mut bf16.values;
+                values.fill_rows(rows(Projection::Value), dim);
+                values.product(probabilities, &[], None, (out, hidden), &mut bf16.rows);
+            } else {
+                values.fill(length, dim, |token, columns, out| {
+                    out.copy_from_slice(&vector(Projection::Value, token)[columns]);
+                });
+                values.product(probabilities, None, out, hidden);
+            }
         }
     }
 
@@ -174,9 +238,9 @@ impl CpuAttention {
         &self,
         head: usize,
         length: usize,
-        scores: &mut [f32],
-        stride: usize,
+        (scores, stride): (&mut [f32], usize),
         scale: f32,
+        biases: &mut Vec<f32>,
     ) {
         let buckets = self.relative_position_bias.len() / self.heads;
         let bias = |from, to| {
@@ -186,7 +250,8 @@ impl CpuAttention {
         // By offset, from -(length - 1) to length - 1.
         let left = (1..length).rev().map(|offset| bias(offset, 0));
         let right = (0..length).map(|offset| bias(0, offset));
-        let biases: Vec<f32> = left.chain(right).collect();
+        biases.clear();
+        biases.extend(left.chain(right));
         for (from, row) in scores.chunks_exact_mut(stride).enumerate() {
             let biases = &biases[length - 1 - from..][..length];
             for (score, bias) in row.iter_mut().zip(biases) {

@@ -12,6 +12,7 @@ pub(crate) mod cpu;
 pub(crate) mod cpu_attention;
 pub(crate) mod dropout;
 pub(crate) mod forward;
+mod model_weights;
 mod parameters;
 pub(crate) mod relative_position;
 mod weights;
@@ -23,6 +24,7 @@ use burn::tensor::{Device, Int, Tensor, TensorData};
 use batch::TextBlock;
 pub use batch::TokenBatch;
 use forward::ForwardPass;
+pub(crate) use model_weights::{InferenceModel, ModelWeights};
 pub(crate) use weights::TensorNames;
 
 use crate::kernels::tensor;

@@ -14,48 +14,38 @@ impl Transformer {
         weights: &dyn TensorSource,
         device: &Device,
     ) -> Result<Self, ModelError> {
-        let names = TensorNames::new(config.architecture, &weights.names());
-        let load = WeightLoader {
-            weights,
-            device,
-            norm: names.norm,
+        let reader = WeightReader::new(&config, weights);
+        let embeddings = reader.embeddings()?;
+        let (hidden, epsilon) = (config.hidden_size, config.layer_norm_eps);
+        let table = |values: Vec<f32>| {
+            let rows = values.len() / hidden.max(1);
+            parameter(values, [rows, hidden], device)
         };
-        let c = &config;
-        let layers = (0..c.layers).map(|layer| {
-            let name = |part| names.layer(layer, part);
+        let norm = |norm: NormWeights| norm.into_module(epsilon, device);
+        let layers = (0..config.layers).map(|number| {
+            let layer = reader.layer(number)?;
             Ok(TransformerLayer {
-                qkv: load.linear(
-                    &["query", "key", "value"].map(name),
-                    c.hidden_size,
-                    c.hidden_size,
-                )?,
-                output: load.linear(&[name("output")], c.hidden_size, c.hidden_size)?,
-                attention_norm: load.norm(&name("attention_norm"), c)?,
-                up: load.linear(&[name("up")], c.hidden_size, c.intermediate_size)?,
-                down: load.linear(&[name("down")], c.intermediate_size, c.hidden_size)?,
-                norm: load.norm(&name("norm"), c)?,
-                heads: c.heads,
-                activation: c.activation,
+                qkv: layer.qkv.into_module(device),
+                output: layer.output.into_module(device),
+                attention_norm: norm(layer.attention_norm),
+                up: layer.up.into_module(device),
+                down: layer.down.into_module(device),
+                norm: norm(layer.norm),
+                heads: config.heads,
+                activation: config.activation,
             })
         });
-        let embeddings = |part: &str, rows| {
-            let name = format!("{}embeddings.{part}_embeddings.weight", names.prefix);
-            load.tensor(&name, [rows, c.hidden_size])
-        };
-        let relative = format!("{}encoder.relative_attention_bias.weight", names.prefix);
+        let heads = config.heads.max(1);
         Ok(Self {
-            token_embeddings: embeddings("word", c.vocab_size)?,
-            position_embeddings: embeddings("position", c.max_positions)?,
-            token_type_embeddings: match c.token_types {
-                0 => None,
-                rows => Some(embeddings("token_type", rows)?),
-            },
-            relative_position_bias: match c.relative_position_buckets {
-                0 => None,
-                rows => Some(load.tensor(&relative, [rows, c.heads])?),
-            },
-            embedding_norm: load.norm(&format!("{}embeddings.LayerNorm", names.prefix), c)?,
             layers: layers.collect::<Result<_, ModelError>>()?,
+            token_embeddings: table(embeddings.tokens),
+            position_embeddings: table(embeddings.positions),
+            token_type_embeddings: embeddings.types.map(table),
+            relative_position_bias: embeddings.relative_position_bias.map(|values| {
+                let rows = values.len() / heads;
+                parameter(values, [rows, heads], device)
+            }),
+            embedding_norm: norm(embeddings.norm),
             config,
         })
     }
@@ -192,54 +182,204 @@ impl TensorNames {
     }
 }
 
-/// Converts tensors of a weight file to burn modules.
-struct WeightLoader<'a> {
+/// Reader of the weights of a transformer, one layer at a time.
+pub(crate) struct WeightReader<'a> {
+    config: &'a TransformerConfig,
     weights: &'a dyn TensorSource,
-    device: &'a Device,
-    norm: [&'static str; 2],
+    names: TensorNames,
 }
 
-impl WeightLoader<'_> {
-    fn tensor<const D: usize>(
-        &self,
-        name: &str,
-        shape: [usize; D],
-    ) -> Result<Param<Tensor<D>>, ModelError> {
-        Ok(self.param(self.weights.take(name, &shape)?, shape))
-    }
+/// Embedding tables, row-major `[rows, hidden_size]`.
+pub(crate) struct EmbeddingWeights {
+    pub(crate) tokens: Vec<f32>,
+    pub(crate) positions: Vec<f32>,
+    pub(crate) types: Option<Vec<f32>>,
+    /// `[relative_position_buckets, heads]`.
+    pub(crate) relative_position_bias: Option<Vec<f32>>,
+    pub(crate) norm: NormWeights,
+}
 
-    fn norm(&self, name: &str, config: &TransformerConfig) -> Result<LayerNorm, ModelError> {
-        let norm_config =
-            LayerNormConfig::new(config.hidden_size).with_epsilon(config.layer_norm_eps);
-        let [gamma, beta] = self.norm.map(|part| format!("{name}.{part}"));
-        let mut norm = norm_config.init(self.device);
-        norm.gamma = self.tensor(&gamma, [config.hidden_size])?;
-        norm.beta = Some(self.tensor(&beta, [config.hidden_size])?);
-        Ok(norm)
-    }
+/// Weights of a layer; see [`TransformerLayer`].
+pub(crate) struct LayerWeights {
+    pub(crate) qkv: LinearWeights,
+    pub(crate) output: LinearWeights,
+    pub(crate) attention_norm: NormWeights,
+    pub(crate) up: LinearWeights,
+    pub(crate) down: LinearWeights,
+    pub(crate) norm: NormWeights,
+}
 
-    /// Loads projections of the same shape and concatenates their outputs.
-    fn linear(&self, names: &[String], from: usize, to: usize) -> Result<Linear, ModelError> {
-        let width = names.len() * to;
-        let mut weights = Vec::with_capacity(names.len());
-        let mut biases = Vec::with_capacity(width);
-        for name in names {
-            let weight = self.weights.take(&format!("{name}.weight"), &[to, from])?;
-            weights.push(weight);
-            biases.extend(self.weights.take(&format!("{name}.bias"), &[to])?);
+/// Weights of a linear layer.
+pub(crate) struct LinearWeights {
+    /// Row-major `[from, to]`.
+    pub(crate) weight: Vec<f32>,
+    /// `[to]`.
+    pub(crate) bias: Vec<f32>,
+}
+
+/// Weights of layer normalization.
+pub(crate) struct NormWeights {
+    pub(crate) scale: Vec<f32>,
+    pub(crate) shift: Vec<f32>,
+}
+
+impl<'a> WeightReader<'a> {
+    pub(crate) fn new(config: &'a TransformerConfig, weights: &'a dyn TensorSource) -> Self {
+        Self {
+            config,
+            weights,
+            names: TensorNames::new(config.architecture, &weights.names()),
         }
-        Ok(Linear {
-            weight: self.param(transposed(&weights, from), [from, width]),
-            bias: Some(self.param(biases, [width])),
+    }
+
+    pub(crate) fn embeddings(&self) -> Result<EmbeddingWeights, ModelError> {
+        let c = self.config;
+        let table = |part: &str, rows| {
+            let name = format!("{}embeddings.{part}_embeddings.weight", self.names.prefix);
+            self.weights.take(&name, &[rows, c.hidden_size])
+        };
+        let prefix = &self.names.prefix;
+        let relative = format!("{prefix}encoder.relative_attention_bias.weight");
+        Ok(EmbeddingWeights {
+            tokens: table("word", c.vocab_size)?,
+            positions: table("position", c.max_positions)?,
+            types: match c.token_types {
+                0 => None,
+                rows => Some(table("token_type", rows)?),
+            },
+            relative_position_bias: match c.relative_position_buckets {
+                0 => None,
+                rows => Some(self.weights.take(&relative, &[rows, c.heads])?),
+            },
+            norm: self.norm(&format!("{prefix}embeddings.LayerNorm"))?,
         })
     }
 
-    fn param<const D: usize>(&self, values: Vec<f32>, shape: [usize; D]) -> Param<Tensor<D>> {
-        Param::from_tensor(Tensor::from_data(
-            TensorData::new(values, shape),
-            self.device,
-        ))
+    pub(crate) fn layer(&self, number: usize) -> Result<LayerWeights, ModelError> {
+        let name = |part| self.names.layer(number, part);
+        let (hidden, inner) = (self.config.hidden_size, self.config.intermediate_size);
+        Ok(LayerWeights {
+            qkv: self.linear(&["query", "key", "value"].map(name), hidden, hidden)?,
+            output: self.linear(&[name("output")], hidden, hidden)?,
+            attention_norm: self.norm(&name("attention_norm"))?,
+            up: self.linear(&[name("up")], hidden, inner)?,
+            down: self.linear(&[name("down")], inner, hidden)?,
+            norm: self.norm(&name("norm"))?,
+        })
     }
+
+    fn norm(&self, name: &str) -> Result<NormWeights, ModelError> {
+        let take = |part| {
+            let shape = [self.config.hidden_size];
+            self.weights.take(&format!("{name}.{part}"), &shape)
+        };
+        let [scale, shift] = self.names.norm.map(take);
+        Ok(NormWeights {
+            scale: scale?,
+            shift: shift?,
+        })
+    }
+
+    /// Reads projections of the same shape and concatenates their outputs.
+    fn linear(
+        &self,
+        names: &[String],
+        from: usize,
+        to: usize,
+    ) -> Result<LinearWeights, ModelError> {
+        let mut weights = Vec::with_capacity(names.len());
+        let mut bias = Vec::with_capacity(names.len() * to);
+        for name in names {
+            let weight = self.weights.take(&format!("{name}.weight"), &[to, from])?;
+            weights.push(weight);
+            bias.extend(self.weights.take(&format!("{name}.bias"), &[to])?);
+        }
+        Ok(LinearWeights {
+            weight: transposed(&weights, from),
+            bias,
+        })
+    }
+}
+
+impl LinearWeights {
+    fn into_module(self, device: &Device) -> Linear {
+        let to = self.bias.len();
+        let from = self.weight.len() / to.max(1);
+        Linear {
+            weight: parameter(self.weight, [from, to], device),
+            bias: Some(parameter(self.bias, [to], device)),
+        }
+    }
+
+    /// Copies the weights of a module; `None` without a bias.
+    pub(crate) fn of(linear: &Linear) -> Option<Self> {
+        Some(Self {
+            weight: values(&linear.weight)?,
+            bias: values(linear.bias.as_ref()?)?,
+        })
+    }
+}
+
+impl NormWeights {
+    fn into_module(self, epsilon: f64, device: &Device) -> LayerNorm {
+        let width = self.scale.len();
+        let config = LayerNormConfig::new(width).with_epsilon(epsilon);
+        let mut norm = config.init(device);
+        norm.gamma = parameter(self.scale, [width], device);
+        norm.beta = Some(parameter(self.shift, [width], device));
+        norm
+    }
+
+    /// Copies the weights of a module; `None` without a shift.
+    pub(crate) fn of(norm: &LayerNorm) -> Option<Self> {
+        Some(Self {
+            scale: values(&norm.gamma)?,
+            shift: values(norm.beta.as_ref()?)?,
+        })
+    }
+}
+
+impl EmbeddingWeights {
+    /// Copies the embedding tables of a model.
+    pub(crate) fn of(model: &Transformer) -> Option<Self> {
+        let table = |table: &Option<Param<Tensor<2>>>| match table {
+            None => Some(None),
+            Some(table) => values(table).map(Some),
+        };
+        Some(Self {
+            tokens: values(&model.token_embeddings)?,
+            positions: values(&model.position_embeddings)?,
+            types: table(&model.token_type_embeddings)?,
+            relative_position_bias: table(&model.relative_position_bias)?,
+            norm: NormWeights::of(&model.embedding_norm)?,
+        })
+    }
+}
+
+impl LayerWeights {
+    /// Copies the weights of a layer; `None` if a linear layer or normalization has no bias.
+    pub(crate) fn of(layer: &TransformerLayer) -> Option<Self> {
+        Some(Self {
+            qkv: LinearWeights::of(&layer.qkv)?,
+            output: LinearWeights::of(&layer.output)?,
+            attention_norm: NormWeights::of(&layer.attention_norm)?,
+            up: LinearWeights::of(&layer.up)?,
+            down: LinearWeights::of(&layer.down)?,
+            norm: NormWeights::of(&layer.norm)?,
+        })
+    }
+}
+
+fn values<const D: usize>(parameter: &Param<Tensor<D>>) -> Option<Vec<f32>> {
+    parameter.val().try_into_vec_as::<f32>().ok()
+}
+
+fn parameter<const D: usize>(
+    values: Vec<f32>,
+    shape: [usize; D],
+    device: &Device,
+) -> Param<Tensor<D>> {
+    Param::from_tensor(Tensor::from_data(TensorData::new(values, shape), device))
 }
 
 /// Transposes matrices of `from` columns (PyTorch's layout is `[out, in]`) and concatenates them

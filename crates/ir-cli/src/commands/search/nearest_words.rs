@@ -10,6 +10,10 @@ use ir_experiment::systems::ExpansionEntry;
 
 use super::expansion::without_texts;
 use crate::shared::console::{Console, bail_usage};
+#[cfg(feature = "dense")]
+use crate::shared::encoder::PRECISIONS;
+#[cfg(feature = "dense")]
+use crate::shared::options::choice;
 use crate::shared::options::non_negative;
 
 /// Expansion by nearest words.
@@ -28,6 +32,12 @@ pub(crate) struct NearestWordsOptions {
     #[cfg(feature = "dense")]
     #[arg(long, value_name = "MODEL", requires = "nearest_words", conflicts_with_all = ["nearest_dim", "nearest_reflections", "nearest_seed"])]
     nearest_encoder: Option<PathBuf>,
+
+    /// Number format of the linear layers of --nearest-encoder; the cached vectors of each format
+    /// are separate [default: f32]
+    #[cfg(feature = "dense")]
+    #[arg(long, value_parser = choice(PRECISIONS), value_name = "FORMAT", requires = "nearest_encoder")]
+    nearest_precision: Option<ir_dense::Precision>,
 
     /// Weight of a nearest word at a cosine of 1; a word of the query has weight 1. Range: ≥ 0
     /// [default: 0.2]
@@ -85,6 +95,8 @@ impl NearestWordsOptions {
         }
         #[cfg(feature = "dense")]
         if let Some(model) = self.encoder() {
+            let precision = self.nearest_precision.unwrap_or_default();
+            let model = (&**model, precision);
             let (encoder, vectors) = encoded::open(model, searcher, cache, console)?;
             let expansion = self
                 .entry()
@@ -146,7 +158,7 @@ mod encoded {
     use ir_bm25::{Searcher, TermVectors, TermWords};
     use ir_core::store::Verify;
     use ir_core::{Encoder, Flow, Retriever, Side};
-    use ir_dense::{BiEncoder, EncoderConfig, encode_stream};
+    use ir_dense::{BiEncoder, EncoderConfig, Precision, encode_stream};
     use ir_knn::{FlatIndex, FlatIndexWriter, VectorSimilarity};
 
     use super::for_each_text;
@@ -158,13 +170,14 @@ mod encoded {
     /// Opens a model, and encodes one word per term of the stored texts, or opens their vectors in
     /// the cache folder.
     pub(super) fn open(
-        model: &Path,
+        (model, precision): (&Path, Precision),
         searcher: &Searcher,
         cache: Option<&Path>,
         console: &Console,
     ) -> Result<(Arc<dyn Encoder>, TermVectors)> {
         let model = find_model(model)?;
-        let config = model.with_catalog_defaults(EncoderConfig::default());
+        let config = EncoderConfig::default().with_precision(precision);
+        let config = model.with_catalog_defaults(config);
         let encoder = open_encoder(&model.folder, &config)?;
         let mut words = TermWords::default();
         let analyzer = searcher.index().config().analysis.build()?;

@@ -6,7 +6,6 @@ use anyhow::{Result, bail};
 use ir_core::store::Verify;
 use ir_core::{PrecomputedEncoder, Query, Retriever};
 
-use super::vectors::vector_origin;
 use crate::shared::console::Console;
 use crate::shared::encoder::VectorOrigin;
 use crate::shared::text_hashes::text_hash;
@@ -26,7 +25,7 @@ pub(super) fn open_queries(
     console: &Console,
 ) -> Result<PrecomputedEncoder> {
     let file = open_vectors("--query-vectors", path, Verify::AllSections)?;
-    let origin = vector_origin(QUERIES_UNCHECKED, path, &file, console);
+    let origin = VectorOrigin::of(&file, path, QUERIES_UNCHECKED, console);
     if let Some(origin) = &origin {
         if origin.template.is_some() {
             bail!(

@@ -12,17 +12,17 @@ use ir_core::{
     Retriever, Search, SearchError, Side,
 };
 use ir_data::{Collection, DocTemplate};
-use ir_dense::BiEncoder;
 use ir_knn::{EfSearch, SegmentedHnswSearcher, SegmentedVectorIndex};
 
 use super::engine::SearchIndex;
 use super::query_vectors::open_queries;
 use super::vector_texts::TextComparison;
 use crate::shared::console::{Console, bail_usage};
-use crate::shared::encoder::{EncoderOptions, VectorOrigin, find_model, open_encoder};
+use crate::shared::encoder::{
+    EncoderOptions, QueryEncoder, VectorOrigin, find_model, open_encoder,
+};
 use crate::shared::format::grouped;
 use crate::shared::options::first_set;
-use crate::shared::text_hashes::TextHashes;
 use crate::shared::vector_files::open_vectors;
 
 /// Options of dense retrieval.
@@ -133,7 +133,7 @@ impl DenseOptions {
             return Ok(Vec::new());
         };
         let vectors = open_vectors("--vectors", path, Verify::AllSections)?;
-        let origin = vector_origin(DOCUMENTS_UNCHECKED, path, &vectors, console);
+        let origin = VectorOrigin::of(&vectors, path, DOCUMENTS_UNCHECKED, console);
         if origin
             .as_ref()
             .is_some_and(|origin| origin.template.is_none())
@@ -253,48 +253,14 @@ impl DenseOptions {
         let config = model.with_catalog_defaults(self.encoder_options.config(Side::Query));
         let encoder = open_encoder(&model.folder, &config)?;
         if let Some(origin) = origin {
-            self.check_encoder(path, origin, &encoder, console)?;
+            let queries = QueryEncoder {
+                model: folder,
+                encoder: &encoder,
+                options: &self.encoder_options,
+            };
+            queries.check(path, origin, self.any_encoder, console)?;
         }
         Ok((Box::new(encoder), format!("encoder {}", folder.display())))
-    }
-
-    /// Checks that the document side of the encoder made the vectors. Length limits and templates
-    /// of documents do not apply to queries. A prefix of the documents that is not the encoder's
-    /// was an option of `ir encode`: then queries need --prefix too.
-    fn check_encoder(
-        &self,
-        path: &Path,
-        origin: &VectorOrigin,
-        encoder: &BiEncoder,
-        console: &Console,
-    ) -> Result<()> {
-        let model = self.encoder.as_deref().unwrap_or(Path::new(""));
-        let expected =
-            VectorOrigin::new(model, encoder, Side::Document, None, TextHashes::default());
-        let applies = |field: &str| match field {
-            "prefix" => self.encoder_options.prefix().is_none(),
-            field => ["model", "precision", "pooling", "normalize"].contains(&field),
-        };
-        // Unless the model has this prefix for documents.
-        if self.encoder_options.prefix() == Some(origin.prefix())
-            && expected.prefix() != origin.prefix()
-        {
-            console.warn(
-                "--prefix: the prefix of the documents (`ir encode`); here it is that of queries",
-            );
-        }
-        match expected.differences(origin, applies) {
-            None => Ok(()),
-            Some(differences) if self.any_encoder => {
-                console.warn(format_args!("{}: {differences}", path.display()));
-                Ok(())
-            }
-            Some(differences) => bail!(
-                "{}: {differences} (give the model, --pooling, --normalize and --precision of `ir \
-                 encode`, and the --prefix of queries; --any-encoder searches all the same)",
-                path.display()
-            ),
-        }
     }
 
     /// Checks that every document with a vector has the text that was encoded.
@@ -345,39 +311,8 @@ impl DenseOptions {
 }
 
 /// What is not compared without a record of the encoder and the documents.
-pub(super) const DOCUMENTS_UNCHECKED: &str =
+const DOCUMENTS_UNCHECKED: &str =
     "--encoder must be the model that encoded it, and the documents must not have changed";
-
-/// Origin of the vectors as `ir encode` recorded it. Without a record, warns with `unchecked`: what
-/// cannot be compared.
-pub(super) fn vector_origin(
-    unchecked: &str,
-    path: &Path,
-    vectors: &SegmentedVectorIndex,
-    console: &Console,
-) -> Option<VectorOrigin> {
-    let found = vectors.config().user_metadata.as_deref();
-    let origin = found.and_then(|text| serde_json::from_str::<VectorOrigin>(text).ok());
-    let origin = origin.map(|mut origin| {
-        let docs = (0..vectors.len() as u32).map(DocNum::new);
-        let hashes = docs.map(|doc| vectors.fingerprint(doc));
-        if let Some(texts) = hashes.collect::<Option<TextHashes>>()
-            && vectors.config().fingerprints
-        {
-            origin.texts = texts;
-        }
-        origin
-    });
-    let origin = origin.filter(|origin| origin.texts.len() == vectors.len());
-    if origin.is_some() {
-        return origin;
-    }
-    console.warn(format_args!(
-        "{}: has no record of its encoder and texts; {unchecked}",
-        path.display()
-    ));
-    None
-}
 
 /// Maps a retriever to the document numbers of an index. Documents missing from the index are
 /// dropped; duplicate ids map to the first record.

@@ -10,8 +10,10 @@ use serde::Serialize;
 
 use super::records::{InputRecord, InputRecords, flush, write_record};
 use super::search_records;
-use crate::shared::console::{Interrupted, bail_usage, check_stopped};
-use crate::shared::encoder::{EncoderOptions, find_model, open_encoder};
+use crate::shared::console::{Console, Interrupted, bail_usage, check_stopped};
+use crate::shared::encoder::{
+    EncoderOptions, QueryEncoder, VectorOrigin, find_model, open_encoder,
+};
 use crate::shared::options::{positive, use_threads};
 use crate::shared::output::OutputSink;
 use crate::shared::vector_files::open_vectors;
@@ -59,6 +61,9 @@ pub(super) fn run(args: &Args, out: &mut OutputSink) -> Result<()> {
     }
 }
 
+/// What is not compared without a record of the encoder.
+const ENCODER_UNCHECKED: &str = "--encoder must be the model that encoded it";
+
 /// Options of a search in vectors.
 #[derive(Debug, clap::Args)]
 pub(super) struct VectorOptions {
@@ -70,6 +75,11 @@ pub(super) struct VectorOptions {
     #[arg(long, value_name = "MODEL", requires = "vectors")]
     encoder: Option<PathBuf>,
 
+    /// Search vectors that record another encoder, with a warning: for a query encoder in a model
+    /// folder of its own
+    #[arg(long, requires = "encoder")]
+    any_encoder: bool,
+
     #[command(flatten)]
     options: EncoderOptions,
 }
@@ -80,7 +90,7 @@ impl VectorOptions {
     }
 
     /// Searches the nearest vectors of records, exactly.
-    pub(super) fn search(&self, k: usize, out: &mut OutputSink) -> Result<()> {
+    pub(super) fn search(&self, k: usize, out: &mut OutputSink, console: &Console) -> Result<()> {
         let Some(path) = &self.vectors else {
             bail_usage!("expected --vectors, found none");
         };
@@ -99,6 +109,14 @@ impl VectorOptions {
         let found = find_model(model)?;
         let config = found.with_catalog_defaults(self.options.config(Side::Query));
         let encoder = open_encoder(&found.folder, &config)?;
+        if let Some(origin) = VectorOrigin::of(&vectors, path, ENCODER_UNCHECKED, console) {
+            let queries = QueryEncoder {
+                model,
+                encoder: &encoder,
+                options: &self.options,
+            };
+            queries.check(path, &origin, self.any_encoder, console)?;
+        }
         let encoded = Distinct(Encoded::new(encoder, vectors));
         let query = |record: InputRecord| record.into_text();
         search_records(k, &encoded, query, |text: &String| text, out)

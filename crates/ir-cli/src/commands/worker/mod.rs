@@ -146,7 +146,7 @@ fn search(args: &SearchArgs, out: &mut OutputSink, console: &Console) -> Result<
     use_threads(args.threads)?;
     #[cfg(feature = "dense")]
     if args.vectors.is_set() {
-        return args.vectors.search(args.hits, out);
+        return args.vectors.search(args.hits, out, console);
     }
     let Some(name) = &args.index else {
         bail_usage!("expected an index, found none");

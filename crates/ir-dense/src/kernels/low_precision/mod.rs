@@ -6,18 +6,19 @@
 //! s, plus the bias. Integer sums are exact.
 //!
 //! **bf16.** Both matrices are rounded to bf16, sums are f32 in the order of
-//! [`super::word_tiles`].
+//! [`super::word_tiles`]. Matrices of attention are packed for one product (`bf16`).
 //!
 //! Neither product uses fused multiply-add, so that all CPUs compute the same bits, in any batch
 //! and on any number of threads.
 
+mod bf16;
 mod rows;
 #[cfg(test)]
 mod tests;
 
 use pulp::{Arch, Simd, WithSimd};
 pub(crate) use rows::LowPrecisionRows;
-use rows::RowQuantization;
+use rows::{RowQuantization, round_row};
 
 use super::aligned::AlignedBuffer;
 use super::elementwise::activate_row;
@@ -33,14 +34,15 @@ use crate::Activation;
 const OUTLIER_RATIO: f32 = 16.0;
 
 /// Number format of a product below f32.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum LowPrecision {
+    #[default]
     Bf16,
     Int8,
 }
 
 /// Right matrix in low precision, packed in panels of [`PANEL_COLUMNS`] columns.
-#[derive(Debug)]
+#[derive(Debug, Default)]
 pub(crate) struct LowPrecisionMatrix {
     precision: LowPrecision,
     from: usize,
@@ -151,8 +153,8 @@ impl LowPrecisionMatrix {
     /// Computes `left · self + bias`, and an activation function of it.
     ///
     /// # Shapes
-    /// `left`: rows of `from` elements; `bias`: `[to]`; `out`: rows of `to` elements, `out_stride`
-    /// apart.
+    /// `left`: rows of `from` elements; `bias`: `[to]`, or empty for bf16; `out`: rows of `to`
+    /// elements, `out_stride` apart.
     pub(crate) fn product(
         &self,
         left: StridedRows<'_>,
@@ -162,24 +164,63 @@ impl LowPrecisionMatrix {
         scratch: &mut LowPrecisionRows,
     ) {
         scratch.round(self.precision, left, self.from);
+        self.product_of_words(scratch, left.count, bias, activation, (out, out_stride));
+        if let Some(outliers) = &self.outliers {
+            let scratch = &mut scratch.outliers;
+            outliers.product(left, bias, activation, (out, out_stride), scratch);
+        }
+    }
+
+    /// [`Self::product`] in bf16 with a left matrix that is rounded.
+    pub(crate) fn product_of_words(
+        &self,
+        left: &LowPrecisionRows,
+        count: usize,
+        bias: &[f32],
+        activation: Option<Activation>,
+        (out, out_stride): (&mut [f32], usize),
+    ) {
         let tile = match self.precision {
             LowPrecision::Bf16 => bf16_tile(),
             LowPrecision::Int8 => int8_tile(),
         };
         Arch::new().dispatch(LowPrecisionProduct {
-            left: scratch,
-            count: left.count,
+            left,
+            count,
             right: self,
             tile,
             bias,
             activation,
-            out,
-            out_stride,
+            out: ProductOutput::Rows(out, out_stride),
         });
-        if let Some(outliers) = &self.outliers {
-            let scratch = &mut scratch.outliers;
-            outliers.product(left, bias, activation, (out, out_stride), scratch);
-        }
+    }
+
+    /// [`Self::product`] in bf16 whose result is rounded to bf16, as the left matrix of another
+    /// product; the same bits as rounding it afterwards.
+    pub(crate) fn rounded_product(
+        &self,
+        left: StridedRows<'_>,
+        bias: &[f32],
+        activation: Option<Activation>,
+        out: &mut LowPrecisionRows,
+        scratch: &mut LowPrecisionRows,
+    ) {
+        scratch.round(LowPrecision::Bf16, left, self.from);
+        out.resize(LowPrecision::Bf16, left.count, self.to);
+        Arch::new().dispatch(LowPrecisionProduct {
+            left: scratch,
+            count: left.count,
+            right: self,
+            tile: bf16_tile(),
+            bias,
+            activation,
+            out: ProductOutput::Bf16(out),
+        });
+    }
+
+    /// Whether [`Self::rounded_product`] applies.
+    pub(crate) fn is_bf16(&self) -> bool {
+        self.precision == LowPrecision::Bf16
     }
 }
 
@@ -286,15 +327,22 @@ struct LowPrecisionProduct<'a> {
     tile: TileFunction,
     bias: &'a [f32],
     activation: Option<Activation>,
-    out: &'a mut [f32],
-    out_stride: usize,
+    out: ProductOutput<'a>,
+}
+
+/// Result of a product.
+enum ProductOutput<'a> {
+    /// Rows at a stride.
+    Rows(&'a mut [f32], usize),
+    /// Rows rounded to bf16.
+    Bf16(&'a mut LowPrecisionRows),
 }
 
 impl WithSimd for LowPrecisionProduct<'_> {
     type Output = ();
 
     #[inline(always)]
-    fn with_simd<S: Simd>(self, simd: S) {
+    fn with_simd<S: Simd>(mut self, simd: S) {
         let (right, left) = (self.right, self.left);
         let mut sums = TileSums::default();
         let (words, _) = right.words.values().as_chunks::<PANEL_COLUMNS>();
@@ -303,7 +351,9 @@ impl WithSimd for LowPrecisionProduct<'_> {
             let first = panel * PANEL_COLUMNS;
             let columns = PANEL_COLUMNS.min(right.to - first);
             let mut bias = [0.0; PANEL_COLUMNS];
-            bias[..columns].copy_from_slice(&self.bias[first..][..columns]);
+            if !self.bias.is_empty() {
+                bias[..columns].copy_from_slice(&self.bias[first..][..columns]);
+            }
             for row in (0..self.count).step_by(TILE_ROWS) {
                 let rows = TILE_ROWS.min(self.count - row);
                 let tile = WordTile {
@@ -321,7 +371,18 @@ impl WithSimd for LowPrecisionProduct<'_> {
                         channels: right.channels.get(panel),
                         activation: self.activation,
                     };
-                    let out = &mut self.out[(row + at) * self.out_stride + first..][..columns];
+                    let (out, stride) = match &mut self.out {
+                        ProductOutput::Rows(out, stride) => (&mut **out, *stride),
+                        ProductOutput::Bf16(out) => {
+                            let mut whole = [0.0; PANEL_COLUMNS];
+                            cells.write(simd, &mut whole);
+                            let at = (row + at) * out.stride + first / 2;
+                            let words = &mut out.words[at..][..columns.div_ceil(2)];
+                            round_row(&whole[..columns], words);
+                            continue;
+                        }
+                    };
+                    let out = &mut out[(row + at) * stride + first..][..columns];
                     // Loops over a constant number of columns are vectorized without a remainder.
                     match <&mut [f32; PANEL_COLUMNS]>::try_from(&mut *out) {
                         Ok(out) => cells.write(simd, out),

@@ -4,7 +4,7 @@ use pulp::{Arch, Simd, WithSimd};
 
 use super::LowPrecision;
 use crate::kernels::matrix::StridedRows;
-use crate::kernels::word_tiles::round_to_bf16;
+use crate::kernels::word_tiles::{bf16_rounding, round_to_bf16};
 
 /// 1.5 · 2²³: adding it rounds to the nearest integer, which is then in the lowest bits.
 const ROUND: f32 = 12_582_912.0;
@@ -32,11 +32,25 @@ pub(super) struct RowQuantization {
 }
 
 impl LowPrecisionRows {
+    /// Sets the shape; words keep their bits.
+    pub(super) fn resize(&mut self, precision: LowPrecision, count: usize, width: usize) {
+        self.stride = width.div_ceil(precision.per_word()) + ROW_GAP;
+        self.words.resize(count * self.stride, 0);
+        self.quantization.clear();
+    }
+
     /// Replaces the rows by those of a matrix whose rows have `width` elements.
     pub(super) fn round(&mut self, precision: LowPrecision, rows: StridedRows<'_>, width: usize) {
-        self.stride = width.div_ceil(precision.per_word()) + ROW_GAP;
-        self.words.resize(rows.count * self.stride, 0);
-        self.quantization.clear();
+        self.resize(precision, rows.count, width);
+        if precision == LowPrecision::Bf16
+            && let Some(round) = bf16_rounding()
+        {
+            let words = self.words.chunks_exact_mut(self.stride);
+            for (row, words) in rows.values.chunks(rows.stride).zip(words) {
+                round(&row[..width], words);
+            }
+            return;
+        }
         Arch::new().dispatch(RoundRows {
             precision,
             rows,
@@ -69,15 +83,7 @@ impl WithSimd for RoundRows<'_> {
         for (row, words) in rows.zip(words.chunks_exact_mut(*stride)) {
             match self.precision {
                 LowPrecision::Bf16 => {
-                    let bits =
-                        |pair: &[f32; 2]| round_to_bf16(pair[0]) | round_to_bf16(pair[1]) << 16;
-                    let (pairs, rest) = row.as_chunks::<2>();
-                    for (word, pair) in words.iter_mut().zip(pairs) {
-                        *word = bits(pair);
-                    }
-                    if let &[last] = rest {
-                        words[pairs.len()] = bits(&[last, 0.0]);
-                    }
+                    round_row(row, words);
                 }
                 LowPrecision::Int8 => {
                     let range = RowRange::new(simd, row);
@@ -99,6 +105,31 @@ impl WithSimd for RoundRows<'_> {
             }
         }
     }
+}
+
+/// Rounds a row to bf16 words.
+#[inline(always)]
+pub(super) fn round_row(row: &[f32], words: &mut [u32]) {
+    let (pairs, rest) = row.as_chunks::<2>();
+    for (word, pair) in words.iter_mut().zip(pairs) {
+        *word = round_pair(pair[0], pair[1]);
+    }
+    if let &[last] = rest {
+        words[pairs.len()] = round_pair(last, 0.0);
+    }
+}
+
+/// Rounds the elements of two rows to the words of their columns.
+#[inline(always)]
+pub(super) fn pack_pairs(first: &[f32], second: &[f32], words: &mut [u32]) {
+    for ((word, &first), &second) in words.iter_mut().zip(first).zip(second) {
+        *word = round_pair(first, second);
+    }
+}
+
+#[inline(always)]
+fn round_pair(first: f32, second: f32) -> u32 {
+    round_to_bf16(first) | round_to_bf16(second) << 16
 }
 
 /// Quantization of a row.

@@ -178,8 +178,7 @@ fn all_instruction_sets_compute_the_same_bits() {
                     },
                     bias: &bias,
                     activation: None,
-                    out: &mut out,
-                    out_stride: to,
+                    out: ProductOutput::Rows(&mut out, to),
                 };
                 Simd::vectorize($simd, product);
                 let rows = rows.quantization.iter();
@@ -267,4 +266,118 @@ fn zeros_infinities_and_subnormal_numbers() {
     let [int8, bf16] = [LowPrecision::Int8, LowPrecision::Bf16]
         .map(|precision| LowPrecisionMatrix::new(precision, &too_deep, MAX_DEPTH + 1, 1));
     assert!(int8.is_none() && bf16.is_some());
+}
+
+/// Keys and values of attention: the words of the matrix that is packed once.
+#[test]
+fn matrices_of_one_product_have_the_words_of_others() {
+    let mut matrix = LowPrecisionMatrix::default();
+    let scratch = &mut LowPrecisionRows::default();
+    // Growing and shrinking, with incomplete words and panels.
+    for (from, to) in [(32, 190), (1, 1), (7, 33), (64, 64), (3, 40), (190, 32)] {
+        let (rows, gap) = (numbers(from * (to + 5), 1, 2.0), to + 5);
+        let row = |at: usize| &rows[at * gap..][..to];
+        let dense: Vec<f32> = (0..from).flat_map(|at| row(at).to_vec()).collect();
+        let expected = LowPrecisionMatrix::new(LowPrecision::Bf16, &dense, from, to).unwrap();
+        let strided = StridedRows {
+            values: &rows,
+            stride: gap,
+            count: from,
+        };
+        matrix.fill_rows(strided, to);
+        assert_eq!(
+            matrix.words.values(),
+            expected.words.values(),
+            "{from}, {to}"
+        );
+        let transposed: Vec<f32> = (0..to * from)
+            .map(|at| dense[at % from * to + at / from])
+            .collect();
+        matrix.fill_columns(from, StridedRows::new(&transposed, from), scratch);
+        assert_eq!(
+            matrix.words.values(),
+            expected.words.values(),
+            "{from}, {to}"
+        );
+        let left = numbers(3 * from, 4, 1.0);
+        let left = StridedRows::new(&left, from);
+        let [mut found, mut with_bias] = [vec![0.0; 3 * to], vec![0.0; 3 * to]];
+        matrix.product(left, &[], None, (&mut found, to), scratch);
+        expected.product(left, &vec![0.0; to], None, (&mut with_bias, to), scratch);
+        assert_eq!(found, with_bias);
+    }
+}
+
+/// Rounding by instructions, for numbers of all classes.
+#[test]
+fn rows_are_rounded_to_the_same_bits() {
+    let mut random = ir_core::SplitMix64::new(5, 5);
+    let special = [
+        0.0,
+        -0.0,
+        f32::INFINITY,
+        f32::NEG_INFINITY,
+        f32::NAN,
+        f32::from_bits(0xffff_ffff),
+        f32::from_bits(0x7f80_0001),
+        f32::MAX,
+        f32::MIN,
+        f32::MIN_POSITIVE,
+        1e-40,
+        2_f32.powi(-50),
+        -2_f32.powi(-50),
+        2_f32.powi(-50).next_down(),
+        1.0 + 2_f32.powi(-8),
+        1.0 + 3.0 * 2_f32.powi(-8),
+    ];
+    for width in 1..100 {
+        let element = |at: usize| match random.below(3) {
+            0 => special[at * 7 % special.len()],
+            _ => f32::from_bits(random.below(1 << 32) as u32),
+        };
+        let values: Vec<f32> = (0..3 * (width + 2)).map(element).collect();
+        let rows = StridedRows {
+            values: &values,
+            stride: width + 2,
+            count: 3,
+        };
+        let mut found = LowPrecisionRows::default();
+        found.round(LowPrecision::Bf16, rows, width);
+        for (row, words) in values
+            .chunks(width + 2)
+            .zip(found.words.chunks(found.stride))
+        {
+            let mut row = row[..width].to_vec();
+            row.resize(width.next_multiple_of(2), 0.0);
+            for (pair, word) in row.chunks(2).zip(words) {
+                let expected = round_to_bf16(pair[0]) | round_to_bf16(pair[1]) << 16;
+                assert_eq!(*word, expected, "{pair:?}");
+            }
+        }
+    }
+}
+
+#[test]
+fn rounded_product_is_rounding_of_product() {
+    for (count, from, to) in [(1, 3, 1), (13, 40, 33), (25, 64, 96), (12, 7, 31)] {
+        let (left, right) = (numbers(count * from, 1, 3.0), numbers(from * to, 2, 0.1));
+        let bias = numbers(to, 3, 1.0);
+        let left = StridedRows::new(&left, from);
+        let packed = LowPrecisionMatrix::new(LowPrecision::Bf16, &right, from, to).unwrap();
+        let [mut scratch, mut found, mut expected] =
+            std::array::from_fn(|_| LowPrecisionRows::default());
+        let activation = Some(Activation::Gelu);
+        packed.rounded_product(left, &bias, activation, &mut found, &mut scratch);
+        let mut rows = vec![0.0; count * to];
+        packed.product(left, &bias, activation, (&mut rows, to), &mut scratch);
+        expected.round(LowPrecision::Bf16, StridedRows::new(&rows, to), to);
+        let words = to.div_ceil(2);
+        let rows = found
+            .words
+            .chunks(found.stride)
+            .zip(expected.words.chunks(expected.stride));
+        for (found, expected) in rows {
+            assert_eq!(found[..words], expected[..words], "{count}, {from}, {to}");
+        }
+    }
 }

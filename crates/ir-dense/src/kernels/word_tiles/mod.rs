@@ -51,6 +51,7 @@ pub(super) struct WordTile<'a> {
 }
 
 impl<'a> WordTile<'a> {
+    #[inline(always)]
     fn row(&self, row: usize) -> &'a [u32] {
         &self.left[row * self.left_stride..][..self.panel.len()]
     }
@@ -90,6 +91,18 @@ pub(super) fn bf16_tile() -> TileFunction {
     bf16_portable
 }
 
+/// Function that rounds a row to bf16 words.
+pub(super) type RoundingFunction = fn(&[f32], &mut [u32]);
+
+/// Returns a function with instructions for rounding to bf16, if this CPU has them.
+pub(super) fn bf16_rounding() -> Option<RoundingFunction> {
+    #[cfg(target_arch = "x86_64")]
+    if x86::has_avx512_bf16() {
+        return Some(x86::round_bf16_avx512);
+    }
+    None
+}
+
 /// Whether a function has the bits of the portable one for pseudorandom numbers of many
 /// magnitudes, which tell the orders of addition and of rounding apart.
 #[cfg(any(test, target_arch = "x86_64"))]
@@ -119,7 +132,7 @@ fn same_bits_of_probes(function: TileFunction) -> bool {
 }
 
 /// Rounds to the nearest bf16 number, to even if two are equally near. Magnitudes below
-/// [`LEAST_BF16`] become 0.
+/// [`LEAST_BF16`] become 0, a NaN the quiet NaN of its upper bits.
 #[inline(always)]
 pub(super) fn round_to_bf16(x: f32) -> u32 {
     let bits = x.to_bits();
@@ -127,7 +140,7 @@ pub(super) fn round_to_bf16(x: f32) -> u32 {
     if x.abs() >= LEAST_BF16 {
         rounded
     } else if x.is_nan() {
-        0x7fc0
+        bits >> 16 | 0x40
     } else {
         0
     }

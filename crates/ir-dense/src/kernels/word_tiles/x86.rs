@@ -9,7 +9,7 @@ use std::arch::x86_64::*;
 
 use pulp::bytemuck::cast;
 
-use super::{PANEL_COLUMNS, TileSums, WordTile};
+use super::{LEAST_BF16, PANEL_COLUMNS, TileSums, WordTile};
 use crate::kernels::aligned::prefetch;
 
 /// Rows of a panel between a row and the one that is prefetched.
@@ -20,7 +20,9 @@ pub(super) fn has_avx512_vnni() -> bool {
 }
 
 pub(super) fn has_avx512_bf16() -> bool {
-    is_x86_feature_detected!("avx512f") && is_x86_feature_detected!("avx512bf16")
+    is_x86_feature_detected!("avx512f")
+        && is_x86_feature_detected!("avx512bw")
+        && is_x86_feature_detected!("avx512bf16")
 }
 
 pub(super) fn has_avx_vnni() -> bool {
@@ -41,6 +43,17 @@ macro_rules! with_rows {
     };
 }
 
+/// Pointers to the first `N` rows of a tile, each of which has as many words as the panel has rows.
+/// Reads through them have no bounds checks.
+#[inline(always)]
+fn row_pointers<const N: usize>(tile: &WordTile<'_>) -> [*const u32; N] {
+    let mut rows = [tile.left.as_ptr(); N];
+    for (at, row) in rows.iter_mut().enumerate() {
+        *row = tile.row(at).as_ptr();
+    }
+    rows
+}
+
 pub(super) fn int8_avx512_vnni(tile: &WordTile<'_>, sums: &mut TileSums) {
     assert!(has_avx512_vnni());
     // SAFETY: the CPU has the features of the function.
@@ -49,7 +62,7 @@ pub(super) fn int8_avx512_vnni(tile: &WordTile<'_>, sums: &mut TileSums) {
 
 #[target_feature(enable = "avx512f,avx512vnni")]
 fn int8_avx512<const N: usize>(tile: &WordTile<'_>, sums: &mut TileSums) {
-    let rows: [&[u32]; N] = std::array::from_fn(|row| tile.row(row));
+    let rows = row_pointers::<N>(tile);
     let mut totals = [[_mm512_setzero_si512(); 2]; N];
     for (k, panel) in tile.panel.iter().enumerate() {
         prefetch(
@@ -59,7 +72,8 @@ fn int8_avx512<const N: usize>(tile: &WordTile<'_>, sums: &mut TileSums) {
         );
         let panel: [__m512i; 2] = cast(*panel);
         for (totals, row) in totals.iter_mut().zip(rows) {
-            let x = _mm512_set1_epi32(row[k] as i32);
+            // SAFETY: the row has as many words as the panel has rows.
+            let x = _mm512_set1_epi32(unsafe { row.add(k).read() } as i32);
             for (total, &y) in totals.iter_mut().zip(&panel) {
                 *total = _mm512_dpbusd_epi32(*total, x, y);
             }
@@ -80,7 +94,7 @@ pub(super) fn bf16_avx512(tile: &WordTile<'_>, sums: &mut TileSums) {
 fn bf16_avx512_rows<const N: usize>(tile: &WordTile<'_>, sums: &mut TileSums) {
     // SAFETY: both types are 64 bytes of which all values are valid.
     let bf16 = |x: __m512i| unsafe { std::mem::transmute::<__m512i, __m512bh>(x) };
-    let rows: [&[u32]; N] = std::array::from_fn(|row| tile.row(row));
+    let rows = row_pointers::<N>(tile);
     let mut totals = [[_mm512_setzero_ps(); 2]; N];
     for (k, panel) in tile.panel.iter().enumerate() {
         prefetch(
@@ -90,7 +104,8 @@ fn bf16_avx512_rows<const N: usize>(tile: &WordTile<'_>, sums: &mut TileSums) {
         );
         let panel: [__m512i; 2] = cast(*panel);
         for (totals, row) in totals.iter_mut().zip(rows) {
-            let x = bf16(_mm512_set1_epi32(row[k] as i32));
+            // SAFETY: the row has as many words as the panel has rows.
+            let x = bf16(_mm512_set1_epi32(unsafe { row.add(k).read() } as i32));
             for (total, &y) in totals.iter_mut().zip(&panel) {
                 *total = _mm512_dpbf16_ps(*total, x, bf16(y));
             }
@@ -98,6 +113,41 @@ fn bf16_avx512_rows<const N: usize>(tile: &WordTile<'_>, sums: &mut TileSums) {
     }
     for (sums, totals) in sums.0.iter_mut().zip(totals) {
         *sums = cast(totals);
+    }
+}
+
+/// Rounds a row to bf16 words with the bits of [`round_to_bf16`](super::round_to_bf16).
+pub(super) fn round_bf16_avx512(row: &[f32], words: &mut [u32]) {
+    assert!(has_avx512_bf16());
+    // SAFETY: the CPU has the features of the function.
+    unsafe { round_bf16_row(row, words) }
+}
+
+#[target_feature(enable = "avx512f,avx512bf16")]
+fn round_bf16_row(row: &[f32], words: &mut [u32]) {
+    /// Elements of a vector register of words.
+    const ELEMENTS: usize = 32;
+    let least = _mm512_set1_ps(LEAST_BF16);
+    let round = |elements: [f32; ELEMENTS]| -> [u32; ELEMENTS / 2] {
+        let [lower, upper]: [__m512; 2] = cast(elements);
+        // Also of NaN.
+        let is_kept = |x| u32::from(_mm512_cmp_ps_mask::<_CMP_NLT_UQ>(_mm512_abs_ps(x), least));
+        let mask = is_kept(lower) | is_kept(upper) << 16;
+        let rounded = _mm512_maskz_cvtne2ps_pbh(mask, upper, lower);
+        // SAFETY: both types are 64 bytes of which all values are valid.
+        unsafe { std::mem::transmute::<__m512bh, [u32; ELEMENTS / 2]>(rounded) }
+    };
+    let (whole, rest) = row.as_chunks::<ELEMENTS>();
+    let (words, rest_words) = words.split_at_mut(whole.len() * ELEMENTS / 2);
+    let (words, _) = words.as_chunks_mut::<{ ELEMENTS / 2 }>();
+    for (elements, words) in whole.iter().zip(words) {
+        *words = round(*elements);
+    }
+    if !rest.is_empty() {
+        let mut elements = [0.0; ELEMENTS];
+        elements[..rest.len()].copy_from_slice(rest);
+        let count = rest.len().div_ceil(2);
+        rest_words[..count].copy_from_slice(&round(elements)[..count]);
     }
 }
 

@@ -10,13 +10,13 @@ use ir_core::training::{TrainingExample, TrainingText};
 use ir_core::{Side, SplitMix64};
 
 use super::backward::{pooling_backward, propagate_gradients};
-use super::gradcache::TrainedTowers;
+use super::gradcache::{TrainedTower, TrainedTowers};
 use super::gradients::ModelGradients;
 use super::sampler::{BatchSampler, TrainingBatch};
 use super::{Loss, SimilarityFunction, TrainingConfig};
 use crate::kernels::tests::{assert_near, largest};
 use crate::transformer::forward::ForwardPass;
-use crate::{Backend, EncoderConfig, Pooling, TokenBatch, Tower};
+use crate::{Backend, EncoderConfig, Pooling, TokenBatch};
 
 const WORDS: [&str; 10] = [
     "ship", "sea", "tea", "radar", "green", "black", "seen", "the", "at", "and",
@@ -77,11 +77,13 @@ fn sample(config: &TrainingConfig) -> TrainingBatch {
 }
 
 fn towers(model: &str, config: &TrainingConfig) -> TrainedTowers {
-    TrainedTowers(vec![Tower::open(tiny(model), &config.encoder).unwrap()])
+    TrainedTowers(vec![
+        TrainedTower::open(&tiny(model), &config.encoder).unwrap(),
+    ])
 }
 
 /// Gradients in the order of the parameters.
-fn values(mut gradients: ModelGradients, tower: &Tower) -> Vec<Vec<f32>> {
+fn values(mut gradients: ModelGradients, tower: &TrainedTower) -> Vec<Vec<f32>> {
     let parts = tower.model.parameters().into_iter();
     let values = parts
         .map(|parameter| gradients.take(&parameter.name))
@@ -130,7 +132,7 @@ fn gradients_equal_automatic_differentiation() {
             .with_max_tokens(16)
             .with_pooling(pooling)
             .with_normalize(normalize);
-        let tower = Tower::open(tiny(model), &config).unwrap();
+        let tower = TrainedTower::open(&tiny(model), &config).unwrap();
         let texts = [
             "a ship at sea",
             "green tea",
@@ -139,13 +141,15 @@ fn gradients_equal_automatic_differentiation() {
         ];
         let ids: Vec<Vec<u32>> = texts
             .iter()
-            .map(|t| tower.tokenizer.encode(t, 16).unwrap())
+            .map(|t| tower.tower.tokenizer.encode(t, 16).unwrap())
             .collect();
         for batch in [
             TokenBatch::new(&ids),
-            TokenBatch::padded(&ids, tower.tokenizer.padding()),
+            TokenBatch::padded(&ids, tower.tower.tokenizer.padding()),
         ] {
-            let [rows, dim] = tower.forward(&batch).dims();
+            let forward =
+                |tower: &TrainedTower| tower.tower.pool(tower.model.forward(&batch), &batch);
+            let [rows, dim] = forward(&tower).dims();
             let change: Vec<f32> = (0..rows * dim).map(|i| (i as f32 * 0.7).sin()).collect();
             let change = burn::tensor::TensorData::new(change, [rows, dim]);
             let change: Tensor<2> = Tensor::from_data(change, &tower.model.device());
@@ -165,14 +169,14 @@ fn gradients_equal_automatic_differentiation() {
                 1e-5,
                 "tokens",
             );
-            let d_tokens = pooling_backward(&tower, tokens, &batch, change.clone());
+            let d_tokens = pooling_backward(&tower.tower, tokens, &batch, change.clone());
             let mut found = ModelGradients::default();
             propagate_gradients(&pass, saved.unwrap(), d_tokens, &mut found);
 
             let mut other = tower.clone();
             other.model = tower.model.clone().train();
             let mut expected = GradientCollector {
-                gradients: (other.forward(&batch) * change.autodiff()).sum().backward(),
+                gradients: (forward(&other) * change.autodiff()).sum().backward(),
                 values: Vec::new(),
             };
             other.model.visit(&mut expected);
@@ -211,7 +215,7 @@ fn gradients_equal_finite_differences() {
             values.iter().map(|&x| f64::from(x)).collect(),
         );
     }
-    let tower = towers.side(Side::Query);
+    let tower = &towers.side(Side::Query).tower;
     let ids = |texts: &[String]| -> Vec<Vec<u32>> {
         texts
             .iter()
@@ -279,7 +283,7 @@ fn gradients_equal_finite_differences() {
     assert_eq!(compared, 5 + 2 * 12);
 }
 
-fn shrink(tower: &mut Tower, by: f32) {
+fn shrink(tower: &mut TrainedTower, by: f32) {
     let model = tower.model.clone();
     tower.model = model.map_parameters(|parameter| match parameter.shape.len() {
         1 => parameter.values,
@@ -366,7 +370,7 @@ fn gradcache_equals_large_batch() {
 #[test]
 fn empty_texts_have_zero_vectors() {
     for model in ["bert", "mpnet"] {
-        let tower = Tower::open(tiny(model), &EncoderConfig::default()).unwrap();
+        let tower = TrainedTower::open(&tiny(model), &EncoderConfig::default()).unwrap();
         let batch = TokenBatch::new(&[vec![], vec![2, 3]]);
         let hidden = tower.model.forward(&batch);
         for pooling in [
@@ -438,7 +442,7 @@ fn gradients_do_not_depend_on_threads() {
     let mut models: Vec<PathBuf> = ["bert", "mpnet"].map(tiny).into();
     models.extend(std::env::var_os("IR_MODEL").map(PathBuf::from));
     for model in models {
-        let towers = TrainedTowers(vec![Tower::open(&model, &config.encoder).unwrap()]);
+        let towers = TrainedTowers(vec![TrainedTower::open(&model, &config.encoder).unwrap()]);
         let sample = sample(&config);
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new()

@@ -39,7 +39,7 @@ fn gradients_equal_finite_differences() {
     let batch: Vec<&TargetWindow> = windows.iter().collect();
     let (_, mut gradients) = trainer.gradients(&batch, 0);
     let mut of_model: HashMap<String, Vec<f32>> = HashMap::new();
-    for parameter in trainer.reader.model.parameters() {
+    for parameter in trainer.model.parameters() {
         let gradient = gradients.model.take(&parameter.name).unwrap();
         let gradient = memory::data(gradient);
         of_model.insert(parameter.name, memory::values(&gradient).to_vec());
@@ -63,7 +63,8 @@ fn gradients_equal_finite_differences() {
         }
         let loss = |distance: f64| {
             let mut reader = trainer.reader.clone();
-            reader.model = reader.model.map_parameters(|it| match it.name == *name {
+            let model = trainer.model.clone();
+            let model = model.map_parameters(|it| match it.name == *name {
                 true => moved(it.values, gradient, norm, distance),
                 false => it.values,
             });
@@ -78,7 +79,12 @@ fn gradients_equal_finite_differences() {
                 }
             }
             let config = trainer.config.clone();
-            ReaderTrainer { reader, config }.gradients(&batch, 0).0
+            let moved = ReaderTrainer {
+                reader,
+                model,
+                config,
+            };
+            moved.gradients(&batch, 0).0
         };
         let slope = (loss(DISTANCE) - loss(-DISTANCE)) / (2.0 * DISTANCE);
         assert!((slope / norm - 1.0).abs() < 0.01, "{name}: {slope}, {norm}");

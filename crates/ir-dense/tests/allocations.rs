@@ -1,0 +1,117 @@
+//! Heap allocations of encoding a single text: after the first text, only those of the library of
+//! the tokenizer.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
+#![allow(unsafe_code, reason = "a global allocator that counts")]
+
+mod common;
+
+use std::alloc::{GlobalAlloc, Layout, System};
+use std::cell::Cell;
+use std::path::Path;
+
+use common::{minilm, on_default_backend, tiny};
+use ir_core::{Encoder, Side};
+use ir_dense::{BiEncoder, EncoderConfig, Precision};
+use tokenizers::Tokenizer;
+
+/// The system's allocator, which counts the allocations of every thread.
+struct CountingAllocator;
+
+thread_local! {
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+}
+
+fn count() {
+    let _ = ALLOCATIONS.try_with(|all| all.set(all.get() + 1));
+}
+
+// SAFETY: all calls are those of the system's allocator.
+unsafe impl GlobalAlloc for CountingAllocator {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        count();
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
+        count();
+        unsafe { System.alloc_zeroed(layout) }
+    }
+
+    unsafe fn realloc(&self, pointer: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+        count();
+        unsafe { System.realloc(pointer, layout, size) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static ALLOCATOR: CountingAllocator = CountingAllocator;
+
+/// Allocations of this thread in `f`.
+fn allocations(f: impl FnOnce()) -> u64 {
+    let before = ALLOCATIONS.get();
+    f();
+    ALLOCATIONS.get() - before
+}
+
+const QUERIES: [&str; 5] = [
+    "the ship seen by radar at the sea in the green black tea",
+    "green tea",
+    "",
+    "a ship at sea",
+    "radar",
+];
+
+fn check(folder: &Path, precision: Precision, prefix: &str) {
+    let mut config = EncoderConfig::default().with_precision(precision);
+    config.query.prefix = Some(prefix.into());
+    let encoder = BiEncoder::open_with(folder, &config).unwrap();
+    let mut library = Tokenizer::from_file(folder.join("tokenizer.json")).unwrap();
+    library.with_padding(None).with_truncation(None).unwrap();
+    let mut vector = vec![0.0; encoder.dim()];
+    let mut encode = |text: &str| {
+        let out = &mut vector;
+        encoder.encode_into(Side::Query, &[text], out).unwrap();
+    };
+    // Caches of the library.
+    for query in QUERIES {
+        encoder.token_ids(Side::Query, query).unwrap();
+        let text = format!("{prefix}{query}");
+        library.encode_fast(text.trim(), false).unwrap();
+    }
+    // The longest query first: it allocates the buffers.
+    encode(QUERIES[0]);
+    for query in QUERIES.iter().cycle().take(12) {
+        let text = format!("{prefix}{query}");
+        let tokenize = || drop(library.encode_fast(text.trim(), false).unwrap());
+        let of_library = allocations(tokenize);
+        assert!(of_library > 0 || text.is_empty(), "not counted");
+        let found = allocations(|| encode(query));
+        assert_eq!(
+            found,
+            of_library,
+            "{} {precision} {query:?}",
+            folder.display()
+        );
+    }
+}
+
+#[test]
+fn only_the_tokenizer_allocates() {
+    if !on_default_backend() {
+        return;
+    }
+    for precision in Precision::ALL {
+        for model in ["distilbert", "roberta", "mpnet"] {
+            check(&tiny(model), precision, "");
+            check(&tiny(model), precision, "query: ");
+        }
+        if let Some(folder) = minilm() {
+            check(&folder, precision, "");
+        }
+    }
+}
