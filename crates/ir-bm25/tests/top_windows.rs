@@ -80,9 +80,9 @@ fn windows() -> impl Iterator<Item = StructuredQuery> {
     })
 }
 
-/// The same query, evaluated for all matching documents.
+/// The same query, evaluated for all matching documents. Excluded words have no likelihood.
 fn exhaustive(window: &StructuredQuery) -> StructuredQuery {
-    let nowhere = StructuredQuery::text("nowhere").should();
+    let nowhere = StructuredQuery::text("nowhere").must_not();
     StructuredQuery::boolean([window.clone().must(), nowhere])
 }
 

@@ -53,9 +53,9 @@ pub enum Rm3Estimate {
     /// d)` if scores are log-likelihoods: with the models of Indri
     /// ([`IndriDirichlet`](crate::models::IndriDirichlet),
     /// [`IndriJelinekMercer`](crate::models::IndriJelinekMercer),
-    /// [`TwoStage`](crate::models::TwoStage)). Indri itself divides the scores of a query of n words
-    /// by n, so that its weights are the n-th roots of these. With other models, `exp(score)` is no
-    /// probability.
+    /// [`TwoStage`](crate::models::TwoStage)). Indri itself divides the scores of a query of n
+    /// words by n, so that its weights are the n-th roots of these. With other models, `exp(score)`
+    /// is no probability.
     Indri,
 }
 

@@ -25,8 +25,8 @@ use crate::segments::NumberedSegment;
 /// Query likelihood of Indri ([`IndriDirichlet`](crate::models::IndriDirichlet) and other models
 /// with [`WindowStatistics::Matches`]) scores a phrase or window as Indri does: by its own numbers
 /// of documents and matches in the collection. The score of a document is then the log-likelihood
-/// of all words, phrases and windows but those of [`Occur::MustNot`](super::Occur::MustNot); one that
-/// does not match, or whose clause does not match, counts with frequency 0.
+/// of all words, phrases and windows but those of [`Occur::MustNot`](super::Occur::MustNot); one
+/// that does not match, or whose clause does not match, counts with frequency 0.
 ///
 /// ```
 /// use ir_bm25::{Bm25, Index, IndexConfig, QuerySyntax, StructuredSearcher};
