@@ -46,7 +46,7 @@ pub(super) const MU: Parameter = Parameter {
 
 pub(super) const NAMED: NamedModel = NamedModel {
     name: "qld",
-    aliases: &["ql", "dirichlet", "lmdirichlet", "dirichletlm", "dir"],
+    aliases: &["ql", "dirichlet", "lmdirichlet", "dirichletlm"],
     description: "Query likelihood of Lucene, Dirichlet smoothing",
     parameters: &[MU],
     lengths: DocLengths::OneByte,

@@ -59,7 +59,7 @@ pub(super) const MU: Parameter = Parameter {
 
 pub(super) const NAMED: NamedModel = NamedModel {
     name: "indri-dirichlet",
-    aliases: &["indri-dir", "indri-ql", "indri"],
+    aliases: &["indri-dir", "indri-ql", "indri", "dir"],
     description: "Query likelihood of Indri, Dirichlet smoothing",
     parameters: &[MU],
     lengths: DocLengths::Exact,

@@ -54,7 +54,7 @@ const LAMBDA: Parameter = Parameter {
 
 pub(super) const NAMED: NamedModel = NamedModel {
     name: "indri-jelinek-mercer",
-    aliases: &["indri-jm", "indri-linear"],
+    aliases: &["indri-jm", "indri-linear", "linear"],
     description: "Query likelihood of Indri, Jelinek-Mercer smoothing",
     parameters: &[LAMBDA],
     lengths: DocLengths::Exact,

@@ -47,7 +47,7 @@ const LAMBDA: Parameter = Parameter {
 
 pub(super) const NAMED: NamedModel = NamedModel {
     name: "qljm",
-    aliases: &["jm", "jelinekmercer", "lmjelinekmercer", "linear"],
+    aliases: &["jm", "jelinekmercer", "lmjelinekmercer"],
     description: "Query likelihood of Lucene, Jelinek-Mercer smoothing",
     parameters: &[LAMBDA],
     lengths: DocLengths::OneByte,

@@ -162,6 +162,18 @@ fn forms_of_topics() {
         "{}",
         as_text.err
     );
+    // As in most of the published topics.
+    here.write("operators.tsv", "T1\tweight(2 tea)\n");
+    let as_text = [
+        "search",
+        "biocaddie",
+        "--queries",
+        "operators.tsv",
+        "-o",
+        "-",
+    ];
+    let as_text = here.ir_inside(&as_text).ok();
+    assert!(as_text.err.contains("query \"T1\": operators of Indri"));
     search(&["--query-form", "shot"]).fails(
         2,
         &[

@@ -73,8 +73,8 @@ fn kill(name: &str, prepare: impl Fn(&Path), lines: &[&str]) {
                         *left.entry(digits_removed(&relative)).or_insert(0) += 1;
                     }
                 }
-                // A finished `ir train` does not replace its folder. The last two steps are to delete
-                // the record and the folder that it was in.
+                // A finished `ir train` does not replace its folder. Its last steps delete the
+                // record and the folder that it was in.
                 if !here.join("tuned.checkpoints/completed.json").exists() {
                     let _ = fs::remove_dir_all(here.join("tuned"));
                 }

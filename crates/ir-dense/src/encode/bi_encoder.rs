@@ -168,7 +168,7 @@ impl BiEncoder {
     }
 
     /// Returns the output channels of the linear layers of a side that are f32 although the
-    /// precision is [`Precision::Int8`]; empty for other precisions.
+    /// precision is [`Precision::Int8`](crate::Precision::Int8); empty for other precisions.
     pub fn outlier_channels(&self, side: Side) -> Vec<OutlierChannels> {
         match self.inference_model(side) {
             InferenceModel::Cpu(model) => model.outlier_channels(),

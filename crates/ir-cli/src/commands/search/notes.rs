@@ -104,13 +104,16 @@ pub(super) fn warn_of_query_syntax(query: &str, args: &Args, console: &Console) 
 /// without --syntax.
 pub(super) fn warn_of_operators(queries: &[Query], args: &Args, console: &Console) {
     let has_operator = |query: &&Query| {
-        let operator = query.text.trim_start().strip_prefix('#');
-        operator
-            .and_then(|rest| rest.split_once('('))
-            .is_some_and(|(name, _)| {
-                let name = name.trim_end();
-                !name.is_empty() && name.chars().all(char::is_alphanumeric)
-            })
+        let text = query.text.trim_start();
+        // Most of bioCADDIE's topics lack the `#`.
+        text.starts_with("weight(")
+            || text
+                .strip_prefix('#')
+                .and_then(|rest| rest.split_once('('))
+                .is_some_and(|(name, _)| {
+                    let name = name.trim_end();
+                    !name.is_empty() && name.chars().all(char::is_alphanumeric)
+                })
     };
     if args.syntax.is_some() || args.typed().is_some() {
         return;
