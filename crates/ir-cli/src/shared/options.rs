@@ -263,7 +263,7 @@ impl QueryForm {
 #[derive(Debug, Clone, Copy, clap::Args)]
 pub(crate) struct EncodingOption {
     /// Character encoding of TREC, SMART, Indri and TSV files, of notes, and of XML records of
-    /// bioCADDIE, in place of the one that they declare; JSON is UTF-8
+    /// bioCADDIE, whose declared encoding only latin-1 replaces; JSON is UTF-8
     #[arg(long, value_parser = choice(ENCODINGS), default_value = "utf-8", value_name = "NAME")]
     pub(crate) encoding: TextEncoding,
 }

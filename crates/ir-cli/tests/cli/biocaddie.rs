@@ -303,6 +303,118 @@ fn records_by_path() {
 }
 
 #[test]
+fn text_rules_of_records() {
+    let here = Folder::new();
+    topics(&here, "biocaddie");
+    here.write("biocaddie/records.jsonl", RECORDS.join("\n"));
+    here.write("records.jsonl", RECORDS.join("\n"));
+    here.write("xml/7.xml", xml("7", "Green tea"));
+    for (id, record) in [7, 8, 9].iter().zip(RECORDS) {
+        here.write(&format!("json/{id}.json"), record);
+    }
+    let search = |path: &str, options: &[&str]| {
+        let search = ["search", path, "-o", "-"];
+        here.ir_inside(&[&search[..], options].concat())
+    };
+    let found = |path: &str, options: &[&str]| pairs(&search(path, options).ok().out);
+    for path in ["records.jsonl", "json", "xml", "xml/7.xml", "biocaddie"] {
+        // The name of the repository, and names of members.
+        for (query, rule) in [
+            ("clinical trials network", "organizers"),
+            ("description", "whole-record"),
+        ] {
+            assert_eq!(found(path, &[query]), [""; 0], "{path}");
+            assert_eq!(found(path, &[query, "--text-rule", "paths"]), [""; 0]);
+            let options = [query, "--text-rule", rule];
+            assert_eq!(found(path, &options), ["1 7"], "{path}");
+            let cached = [&options[..], &["--cache", "cache"]].concat();
+            assert_eq!(found(path, &cached), ["1 7"], "{path}");
+            assert_eq!(found(path, &[query, "--cache", "cache"]), [""; 0]);
+        }
+        let index = ["index", path, "-o", "x.ir", "--text-rule", "fields"];
+        let fields = ["--fields", "title,text,meta"];
+        here.ir_inside(&[&index[..], &fields].concat()).ok();
+        let fields = ["leaves", "--weights", "title=0,text=0,meta=1"];
+        assert_eq!(found("x.ir", &fields), ["1 7"], "{path}");
+        let add = ["index", path, "-o", "x.index", "--add"];
+        here.ir_inside(&[&add[..], &["--text-rule", "organizers"]].concat())
+            .ok();
+        assert_eq!(found("x.index", &["trials"]), ["1 7"], "{path}");
+    }
+    // The same as the variant of the collection.
+    let weighted = ["--split", "train", "--query-form", "short"];
+    let rule = ["--text-rule", "organizers"];
+    let run = search("biocaddie", &[&weighted[..], &rule].concat()).ok();
+    let variant = search("biocaddie/organizers", &weighted).ok();
+    assert_eq!(run.out, variant.out);
+    let both = search("biocaddie/organizers", &[&weighted[..], &rule].concat()).ok();
+    assert_eq!(both.out, variant.out);
+    search("biocaddie/fields", &rule).fails(
+        2,
+        &["--text-rule organizers: expected biocaddie or biocaddie/organizers, found biocaddie/fields"],
+    );
+    here.write("corpus.jsonl", "{\"_id\": \"7\", \"text\": \"tea\"}\n");
+    for (path, format) in [
+        ("corpus.jsonl", "JSON lines"),
+        ("bundled", "collection of `ir datasets`"),
+        ("x.ir", "an index"),
+    ] {
+        let expected = format!(
+            "--text-rule organizers: expected records of bioCADDIE, found {path} ({format})"
+        );
+        search(path, &[&["tea"], &rule[..]].concat()).fails(2, &[&expected]);
+    }
+    let index = ["index", "corpus.jsonl", "-o", "y.ir"];
+    here.ir_inside(&[&index[..], &rule].concat()).fails(
+        2,
+        &["--text-rule organizers: expected records of bioCADDIE"],
+    );
+    let compact = ["index", "-o", "x.index", "--compact"];
+    here.ir_inside(&[&compact[..], &rule].concat())
+        .fails(2, &["--text-rule: expected --add with documents"]);
+    search("records.jsonl", &["tea", "--text-rule", "pathes"]).fails(2, &["paths", "pathes"]);
+}
+
+#[test]
+fn unknown_collections_name_the_text_rules() {
+    let here = Folder::new();
+    here.ir(&["index", "biocaddie/feilds", "-o", "x.ir"]).fails(
+        1,
+        &[
+            "biocaddie, biocaddie/paths, biocaddie/organizers, biocaddie/whole-record, biocaddie/fields",
+            "(did you mean biocaddie/fields?)",
+        ],
+    );
+}
+
+#[test]
+fn xml_records_with_a_prolog() {
+    let here = Folder::new();
+    let record = xml("7", "Green tea").replace("<DOC>", "<DOC id=\"7\">");
+    for (n, prolog) in [
+        "",
+        "<!-- bioCADDIE -->\n",
+        "<?xml version='1.0'?>\n<!DOCTYPE DOC SYSTEM 'x.dtd'>\n",
+    ]
+    .iter()
+    .enumerate()
+    {
+        here.write(&format!("{n}/7.xml"), format!("{prolog}{record}"));
+        for path in [format!("{n}"), format!("{n}/7.xml")] {
+            let search = ["search", &path, "leaves", "-o", "-"];
+            assert_eq!(pairs(&here.ir(&search).ok().out), ["1 7"], "{prolog}");
+        }
+    }
+    let anonymous = record.replace("<DOCNO>7</DOCNO>\n", "");
+    here.write("no-id.xml", &anonymous);
+    here.write("no-id.json", RECORDS[0].replace("\"DOCNO\": 7, ", ""));
+    for path in ["no-id.xml", "no-id.json"] {
+        let expected = format!("{path}:1: expected a field \"DOCNO\", found none");
+        here.ir(&["search", path, "leaves"]).fails(1, &[&expected]);
+    }
+}
+
+#[test]
 fn encodings_of_records() {
     let here = Folder::new();
     let latin_1 = |declaration: &str| {

@@ -96,6 +96,24 @@ fn priors_of_files_judgments_and_hits() {
 }
 
 #[test]
+fn repositories_of_priors_that_no_document_has() {
+    let here = here();
+    let search = |priors: &str| {
+        here.write("priors.tsv", priors);
+        let search = ["search", "corpus.jsonl", "tea", "--prior", "priors.tsv"];
+        here.ir(&search).ok().err
+    };
+    let err = search("geo_022216\t0.5\nctn\t0.1\npdb\t0.3\npdbe_x\t0.3\n*\t0.25\n");
+    let warning = "warning: --prior: priors.tsv: no document has 3 of 4 repositories in its attribute \"repository\", such as \"ctn\"";
+    assert!(err.contains(warning), "{err}");
+    let err = search("geo_022216\t0.5\npdb\t0.3\n*\t0.25\n");
+    let warning = "no document has 1 of 2 repositories in its attribute \"repository\", such as \"geo_022216\" (did you mean geo?)";
+    assert!(err.contains(warning), "{err}");
+    assert!(!search("geo\t0.5\npdb\t0.3\n").contains("warning"));
+    assert!(!search("*\t0.3\n").contains("warning"));
+}
+
+#[test]
 fn wrong_priors_are_rejected() {
     let here = here();
     here.write("few.tsv", "geo\t0.5\n");

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use ir_core::{Corpus, CorpusError, DocReader, Document};
 use serde::de::IgnoredAny;
 
+use super::xml::{after_prolog, after_start_tag};
 use super::{Record, TextRule};
 use crate::compression::open;
 use crate::duplicates::DuplicateFinder;
@@ -70,7 +71,8 @@ impl BioCaddieCorpus {
     /// [`BioCaddieCorpus::NAMES`]; [`None`] for other files and folders.
     ///
     /// A record in the XML form is a DOC with REPOSITORY and METADATA and without TEXT, which TREC
-    /// documents have; one in the JSON form has DOCNO, and METADATA or REPOSITORY.
+    /// documents have, after declaration, comments and DOCTYPE; one in the JSON form has two of
+    /// DOCNO, METADATA and REPOSITORY.
     ///
     /// # Errors
     /// The file or folder cannot be read.
@@ -162,21 +164,21 @@ fn record_form(path: &Path) -> Result<Option<RecordForm>, DataError> {
     let head = String::from_utf8_lossy(head.trim_ascii_start());
     if head.starts_with('{') {
         let line = head.lines().next().unwrap_or_default();
-        let members: Option<BTreeMap<String, IgnoredAny>> = serde_json::from_str(line).ok();
+        let members: Option<BTreeMap<String, IgnoredAny>> = serde_json::from_str(line)
+            .or_else(|_| serde_json::from_str(&head))
+            .ok();
         let has = |name: &str| match &members {
             Some(members) => members.contains_key(name),
-            // A record on several lines, or a longer one.
+            // A longer record.
             None => head.contains(&format!("\"{name}\"")),
         };
-        let is_record = has("DOCNO") && (has("METADATA") || has("REPOSITORY")) && !has("_id");
+        // Without DOCNO, the error of the reader names it.
+        let fields = ["DOCNO", "METADATA", "REPOSITORY"].map(has);
+        let is_record = fields.into_iter().filter(|has| *has).count() >= 2 && !has("_id");
         return Ok(is_record.then_some(RecordForm::Json));
     }
     let has = |text: &str| head.contains(text);
-    let content = match head.strip_prefix("<?xml") {
-        None => Some(&*head),
-        Some(rest) => rest.split_once("?>").map(|(_, rest)| rest.trim_start()),
-    };
-    let is_doc = content.is_some_and(|content| content.starts_with("<DOC>"));
+    let is_doc = after_prolog(&head).is_ok_and(|rest| after_start_tag(rest).is_some());
     let is_record = is_doc && has("<REPOSITORY>") && has("<METADATA") && !has("<TEXT>");
     Ok(is_record.then_some(RecordForm::Xml))
 }

@@ -74,28 +74,26 @@ fn described(path: &str) -> Option<&str> {
         .then_some(name)
 }
 
-/// The texts of a record by the paths of its repository; all texts of an unknown repository. Title,
-/// keywords and description in `dataItem` are those of `dataset` if `dataItem.dataTypes` contains
-/// `dataset` and it has any.
+/// The texts of a record by the paths of its repository; all texts of an unknown repository, and of
+/// a record without texts at the paths. Title, keywords and description in `dataItem` are those of
+/// `dataset` if `dataItem.dataTypes` contains `dataset` and it has any.
 pub(super) fn texts_of(metadata: &Metadata, key: &str) -> Vec<String> {
     let mut texts = Vec::new();
-    match Repository::find(key) {
-        Some(repository) => {
-            let is_dataset = has_dataset(metadata);
-            for path in repository.paths {
-                let before = texts.len();
-                if let Some(name) = described(path).filter(|_| is_dataset) {
-                    texts_at(metadata, &format!("dataset.{name}"), &mut texts);
-                }
-                if texts.len() == before {
-                    texts_at(metadata, path, &mut texts);
-                }
+    if let Some(repository) = Repository::find(key) {
+        let is_dataset = has_dataset(metadata);
+        for path in repository.paths {
+            let before = texts.len();
+            if let Some(name) = described(path).filter(|_| is_dataset) {
+                texts_at(metadata, &format!("dataset.{name}"), &mut texts);
+            }
+            if texts.len() == before {
+                texts_at(metadata, path, &mut texts);
             }
         }
-        None => {
-            for value in metadata.values() {
-                all_texts(value, &mut texts);
-            }
+    }
+    if texts.is_empty() {
+        for value in metadata.values() {
+            all_texts(value, &mut texts);
         }
     }
     texts

@@ -42,8 +42,9 @@ pub use topics::BioCaddieTopics;
 #[non_exhaustive]
 pub enum TextRule {
     /// The texts at the paths of the repository ([`Repository::paths`]), without repetitions of the
-    /// title; all texts of METADATA for a repository without paths. If `dataItem.dataTypes` has
-    /// `dataset`, title, keywords and description of `dataItem` are first looked for in `dataset`.
+    /// title; all texts of METADATA for a repository without paths, and for a record without texts
+    /// at the paths. If `dataItem.dataTypes` has `dataset`, title, keywords and description of
+    /// `dataItem` are first looked for in `dataset`.
     #[default]
     Paths,
     /// Descriptions, name of the repository and publication, as the organizers concatenated them.

@@ -9,6 +9,43 @@ use crate::text_encoding::TextEncoding;
 /// Maximum length of an XML declaration in bytes.
 const MAX_DECLARATION: u64 = 1 << 10;
 
+/// The rest of an XML text after its prolog: declaration, comments, processing instructions and
+/// DOCTYPE. The error has the delimiter that is missing, and the rest from the markup that it ends.
+pub(super) fn after_prolog(text: &str) -> Result<&str, (&'static str, &str)> {
+    let mut rest = text.trim_start();
+    loop {
+        let (expected, after) = if let Some(content) = rest.strip_prefix("<?") {
+            ("?>", content.split_once("?>"))
+        } else if let Some(content) = rest.strip_prefix("<!--") {
+            ("-->", content.split_once("-->"))
+        } else if let Some(content) = rest.strip_prefix("<!DOCTYPE") {
+            // An internal subset has declarations in brackets.
+            let head = content.split('>').next().unwrap_or_default();
+            let after_subset = match head.contains('[') {
+                true => content.split_once(']').map(|(_, after)| after),
+                false => Some(content),
+            };
+            let after = after_subset.and_then(|after| after.split_once('>'));
+            ("> of DOCTYPE", after)
+        } else {
+            return Ok(rest);
+        };
+        let Some((_, after)) = after else {
+            return Err((expected, rest));
+        };
+        rest = after.trim_start();
+    }
+}
+
+/// The rest of a text after the start tag of DOC, whose attributes are ignored; [`None`] if it has
+/// another start.
+pub(super) fn after_start_tag(text: &str) -> Option<&str> {
+    let rest = text.strip_prefix("<DOC")?;
+    let (attributes, rest) = rest.split_once('>')?;
+    let is_tag = attributes.is_empty() || attributes.starts_with(|c: char| c.is_ascii_whitespace());
+    (is_tag && !attributes.ends_with('/')).then_some(rest)
+}
+
 /// Reads the text of an XML file. `encoding` is its character encoding; default: that of the XML
 /// declaration, or UTF-8.
 pub(super) fn read_text(
@@ -91,13 +128,14 @@ impl<'a> XmlElements<'a> {
             rest: text.trim_start(),
             at_end: false,
         };
-        if let Some(declaration) = elements.rest.strip_prefix("<?xml") {
-            let Some((_, rest)) = declaration.split_once("?>") else {
-                return Err(elements.location().syntax("?>", declaration));
-            };
-            elements.rest = rest.trim_start();
-        }
-        elements.rest = match elements.rest.strip_prefix("<DOC>") {
+        elements.rest = match after_prolog(elements.rest) {
+            Ok(rest) => rest,
+            Err((expected, rest)) => {
+                elements.rest = rest;
+                return Err(elements.syntax_error(expected));
+            }
+        };
+        elements.rest = match after_start_tag(elements.rest) {
             Some(rest) => rest,
             None => return Err(elements.syntax_error("<DOC>")),
         };
@@ -111,13 +149,14 @@ impl<'a> XmlElements<'a> {
 
     /// The next child; [`None`] after the last.
     pub(super) fn next(&mut self) -> Result<Option<XmlElement<'a>>, DataError> {
-        self.rest = self.rest.trim_start();
+        self.skip_comments()?;
         if self.at_end {
             return Ok(None);
         }
         if let Some(rest) = self.rest.strip_prefix("</DOC>") {
-            self.rest = rest.trim_start();
+            self.rest = rest;
             self.at_end = true;
+            self.skip_comments()?;
             return match self.rest {
                 "" => Ok(None),
                 _ => Err(self.syntax_error("the end after </DOC>")),
@@ -148,6 +187,18 @@ impl<'a> XmlElements<'a> {
         self.rest = &content[end + name.len() + 3..];
         let raw = &content[..end];
         Ok(Some(XmlElement { name, raw, at }))
+    }
+
+    /// Skips white space and comments.
+    fn skip_comments(&mut self) -> Result<(), DataError> {
+        self.rest = self.rest.trim_start();
+        while let Some(comment) = self.rest.strip_prefix("<!--") {
+            let Some((_, rest)) = comment.split_once("-->") else {
+                return Err(self.syntax_error("-->"));
+            };
+            self.rest = rest.trim_start();
+        }
+        Ok(())
     }
 
     fn syntax_error(&self, expected: &'static str) -> DataError {

@@ -226,8 +226,14 @@ fn variants(entry: &CatalogEntry) -> &'static [TextRule] {
     }
 }
 
-/// The names of all entries and their variants.
-fn known_names() -> Vec<String> {
+/// Names of all collections, each followed by those of its variants, such as `biocaddie/fields`.
+///
+/// ```
+/// let names = ir_data::catalog::known_names();
+/// assert!(names.iter().any(|name| name == "biocaddie/fields"));
+/// ```
+#[must_use]
+pub fn known_names() -> Vec<String> {
     let names = entries().iter().flat_map(|entry| {
         let of_variant = |rule: &TextRule| format!("{}/{}", entry.name, rule.name());
         let variants = variants(entry).iter().map(of_variant);

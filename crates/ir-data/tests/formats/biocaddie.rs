@@ -11,11 +11,11 @@ use ir_data::biocaddie::{
 use ir_data::catalog::Catalog;
 use ir_data::{DataError, TextEncoding};
 
-fn xml(text: &str) -> Result<Record, String> {
+pub(super) fn xml(text: &str) -> Result<Record, String> {
     Record::read_xml(text.as_bytes(), "7.xml").map_err(|error| error.to_string())
 }
 
-fn json(text: &str) -> Result<Record, String> {
+pub(super) fn json(text: &str) -> Result<Record, String> {
     Record::from_json(text, "7.json", 1).map_err(|error| error.to_string())
 }
 

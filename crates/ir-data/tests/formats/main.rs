@@ -3,6 +3,7 @@
 
 mod beir;
 mod biocaddie;
+mod biocaddie_records;
 mod catalog;
 mod datafinder;
 mod indri;

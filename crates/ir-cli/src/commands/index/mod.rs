@@ -12,7 +12,7 @@ use ir_data::DocTemplate;
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::format::grouped;
 use crate::shared::indexing::IndexOptions;
-use crate::shared::input::{DocumentSource, open_documents};
+use crate::shared::input::{DocumentOptions, DocumentSource, TextRuleOption, open_documents};
 use crate::shared::options::{EncodingOption, choice, positive, use_threads};
 use crate::shared::output::{OutputPath, WorkPath, create};
 use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
@@ -26,6 +26,8 @@ Examples:
   ir index ft911 -o ft.ir                         TREC's <DOC>, or SMART's .I
   ir index ~/disk4 -o disk4.ir                    a folder of TREC files
   ir index ~/notes -o notes.ir --store all        a folder of *.md and *.txt
+  ir index update_json_folder -o b.ir             records of bioCADDIE; also
+                              --text-rule, or biocaddie/fields by name
   ir index datafinder -o df.ir --template '{name} {text} {title}'
 
 An index that changes is a folder of segments:
@@ -94,6 +96,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     setup: IndexOptions,
 
+    #[command(flatten)]
+    rule: TextRuleOption,
+
     /// Store the positions of terms, which phrases and windows need (`ir search --syntax`). An
     /// index without stored texts is about twice as large
     #[arg(long, help_heading = "Index")]
@@ -135,6 +140,14 @@ impl Args {
     /// Whether the output is a segmented index.
     fn is_update(&self) -> bool {
         self.add || self.delete.is_some() || self.compact
+    }
+
+    /// How the documents are read.
+    fn documents(&self) -> DocumentOptions {
+        DocumentOptions {
+            encoding: self.text.encoding,
+            text_rule: self.rule.text_rule,
+        }
     }
 
     /// The output, which `--delete` and `--compact` need as the other forms do.
@@ -203,7 +216,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             output.display()
         );
     }
-    let documents = open_documents(collection, args.text.encoding, console)?;
+    let documents = open_documents(collection, args.documents(), console)?;
     documents.check_encoding(args.text.encoding)?;
     // Fail early if the output cannot be written: the builder creates it at the end.
     drop(create(output)?);

@@ -31,6 +31,9 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     if args.collection.is_none() && args.text.encoding != TextEncoding::Utf8 {
         bail_usage!("--encoding: expected --add with documents");
     }
+    if args.collection.is_none() && args.rule.text_rule.is_some() {
+        bail_usage!("--text-rule: expected --add with documents");
+    }
     if folder.is_file() {
         bail!(
             "{}: expected the folder of an index, found a file, which is not updated; index its \
@@ -109,7 +112,7 @@ fn open(args: &Args, folder: &Path, console: &Console) -> Result<IndexWriter> {
                 folder.display()
             );
         }
-        let documents = open_documents(collection, args.text.encoding, console)?;
+        let documents = open_documents(collection, args.documents(), console)?;
         if documents.duplicate_ids {
             bail!(
                 "{collection}: expected unique ids, which an index that is updated needs; this \
@@ -172,7 +175,7 @@ fn add(
     bar: &mut dyn Progress,
     console: &Console,
 ) -> Result<Added> {
-    let documents = open_documents(collection, args.text.encoding, console)?;
+    let documents = open_documents(collection, args.documents(), console)?;
     documents.check_encoding(args.text.encoding)?;
     let corpus = documents.collection.corpus();
     let total = corpus.len_hint();

@@ -18,7 +18,7 @@ use super::prior::PriorOptions;
 use crate::shared::console::bail_usage;
 use crate::shared::filter::condition;
 use crate::shared::indexing::IndexOptions;
-use crate::shared::input::DocumentSource;
+use crate::shared::input::{DocumentOptions, DocumentSource, TextRuleOption};
 use crate::shared::options::{
     EncodingOption, QueryForm, SYNTAXES, choice, first_set, of_field, positive, reject_repeated,
     tag,
@@ -147,6 +147,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     pub(crate) setup: IndexOptions,
 
+    #[command(flatten)]
+    pub(crate) rule: TextRuleOption,
+
     /// Template of the indexed text, such as '{name} {text} {title}', in place of --fields. Names
     /// other than id, title and text are attributes; lists are joined by `, `
     #[arg(
@@ -237,6 +240,14 @@ impl Args {
     /// Whether the texts of the documents are read.
     pub(super) fn needs_texts(&self) -> bool {
         self.expansion.needs_texts() || self.model.random_indexing().is_some()
+    }
+
+    /// How the documents are read.
+    pub(crate) fn documents(&self) -> DocumentOptions {
+        DocumentOptions {
+            encoding: self.text.encoding,
+            text_rule: self.rule.text_rule,
+        }
     }
 
     pub(crate) fn verification(&self) -> Verify {

@@ -23,7 +23,7 @@ impl SearchIndex {
     pub(crate) fn open(args: &Args, store: StoredFields, console: &Console) -> Result<Self> {
         let name = args.collection.clone();
         let (encoding, verify) = (args.text.encoding, args.verification());
-        let (index, collection) = match open_collection(&name, encoding, verify, console)? {
+        let (index, collection) = match open_collection(&name, args.documents(), verify, console)? {
             CollectionSource::Index(index) => {
                 let cached = args.cache.as_ref().filter(|_| !args.expansion.uses_cache());
                 let cached = cached.map(|_| "--cache");

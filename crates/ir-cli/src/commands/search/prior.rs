@@ -14,8 +14,10 @@ use ir_core::trec::HeaderLine;
 
 use super::expansion::TextRetriever;
 use crate::shared::console::{Console, bail_usage};
+use crate::shared::format::grouped;
 use crate::shared::input::{self, QrelsArgument};
 use crate::shared::options::{choice, first_set, non_negative, positive};
+use crate::shared::suggest::did_you_mean;
 
 /// Prior probability of the repository of a document.
 #[derive(Debug, clap::Args)]
@@ -190,7 +192,11 @@ impl PriorOptions {
                     Some(unseen) => priors.with_unseen(unseen)?,
                 })
             }
-            Prior::File(path) => PriorEstimate::Fixed(from_file(path).context("--prior")?),
+            Prior::File(path) => {
+                let priors = from_file(path).context("--prior")?;
+                self.warn_of_unknown(&priors, &repositories, path, console);
+                PriorEstimate::Fixed(priors)
+            }
         };
         let combination = self.prior_combination.unwrap_or(PriorCombination::Product);
         Ok(Some(OpenPrior {
@@ -199,6 +205,37 @@ impl PriorOptions {
             combination,
             weight: self.prior_weight.unwrap_or(1.0),
         }))
+    }
+
+    /// Warns about repositories of a file that no document has: their lines have no effect.
+    fn warn_of_unknown(
+        &self,
+        priors: &RepositoryPriors,
+        repositories: &DocumentRepositories,
+        path: &Path,
+        console: &Console,
+    ) {
+        let known = repositories.names();
+        let of_documents: HashSet<&str> = known.iter().map(String::as_str).collect();
+        let is_unknown = |name: &&str| !of_documents.contains(name);
+        let names = priors.iter().map(|(name, _)| name);
+        let unknown: Vec<&str> = names.filter(is_unknown).collect();
+        let Some(first) = unknown.first() else {
+            return;
+        };
+        // Keys of bioCADDIE with the date of the harvest.
+        let key = first.split_once('_').map(|(key, _)| key);
+        let hint = match key.filter(|key| of_documents.contains(key)) {
+            Some(key) => format!(" (did you mean {key}?)"),
+            None => did_you_mean(first, known.iter().map(String::as_str)),
+        };
+        console.warn(format_args!(
+            "--prior: {}: no document has {} of {} repositories in its attribute {:?}, such as {first:?}{hint}",
+            path.display(),
+            grouped(unknown.len() as u64),
+            grouped(priors.iter().len() as u64),
+            self.prior_attribute.as_deref().unwrap_or(ATTRIBUTE),
+        ));
     }
 
     /// Repositories of all documents.

@@ -64,7 +64,7 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
             input::read_queries_of(queries, split, args.text.encoding, console)?.queries
         }
         (None, None) => {
-            let documents = open_documents(&args.collection, args.text.encoding, console)?;
+            let documents = open_documents(&args.collection, args.documents(), console)?;
             match input::collection_queries(&documents.collection, split, console)? {
                 Some(found) => found.queries,
                 None => return super::without_queries(&args.collection),

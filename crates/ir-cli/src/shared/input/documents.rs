@@ -8,7 +8,7 @@ use ir_bm25::{Index, IndexedFields, SegmentedIndex};
 use ir_core::segments::{LOCK_NAME, folder_of};
 use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{Corpus, Document, Flow, Progress};
-use ir_data::biocaddie::{BioCaddieCorpus, BioCaddieTopics, RecordForm};
+use ir_data::biocaddie::{BioCaddieCorpus, BioCaddieTopics, RecordForm, TextRule};
 use ir_data::catalog::{Catalog, CatalogEntry};
 use ir_data::sgml::SgmlCorpus;
 use ir_data::smart::{SmartCorpus, SmartFolder};
@@ -20,6 +20,7 @@ use ir_data::{
 
 use super::head::{FileHead, has_json_extension, is_trec};
 use super::notes::{NotesCorpus, file_stamp, find, is_note};
+use super::text_rule::DocumentOptions;
 use super::{fingerprint, names, split_of_collection, suggested_collection};
 use crate::shared::console::{Console, Interrupted, bail_usage};
 use crate::shared::format::grouped;
@@ -51,6 +52,8 @@ pub(crate) struct DocumentSource {
     pub(crate) fingerprint: String,
     /// Detected format, for messages.
     pub(crate) format: &'static str,
+    /// Whether the documents are records of bioCADDIE.
+    is_biocaddie: bool,
 }
 
 impl DocumentSource {
@@ -100,36 +103,61 @@ fn has_lost_manifest(folder: &Path) -> bool {
 /// Resolves `argument` as [`open_collection`], and rejects an index.
 pub(crate) fn open_documents(
     argument: &str,
-    encoding: TextEncoding,
+    options: impl Into<DocumentOptions>,
     console: &Console,
 ) -> Result<DocumentSource> {
     let expected = "a file or folder of documents";
-    match resolve(argument, encoding, Verify::SmallSections, expected, console)? {
+    let verify = Verify::SmallSections;
+    match resolve(argument, options.into(), verify, expected, console)? {
         CollectionSource::Documents(documents) => Ok(documents),
         CollectionSource::Index(_) => bail!("{argument}: expected documents, found an index"),
     }
 }
 
 /// Resolves `argument`: an index file, a file or folder of documents, or a collection name.
-/// `encoding` applies to formats other than JSON.
+/// The options are the encoding of formats other than JSON, or all of them.
 pub(crate) fn open_collection(
     argument: &str,
-    encoding: TextEncoding,
+    options: impl Into<DocumentOptions>,
     verify: Verify,
     console: &Console,
 ) -> Result<CollectionSource> {
     let expected = "an index, a file or folder of documents";
-    resolve(argument, encoding, verify, expected, console)
+    resolve(argument, options.into(), verify, expected, console)
 }
 
-/// [`open_collection`]. `expected` describes the accepted inputs in errors.
+/// [`open_collection`]. `expected` describes the accepted inputs in errors. A text rule for other
+/// documents than records of bioCADDIE is an error.
 fn resolve(
     argument: &str,
-    encoding: TextEncoding,
+    options: DocumentOptions,
     verify: Verify,
     expected: &str,
     console: &Console,
 ) -> Result<CollectionSource> {
+    let source = resolve_any(argument, options, verify, expected, console)?;
+    let found = match &source {
+        CollectionSource::Index(_) => "an index",
+        CollectionSource::Documents(documents) if documents.is_biocaddie => return Ok(source),
+        CollectionSource::Documents(documents) => documents.format,
+    };
+    if let Some(rule) = options.text_rule {
+        bail_usage!(
+            "--text-rule {}: expected records of bioCADDIE, found {argument} ({found})",
+            rule.name()
+        );
+    }
+    Ok(source)
+}
+
+fn resolve_any(
+    argument: &str,
+    options: DocumentOptions,
+    verify: Verify,
+    expected: &str,
+    console: &Console,
+) -> Result<CollectionSource> {
+    let encoding = options.encoding;
     let path = Path::new(argument);
     let folder = folder_of(path).filter(|_| path.is_file());
     if let Some(folder) = folder.filter(|folder| SegmentedIndex::exists(folder)) {
@@ -146,7 +174,7 @@ fn resolve(
         return match Index::open_with(path, verify) {
             Ok(index) => Ok(CollectionSource::Index(index.into())),
             Err(OpenIndexError::NotAnIndex { .. }) => {
-                from_file(path, encoding, console).map(CollectionSource::Documents)
+                from_file(path, options, console).map(CollectionSource::Documents)
             }
             Err(error) => Err(error.into()),
         };
@@ -167,11 +195,12 @@ fn resolve(
     if let Ok(entry) = catalog.entry(argument)
         && (!path.is_dir() || catalog.has(argument)?)
     {
-        let documents = from_catalog(&catalog, entry, argument, encoding);
+        let name = variant(entry, argument, options.text_rule)?;
+        let documents = from_catalog(&catalog, entry, &name, encoding);
         return documents.map(CollectionSource::Documents);
     }
     if path.is_dir() {
-        return from_folder(path, encoding, console).map(CollectionSource::Documents);
+        return from_folder(path, options, console).map(CollectionSource::Documents);
     }
     if path.exists() {
         bail!("{argument}: expected {expected}, found a device or pipe");
@@ -186,6 +215,22 @@ fn resolve(
         names(),
         suggested_collection(argument)
     )
+}
+
+/// Name of the collection with a text rule: `biocaddie/fields`. Another rule in the name is an
+/// error.
+fn variant(entry: &CatalogEntry, name: &str, rule: Option<TextRule>) -> Result<String> {
+    let Some(rule) = rule.filter(|_| entry.name == BIOCADDIE) else {
+        return Ok(name.to_owned());
+    };
+    let named = format!("{BIOCADDIE}/{}", rule.name());
+    if name != entry.name && name != named {
+        bail_usage!(
+            "--text-rule {}: expected {BIOCADDIE} or {named}, found {name}",
+            rule.name()
+        );
+    }
+    Ok(named)
 }
 
 /// Opens the collection of an entry by its name or that of a variant.
@@ -225,14 +270,14 @@ fn from_catalog(
         duplicate_ids: entry.distinct_ids < entry.documents,
         fingerprint: format!("{name} {hashes}{}", records.unwrap_or_default()),
         format,
+        is_biocaddie: entry.name == BIOCADDIE,
     })
 }
 
 /// Records of bioCADDIE beside its topics in the data folder.
 pub(super) fn records_beside(catalog: &Catalog, entry: &CatalogEntry) -> Option<BioCaddieCorpus> {
     let folder = catalog.root()?.join(&entry.name);
-    let is_biocaddie = entry.name == "biocaddie";
-    is_biocaddie.then(|| BioCaddieCorpus::find(&folder))?
+    (entry.name == BIOCADDIE).then(|| BioCaddieCorpus::find(&folder))?
 }
 
 /// Paths, sizes and modification times of the files with records and their encoding, as one hash.
@@ -250,7 +295,8 @@ fn format_of(records: &BioCaddieCorpus) -> Result<&'static str> {
     })
 }
 
-fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result<DocumentSource> {
+fn from_folder(path: &Path, options: DocumentOptions, console: &Console) -> Result<DocumentSource> {
+    let encoding = options.encoding;
     let corpus = BEIR_CORPUS
         .map(|name| path.join(name))
         .into_iter()
@@ -274,13 +320,13 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
             let collection = topics.into_collection(name, None);
             return Ok(with_defaults(collection, String::new(), JSON_RECORDS));
         };
-        let (records, stamp) = decoded(records, encoding);
+        let (records, stamp) = with_options(records, options);
         let format = format_of(&records)?;
         let collection = topics.into_collection(name, Some(records));
         return Ok(with_defaults(collection, stamp, format));
     }
     if let Some(records) = BioCaddieCorpus::detect(path)? {
-        return from_records(path, records, encoding);
+        return from_records(path, records, options);
     }
     let mut bar = console.bar();
     let found = find(path, &|_| true, &mut bar)?;
@@ -339,21 +385,24 @@ fn from_folder(path: &Path, encoding: TextEncoding, console: &Console) -> Result
 fn from_records(
     path: &Path,
     records: BioCaddieCorpus,
-    encoding: TextEncoding,
+    options: DocumentOptions,
 ) -> Result<DocumentSource> {
     let format = format_of(&records)?;
-    let (records, stamp) = decoded(records, encoding);
-    Ok(unjudged(path, encoding, &stamp, records, format))
+    let (records, stamp) = with_options(records, options);
+    Ok(unjudged(path, options.encoding, &stamp, records, format))
 }
 
-/// Records in the encoding of `--encoding`, whose default is that of their declaration, and their
-/// stamp.
-fn decoded(records: BioCaddieCorpus, encoding: TextEncoding) -> (BioCaddieCorpus, String) {
-    let stamp = records_stamp(&records, encoding);
-    match encoding {
-        TextEncoding::Utf8 => (records, stamp),
-        other => (records.with_encoding(other), stamp),
-    }
+/// Records in the encoding of `--encoding`, whose default is that of their declaration, with the
+/// text of `--text-rule`, and their stamp.
+fn with_options(records: BioCaddieCorpus, options: DocumentOptions) -> (BioCaddieCorpus, String) {
+    let rule = options.text_rule.unwrap_or_default();
+    let stamp = records_stamp(&records, options.encoding);
+    let records = records.with_text(rule);
+    let records = match options.encoding {
+        TextEncoding::Utf8 => records,
+        other => records.with_encoding(other),
+    };
+    (records, format!("{stamp} {}", rule.name()))
 }
 
 /// Rejects records of bioCADDIE among TREC files: their METADATA is no text.
@@ -378,6 +427,9 @@ fn check_no_records(path: &Path, trec: &[&PathBuf]) -> Result<()> {
         folder.display()
     )
 }
+
+/// Name of the catalog's collection of bioCADDIE.
+const BIOCADDIE: &str = "biocaddie";
 
 /// Formats of UTF-8 files.
 const NAMED: &str = "collection of `ir datasets`";
@@ -422,7 +474,8 @@ fn check_collections_below(path: &Path, files: &[PathBuf], console: &Console) ->
     Ok(())
 }
 
-fn from_file(path: &Path, encoding: TextEncoding, console: &Console) -> Result<DocumentSource> {
+fn from_file(path: &Path, options: DocumentOptions, console: &Console) -> Result<DocumentSource> {
+    let encoding = options.encoding;
     let name = path.display().to_string();
     let head = FileHead::read(&mut ir_data::open(path)?, &name)?;
     if head.is_empty() {
@@ -432,7 +485,7 @@ fn from_file(path: &Path, encoding: TextEncoding, console: &Console) -> Result<D
         );
     }
     if let Some(records) = BioCaddieCorpus::detect(path)? {
-        return from_records(path, records, encoding);
+        return from_records(path, records, options);
     }
     let stamp = file_stamp(path);
     if head.is_smart() {
@@ -497,6 +550,7 @@ fn with_defaults(
         duplicate_ids: false,
         fingerprint,
         format,
+        is_biocaddie: [JSON_RECORDS, XML_RECORDS].contains(&format),
     }
 }
 

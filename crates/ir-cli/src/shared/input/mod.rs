@@ -6,6 +6,7 @@ mod head;
 mod notes;
 mod progress;
 mod queries;
+mod text_rule;
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -18,7 +19,7 @@ use ir_core::trec::{HeaderLine, Parsed, TrecReadError};
 use ir_core::{Fnv1a, Qrels, Run};
 use ir_data::beir::BeirFolder;
 use ir_data::biocaddie::BioCaddieTopics;
-use ir_data::catalog::{Catalog, entries};
+use ir_data::catalog::{Catalog, entries, known_names};
 use ir_data::smart::SmartFolder;
 use ir_data::{DataError, JudgedQueries as _};
 use ir_eval::{Evaluator, Report, RunFileError, RunFileOptions};
@@ -38,6 +39,7 @@ pub(crate) use queries::read as read_queries;
 pub(crate) use queries::{
     TestQueries, of_collection as collection_queries, read_any as read_queries_of,
 };
+pub(crate) use text_rule::{DocumentOptions, TextRuleOption};
 
 /// FNV-1a fingerprint of texts, equal on every platform and in every release.
 pub(crate) fn fingerprint(texts: impl IntoIterator<Item = impl AsRef<str>>) -> String {
@@ -348,9 +350,10 @@ fn without_warnings(data: Qrels) -> Parsed<Qrels> {
     }
 }
 
-/// End of an error message with the collection whose name is closest to an unknown one.
+/// End of an error message with the collection or variant whose name is closest to an unknown one.
 pub(crate) fn suggested_collection(name: &str) -> String {
-    did_you_mean(name, entries().iter().map(|entry| entry.name.as_str()))
+    let known = known_names();
+    did_you_mean(name, known.iter().map(String::as_str))
 }
 
 fn names_with_judgments() -> String {
@@ -359,7 +362,7 @@ fn names_with_judgments() -> String {
     names.join(", ")
 }
 
+/// Names of all collections and their variants, such as `biocaddie/fields`.
 pub(crate) fn names() -> String {
-    let names: Vec<&str> = entries().iter().map(|entry| entry.name.as_str()).collect();
-    names.join(", ")
+    known_names().join(", ")
 }

@@ -1,0 +1,56 @@
+//! `--text-rule`: text of the documents of bioCADDIE records.
+
+use ir_data::TextEncoding;
+use ir_data::biocaddie::TextRule;
+
+use crate::shared::options::choice;
+
+/// Text of bioCADDIE records as an option.
+#[derive(Debug, Clone, Copy, clap::Args)]
+pub(crate) struct TextRuleOption {
+    /// Text of records of bioCADDIE; other documents are an error [default: paths, or the rule in
+    /// the name of a collection such as biocaddie/fields]
+    #[arg(long, value_parser = choice(RULES), value_name = "RULE", help_heading = "Index")]
+    pub(crate) text_rule: Option<TextRule>,
+}
+
+const RULES: [(&str, &str, TextRule); 4] = [
+    (
+        TextRule::Paths.name(),
+        "Texts at the paths of the repository",
+        TextRule::Paths,
+    ),
+    (
+        TextRule::Organizers.name(),
+        "Descriptions, repository and publication",
+        TextRule::Organizers,
+    ),
+    (
+        TextRule::WholeRecord.name(),
+        "The record as JSON, keys included",
+        TextRule::WholeRecord,
+    ),
+    (
+        TextRule::Fields.name(),
+        "As paths, and all texts as the attribute meta",
+        TextRule::Fields,
+    ),
+];
+
+/// How documents are read.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct DocumentOptions {
+    /// Character encoding of formats other than JSON.
+    pub(crate) encoding: TextEncoding,
+    /// Text of records of bioCADDIE; [`None`] for the default.
+    pub(crate) text_rule: Option<TextRule>,
+}
+
+impl From<TextEncoding> for DocumentOptions {
+    fn from(encoding: TextEncoding) -> Self {
+        Self {
+            encoding,
+            text_rule: None,
+        }
+    }
+}
