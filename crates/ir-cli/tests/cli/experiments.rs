@@ -407,7 +407,7 @@ fn expected_values_of_other_measures() {
     let text = format!("{EXPERIMENT}{EXPECTED}").replace("AP = 1.0", "RR = 1.0");
     here.write("e.toml", text);
     here.ir(&["run", "e.toml"]).ok();
-    let expected = "e.toml:15: expected[0].values.RR: expected a measure of the experiment";
+    let expected = "e.toml:16: expected[0].values.RR: expected a measure of the experiment";
     here.ir(&["reproduce", "e.toml"]).fails(1, &[expected]);
     // Entries of the catalog that are not collections are not suggested.
     here.write("e.toml", EXPERIMENT.replace("\"tiny\"", "\"tny\""));

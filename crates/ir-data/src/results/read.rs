@@ -60,9 +60,9 @@ impl FromStr for ResultColumn {
 /// skipped.
 ///
 /// # Errors
-/// The source cannot be read; a line has another number of columns, a blank query or result, or a rank that is
-/// not an integer ≥ 0; `columns` lacks [`ResultColumn::Query`] or [`ResultColumn::Result`] or
-/// repeats a column ([`DataError::Syntax`] on line 0).
+/// The source cannot be read; a line has another number of columns, a blank query or result, or a
+/// rank that is not an integer ≥ 0; `columns` lacks [`ResultColumn::Query`] or
+/// [`ResultColumn::Result`] or repeats a column ([`DataError::Syntax`] on line 0).
 pub fn read_results_tsv(
     reader: impl BufRead,
     source: &str,

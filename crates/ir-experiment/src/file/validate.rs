@@ -14,8 +14,8 @@ use crate::systems::{EncoderEntry, RUN, unknown_encoder};
 
 impl Experiment {
     /// Checks everything that needs no data: names, types and parameters of the systems, references
-    /// between them, grids and their selection, measures and expected values. Expected values may be
-    /// of measures that the experiment does not have; see [`Experiment::validate_expected`].
+    /// between them, grids and their selection, measures and expected values. Expected values may
+    /// be of measures that the experiment does not have; see [`Experiment::validate_expected`].
     ///
     /// # Errors
     /// [`ExperimentError::Key`] for the first invalid key.
