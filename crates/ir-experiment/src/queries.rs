@@ -8,8 +8,9 @@ use ir_data::{Collection, DataError};
 use ir_knn::TrainingQuery;
 
 use crate::attributes::unknown_query_attribute;
-use crate::file::TaskEntry;
+use crate::file::{SystemEntry, TaskEntry};
 use crate::hash::ContentHash;
+use crate::observer::Observer;
 
 /// Queries with judgments, and the hash of everything that a search depends on.
 #[derive(Debug, Clone)]
@@ -119,6 +120,46 @@ impl<'a> QueryText<'a> {
                 keyphrase_query(fields.iter().filter_map(|name| attribute(name)))
             }
         }
+    }
+}
+
+/// Warns about queries with operators of Indri that a system of the type `bm25` searches as text.
+pub(crate) fn warn_of_operators(
+    task: &TaskEntry,
+    queries: &[Query],
+    systems: &[SystemEntry],
+    observer: &mut dyn Observer,
+) {
+    // A hidden system may be a part of one of the task.
+    let as_text = |system: &&SystemEntry| {
+        let has_syntax = [&system.parameters, &system.grid]
+            .iter()
+            .any(|keys| keys.contains_key("syntax"));
+        system.kind == "bm25" && (system.hidden || task.shows(system)) && !has_syntax
+    };
+    let Some(system) = systems.iter().find(as_text) else {
+        return;
+    };
+    if let Some(query) = queries.iter().find(|query| has_operator(&query.text)) {
+        observer.warning(&format!(
+            "{}: query {:?}: operators of Indri are searched as text by {:?} (syntax = \"indri\" \
+             reads them)",
+            task.name(),
+            query.id,
+            system.name
+        ));
+    }
+}
+
+/// Whether a text starts with an operator of Indri, such as `#weight(`, or with `weight(`.
+fn has_operator(text: &str) -> bool {
+    let text = text.trim_start();
+    let Some((name, _)) = text.split_once('(') else {
+        return false;
+    };
+    match name.trim_end().strip_prefix('#') {
+        Some(name) => !name.is_empty() && name.chars().all(char::is_alphanumeric),
+        None => name == "weight",
     }
 }
 

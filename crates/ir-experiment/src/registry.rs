@@ -9,6 +9,7 @@ use serde_json::Value;
 use toml::Table;
 
 use crate::error::SystemError;
+use crate::file::COMMON_KEYS;
 use crate::suggest::did_you_mean;
 use crate::system::System;
 use crate::systems;
@@ -107,21 +108,31 @@ impl Registry {
     fn find(&self, name: &str) -> Result<&SystemType, SystemError> {
         let found = self.types.iter().find(|known| known.name == name);
         found.ok_or_else(|| {
-            let hint = did_you_mean(name, self.names());
+            let hint = systems::key_of_bm25(name)
+                .filter(|_| self.types.iter().any(|known| known.name == "bm25"))
+                .map(|key| format!(" (did you mean type = \"bm25\" with {key} = {name:?}?)"));
+            let hint = hint.unwrap_or_else(|| did_you_mean(name, self.names()));
             let known = self.names().collect::<Vec<_>>().join(", ");
             let message = format!("expected a type of systems ({known}), found {name:?}{hint}");
             SystemError::parameter("type", message)
         })
     }
 
-    /// Checks that a type has a parameter.
-    pub(crate) fn check_key(&self, kind: &str, key: &str) -> Result<(), SystemError> {
+    /// Checks that a type has a parameter. The error lists the parameters and `others`.
+    pub(crate) fn check_key(
+        &self,
+        kind: &str,
+        key: &str,
+        others: &[(&str, &str)],
+    ) -> Result<(), SystemError> {
         let keys = self.find(kind)?.keys();
         if keys.iter().any(|known| known == key) {
             return Ok(());
         }
-        let hint = did_you_mean(key, keys.iter().map(String::as_str));
-        let known = keys.join(", ");
+        let known = keys.iter().map(String::as_str);
+        let known: Vec<&str> = known.chain(others.iter().map(|(key, _)| *key)).collect();
+        let hint = did_you_mean(key, known.iter().copied());
+        let known = known.join(", ");
         let message = format!("unknown key; expected one of {known}{hint}");
         Err(SystemError::parameter(key, message))
     }
@@ -134,7 +145,7 @@ impl Registry {
     ) -> Result<ParsedSystem, SystemError> {
         let found = self.find(kind)?;
         for key in parameters.keys() {
-            self.check_key(kind, key)?;
+            self.check_key(kind, key, &COMMON_KEYS)?;
         }
         let parsed = (found.parse)(parameters)?;
         parsed.system.check()?;

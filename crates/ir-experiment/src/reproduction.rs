@@ -24,6 +24,9 @@ pub struct Reproduction {
     pub values: Vec<ReproducedValue>,
     /// Wall time of the run, a line of the page. [`Reproduction::new`] sets none.
     pub wall_time: Option<WallTime>,
+    /// Path of the experiment file, relative to the folder of the page. [`Reproduction::new`] sets
+    /// `../../experiments/NAME.toml`.
+    pub file: String,
 }
 
 /// Wall time of an experiment, with the threads and the CPU that it was measured with.
@@ -161,8 +164,10 @@ impl Reproduction {
                 });
             }
         }
+        let name = experiment.source.name().unwrap_or_default();
         Self {
-            name: experiment.source.name().unwrap_or_default(),
+            file: format!("../../experiments/{name}.toml"),
+            name,
             title: results.title.clone(),
             description: results.description.clone(),
             source: reproduction.source,
@@ -175,6 +180,13 @@ impl Reproduction {
     #[must_use]
     pub fn with_wall_time(mut self, time: WallTime) -> Self {
         self.wall_time = Some(time);
+        self
+    }
+
+    /// Sets the path of the experiment file, relative to the folder of the page.
+    #[must_use]
+    pub fn with_file(mut self, file: impl Into<String>) -> Self {
+        self.file = file.into();
         self
     }
 
@@ -273,9 +285,17 @@ impl Reproduction {
         for (n, note) in notes.iter().enumerate() {
             page.push_str(&format!("\n[{}] {note}\n", n + 1));
         }
+        let mut path = self.file.as_str();
+        while let Some(rest) = path.strip_prefix("../") {
+            path = rest;
+        }
+        let link = self.file.replace(' ', "%20");
+        let command = match path.contains(' ') {
+            true => format!("ir run '{path}'"),
+            false => format!("ir run {path}"),
+        };
         page.push_str(&format!(
-            "\nThe experiment is [`experiments/{name}.toml`](../../experiments/{name}.toml); \
-             `ir run experiments/{name}.toml` prints its table.\n"
+            "\nThe experiment is [`{path}`]({link}); `{command}` prints its table.\n"
         ));
         page
     }
@@ -358,6 +378,7 @@ mod tests {
             source: "Anserini.".to_owned(),
             values: vec![value(0.3218, 0.32182), value(0.2457, 0.2463)],
             wall_time: None,
+            file: "../../experiments/bm25.toml".to_owned(),
         };
         reproduction.values[1].reason = Some("Rounded.".to_owned());
         let page = reproduction.to_markdown();
@@ -371,9 +392,21 @@ mod tests {
             "| BM25 | nDCG@10 | 0.3218 | 0.3218 | +0.00002 | 0.0005 |  |",
             "| BM25 | nDCG@10 | 0.2457 | 0.2463 | +0.00060 | 0.0005 | outside [1] |",
             "[1] Rounded.",
+            "The experiment is [`experiments/bm25.toml`](../../experiments/bm25.toml); \
+             `ir run experiments/bm25.toml` prints its table.",
         ] {
             assert!(page.lines().any(|found| found == line), "{line}\n{page}");
         }
+        let page = reproduction
+            .clone()
+            .with_file("../my file.toml")
+            .to_markdown();
+        assert!(
+            page.ends_with(
+                "[`my file.toml`](../my%20file.toml); `ir run 'my file.toml'` prints its table.\n"
+            ),
+            "{page}"
+        );
         assert_eq!(reproduction.failures().count(), 1);
         assert!(!value(0.1, f64::NAN).is_reproduced());
     }
@@ -392,6 +425,7 @@ mod tests {
             source: "Anserini.".to_owned(),
             values: vec![value(0.3218, 0.32182)],
             wall_time: None,
+            file: "../../experiments/bm25.toml".to_owned(),
         };
         let first = without.clone().with_wall_time(time(1.26, 1));
         let second = without.clone().with_wall_time(time(80.0, 16));

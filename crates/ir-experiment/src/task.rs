@@ -20,7 +20,7 @@ use crate::file::{
 };
 use crate::hash::ContentHash;
 use crate::observer::Observer;
-use crate::queries::{JudgedSet, QueryText, TrainingSet, judged, set_form};
+use crate::queries::{JudgedSet, QueryText, TrainingSet, judged, set_form, warn_of_operators};
 use crate::suggest::did_you_mean;
 use crate::systems::RUN;
 
@@ -204,6 +204,7 @@ impl TaskData {
             training,
         };
         data.check_time_filter(experiment, observer);
+        warn_of_operators(entry, &data.test.queries, &experiment.systems, observer);
         data.check_training(observer);
         Ok(data)
     }
@@ -485,10 +486,17 @@ pub(crate) fn open_named(
 pub(crate) fn data_error(source: &SourceMap, key: &str, error: DataError) -> ExperimentError {
     let message = match &error {
         DataError::UnknownCollection { name, known } => {
-            let names = known.iter().map(String::as_str);
+            // Entries of the catalog without documents and queries are only files.
+            let catalog = Catalog::from_env();
+            let has_data = |name: &&str| {
+                let entry = catalog.entry(name);
+                entry.is_ok_and(|entry| entry.documents + entry.queries > 0)
+            };
+            let names = known.iter().map(String::as_str).filter(has_data);
+            let names: Vec<&str> = names.collect();
             format!(
                 "expected a collection ({}) or the path of a folder, found {name:?}{}",
-                known.join(", "),
+                names.join(", "),
                 did_you_mean(name, names)
             )
         }

@@ -295,8 +295,8 @@ fn errors_name_line_and_key() {
             "line 12: output.formats[0]: unknown variant `pdf`",
         ),
         (
-            "[[expected]]\nsystem = \"a\"\ntolerance = 0.1\nvalues = { RR = 1 }",
-            "expected[0].values.RR: expected a measure of the experiment (AP)",
+            "[[expected]]\nsystem = \"a\"\ntolerance = 0.1\nvalues = { RX = 1 }",
+            "expected[0].values.RX: \"RX\": no such measure",
         ),
         (
             "[[expected]]\nsystem = \"x\"\ntolerance = 0.1\nvalues = { AP = 1 }",
@@ -470,6 +470,12 @@ fn errors_of_data() {
             "\"bundled\"",
             "\"bundeld\"",
             "tasks[0].collection: expected a collection (bundled,",
+            false,
+        ),
+        (
+            "\"bundled\"",
+            "\"bundeld\"",
+            "squad/sentences) or the path of a folder, found \"bundeld\"",
             false,
         ),
         (

@@ -593,7 +593,8 @@ fn registered_types_run() {
         .to_string();
     assert!(
         error.contains(
-            "systems[0].documents: unknown key; expected one of document (did you mean document?)"
+            "systems[0].documents: unknown key; expected one of document, name, type, hits, filter, \
+             scores, hidden, grid (did you mean document?)"
         ),
         "{error}"
     );

@@ -6,8 +6,8 @@ use std::path::PathBuf;
 use anyhow::{Context, Result, bail};
 use clap::ValueHint;
 use ir_data::results::{
-    DocNames, ImportedResults, ResultColumn, ResultImport, ResultList, read_results_json,
-    read_results_tsv,
+    DocNames, ImportError, ImportedResults, ResultColumn, ResultImport, ResultList,
+    read_results_json, read_results_tsv,
 };
 
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
@@ -25,7 +25,7 @@ Examples:
   ir import-results datafinder engine.tsv --unmatched unmatched.tsv
   ir import-results datafinder engine.tsv --map names.tsv -o engine.trec
 
-TSV has one result per line; --columns names the columns. JSON (lines or an
+TSV has one result per line; --columns names all columns. JSON (lines or an
 array) has objects {\"query\": Q, \"search\": S, \"results\": [R, ...]}, where R is
 a string or {\"name\": ..., \"url\": ...}. Q is the id or the text of a query, S
 an optional name of the search.
@@ -130,9 +130,12 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         if of_file.is_empty() {
             console.warn(format_args!("{name}: no results"));
         }
-        // A list of an unknown query is an error that names the file.
-        if let Err(error) = import.check(&of_file, &queries) {
-            bail!("{name}: {error}");
+        match import.check(&of_file, &queries) {
+            Ok(()) => {}
+            Err(ImportError::UnknownQuery { line, query }) => {
+                bail!("{name}:{line}: expected the id or the text of a query, found {query:?}")
+            }
+            Err(error) => bail!("{name}: {error}"),
         }
         lists.extend(of_file);
     }

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::Write;
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
@@ -19,6 +19,7 @@ const EXAMPLES: &str = "\
 Examples:
   ir reproduce                      all quick experiments
   ir reproduce anserini-nfcorpus    one experiment
+  ir reproduce my/mine.toml --pages my/pages
   ir reproduce --check              compare with the pages, and write nothing
 
 Runs the files of the folder experiments that have expected values, and writes
@@ -31,8 +32,9 @@ warning.";
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Names of experiments: files of the folder, with or without .toml [default: all quick ones]
-    #[arg(value_name = "NAME", value_hint = ValueHint::Other, conflicts_with = "all")]
+    /// Experiments: names of files of the folder, with or without .toml, or paths of other files
+    /// [default: all quick ones of the folder]
+    #[arg(value_name = "NAME", value_hint = ValueHint::FilePath, conflicts_with = "all")]
     names: Vec<String>,
 
     /// Run the slow experiments too
@@ -77,10 +79,12 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             }
             Err(error) => return Err(failure(error)),
         };
-        let page = args
-            .pages
-            .folder()
-            .join(format!("{}.md", reproduction.name));
+        let pages = args.pages.folder();
+        let reproduction = match experiment.source.path() {
+            Some(path) => reproduction.with_file(link(&pages, path)?),
+            None => reproduction,
+        };
+        let page = pages.join(format!("{}.md", reproduction.name));
         let written = fs::read_to_string(&page).unwrap_or_default();
         if !args.check {
             if !reproduction.is_written(&written) {
@@ -126,28 +130,23 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 
 /// Opens the selected experiments.
 fn select(args: &Args) -> Result<Vec<Experiment>> {
-    let mut known = names(&args.experiments)?;
-    if !args.names.is_empty() {
-        let names = args.names.iter();
-        let selected: Vec<&str> = names.map(|name| stem(&args.experiments, name)).collect();
-        for name in &selected {
-            if !known.iter().any(|known| known == name) {
-                let hint = did_you_mean(name, known.iter().map(String::as_str));
-                let known = known.join(", ");
-                bail_usage!("expected the name of an experiment ({known}), found {name:?}{hint}");
-            }
-        }
-        known.retain(|name| selected.contains(&name.as_str()));
-    }
+    let paths = match args.names.is_empty() {
+        true => paths_of(&args.experiments, &names(&args.experiments)?),
+        false => selected_paths(args)?,
+    };
     let mut experiments = Vec::new();
-    for name in known {
-        let experiment = open(&args.experiments.join(format!("{name}.toml")))?;
+    for path in paths {
+        let experiment = open(&path)?;
         let selected = match &experiment.reproduction {
             None if args.names.is_empty() => false,
-            None => bail_usage!("{name}: expected an experiment with a table [reproduction]"),
+            None => bail_usage!(
+                "{}: expected an experiment with a table [reproduction]",
+                path.display()
+            ),
             Some(reproduction) => args.all || !args.names.is_empty() || !reproduction.slow,
         };
         if selected {
+            experiment.validate_expected()?;
             experiments.push(experiment);
         }
     }
@@ -158,12 +157,79 @@ fn select(args: &Args) -> Result<Vec<Experiment>> {
     Ok(experiments)
 }
 
-/// Name of an experiment, given as `NAME`, `NAME.toml` or the path of its file.
-fn stem<'n>(folder: &Path, name: &'n str) -> &'n str {
-    let path = Path::new(name);
-    let in_folder = path.file_name().filter(|_| path.parent() == Some(folder));
-    let file = in_folder.and_then(|file| file.to_str()).unwrap_or(name);
-    file.strip_suffix(".toml").unwrap_or(file)
+/// Paths of the experiments that arguments name, each once: those of the folder in the order of
+/// their names, then other files.
+fn selected_paths(args: &Args) -> Result<Vec<PathBuf>> {
+    let is_name = |name: &&String| !is_path(&args.experiments, name);
+    let mut selected = Vec::new();
+    if args.names.iter().any(|name| is_name(&name)) {
+        let mut known = names(&args.experiments)?;
+        let given = args.names.iter().filter(is_name);
+        let given: Vec<&str> = given.map(|name| without_extension(name)).collect();
+        for name in &given {
+            if !known.iter().any(|known| known == name) {
+                let hint = did_you_mean(name, known.iter().map(String::as_str));
+                let (known, folder) = (known.join(", "), args.experiments.display());
+                bail_usage!(
+                    "expected the name of an experiment of {folder} ({known}) or the path of a \
+                     file, found {name:?}{hint}; --experiments DIR names another folder"
+                );
+            }
+        }
+        known.retain(|name| given.contains(&name.as_str()));
+        selected = paths_of(&args.experiments, &known);
+    }
+    for name in args.names.iter().filter(|name| !is_name(name)) {
+        let path = match Path::new(name).is_file() {
+            true => PathBuf::from(name),
+            false => PathBuf::from(format!("{}.toml", without_extension(name))),
+        };
+        if !path.is_file() {
+            bail_usage!(
+                "{}: expected an experiment file, found none",
+                path.display()
+            );
+        }
+        if !selected.iter().any(|other| is_same_file(other, &path)) {
+            selected.push(path);
+        }
+    }
+    // Their pages have the same name.
+    for (n, path) in selected.iter().enumerate() {
+        let mut others = selected[..n].iter();
+        if let Some(other) = others.find(|other| other.file_stem() == path.file_stem()) {
+            bail_usage!(
+                "expected experiments with different names, found {} and {}",
+                other.display(),
+                path.display()
+            );
+        }
+    }
+    Ok(selected)
+}
+
+/// Whether an argument is the path of a file rather than the name of one in the folder of the
+/// experiments.
+fn is_path(folder: &Path, argument: &str) -> bool {
+    let path = Path::new(argument);
+    let is_file = || path.extension().is_some_and(|it| it == "toml") && path.is_file();
+    path.components().count() > 1 || is_file() && !folder.join(argument).is_file()
+}
+
+fn is_same_file(a: &Path, b: &Path) -> bool {
+    match (fs::canonicalize(a), fs::canonicalize(b)) {
+        (Ok(a), Ok(b)) => a == b,
+        _ => a == b,
+    }
+}
+
+fn without_extension(name: &str) -> &str {
+    name.strip_suffix(".toml").unwrap_or(name)
+}
+
+fn paths_of(folder: &Path, names: &[String]) -> Vec<PathBuf> {
+    let files = names.iter().map(|name| format!("{name}.toml"));
+    files.map(|file| folder.join(file)).collect()
 }
 
 /// Names of the experiment files of a folder, sorted.
@@ -206,6 +272,40 @@ fn reproduce(
             let threads = rayon::current_num_threads();
             reproduction.with_wall_time(WallTime::new(started.elapsed(), threads))
         }
+    })
+}
+
+/// Path of a file relative to a folder, which may not exist yet; absolute if they have only the
+/// root in common. Names are separated by `/`.
+fn link(folder: &Path, file: &Path) -> Result<String> {
+    let (folder, file) = (absolute(folder)?, absolute(file)?);
+    let (mut folder_parts, mut parts) = (folder.components(), file.components());
+    let mut common = 0;
+    while let (Some(a), Some(b)) = (folder_parts.clone().next(), parts.clone().next())
+        && a == b
+    {
+        folder_parts.next();
+        parts.next();
+        common += usize::from(matches!(a, Component::Normal(_)));
+    }
+    if common == 0 {
+        return Ok(file.to_string_lossy().into_owned());
+    }
+    let up = folder_parts.map(|_| "..".into());
+    let names = parts.map(|part| part.as_os_str().to_string_lossy());
+    Ok(up.chain(names).collect::<Vec<_>>().join("/"))
+}
+
+/// Absolute path, whose existing folders are without symbolic links.
+fn absolute(path: &Path) -> Result<PathBuf> {
+    let failed = || format!("{}: expected a path", path.display());
+    let path = std::path::absolute(path).with_context(failed)?;
+    let parents = path.ancestors().skip(1);
+    let existing = parents.map(|parent| (parent, fs::canonicalize(parent)));
+    let mut existing = existing.filter_map(|(parent, found)| Some((parent, found.ok()?)));
+    Ok(match existing.next() {
+        Some((parent, found)) => found.join(path.strip_prefix(parent)?),
+        None => path,
     })
 }
 

@@ -327,8 +327,10 @@ fn reproduce() {
     }
     here.ir(&["reproduce", "elsewhere/tea.toml"])
         .fails(2, &["elsewhere/tea"]);
-    here.ir(&["reproduce", "tae"])
-        .fails(2, &["(none, tea)", "did you mean tea?"]);
+    here.ir(&["reproduce", "tae"]).fails(
+        2,
+        &["(none, tea)", "did you mean tea?", "--experiments DIR"],
+    );
     here.ir(&["reproduce", "none"])
         .fails(2, &["[reproduction]"]);
     // A value outside of its tolerance, and a stale page.
@@ -357,6 +359,62 @@ fn reproduce() {
     here.write("experiments/tea.toml", slow);
     here.ir(&["reproduce"]).fails(1, &["found none"]);
     here.ir(&["reproduce", "--all"]).ok();
+}
+
+/// Paths name experiments of any folder, and their pages link to them.
+#[test]
+fn reproduce_paths() {
+    let here = Folder::new();
+    tiny(&here);
+    let text = format!("{EXPERIMENT}{EXPECTED}").replace("\"tiny\"", "\"../tiny\"");
+    let absolute = here.write("my/mine.toml", &text);
+    here.write("other/mine.toml", &text);
+    here.write("tea.toml", text.replace("../tiny", "tiny"));
+    // There is no folder `experiments`.
+    let ends = |page: &str, path: &str, link: &str| {
+        let page = here.read(page);
+        let end = format!("[`{path}`]({link}); `ir run {path}` prints its table.\n");
+        assert!(page.ends_with(&end), "{page}");
+    };
+    here.ir(&["reproduce", "my/mine.toml", "--pages", "my/pages"])
+        .ok();
+    ends("my/pages/mine.md", "mine.toml", "../mine.toml");
+    let same = ["--experiments", "my", "--pages", "my/pages", "--check"];
+    here.ir(&[&["reproduce"], &same[..]].concat()).ok();
+    let absolute = absolute.to_str().unwrap();
+    here.ir(&["reproduce", absolute, "my/mine", "--pages", "pages"])
+        .ok();
+    ends("pages/mine.md", "my/mine.toml", "../my/mine.toml");
+    here.ir(&["reproduce", "tea.toml"]).ok();
+    ends("docs/reproduction/tea.md", "tea.toml", "../../tea.toml");
+    here.write("my/two words.toml", &text);
+    here.ir(&["reproduce", "my/two words", "--pages", "pages"])
+        .ok();
+    let page = here.read("pages/two words.md");
+    assert!(page.contains("](../my/two%20words.toml); `ir run 'my/two words.toml'`"));
+    here.ir(&["reproduce", "my/mine.toml", "other/mine.toml"])
+        .fails(2, &["different names, found my/mine.toml and other/mine"]);
+    here.ir(&["reproduce", "my/mien.toml"]).fails(
+        2,
+        &["my/mien.toml: expected an experiment file, found none"],
+    );
+}
+
+/// An expected value of a measure that the file does not have.
+#[test]
+fn expected_values_of_other_measures() {
+    let here = folder();
+    let text = format!("{EXPERIMENT}{EXPECTED}").replace("AP = 1.0", "RR = 1.0");
+    here.write("e.toml", text);
+    here.ir(&["run", "e.toml"]).ok();
+    let expected = "e.toml:16: expected[0].values.RR: expected a measure of the experiment";
+    here.ir(&["reproduce", "e.toml"]).fails(1, &[expected]);
+    // Entries of the catalog that are not collections are not suggested.
+    here.write("e.toml", EXPERIMENT.replace("\"tiny\"", "\"tny\""));
+    let ran = here
+        .ir(&["run", "e.toml"])
+        .fails(1, &["squad/sentences) or"]);
+    assert!(!ran.err.contains("trec_eval"), "{}", ran.err);
 }
 
 /// The pages of this repository are up to date, and every value is within its tolerance. Without

@@ -131,7 +131,7 @@ fn queries_of_a_collection() {
     here.write("other.tsv", "q9\ttea\n");
     here.ir(&["import-results", "tiny", "other.tsv"]).fails(
         1,
-        &["other.tsv: line 1: expected the id or the text of a query, found \"q9\""],
+        &["other.tsv:1: expected the id or the text of a query, found \"q9\""],
     );
     let ran = here
         .ir(&[
@@ -148,6 +148,7 @@ fn queries_of_a_collection() {
 fn invalid_input() {
     let here = datasets();
     here.write("short.tsv", "t1\n");
+    here.write("long.tsv", "t1\tSQuAD\nt1\tSQuAD\t3\n");
     here.write("bad.json", "{\"query\": \"t1\"}\n");
     here.write("empty.tsv", "");
     here.write("map.tsv", "a\tnone\n");
@@ -157,6 +158,7 @@ fn invalid_input() {
             &["short.tsv"][..],
             &["short.tsv:1: expected 2 columns, found 1"][..],
         ),
+        (&["long.tsv"], &["long.tsv:2: expected 2 columns, found 3"]),
         (&["bad.json"], &["bad.json:1: expected a field \"results\""]),
         (&["none.tsv"], &["none.tsv"]),
         (

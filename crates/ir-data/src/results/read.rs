@@ -56,13 +56,13 @@ impl FromStr for ResultColumn {
     }
 }
 
-/// Reads tab-separated results. Lists are in the order of their first lines. A line may have more
-/// columns than `columns`, which are ignored; blank lines are skipped.
+/// Reads tab-separated results. Lists are in the order of their first lines. Blank lines are
+/// skipped.
 ///
 /// # Errors
-/// The source cannot be read; a line has fewer columns, a blank query or result, or a rank that is
-/// not an integer ≥ 0; `columns` lacks [`ResultColumn::Query`] or [`ResultColumn::Result`] or
-/// repeats a column ([`DataError::Syntax`] on line 0).
+/// The source cannot be read; a line has another number of columns, a blank query or result, or a
+/// rank that is not an integer ≥ 0; `columns` lacks [`ResultColumn::Query`] or
+/// [`ResultColumn::Result`] or repeats a column ([`DataError::Syntax`] on line 0).
 pub fn read_results_tsv(
     reader: impl BufRead,
     source: &str,
@@ -98,7 +98,7 @@ pub fn read_results_tsv(
         }
         let at = Location::new(source, line.number);
         let cells: Vec<&str> = line.text.split('\t').map(str::trim).collect();
-        if cells.len() < columns.len() {
+        if cells.len() != columns.len() {
             return Err(at.columns(columns.len()..=columns.len(), cells.len()));
         }
         for (cell, expected) in [(query, "a query"), (result, "a name or URL")] {

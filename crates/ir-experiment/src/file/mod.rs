@@ -23,6 +23,7 @@ pub use schema::{json_schema, json_schema_with};
 pub use selection::{SelectionEntry, SelectionMethod};
 pub use source::SourceMap;
 pub(crate) use string_or_table::string_or_table;
+pub(crate) use system::COMMON_KEYS;
 pub use system::SystemEntry;
 pub use trec_file::TrecFile;
 pub(crate) use trec_file::TrecFileError;

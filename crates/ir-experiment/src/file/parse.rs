@@ -6,7 +6,6 @@ use std::path::Path;
 use toml::de::DeTable;
 
 use super::source::line_at;
-use super::system::COMMON_KEYS;
 use super::{Experiment, SourceMap};
 use crate::error::{ExperimentError, Location};
 use crate::registry::Registry;
@@ -77,7 +76,7 @@ fn key_error(
     let mut key = error.path().to_string();
     let inner = error.inner();
     let mut message = one_line(inner.message());
-    if let Some((common, rest)) = common_key(&key, &message) {
+    if let Some((common, rest)) = key_of_system(&key, &message, source) {
         key = format!("{key}.{common}");
         message = rest.to_owned();
     }
@@ -102,11 +101,15 @@ fn key_error(
 /// Start of the path of a system.
 const SYSTEM: &str = "systems[";
 
-/// Splits the error of a system, whose deserializer puts a common key before the message.
-fn common_key<'a>(path: &str, message: &'a str) -> Option<(&'a str, &'a str)> {
+/// Splits the error of a system, whose deserializer puts a key of the system before the message.
+fn key_of_system<'a>(
+    path: &str,
+    message: &'a str,
+    source: &SourceMap,
+) -> Option<(&'a str, &'a str)> {
     let (key, rest) = message.split_once(": ")?;
-    let is_common = COMMON_KEYS.iter().any(|(common, _)| *common == key);
-    (path.starts_with(SYSTEM) && is_common).then_some((key, rest))
+    let is_key = path.starts_with(SYSTEM) && source.has(&format!("{path}.{key}"));
+    is_key.then_some((key, rest))
 }
 
 fn one_line(text: &str) -> String {

@@ -9,6 +9,7 @@ use toml::{Table, Value};
 
 use super::{FilterName, ScoreFormatName};
 use crate::registry::Registry;
+use crate::suggest::closest;
 
 /// Named system: its type and the parameters of the type, with search parameters that differ from
 /// those of the experiment.
@@ -110,9 +111,17 @@ impl<'de> Deserialize<'de> for SystemEntry {
             let message = |error: toml::de::Error| format!("{key}: {}", error.message());
             parsed.map(Some).map_err(|error| E::custom(message(error)))
         }
+        /// Error of a missing key, at the key that may be a misspelling of it.
+        fn missing<E: Error>(table: &Table, key: &'static str) -> E {
+            let keys = table.keys().map(String::as_str);
+            match keys.filter(|found| closest(found, [key]).is_some()).min() {
+                Some(found) => E::custom(format!("{found}: unknown key (did you mean {key}?)")),
+                None => E::missing_field(key),
+            }
+        }
         let mut table = Table::deserialize(input)?;
-        let name = take(&mut table, "name")?.ok_or_else(|| D::Error::missing_field("name"))?;
-        let kind = take(&mut table, "type")?.ok_or_else(|| D::Error::missing_field("type"))?;
+        let name = take(&mut table, "name")?.ok_or_else(|| missing(&table, "name"))?;
+        let kind = take(&mut table, "type")?.ok_or_else(|| missing(&table, "type"))?;
         Ok(Self {
             name,
             kind,

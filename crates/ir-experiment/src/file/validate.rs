@@ -14,7 +14,8 @@ use crate::systems::{EncoderEntry, RUN, unknown_encoder};
 
 impl Experiment {
     /// Checks everything that needs no data: names, types and parameters of the systems, references
-    /// between them, grids and their selection, measures and expected values.
+    /// between them, grids and their selection, measures and expected values. Expected values may
+    /// be of measures that the experiment does not have; see [`Experiment::validate_expected`].
     ///
     /// # Errors
     /// [`ExperimentError::Key`] for the first invalid key.
@@ -39,6 +40,32 @@ impl Experiment {
             self.check_visible("comparison.baseline", baseline)?;
         }
         self.check_expected()
+    }
+
+    /// Checks that all expected values are of measures of the experiment, as a reproduction needs.
+    ///
+    /// # Errors
+    /// [`ExperimentError::Key`] for the first value of another measure.
+    pub fn validate_expected(&self) -> Result<(), ExperimentError> {
+        for (n, expected) in self.expected.iter().enumerate() {
+            let is_accuracy = |it: &ClassificationEntry| Some(&it.name) == expected.task.as_ref();
+            if self.classifications.iter().any(is_accuracy) {
+                continue;
+            }
+            for name in expected.values.keys() {
+                let measure = super::experiment::parse_measure(name);
+                if !measure.is_ok_and(|measure| self.measures.contains(&measure)) {
+                    let known = self.measures.iter().map(ToString::to_string);
+                    let known = known.collect::<Vec<_>>().join(", ");
+                    let message = format!(
+                        "expected a measure of the experiment ({known}); add it to measures, or \
+                         remove the value"
+                    );
+                    return Err(self.error(&format!("expected[{n}].values.{name}"), message));
+                }
+            }
+        }
+        Ok(())
     }
 
     fn error(&self, key: &str, message: impl Into<String>) -> ExperimentError {
@@ -158,7 +185,7 @@ impl Experiment {
                     return Err(self.error(&grid, "expected a list of values"));
                 };
                 registry
-                    .check_key(&entry.kind, parameter)
+                    .check_key(&entry.kind, parameter, &[])
                     .map_err(|error| self.source.system_error(&format!("{key}.grid"), error))?;
                 if entry.parameters.contains_key(parameter) {
                     let message =
@@ -421,13 +448,7 @@ impl Experiment {
             for name in expected.values.keys() {
                 let key = format!("{key}.values.{name}");
                 let measure = super::experiment::parse_measure(name);
-                let measure = measure.map_err(|message| self.error(&key, message))?;
-                if !self.measures.contains(&measure) {
-                    let known = self.measures.iter().map(ToString::to_string);
-                    let known = known.collect::<Vec<_>>().join(", ");
-                    let message = format!("expected a measure of the experiment ({known})");
-                    return Err(self.error(&key, message));
-                }
+                measure.map_err(|message| self.error(&key, message))?;
             }
         }
         Ok(())

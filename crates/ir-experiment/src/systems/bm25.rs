@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use ir_bm25::feedback::FeedbackModel;
+use ir_bm25::feedback::{FeedbackModel, Rm3Estimate};
 use ir_bm25::models::{NamedModel, ParameterRange};
 use ir_bm25::{
     Analysis, BlankDocs, Bm25, DocLengths, DocOrder, DuplicateIds, FieldNames, FieldNamesError,
@@ -16,12 +16,13 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::cleaning::CleaningEntry;
+use super::cleaning::{self, CleaningEntry};
 use super::expansion::ExpansionEntry;
 use super::{existing_file, template};
 use crate::cache::Stage;
 use crate::error::SystemError;
 use crate::observer::StageReport;
+use crate::registry::Registry;
 use crate::suggest::did_you_mean;
 use crate::system::{OpenSystem, System, SystemContext};
 
@@ -86,6 +87,7 @@ pub struct Bm25System {
     /// other than `id`, `title` and `text` are attributes. Default: the fields.
     pub template: Option<String>,
     /// Cleaning of the queries before analysis. Default: none.
+    #[serde(deserialize_with = "cleaning::table")]
     pub cleaning: Option<CleaningEntry>,
     /// Pseudo-relevance feedback: `rm3`, `rocchio`, or with parameters, such as
     /// `rm3(docs=5,terms=20,weight=0.7)`. Missing parameters have Anserini's defaults. Default:
@@ -279,6 +281,38 @@ impl Bm25System {
         model.map_err(|error| SystemError::parameter("feedback", error.to_string()))
     }
 
+    /// Checks that the scores of the model are weights for RM3.
+    fn check_feedback(&self, feedback: Option<&FeedbackModel>) -> Result<(), SystemError> {
+        let Some(FeedbackModel::Rm3(rm3)) = feedback else {
+            return Ok(());
+        };
+        let named = NamedModel::find(self.model.as_deref().unwrap_or(BM25));
+        let named = named.map_err(invalid("model"))?;
+        if rm3.estimate != Rm3Estimate::Indri && LOG_LIKELIHOODS.contains(&named.name) {
+            let message = format!(
+                "expected the estimate indri, such as \"rm3(estimate=indri)\", with {:?}, whose \
+                 scores are log-likelihoods",
+                named.name
+            );
+            return Err(SystemError::parameter("feedback", message));
+        }
+        Ok(())
+    }
+
+    /// Checks that BM25F has fields.
+    fn check_fields_of_bm25f(&self, fields: IndexedFields) -> Result<(), SystemError> {
+        let named = NamedModel::find(self.model.as_deref().unwrap_or(BM25));
+        let is_bm25f = named.map_err(invalid("model"))?.name == BM25F;
+        match fields {
+            IndexedFields::One | IndexedFields::TextOnly if is_bm25f => {
+                let message = "bm25f needs fields with separate statistics, such as \
+                               fields = [\"title\", \"text\"]";
+                Err(SystemError::parameter("model", message))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn check_weights(&self, fields: IndexedFields) -> Result<(), SystemError> {
         let Some(name) = self.weights.keys().next() else {
             return Ok(());
@@ -314,7 +348,7 @@ impl Bm25System {
     /// The scoring model with its parameters.
     pub(super) fn scoring_model(&self) -> Result<Model, SystemError> {
         let name = self.model.as_deref().unwrap_or(BM25);
-        let named = NamedModel::find(name).map_err(invalid("model"))?;
+        let named = NamedModel::find(name).map_err(|error| unknown_model(name, error))?;
         if named.name != BM25 && self.preset != Bm25Preset::Anserini {
             let message = format!("expected model = \"bm25\", found {name:?}");
             return Err(SystemError::parameter("preset", message));
@@ -424,6 +458,21 @@ impl From<QuerySyntaxName> for QuerySyntax {
 pub(super) const BM25: &str = "bm25";
 pub(super) const BM25F: &str = "bm25f";
 
+/// Models whose scores are log-likelihoods, which are below 0.
+const LOG_LIKELIHOODS: [&str; 3] = ["indri-dirichlet", "indri-jelinek-mercer", "two-stage"];
+
+/// Error of the key `model`, which suggests the key that has such values.
+fn unknown_model(name: &str, error: SearcherError) -> SystemError {
+    let key = match super::key_of_bm25(name) {
+        Some("feedback") => "feedback",
+        _ if Registry::default().names().any(|kind| kind == name) => "type",
+        _ => return invalid("model")(error),
+    };
+    let message =
+        format!("expected a scoring model, found {name:?} (did you mean {key} = {name:?}?)");
+    SystemError::parameter("model", message)
+}
+
 /// Converts the error of a key, which that of a parameter names itself.
 pub(super) fn invalid(key: &'static str) -> impl Fn(SearcherError) -> SystemError {
     move |error| match error {
@@ -477,12 +526,14 @@ impl System for Bm25System {
         self.scoring_model()?;
         let feedback = self.feedback()?;
         self.check_queries(feedback.is_some())?;
+        self.check_feedback(feedback.as_ref())?;
         if self.template()?.is_some() && self.fields.is_some() {
             let message = "expected either fields or a template, found both";
             return Err(SystemError::parameter("template", message));
         }
         let fields = self.indexed_fields()?;
         self.check_weights(fields)?;
+        self.check_fields_of_bm25f(fields)?;
         let mut of_fields = self.field_b.keys();
         if let Some(name) = of_fields.find(|name| !fields.names().contains(&name.as_str())) {
             let hint = did_you_mean(name, fields.names().iter().copied());

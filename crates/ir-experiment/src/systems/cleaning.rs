@@ -1,12 +1,15 @@
 //! Cleaning of queries, for systems of several types.
 
+use std::fmt;
 use std::sync::Arc;
 
 use ir_bm25::analysis::{QueryCleaning, StopWords};
 use ir_core::{Rewritten, SearchError};
 use ir_data::part_of_speech::{PartOfSpeech, PartOfSpeechFilter, TaggedTexts, TaggingError};
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::de::value::MapAccessDeserializer;
+use serde::de::{MapAccess, Visitor};
+use serde::{Deserialize, Deserializer, Serialize};
 
 use super::knn::StopWordList;
 use super::vectors::existing_file;
@@ -33,6 +36,27 @@ pub struct CleaningEntry {
     pub lower_case: bool,
     /// Stop words to remove, ignoring case. Default: `none`.
     pub stop_words: StopWordList,
+}
+
+/// Deserializes a table only: the derived implementation accepts a list of all values, too.
+pub(super) fn table<'de, D: Deserializer<'de>>(
+    input: D,
+) -> Result<Option<CleaningEntry>, D::Error> {
+    struct Table;
+
+    impl<'de> Visitor<'de> for Table {
+        type Value = CleaningEntry;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a table such as { punctuation = true }")
+        }
+
+        fn visit_map<A: MapAccess<'de>>(self, map: A) -> Result<Self::Value, A::Error> {
+            CleaningEntry::deserialize(MapAccessDeserializer::new(map))
+        }
+    }
+
+    input.deserialize_map(Table).map(Some)
 }
 
 const TAGS: &str = "cleaning.tags";

@@ -11,7 +11,7 @@ use ir_knn::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::cleaning::CleaningEntry;
+use super::cleaning::{self, CleaningEntry};
 use super::encoder::EncoderReference;
 use crate::error::SystemError;
 use crate::observer::StageReport;
@@ -33,6 +33,7 @@ pub struct KnnSystem {
     /// Number of voting queries, for `weighted-vote`. Range: ≥ 1. Default: 10.
     pub neighbors: Option<usize>,
     /// Cleaning of test queries and training queries. Default: none.
+    #[serde(deserialize_with = "cleaning::table")]
     pub cleaning: Option<CleaningEntry>,
     /// Stop words of TF-IDF. Default: `nltk`.
     pub stop_words: Option<StopWordList>,

@@ -36,6 +36,8 @@ pub use run::RunSystem;
 use vectors::existing_file;
 pub use vectors::{DenseSystem, QuestionsName};
 
+use ir_bm25::feedback::FeedbackModel;
+use ir_bm25::models::NamedModel;
 use ir_data::DocTemplate;
 
 use crate::error::SystemError;
@@ -66,6 +68,15 @@ pub(crate) fn register(registry: &mut Registry) {
         "rerank",
         "First hits of one system, ranked by the scores of another.",
     );
+}
+
+/// Key of a system of the type `bm25` with this value: `feedback` or `model`.
+pub(crate) fn key_of_bm25(value: &str) -> Option<&'static str> {
+    if value.parse::<FeedbackModel>().is_ok() {
+        return Some("feedback");
+    }
+    let model = NamedModel::find(value).ok()?;
+    (model.name != bm25::BM25).then_some("model")
 }
 
 /// Parses the parameter `template`.
