@@ -243,7 +243,7 @@ mod tests {
 
     #[test]
     fn lists_in_columns() {
-        let text = "q2\ts\t2\tB b\textra\r\n\nq1\ts\t1\tC\nq2\ts\t1\tA\nq2\tt\t1\tD\nq2\ts\t1\tE\n";
+        let text = "q2\ts\t2\tB b\r\n\nq1\ts\t1\tC\nq2\ts\t1\tA\nq2\tt\t1\tD\nq2\ts\t1\tE\n";
         let lists = read_results_tsv(text.as_bytes(), "x", &COLUMNS).unwrap();
         assert_eq!(
             lists,
@@ -270,6 +270,7 @@ mod tests {
         };
         for (text, expected) in [
             ("q\ts\t1\n", "x.tsv:1: expected 4 columns, found 3"),
+            ("q\ts\t1\ta\tb", "x.tsv:1: expected 4 columns, found 5"),
             (
                 "q\ts\t1\ta\nq\ts\tone\tb",
                 "x.tsv:2: expected a rank, an integer >= 0, found \"one\"",
