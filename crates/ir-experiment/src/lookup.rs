@@ -6,7 +6,7 @@ use std::thread;
 use std::time::Duration;
 
 use ir_core::Flow;
-use ir_core::store::OpenIndexError;
+use ir_core::store::{OpenIndexError, is_file_at};
 
 use crate::error::ExperimentError;
 use crate::observer::{Observer, StageStatus};
@@ -110,7 +110,7 @@ impl EntryLock {
                 thread::sleep(WAIT);
             }
             // The other process has removed the file before it was locked here.
-            if is_at(&file, &path) {
+            if is_file_at(&file, &path) {
                 return Ok(Self { path, file });
             }
         }
@@ -125,21 +125,6 @@ impl Drop for EntryLock {
         // Closing does not unlock the file while a process that is being started has it open, too.
         let _ = self.file.unlock();
     }
-}
-
-/// Whether an open file is the one at a path.
-#[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let identity = |found: fs::Metadata| (found.dev(), found.ino());
-    let found = file.metadata().map(identity);
-    found.is_ok_and(|found| fs::metadata(path).map(identity).is_ok_and(|it| it == found))
-}
-
-/// Returns true: lock files are not removed on other systems.
-#[cfg(not(unix))]
-fn is_at(_: &File, _: &Path) -> bool {
-    true
 }
 
 #[cfg(all(test, unix))]
@@ -161,7 +146,7 @@ mod tests {
                 scope.spawn(|| {
                     let lock = lock();
                     // Nobody else has the file that all others would lock.
-                    assert!(is_at(&lock.file, &lock.path));
+                    assert!(is_file_at(&lock.file, &lock.path));
                     let other = File::open(&lock.path).unwrap();
                     assert!(matches!(other.try_lock(), Err(TryLockError::WouldBlock)));
                 })

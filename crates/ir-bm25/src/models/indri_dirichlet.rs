@@ -1,7 +1,8 @@
 //! Query likelihood with Dirichlet smoothing, as in Indri.
 
+use super::dirichlet;
 use super::likelihood::Smoothing;
-use super::named::{NamedModel, Parameter, ParameterRange};
+use super::named::{NamedModel, Parameter};
 use super::scoring_model::{
     DocumentScorer, ScoringModel, TermScorer, TermStatistics, WindowStatistics,
 };
@@ -51,10 +52,8 @@ pub struct IndriDirichlet {
 }
 
 pub(super) const MU: Parameter = Parameter {
-    name: "mu",
-    description: "Pseudo-count of the collection model",
-    range: ParameterRange::Positive,
     default: 2500.0,
+    ..dirichlet::MU
 };
 
 pub(super) const NAMED: NamedModel = NamedModel {

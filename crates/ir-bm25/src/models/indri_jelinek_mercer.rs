@@ -1,7 +1,8 @@
 //! Query likelihood with Jelinek-Mercer smoothing, as in Indri.
 
+use super::jelinek_mercer;
 use super::likelihood::Smoothing;
-use super::named::{NamedModel, Parameter, ParameterRange};
+use super::named::{NamedModel, Parameter};
 use super::scoring_model::{
     DocumentScorer, ScoringModel, TermScorer, TermStatistics, WindowStatistics,
 };
@@ -45,11 +46,9 @@ pub struct IndriJelinekMercer {
     pub lengths: DocLengths,
 }
 
-const LAMBDA: Parameter = Parameter {
-    name: "lambda",
-    description: "Weight of the collection model",
-    range: ParameterRange::PositiveFraction,
+pub(super) const LAMBDA: Parameter = Parameter {
     default: 0.4,
+    ..jelinek_mercer::LAMBDA
 };
 
 pub(super) const NAMED: NamedModel = NamedModel {

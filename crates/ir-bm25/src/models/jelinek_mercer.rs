@@ -38,7 +38,7 @@ pub struct JelinekMercer {
     pub lengths: DocLengths,
 }
 
-const LAMBDA: Parameter = Parameter {
+pub(super) const LAMBDA: Parameter = Parameter {
     name: "lambda",
     description: "Weight of the collection model",
     range: ParameterRange::PositiveFraction,

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use super::bm25_f::Bm25F;
 use super::named::{self, NamedModel};
-use super::scoring_model::ScoringModel;
+use super::scoring_model::{ScoringModel, TermStatistics};
 use crate::{Bm25, DocLengths, SearcherError};
 
 /// Any scoring model. Cheap to clone. Made from [`Bm25`], from [`Bm25F`], from a [`ScoringModel`],
@@ -80,6 +80,27 @@ impl Model {
             ModelKind::Bm25(bm25) => bm25.lengths,
             ModelKind::Bm25F(bm25f) => bm25f.lengths,
             ModelKind::Other(model) => model.lengths(),
+        }
+    }
+
+    /// Whether a document adds a score of its own to the sum of its term scores, by a
+    /// [`DocumentScorer`](super::DocumentScorer). Scores of the models of Indri are then
+    /// log-likelihoods, below 0.
+    ///
+    /// ```
+    /// use ir_bm25::Model;
+    /// assert!("indri-dirichlet".parse::<Model>()?.has_document_scores());
+    /// assert!(!"qld".parse::<Model>()?.has_document_scores());
+    /// # Ok::<(), ir_bm25::SearcherError>(())
+    /// ```
+    #[must_use]
+    pub fn has_document_scores(&self) -> bool {
+        match &self.0 {
+            ModelKind::Bm25(_) | ModelKind::Bm25F(_) => false,
+            ModelKind::Other(model) => {
+                let term = TermStatistics::new(1, 1, 1, 1);
+                model.document_scorer(&[term]).is_some()
+            }
         }
     }
 

@@ -1,6 +1,7 @@
 //! Query likelihood with two-stage smoothing, as in Indri.
 
 use super::indri_dirichlet::MU;
+use super::indri_jelinek_mercer;
 use super::likelihood::Smoothing;
 use super::named::{NamedModel, Parameter, ParameterRange};
 use super::scoring_model::{
@@ -45,10 +46,8 @@ pub struct TwoStage {
 }
 
 const LAMBDA: Parameter = Parameter {
-    name: "lambda",
-    description: "Weight of the collection model",
     range: ParameterRange::Fraction,
-    default: 0.4,
+    ..indri_jelinek_mercer::LAMBDA
 };
 
 pub(super) const NAMED: NamedModel = NamedModel {

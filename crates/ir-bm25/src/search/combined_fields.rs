@@ -6,6 +6,7 @@
 use ir_core::Explanation;
 
 use super::combined_lists::CombinedList;
+use super::lengths::{ScoredLengths, code_of};
 use crate::models::Bm25F;
 use crate::{DocLengths, FieldStats, Index, small_float};
 use ir_core::store::OpenIndexError;
@@ -66,30 +67,16 @@ impl FieldNorm {
 pub(super) struct FieldFrequencies<'a> {
     norm: &'a FieldNorm,
     weight: f64,
-    /// Length codes of all documents.
-    codes: &'a [u8],
-    /// Exact lengths of all documents; [`None`] for [`DocLengths::OneByte`].
-    lengths: Option<&'a [u32]>,
+    lengths: ScoredLengths<'a>,
 }
 
 impl FieldFrequencies<'_> {
-    /// The length that scoring uses.
-    fn length(&self, doc: u32) -> u32 {
-        match self.lengths {
-            None => small_float::decode(self.codes.get(doc as usize).copied().unwrap_or(0)),
-            Some(lengths) => lengths.get(doc as usize).copied().unwrap_or(0),
-        }
-    }
-
     /// The normalized frequency of `tf` occurrences in a document.
     #[inline]
     pub(super) fn of(&self, doc: u32, tf: u32) -> f64 {
         let inverse = match self.lengths {
-            None => {
-                let code = self.codes.get(doc as usize).copied().unwrap_or(0);
-                self.norm.by_code[usize::from(code)]
-            }
-            Some(_) => self.norm.inverse(self.length(doc)),
+            ScoredLengths::Codes(codes) => self.norm.by_code[usize::from(code_of(codes, doc))],
+            ScoredLengths::Exact(_) => self.norm.inverse(self.lengths.of(doc)),
         };
         self.weight * inverse * f64::from(tf)
     }
@@ -103,8 +90,8 @@ impl FieldFrequencies<'_> {
     /// code.
     pub(super) fn least_of_code(&self, code: u8, tf: u32) -> f64 {
         match self.lengths {
-            None => self.of_code(code, tf),
-            Some(_) => {
+            ScoredLengths::Codes(_) => self.of_code(code, tf),
+            ScoredLengths::Exact(_) => {
                 let inverse = self.norm.inverse(small_float::largest(code));
                 self.weight * inverse * f64::from(tf)
             }
@@ -113,10 +100,6 @@ impl FieldFrequencies<'_> {
 
     fn explain(&self, name: &str, doc: u32, tf: u32) -> Explanation {
         let formula = "weight × tf / (1 - b + b × length / average)";
-        let encoding = match self.lengths {
-            Some(_) => "tokens in the field",
-            None => "tokens in the field, in Lucene's one-byte encoding",
-        };
         let FieldNorm { b, average, .. } = self.norm;
         let mut tree = Explanation::new(self.of(doc, tf), format!("{name}: {formula}"));
         tree.details = vec![
@@ -124,7 +107,7 @@ impl FieldFrequencies<'_> {
             Explanation::new(*b, "b"),
             Explanation::new(*average, "average length of the documents with the field"),
             Explanation::new(f64::from(tf), "tf: occurrences in the field"),
-            Explanation::new(f64::from(self.length(doc)), format!("length: {encoding}")),
+            Explanation::new(f64::from(self.lengths.of(doc)), self.lengths.description()),
         ];
         tree
     }
@@ -182,11 +165,7 @@ impl CombinedFields {
         Ok(FieldFrequencies {
             norm: &self.fields[field],
             weight: f64::from(weight),
-            codes: index.codes(field),
-            lengths: match self.lengths {
-                DocLengths::OneByte => None,
-                DocLengths::Exact => Some(index.lengths(field)?),
-            },
+            lengths: ScoredLengths::new(index, field, self.lengths)?,
         })
     }
 }

@@ -3,8 +3,9 @@
 use ir_core::Explanation;
 use ir_core::store::OpenIndexError;
 
+use super::lengths::ScoredLengths;
 use crate::models::DocumentScorer;
-use crate::{DocLengths, Index, small_float};
+use crate::{DocLengths, Index};
 
 /// Document scores of a query in an index: of no field, one, or several.
 #[derive(Debug, Default)]
@@ -15,23 +16,12 @@ pub(crate) struct DocumentScores<'a>(Vec<FieldScores<'a>>);
 struct FieldScores<'a> {
     field: usize,
     scorer: Box<dyn DocumentScorer>,
-    /// One-byte encoded document lengths.
-    codes: &'a [u8],
-    /// Exact document lengths; [`None`] for [`DocLengths::OneByte`].
-    lengths: Option<&'a [u32]>,
+    lengths: ScoredLengths<'a>,
 }
 
 impl FieldScores<'_> {
-    /// The document length that scoring uses.
-    fn length(&self, doc: u32) -> u32 {
-        match self.lengths {
-            Some(lengths) => lengths.get(doc as usize).copied().unwrap_or(0),
-            None => small_float::decode(self.codes.get(doc as usize).copied().unwrap_or(0)),
-        }
-    }
-
     fn score(&self, doc: u32) -> f64 {
-        self.scorer.score(self.length(doc))
+        self.scorer.score(self.lengths.of(doc))
     }
 
     fn bound(&self) -> f64 {
@@ -43,13 +33,10 @@ impl FieldScores<'_> {
     fn explain(&self, name: &str, doc: u32) -> Explanation {
         let what = format!("{name}: {}", self.scorer.formula());
         let mut node = Explanation::new(self.score(doc), what);
-        node.details = self.scorer.details(self.length(doc));
-        let encoding = match self.lengths {
-            Some(_) => "tokens in the field",
-            None => "tokens in the field, in Lucene's one-byte encoding",
-        };
-        let length = f64::from(self.length(doc));
-        node.with_detail(Explanation::new(length, format!("length: {encoding}")))
+        let length = self.lengths.of(doc);
+        node.details = self.scorer.details(length);
+        let what = self.lengths.description();
+        node.with_detail(Explanation::new(f64::from(length), what))
     }
 }
 
@@ -65,11 +52,7 @@ impl<'a> DocumentScores<'a> {
         self.0.push(FieldScores {
             field,
             scorer,
-            codes: index.codes(field),
-            lengths: match precision {
-                DocLengths::OneByte => None,
-                DocLengths::Exact => Some(index.lengths(field)?),
-            },
+            lengths: ScoredLengths::new(index, field, precision)?,
         });
         Ok(())
     }

@@ -9,7 +9,7 @@
 //!
 //! The result equals exhaustive scoring bit for bit, for the reasons given in
 //! [`super::block_max`]. BM25F, whose terms have lists in several fields
-//! ([`super::combined_lists`]), is always searched so.
+//! ([`super::combined_lists`]), is searched so for queries of any length.
 //!
 //! # Source
 //! Turtle and Flood, "Query Evaluation: Strategies and Optimizations", IPM 1995.

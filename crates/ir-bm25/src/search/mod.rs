@@ -9,6 +9,7 @@ mod combined_lists;
 mod document_scores;
 mod exhaustive;
 mod explain;
+mod lengths;
 mod list_scorer;
 mod max_score;
 mod model_scorer;

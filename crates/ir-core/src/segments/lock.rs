@@ -1,9 +1,10 @@
 //! Lock of the one writer of an index.
 
-use std::fs::{self, File, OpenOptions, TryLockError};
+use std::fs::{File, OpenOptions, TryLockError};
 use std::path::Path;
 
 use super::error::{SegmentsError, failed};
+use crate::store::is_file_at;
 
 /// Name of the file that the writer of an index locks. It remains in the folder when the writer
 /// ends.
@@ -19,7 +20,7 @@ pub(super) struct FolderLock(File);
 impl FolderLock {
     /// Whether the locked file is the one at a path.
     pub(super) fn is_at(&self, path: &Path) -> bool {
-        is_at(&self.0, path)
+        is_file_at(&self.0, path)
     }
 }
 
@@ -39,7 +40,7 @@ pub(super) fn lock(folder: &Path) -> Result<FolderLock, SegmentsError> {
         let file = options.open(&path).map_err(failed(&path))?;
         match file.try_lock() {
             // Another writer may have removed the file before it was locked.
-            Ok(()) if is_at(&file, &path) => return Ok(FolderLock(file)),
+            Ok(()) if is_file_at(&file, &path) => return Ok(FolderLock(file)),
             Ok(()) => {}
             Err(TryLockError::WouldBlock) => {
                 return Err(SegmentsError::Locked {
@@ -51,23 +52,10 @@ pub(super) fn lock(folder: &Path) -> Result<FolderLock, SegmentsError> {
     }
 }
 
-/// Whether an open file is the one at a path.
-#[cfg(unix)]
-fn is_at(file: &File, path: &Path) -> bool {
-    use std::os::unix::fs::MetadataExt;
-    let identity = |found: fs::Metadata| (found.dev(), found.ino());
-    let found = file.metadata().map(identity);
-    found.is_ok_and(|found| fs::metadata(path).map(identity).is_ok_and(|it| it == found))
-}
-
-/// Open files cannot be removed on other systems.
-#[cfg(not(unix))]
-fn is_at(_: &File, _: &Path) -> bool {
-    true
-}
-
 #[cfg(all(test, unix))]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     /// A copy of the open file, as in a process that is being started, does not keep the lock.

@@ -48,6 +48,7 @@ mod bytes;
 mod codec;
 mod container;
 mod error;
+mod lock_file;
 #[cfg(feature = "mmap")]
 #[allow(
     unsafe_code,
@@ -64,5 +65,6 @@ pub use bytes::{IndexBytes, SectionBytes};
 pub use codec::{ByteReader, write_sized, write_varint};
 pub use container::{HEADER_LEN, IndexFile, IndexFormat, Verify};
 pub use error::OpenIndexError;
+pub use lock_file::is_file_at;
 pub use pages::PagedSection;
 pub use writer::IndexFileWriter;

@@ -286,13 +286,13 @@ impl Bm25System {
         let Some(FeedbackModel::Rm3(rm3)) = feedback else {
             return Ok(());
         };
-        let named = NamedModel::find(self.model.as_deref().unwrap_or(BM25));
-        let named = named.map_err(invalid("model"))?;
-        if rm3.estimate != Rm3Estimate::Indri && LOG_LIKELIHOODS.contains(&named.name) {
+        let name = self.model.as_deref().unwrap_or(BM25);
+        let model = Model::named(name, &[], None).map_err(invalid("model"))?;
+        if rm3.estimate != Rm3Estimate::Indri && model.has_document_scores() {
             let message = format!(
                 "expected the estimate indri, such as \"rm3(estimate=indri)\", with {:?}, whose \
                  scores are log-likelihoods",
-                named.name
+                name
             );
             return Err(SystemError::parameter("feedback", message));
         }
@@ -457,9 +457,6 @@ impl From<QuerySyntaxName> for QuerySyntax {
 
 pub(super) const BM25: &str = "bm25";
 pub(super) const BM25F: &str = "bm25f";
-
-/// Models whose scores are log-likelihoods, which are below 0.
-const LOG_LIKELIHOODS: [&str; 3] = ["indri-dirichlet", "indri-jelinek-mercer", "two-stage"];
 
 /// Error of the key `model`, which suggests the key that has such values.
 fn unknown_model(name: &str, error: SearcherError) -> SystemError {

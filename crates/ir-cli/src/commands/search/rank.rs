@@ -63,6 +63,11 @@ impl QueryRunner {
         let searcher = searcher.map_err(|error| field_error("--field-b", error, index))?;
         let searcher = searcher.with_weights(&weights.collect::<Vec<_>>());
         let searcher = searcher.map_err(|error| field_error("--weights", error, index))?;
+        if args.model.is_bm25f() && index.config().fields.names().len() == 1 {
+            console.warn(format_args!(
+                "--model bm25f over one field is bm25 (--fields title,text indexes two)"
+            ));
+        }
         let (lexical, feedback) = match (args.syntax, args.model.random_indexing()) {
             (_, Some(system)) => (random_indexing::retriever(system, index)?, None),
             (Some(syntax), None) => {

@@ -1,0 +1,38 @@
+//! Identity of lock files.
+
+use std::fs::File;
+use std::path::Path;
+
+/// Whether an open file is the one at a path. A lock file may have been removed by its holder
+/// between opening and locking it, so that others lock another file. On systems other than Unix,
+/// where open files are not removed, always `true`.
+///
+/// ```
+/// use std::fs::{self, File};
+/// let path = std::env::temp_dir().join(format!("is-file-at-{}", std::process::id()));
+/// let file = File::create(&path)?;
+/// assert!(ir_core::store::is_file_at(&file, &path));
+/// # if cfg!(unix) {
+/// fs::remove_file(&path)?;
+/// assert!(!ir_core::store::is_file_at(&file, &path));
+/// # }
+/// # Ok::<(), std::io::Error>(())
+/// ```
+#[must_use]
+pub fn is_file_at(file: &File, path: &Path) -> bool {
+    is_at(file, path)
+}
+
+#[cfg(unix)]
+fn is_at(file: &File, path: &Path) -> bool {
+    use std::fs::{self, Metadata};
+    use std::os::unix::fs::MetadataExt;
+    let identity = |found: Metadata| (found.dev(), found.ino());
+    let found = file.metadata().map(identity);
+    found.is_ok_and(|found| fs::metadata(path).map(identity).is_ok_and(|it| it == found))
+}
+
+#[cfg(not(unix))]
+fn is_at(_: &File, _: &Path) -> bool {
+    true
+}
