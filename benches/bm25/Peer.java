@@ -15,6 +15,7 @@ import org.apache.lucene.analysis.core.WhitespaceAnalyzer;
 import org.apache.lucene.document.Document;
 import org.apache.lucene.document.Field;
 import org.apache.lucene.document.FieldType;
+import org.apache.lucene.document.StringField;
 import org.apache.lucene.index.DirectoryReader;
 import org.apache.lucene.index.IndexOptions;
 import org.apache.lucene.index.IndexWriter;
@@ -99,8 +100,10 @@ public class Peer {
     type.freeze();
     try (IndexWriter writer = new IndexWriter(new MMapDirectory(index), config);
         BufferedReader reader = Files.newBufferedReader(documents)) {
+      int number = 0;
       for (String line = reader.readLine(); line != null; line = reader.readLine()) {
         Document document = new Document();
+        document.add(new StringField("id", Long.toString(10_000_000_000L + number++).substring(1), Field.Store.YES));
         document.add(new Field(FIELD, line, type));
         writer.addDocument(document);
       }

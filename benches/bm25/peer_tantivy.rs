@@ -6,7 +6,9 @@ use anyhow::Result;
 use ir_core::Analyzer;
 use tantivy::collector::TopDocs;
 use tantivy::query::{BooleanQuery, BoostQuery, Occur, Query, TermQuery};
-use tantivy::schema::{FAST, Field, IndexRecordOption, Schema, TextFieldIndexing, TextOptions};
+use tantivy::schema::{
+    FAST, Field, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions,
+};
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use tantivy::{Index, IndexWriter, TantivyDocument, Term};
 
@@ -74,6 +76,7 @@ pub(crate) fn measure(work: &Workload, folder: &Path, threads: usize) -> Result<
         TextOptions::default().set_indexing_options(indexing),
     );
     let number = schema.add_u64_field("number", FAST);
+    let id = schema.add_text_field("id", STRING | STORED);
     let index = Index::create_in_dir(folder, schema.build())?;
     index
         .tokenizers()
@@ -85,6 +88,7 @@ pub(crate) fn measure(work: &Workload, folder: &Path, threads: usize) -> Result<
         let mut out = TantivyDocument::default();
         out.add_text(contents, format!("{} {}", document.title, document.text));
         out.add_u64(number, n);
+        out.add_text(id, format!("{n:010}"));
         writer.add_document(out)?;
         Ok(())
     })?;
