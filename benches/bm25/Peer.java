@@ -29,7 +29,6 @@ import org.apache.lucene.search.IndexSearcher;
 import org.apache.lucene.search.Query;
 import org.apache.lucene.search.ScoreDoc;
 import org.apache.lucene.search.TermQuery;
-import org.apache.lucene.search.TopDocs;
 import org.apache.lucene.search.similarities.BM25Similarity;
 import org.apache.lucene.store.MMapDirectory;
 import org.apache.lucene.util.Version;
@@ -38,7 +37,7 @@ public class Peer {
   static final BM25Similarity BM25 = new BM25Similarity(1.2f, 0.75f);
   static final String FIELD = "contents";
 
-  record Topic(String kind, String[] terms) {}
+  record Topic(String kind, Query query) {}
 
   public static void main(String[] args) throws Exception {
     Path folder = Path.of(args[0]);
@@ -54,20 +53,20 @@ public class Peer {
       for (Path file : (Iterable<Path>) files::iterator) bytes += Files.size(file);
     }
 
+    IndexSearcher.setMaxClauseCount(1 << 16);
     List<Topic> topics = new ArrayList<>();
     for (String line : Files.readAllLines(folder.resolve("queries.txt"))) {
       String[] parts = line.split("\t", -1);
-      topics.add(new Topic(parts[0], parts[1].isEmpty() ? new String[0] : parts[1].split(" ")));
+      topics.add(new Topic(parts[0], query(parts[1])));
     }
     IndexSearcher searcher = new IndexSearcher(DirectoryReader.open(new MMapDirectory(index)));
     searcher.setSimilarity(BM25);
     searcher.setQueryCache(null);
-    IndexSearcher.setMaxClauseCount(1 << 16);
 
     StringBuilder top = new StringBuilder();
     for (Topic topic : topics) {
       StringBuilder hits = new StringBuilder();
-      for (ScoreDoc hit : search(searcher, topic, 10).scoreDocs) {
+      for (ScoreDoc hit : searcher.search(topic.query, 10).scoreDocs) {
         hits.append(hits.isEmpty() ? "" : ",");
         hits.append("[" + hit.doc + "," + hit.score + "]");
       }
@@ -111,16 +110,17 @@ public class Peer {
     }
   }
 
-  static TopDocs search(IndexSearcher searcher, Topic topic, int k) throws Exception {
+  /** Disjunction of the distinct terms, boosted by their count. */
+  static Query query(String terms) {
     Map<String, Integer> counts = new LinkedHashMap<>();
-    for (String term : topic.terms) counts.merge(term, 1, Integer::sum);
+    for (String term : terms.split(" ")) if (!term.isEmpty()) counts.merge(term, 1, Integer::sum);
     BooleanQuery.Builder query = new BooleanQuery.Builder();
     for (var entry : counts.entrySet()) {
       Query term = new TermQuery(new Term(FIELD, entry.getKey()));
       if (entry.getValue() > 1) term = new BoostQuery(term, entry.getValue());
       query.add(term, BooleanClause.Occur.SHOULD);
     }
-    return searcher.search(query.build(), k);
+    return query.build();
   }
 
   /** CPU time, best of three passes per query, after two seconds of passes for the compiler. */
@@ -134,7 +134,7 @@ public class Peer {
       if (pass == 0 && threads.getCurrentThreadCpuTime() < warm) pass--;
       for (int at = 0; at < best.length; at++) {
         long start = threads.getCurrentThreadCpuTime();
-        search(searcher, topics.get(at), k);
+        searcher.search(topics.get(at).query, k);
         double milliseconds = (threads.getCurrentThreadCpuTime() - start) / 1e6;
         if (pass >= 0) best[at] = Math.min(best[at], milliseconds);
       }

@@ -4,11 +4,11 @@ import json
 import time
 
 
-def queries(folder):
-    """Pairs of a kind and a list of terms."""
+def queries(folder, prepare):
+    """Pairs of a kind and the query that `prepare` makes of a list of terms."""
     with open(folder / "queries.txt", encoding="utf-8") as lines:
         pairs = (line.rstrip("\n").split("\t") for line in lines)
-        return [(kind, terms.split()) for kind, terms in pairs]
+        return [(kind, prepare(terms.split())) for kind, terms in pairs]
 
 
 def peak():
@@ -21,13 +21,13 @@ def peak():
 def latencies(queries, search):
     """CPU time, best of three passes per query, after a warm-up pass."""
     for kind in dict.fromkeys(kind for kind, _ in queries):
-        some = [terms for other, terms in queries if other == kind]
+        some = [query for other, query in queries if other == kind]
         for k in (10, 1000):
             best = [float("inf")] * len(some)
             for turn in range(-1, 3):
-                for at, terms in enumerate(some):
+                for at, query in enumerate(some):
                     start = time.thread_time()
-                    search(terms, k)
+                    search(query, k)
                     if turn >= 0:
                         best[at] = min(best[at], (time.thread_time() - start) * 1e3)
             best.sort()
@@ -43,7 +43,7 @@ def latencies(queries, search):
 
 def batch_rate(queries, search_all):
     """Queries per CPU second, best of three passes after a warm-up."""
-    some = [terms for _, terms in queries]
+    some = [query for _, query in queries]
     search_all(some)
     best = float("inf")
     for _ in range(3):
@@ -63,7 +63,7 @@ def finish(name, index_seconds, index, queries, search, hits, search_all):
         "index_seconds": index_seconds,
         "index_bytes": sum(file.stat().st_size for file in index.rglob("*") if file.is_file()),
         "index_peak": peak(),
-        "top": [hits(terms, 10) for _, terms in queries],
+        "top": [hits(query, 10) for _, query in queries],
         "latencies": list(latencies(queries, search)),
         "batch_rate": batch_rate(queries, search_all),
         "has_other_scores": True,

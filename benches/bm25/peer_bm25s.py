@@ -28,28 +28,29 @@ documents = len(ids)
 del ids
 
 
-def search(terms, k):
-    known = [term for term in terms if term in vocabulary]
-    if not known:
+def known(terms):
+    return [term for term in terms if term in vocabulary]
+
+
+def search(query, k):
+    if not query:
         return [], []
     docs, scores = retriever.retrieve(
-        [known], k=min(k, documents), n_threads=1, show_progress=False, backend_selection="numba"
+        [query], k=min(k, documents), n_threads=1, show_progress=False, backend_selection="numba"
     )
     return docs[0], scores[0]
 
 
 def search_all(queries):
     """The top 10 of a batch. Queries without a known term are left out."""
-    known = ([term for term in terms if term in vocabulary] for terms in queries)
-    known = [terms for terms in known if terms]
     return retriever.retrieve(
-        known, k=min(10, documents), n_threads=1, show_progress=False, backend_selection="numba"
+        [query for query in queries if query], k=min(10, documents), n_threads=1, show_progress=False, backend_selection="numba"
     )
 
 
-def hits(terms, k):
-    return [(int(doc), float(s)) for doc, s in zip(*search(terms, k)) if s > 0]
+def hits(query, k):
+    return [(int(doc), float(s)) for doc, s in zip(*search(query, k)) if s > 0]
 
 
 name = f"bm25s {bm25s.__version__}"
-finish(name, index_seconds, folder / "bm25s", queries(folder), search, hits, search_all)
+finish(name, index_seconds, folder / "bm25s", queries(folder, known), search, hits, search_all)

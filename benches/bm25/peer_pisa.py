@@ -66,7 +66,7 @@ def retrieve(queries, k):
     size = pisa.retrieve(
         context,
         "block_max_wand",
-        [(n, weights(terms)) for n, terms in enumerate(queries)],
+        list(enumerate(queries)),
         k=k,
         threads=1,
         pretokenised=True,
@@ -79,17 +79,17 @@ def retrieve(queries, k):
     return arrays[1][:size], arrays[3][:size]
 
 
-def search(terms, k):
-    return retrieve([terms], k)
+def search(query, k):
+    return retrieve([query], k)
 
 
 def search_all(queries):
     return retrieve(queries, 10)
 
 
-def hits(terms, k):
-    return [(int(doc), float(score)) for doc, score in zip(*search(terms, k))]
+def hits(query, k):
+    return [(int(doc), float(score)) for doc, score in zip(*search(query, k))]
 
 
 name = f"PISA ({version('pyterrier-pisa')})"
-finish(name, index_seconds, index, queries(folder), search, hits, search_all)
+finish(name, index_seconds, index, queries(folder, weights), search, hits, search_all)

@@ -108,9 +108,9 @@ pub(crate) fn measure(work: &Workload, folder: &Path, threads: usize) -> Result<
     let reader = index.reader()?;
     let searcher = reader.searcher();
     let numbers = searcher.segment_readers()[0].fast_fields().u64("number")?;
-    let top = |text: &str, k: usize| -> Result<Vec<(u64, f32)>> {
-        let query = parse(&pipeline, contents, text);
-        let hits = searcher.search(&query, &TopDocs::with_limit(k).order_by_score())?;
+    let prepare = |text: &str| parse(&pipeline, contents, text);
+    let top = |query: &BooleanQuery, k: usize| -> Result<Vec<(u64, f32)>> {
+        let hits = searcher.search(query, &TopDocs::with_limit(k).order_by_score())?;
         Ok(hits
             .into_iter()
             .map(|(score, at)| (numbers.first(at.doc_id).unwrap_or(u64::MAX), score / FACTOR))
@@ -118,7 +118,7 @@ pub(crate) fn measure(work: &Workload, folder: &Path, threads: usize) -> Result<
     };
     let mut words = tantivy::version_string().split([' ', ',']);
     let version = words.nth(1).unwrap_or_default().trim_start_matches('v');
-    work.measure(format!("tantivy {version}"), cost, top)
+    work.measure(format!("tantivy {version}"), cost, prepare, top)
 }
 
 /// Disjunction of the distinct terms, boosted by their count.

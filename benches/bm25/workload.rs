@@ -166,19 +166,21 @@ impl Workload {
     }
 
     /// Ranks and times the queries on one thread. `name` and the index are of the engine.
-    pub(crate) fn measure(
+    pub(crate) fn measure<Q>(
         &self,
         name: String,
         index: IndexCost,
-        top: impl Fn(&str, usize) -> Result<Vec<(u64, f32)>>,
+        prepare: impl Fn(&str) -> Q,
+        top: impl Fn(&Q, usize) -> Result<Vec<(u64, f32)>>,
     ) -> Result<Measurements> {
-        let hits = self.queries.iter().map(|query| top(&query.text, 10));
+        let hits = self.queries.iter();
+        let hits = hits.map(|query| top(&prepare(&query.text), 10));
         let hits = TopHits(hits.collect::<Result<_>>()?);
         let mut latencies = Vec::new();
         for kind in self.kinds() {
-            let texts = self.texts(kind);
+            let queries: Vec<Q> = self.texts(kind).into_iter().map(&prepare).collect();
             for k in [10, 1000] {
-                latencies.push(Latency::measure(kind, k, &texts, &top)?);
+                latencies.push(Latency::measure(kind, k, &queries, &top)?);
             }
         }
         Ok(Measurements {
@@ -217,18 +219,18 @@ pub(crate) fn batch_rate(
 }
 
 impl Latency {
-    fn measure(
+    fn measure<Q>(
         kind: &str,
         k: usize,
-        texts: &[&str],
-        top: impl Fn(&str, usize) -> Result<Vec<(u64, f32)>>,
+        queries: &[Q],
+        top: impl Fn(&Q, usize) -> Result<Vec<(u64, f32)>>,
     ) -> Result<Self> {
-        let mut best = vec![f64::INFINITY; texts.len()];
+        let mut best = vec![f64::INFINITY; queries.len()];
         // The first pass is a warm-up.
         for pass in 0..4 {
-            for (best, text) in best.iter_mut().zip(texts) {
+            for (best, query) in best.iter_mut().zip(queries) {
                 let start = thread_seconds();
-                std::hint::black_box(top(text, k)?);
+                std::hint::black_box(top(query, k)?);
                 if pass > 0 {
                     *best = best.min((thread_seconds() - start) * 1e3);
                 }

@@ -1,5 +1,6 @@
 //! Search of an index and of the segments of one.
 
+use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::sync::Arc;
 
@@ -462,7 +463,7 @@ impl Retriever for Searcher {
 }
 
 /// The terms with weights above 0.
-fn positive_weights(terms: &[WeightedTerm]) -> Result<Vec<WeightedTerm>, SearchError> {
+fn positive_weights(terms: &[WeightedTerm]) -> Result<Cow<'_, [WeightedTerm]>, SearchError> {
     let invalid = |term: &&WeightedTerm| !(term.weight >= 0.0 && term.weight.is_finite());
     if let Some(WeightedTerm { term, weight }) = terms.iter().find(invalid) {
         return Err(SearchError::Engine {
@@ -473,6 +474,9 @@ fn positive_weights(terms: &[WeightedTerm]) -> Result<Vec<WeightedTerm>, SearchE
             }),
         });
     }
-    let positive = terms.iter().filter(|term| term.weight > 0.0);
-    Ok(positive.cloned().collect())
+    let is_positive = |term: &&WeightedTerm| term.weight > 0.0;
+    Ok(match terms.iter().all(|term| is_positive(&term)) {
+        true => Cow::Borrowed(terms),
+        false => Cow::Owned(terms.iter().filter(is_positive).cloned().collect()),
+    })
 }
