@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ir_core::{Attributes, Flow, Progress, Side};
 use ir_qa::frames::{FrameConfig, normalized};
@@ -60,6 +61,8 @@ pub(crate) struct PublishConfig {
     pub(crate) headings: bool,
     pub(crate) encoder: Option<ServiceEncoder>,
     pub(crate) questions: Option<ServiceQuestions>,
+    /// Number of texts that were encoded, since the start.
+    pub(crate) encoded: Arc<AtomicU64>,
 }
 
 /// Why a state is built.
@@ -138,10 +141,12 @@ impl PublishedState {
                     .map(|frame| config.answers.encoded_text(frame));
                 let texts: Vec<Cow<'_, str>> = texts.collect();
                 let answers: Vec<&str> = texts.iter().map(|text| &**text).collect();
-                let answers = encoder.vectors(store, Side::Document, &answers, progress)?;
+                let mut vectors =
+                    |side, texts: &[&str]| encoder.vectors(store, side, texts, config, progress);
+                let answers = vectors(Side::Document, &answers)?;
                 let questions = frames.iter().flat_map(|frame| &frame.questions);
                 let questions: Vec<&str> = questions.map(|question| &*question.text).collect();
-                let questions = encoder.vectors(store, Side::Query, &questions, progress)?;
+                let questions = vectors(Side::Query, &questions)?;
                 let vectors = FrameVectors { answers, questions };
                 report(progress, "indexing", 0, 1)?;
                 let encoder = Arc::clone(&encoder.encoder);
@@ -415,6 +420,7 @@ impl ServiceEncoder {
         store: &Store,
         side: Side,
         texts: &[&str],
+        config: &PublishConfig,
         progress: &mut dyn Progress,
     ) -> Result<Vec<f32>, PublishError> {
         let stage = match side {
@@ -446,10 +452,12 @@ impl ServiceEncoder {
             let encoded = self.encoder.encode(side, &batch_texts);
             let vectors = encoded.map_err(AnswerIndexError::from)?;
             store.set_vectors(&self.name, side, &batch_hashes, &vectors, dim)?;
+            config.encoded.fetch_add(batch.len() as u64, Ordering::Relaxed);
             let rows = vectors.chunks_exact(dim.max(1)).map(<[f32]>::to_vec);
             known.extend(batch_hashes.into_iter().zip(rows));
         }
         report(progress, stage, total, total)?;
+        tracing::info!(encoded = missing.len(), texts = seen.len(), stage, "encoded");
         let mut vectors = Vec::with_capacity(texts.len() * dim);
         for hash in &hashes {
             if let Some(vector) = known.get(hash) {

@@ -48,6 +48,9 @@ pub enum ServerError {
     },
     #[error("the server failed")]
     Serve(#[source] std::io::Error),
+    /// [`Service::damage`].
+    #[error("{damage}")]
+    DamagedStore { damage: String },
 }
 
 /// Threads of blocking requests; further requests wait. Few, so that searches do not compete for
@@ -119,7 +122,7 @@ impl Server {
     /// finishes the requests that run, for at most 30 s.
     ///
     /// # Errors
-    /// The threads cannot be started, or the listener fails.
+    /// The threads cannot be started, or the listener fails; the store is damaged.
     pub fn run(self, is_stopped: impl Fn() -> bool + Send + 'static) -> Result<(), ServerError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .max_blocking_threads(BLOCKING_THREADS)
@@ -128,18 +131,25 @@ impl Server {
             .map_err(ServerError::Serve)?;
         let app = Arc::new(App::new(self.service, self.access));
         let connections = app.service.limits().connections;
+        let service = Arc::clone(&app.service);
         let served = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             let stop = async {
-                while !is_stopped() {
+                while !is_stopped() && service.damage().is_none() {
                     tokio::time::sleep(STOP_INTERVAL).await;
                 }
             };
-            accept(listener, router(app), connections, stop).await;
+            accept(listener, router(Arc::clone(&app)), connections, stop).await;
             Ok(())
         });
         runtime.shutdown_timeout(Duration::from_secs(5));
-        served.map_err(ServerError::Serve)
+        served.map_err(ServerError::Serve)?;
+        match app.service.damage() {
+            None => Ok(()),
+            Some(damage) => Err(ServerError::DamagedStore {
+                damage: damage.to_owned(),
+            }),
+        }
     }
 }
 

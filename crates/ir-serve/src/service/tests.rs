@@ -1,3 +1,5 @@
+mod changes;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
