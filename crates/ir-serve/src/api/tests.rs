@@ -491,6 +491,33 @@ fn aborts_end_publications_that_wait() {
 }
 
 #[test]
+fn jobs_that_have_ended_are_not_aborted_and_are_forgotten_at_last() {
+    let server = TestServer::new();
+    let (_, body) = server.post("/v1/index/publish", &server.admin, &json!({}));
+    let first = body["op_id"].as_str().unwrap().to_owned();
+    assert_eq!(server.wait(&first)["status"], "finished");
+    let (status, body) = server.post("/v1/index/abort", &server.admin, &json!({}));
+    assert_eq!((status, body), (200, json!({"aborted": []})));
+    assert_eq!(server.wait(&first)["status"], "finished");
+    // Without waits for the disk.
+    server.service.store().execute("PRAGMA synchronous = OFF");
+    let status = |id: &str| {
+        let path = format!("/v1/op/status/{id}");
+        server.request("GET", &path, Some(&server.query), "")
+    };
+    for _ in 0..999 {
+        server.service.publish().unwrap();
+    }
+    assert_eq!(status(&first).0, 200);
+    let last = server.service.publish().unwrap().id;
+    let (code, text) = status(&first);
+    assert_eq!(code, 404, "{text}");
+    assert!(text.contains("the last 1,000 are kept"), "{text}");
+    assert_eq!(server.wait(&last)["status"], "finished");
+    assert_eq!(status("unknown").0, 404);
+}
+
+#[test]
 fn metrics_count_requests_by_route() {
     let server = TestServer::with_bundled_papers();
     server.answers(json!({"query": QUESTION}));
@@ -501,6 +528,7 @@ fn metrics_count_requests_by_route() {
         "ir_documents 20",
         "ir_ready 1",
         "ir_jobs 0",
+        "ir_encoded_texts_total 0",
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
