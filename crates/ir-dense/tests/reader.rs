@@ -440,14 +440,20 @@ fn interrupted_training_resumes() {
             }
         };
         let error = resumable().train(&data, &mut stop).unwrap_err();
-        assert!(matches!(error, TrainError::Stopped { step, .. } if step == end), "{error}");
+        assert!(
+            matches!(error, TrainError::Stopped { step, .. } if step == end),
+            "{error}"
+        );
         let expected = [0, 0, 0, 2, 0, 3][end as usize];
         assert_eq!(first, Some(expected), "resumed from the last step");
     }
     let resumed = resumable().train(&data, &mut NoProgress).unwrap();
     assert_eq!(resumed.history, whole.history);
     assert_eq!(resumed.fingerprint, whole.fingerprint);
-    assert!(bytes(&resumed) == bytes(&whole), "resuming changes the weights");
+    assert!(
+        bytes(&resumed) == bytes(&whole),
+        "resuming changes the weights"
+    );
     // A killed run resumes from the last checkpoint, which is written every two steps.
     let file = checkpoints.path().join("checkpoint.safetensors");
     fs::remove_file(&file).unwrap();
@@ -468,7 +474,10 @@ fn interrupted_training_resumes() {
     let trainer = open().with_checkpoints(kept.path());
     let resumed = trainer.train(&data, &mut watch).unwrap();
     assert_eq!(first, Some(4));
-    assert!(bytes(&resumed) == bytes(&whole), "a killed run changes the weights");
+    assert!(
+        bytes(&resumed) == bytes(&whole),
+        "a killed run changes the weights"
+    );
 }
 
 #[test]

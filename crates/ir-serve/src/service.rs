@@ -17,7 +17,9 @@ use crate::error::ServiceError;
 use crate::published::{PublishConfig, PublishedState};
 use crate::publisher::Publisher;
 use crate::query_log::QueryLog;
-use crate::store::{AddedDocuments, BackgroundCheck, Job, KeyRole, LoggedQuery, Origin, Store, role_of, sha256};
+use crate::store::{
+    AddedDocuments, BackgroundCheck, Job, KeyRole, LoggedQuery, Origin, Store, role_of, sha256,
+};
 
 /// Documents, publication, queries and annotations of a data folder.
 ///

@@ -7,8 +7,8 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::ValueHint;
 use ir_data::squad::{Question, Squad, SquadFile};
-use ir_dense::{ExtractiveReader, ReaderConfig};
 use ir_dense::train::{ReaderExample, ReaderTrainer, ReaderTrainingConfig, TrainError};
+use ir_dense::{ExtractiveReader, ReaderConfig};
 use ir_qa::character_count;
 use ir_qa::reader::{LexicalReader, Reader, ReaderInput, exact_match, token_f1};
 
@@ -193,7 +193,10 @@ fn complete(
         bail!("{shown}: expected a new folder, found one with files in it");
     }
     console.log(format_args!("{shown}: complete since an earlier run"));
-    Ok(ExtractiveReader::open_with(output, trainer.reader_config())?)
+    Ok(ExtractiveReader::open_with(
+        output,
+        trainer.reader_config(),
+    )?)
 }
 
 fn completed(fingerprint: u64) -> CompletedRun<'static> {

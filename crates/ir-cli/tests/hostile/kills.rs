@@ -153,7 +153,8 @@ fn killed_train() {
 
 #[test]
 fn killed_train_reader() {
-    let model = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ir-dense/testdata/tiny/bert-pytorch");
+    let model =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../ir-dense/testdata/tiny/bert-pytorch");
     let train = format!(
         "train-reader {} squad.json -o tuned --threads 1 --epochs 20 --batch 3 --checkpoint-every 7",
         model.display()

@@ -145,7 +145,9 @@ fn a_full_disk_is_reported_and_survived() {
     // The file system is visible to the server only.
     let folder = folder.path().canonicalize().unwrap();
     let root = PathBuf::from(format!("/proc/{}/root", server.id()));
-    let ballast = root.join(folder.strip_prefix("/").unwrap()).join("disk/ballast");
+    let ballast = root
+        .join(folder.strip_prefix("/").unwrap())
+        .join("disk/ballast");
     fs::remove_file(ballast).unwrap();
     check_free(&client, acknowledged);
     let (log, _) = server.stop();
@@ -160,8 +162,7 @@ fn a_limit_on_the_size_of_files_is_reported_and_survived() {
     // Blocks of 512 or 1,024 bytes, depending on the shell.
     let script = "trap '' XFSZ; ulimit -f 5000 && exec \"$@\"";
     limited.args(["-c", script, "sh"]);
-    let server =
-        RunningServer::start_command(within(limited, folder.path()), Default::default());
+    let server = RunningServer::start_command(within(limited, folder.path()), Default::default());
     let keys = server.keys.clone();
     publish_first(&server.client);
     let acknowledged = fill(&server.client);
@@ -220,5 +221,8 @@ fn damaged_stores_end_the_server() {
     }
     let (code, _, error) = ended(here, &["--data", "elsewhere", "--check"]);
     assert_eq!(code, Some(1));
-    assert!(error.contains("elsewhere: expected a data folder"), "{error}");
+    assert!(
+        error.contains("elsewhere: expected a data folder"),
+        "{error}"
+    );
 }

@@ -190,7 +190,10 @@ fn moment_names(parameter: &str) -> [String; 2] {
 }
 
 /// Tensors of a checkpoint: of each parameter the moments, if any, and then the weights.
-fn tensors(models: &[impl CheckpointedModel], optimizers: Option<&[AdamWState]>) -> Vec<NamedTensor> {
+fn tensors(
+    models: &[impl CheckpointedModel],
+    optimizers: Option<&[AdamWState]>,
+) -> Vec<NamedTensor> {
     let mut tensors = Vec::new();
     for (number, model) in models.iter().enumerate() {
         for mut parameter in model.parameters() {

@@ -14,7 +14,6 @@ use super::gradients::ModelGradients;
 use super::history::TrainingStep;
 use super::optimizer::{AdamWState, AdamWStep};
 use super::{ReaderTrainingConfig, TrainError, TrainingHistory};
-use crate::{ReaderConfig, Transformer};
 use crate::kernels::memory;
 use crate::model_folder::NamedTensor;
 use crate::reader::head::{HEAD_BIAS, HEAD_WEIGHT, HeadGradients, SpanHead};
@@ -23,6 +22,7 @@ use crate::reader::{ExtractiveReader, MissingHead, split, token_batch};
 use crate::transformer::ModelWeights;
 use crate::transformer::dropout::Dropout;
 use crate::transformer::forward::ForwardPass;
+use crate::{ReaderConfig, Transformer};
 
 /// Question whose answer is a span of a context.
 #[derive(Debug, Clone, PartialEq, Eq)]

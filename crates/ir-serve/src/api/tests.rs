@@ -7,6 +7,8 @@ use std::time::Duration;
 use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode, header};
+use axum::middleware::from_fn_with_state;
+use axum::routing::get;
 use ir_qa::soco::SocoDocument;
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -458,6 +460,43 @@ fn limits_are_enforced() {
         server.request("GET", "/health", None, ""),
         (200, "ok\n".to_owned())
     );
+}
+
+/// Errors before and after the handlers are JSON for programs, and pages for people.
+#[test]
+fn limits_have_bodies() {
+    let mut slow = TestServer::with_limits(Limits::default().with_time(Duration::from_millis(50)));
+    let app = Arc::new(App::new(Arc::clone(&slow.service), AccessConfig::default()));
+    let wait = || tokio::time::sleep(Duration::from_secs(60));
+    slow.router = Router::new()
+        .route("/v1/wait", get(move || wait()))
+        .route("/wait", get(move || wait()))
+        .layer(from_fn_with_state(
+            Arc::clone(&app),
+            crate::server::limit_time,
+        ))
+        .with_state(app);
+    let busy = TestServer::with_limits(Limits::default().with_concurrency(0));
+    for (server, expected, code, words) in [
+        (&slow, 504, "timeout", "no answer in 0.05 s, the time limit"),
+        (
+            &busy,
+            429,
+            "too_many_requests",
+            "too many requests at the same time",
+        ),
+    ] {
+        let (status, body) = server.request("GET", "/v1/wait", None, "");
+        let body: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!((status, &body["error"]["code"]), (expected, &json!(code)));
+        assert_eq!(body["error"]["message"], words);
+        let (status, page) = server.request("GET", "/wait", None, "");
+        assert_eq!(status, expected);
+        assert!(
+            page.contains("<h1>Error</h1>") && page.contains(words),
+            "{page}"
+        );
+    }
 }
 
 #[test]

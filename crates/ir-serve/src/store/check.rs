@@ -1,5 +1,6 @@
 //! Search for damage in the store.
 
+use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,11 +37,11 @@ impl Store {
     /// # Errors
     /// The first damage; [`StoreError::Canceled`] if `progress` requests a stop.
     pub fn check(&self, progress: &mut dyn Progress) -> Result<CheckedStore, StoreError> {
-        let mut report = |stage: &str, done: u64, total: Option<u64>| {
-            match progress.report(stage, done, total) {
-                Flow::Stop => Err(StoreError::Canceled),
-                Flow::Continue => Ok(()),
-            }
+        let mut report = |stage: &str, done: u64, total: Option<u64>| match progress
+            .report(stage, done, total)
+        {
+            Flow::Stop => Err(StoreError::Canceled),
+            Flow::Continue => Ok(()),
         };
         report("checking pages", 0, None)?;
         let connection = self.reader()?;
@@ -126,12 +127,19 @@ impl Store {
 }
 
 /// Check of the pages of a store in the background. Dropping it ends the check.
-#[derive(Debug)]
 pub(crate) struct BackgroundCheck {
     damage: Arc<OnceLock<String>>,
     is_stopped: Arc<AtomicBool>,
     interrupt: Option<InterruptHandle>,
     thread: Option<JoinHandle<()>>,
+}
+
+impl fmt::Debug for BackgroundCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BackgroundCheck")
+            .field("damage", &self.damage)
+            .finish_non_exhaustive()
+    }
 }
 
 impl BackgroundCheck {
@@ -171,7 +179,11 @@ impl BackgroundCheck {
     /// Waits for the end of the check.
     #[cfg(test)]
     pub(crate) fn wait(&self) {
-        while self.thread.as_ref().is_some_and(|thread| !thread.is_finished()) {
+        while self
+            .thread
+            .as_ref()
+            .is_some_and(|thread| !thread.is_finished())
+        {
             thread::sleep(Duration::from_millis(1));
         }
     }

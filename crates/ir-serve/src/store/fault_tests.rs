@@ -179,7 +179,11 @@ fn damaged_records_and_vectors_are_found() {
     let sql = "UPDATE contents SET record = replace(record, 'tea', 'sea')
                WHERE hash = (SELECT hash FROM documents WHERE id = 'd5')";
     store.execute(sql);
-    assert!(found().contains("the record of document \"d5\""), "{}", found());
+    assert!(
+        found().contains("the record of document \"d5\""),
+        "{}",
+        found()
+    );
     store.execute("PRAGMA foreign_keys = OFF; DELETE FROM contents");
     assert!(found().contains("no record of document"), "{}", found());
 }

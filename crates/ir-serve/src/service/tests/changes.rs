@@ -17,7 +17,8 @@ fn changes_are_published_while_queries_run() {
     let service = Service::open(config).unwrap();
     // Every sentence has the number of the version.
     let version = |number: usize, version: usize| {
-        let sentence = |n: usize| format!("Sentence {n} of document {number} has version {version}. ");
+        let sentence =
+            |n: usize| format!("Sentence {n} of document {number} has version {version}. ");
         let text: String = (0..SENTENCES).map(sentence).collect();
         document(&format!("d{number}"), &text)
     };
@@ -72,8 +73,7 @@ fn changes_are_published_while_queries_run() {
 #[test]
 fn a_clock_that_goes_back_changes_nothing() {
     const YEAR: u64 = 365 * 24 * 60 * 60;
-    let set_back =
-        |years: u64| crate::store::CLOCK_SET_BACK.store(years * YEAR, Ordering::Relaxed);
+    let set_back = |years: u64| crate::store::CLOCK_SET_BACK.store(years * YEAR, Ordering::Relaxed);
     let data = TempDir::new().unwrap();
     let service = Service::open(ServiceConfig::new(data.path())).unwrap();
     let text = |n: usize| format!("Tea number {n} is hot. It comes from Asia.");
@@ -130,4 +130,39 @@ fn a_clock_that_goes_back_changes_nothing() {
     let listed: Vec<String> = listed.into_iter().rev().map(|job| job.id).collect();
     assert_eq!(listed, jobs);
     set_back(0);
+}
+
+/// A question that users ask is suggested before others; a text that is none of the suggestions is
+/// not suggested to other users.
+#[test]
+fn asked_questions_are_suggested_first() {
+    let data = TempDir::new().unwrap();
+    let service = Service::open(ServiceConfig::new(data.path())).unwrap();
+    let entry = |question: &str, answer: &str| {
+        let mut entry = ir_qa::soco::FaqEntry::new(answer);
+        entry
+            .questions
+            .push(ir_qa::FrameQuestion::new(question.to_owned()));
+        entry
+    };
+    let faq = SocoDocument {
+        content: SocoContent::Faq(vec![
+            entry("Where is tea grown?", "Tea grows in Asia."),
+            entry("Where is tea sold?", "Tea is sold in shops."),
+        ]),
+        meta: [("doc_id", "tea")].into_iter().collect(),
+    };
+    service.add(vec![faq]).unwrap();
+    publish(&service);
+    let suggestions = || service.complete("where is", 5).unwrap();
+    assert_eq!(suggestions(), ["Where is tea grown?", "Where is tea sold?"]);
+    for _ in 0..2 {
+        answers(&service, "where is  tea SOLD?");
+        answers(&service, "where is my secret?");
+    }
+    while service.store.queries(0, 9).unwrap().len() < 4 {
+        thread::sleep(Duration::from_millis(10));
+    }
+    publish(&service);
+    assert_eq!(suggestions(), ["Where is tea sold?", "Where is tea grown?"]);
 }
