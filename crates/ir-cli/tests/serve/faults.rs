@@ -9,9 +9,10 @@ use tempfile::TempDir;
 
 use crate::server::{Client, RunningServer, serve_command};
 
-/// Mounts a file system of 6 MiB in a namespace of its own, and fills a part of it.
-const SMALL_DISK: &str = "mount -t tmpfs -o size=6m tmpfs disk &&
-    head -c 1500000 /dev/zero > disk/ballast && exec \"$@\"";
+/// Mounts a file system of 14 MiB in a namespace of its own, and fills more than a half of it. SQLite
+/// needs as much space as its write-ahead log has to go on after the disk was full.
+const SMALL_DISK: &str = "mount -t tmpfs -o size=14m tmpfs disk &&
+    head -c 8000000 /dev/zero > disk/ballast && exec \"$@\"";
 
 /// `ir serve` on a small disk; `None` if this machine permits no mounts.
 fn on_small_disk(folder: &Path) -> Option<Command> {
@@ -205,7 +206,7 @@ fn damaged_stores_end_the_server() {
         let mut damaged = intact.clone();
         damaged[page * 4096] ^= 0xff;
         fs::write(&file, damaged).unwrap();
-        let expected = "expected an intact database, found damage";
+        let expected = "restore it from a copy";
         for args in [
             &["--data", "d", "--check"][..],
             // Ends after the start, and then before it.

@@ -37,8 +37,16 @@ pub enum StoreError {
     NoAnnotation { id: i64 },
     #[error("canceled")]
     Canceled,
-    #[error("store: {0}")]
+    #[error("store: {0}{}", advice(.0))]
     Database(#[from] rusqlite::Error),
+}
+
+/// What to do about an error of the database.
+fn advice(error: &rusqlite::Error) -> &'static str {
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::DatabaseCorrupt) => "; restore it from a copy",
+        _ => "",
+    }
 }
 
 impl StoreError {
