@@ -208,7 +208,7 @@ fn check(data: &Path, console: &Console) -> Result<()> {
         Err(StoreError::Canceled) => return Err(Interrupted.into()),
         checked => checked?,
     };
-    let mut out = OutputSink::open(None)?;
+    let out = OutputSink::open(None)?;
     let line = format!(
         "{}: intact; {} records of documents, {} vectors\n",
         data.display(),

@@ -37,7 +37,7 @@ pub enum StoreError {
     NoAnnotation { id: i64 },
     #[error("canceled")]
     Canceled,
-    #[error("store: {0}{}", advice(.0))]
+    #[error("store: {}{}", .0, advice(.0))]
     Database(#[from] rusqlite::Error),
 }
 
