@@ -400,7 +400,8 @@ fn publish(service: &Service, console: &Console) -> Result<()> {
     Ok(())
 }
 
-/// Waits until `ready` returns a value. Damage of the store, which ends the server, is an interrupt.
+/// Waits until `ready` returns a value. Damage of the store, which ends the server, is an
+/// interrupt.
 fn wait_for<T>(service: &Service, mut ready: impl FnMut() -> Option<T>) -> Result<T> {
     loop {
         check_stopped()?;

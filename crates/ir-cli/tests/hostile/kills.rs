@@ -1,4 +1,5 @@
-//! `ir index`, `ir encode`, `ir train` and `ir train-reader`, killed at random moments and run again.
+//! `ir index`, `ir encode`, `ir train` and `ir train-reader`, killed at random moments and run
+//! again.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
