@@ -9,8 +9,8 @@ use tempfile::TempDir;
 
 use crate::server::{Client, RunningServer, serve_command};
 
-/// Mounts a file system of 14 MiB in a namespace of its own, and fills more than a half of it. After
-/// the disk was full, SQLite needs as much space as its write-ahead log has.
+/// Mounts a file system of 14 MiB in a namespace of its own, and fills more than a half of it.
+/// After the disk was full, SQLite needs as much space as its write-ahead log has.
 const SMALL_DISK: &str = "mount -t tmpfs -o size=14m tmpfs disk &&
     head -c 8000000 /dev/zero > disk/ballast && exec \"$@\"";
 
