@@ -54,7 +54,7 @@ impl Store {
     fn check_contents(
         &self,
         connection: &Connection,
-        report: &mut dyn FnMut(&str, u64, Option<u64>) -> Result<(), StoreError>,
+        mut report: impl FnMut(&str, u64, Option<u64>) -> Result<(), StoreError>,
     ) -> Result<CheckedStore, StoreError> {
         let count = |table: &str| {
             let count = format!("SELECT count(*) FROM {table}");
