@@ -1,9 +1,12 @@
-// Drives the pages of the bundled papers in headless Chromium: search, suggestion, in-paper navigation, annotation,
+// Drives the pages of `ir serve bundled` in headless Chromium: search, suggestion, in-paper navigation, annotation,
 // review, publication, and the new question found. Every page is checked by axe-core in both color schemes.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdirSync, readFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { createRequire } from "node:module";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
 import { after, before, test } from "node:test";
 import { chromium } from "playwright-core";
 
@@ -11,13 +14,17 @@ const require = createRequire(import.meta.url);
 const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const folder = process.env.SCREENSHOTS;
 mkdirSync(folder, { recursive: true });
-let server, origin, browser, context, page;
+const data = mkdtempSync(join(tmpdir(), "pages-"));
+let server, started, origin, browser, context, page;
 const errors = [];
 
 before(async () => {
-  server = spawn(process.env.IR_PAGES, { stdio: ["pipe", "pipe", "inherit"] });
+  started = performance.now();
+  // The command of the README, with a data folder and a port of its own.
+  const command = ["serve", "bundled", "--data", data, "--listen", "127.0.0.1:0", "--quiet"];
+  server = spawn(process.env.IR, command, { stdio: ["ignore", "pipe", "inherit"] });
   origin = await new Promise((resolve, reject) => {
-    server.stdout.once("data", (data) => resolve(String(data).trim()));
+    createInterface({ input: server.stdout }).once("line", (line) => resolve(line.replace(/\/$/, "")));
     server.once("exit", (code) => reject(new Error(`the server ended with ${code}`)));
   });
   browser = await chromium.launch({
@@ -38,6 +45,8 @@ before(async () => {
 after(async () => {
   await browser?.close();
   server?.kill();
+  await new Promise((resolve) => server ? server.once("exit", resolve) : resolve());
+  rmSync(data, { recursive: true, force: true });
 });
 
 // Checks a page with axe-core in both color schemes, and writes screenshots.
@@ -61,6 +70,25 @@ async function check(name) {
   await page.screenshot({ path: `${folder}/${name}-phone.png` });
   await page.setViewportSize(size);
 }
+
+test("a question is answered within a minute of the start", async () => {
+  const question = "Who wrote questions after a visit to a farm?";
+  await page.goto("/");
+  await page.getByRole("combobox").fill(question);
+  const answer = page.getByRole("article").first();
+  // The papers may not be published yet.
+  while (true) {
+    await page.getByRole("combobox").press("Enter");
+    await page.waitForURL(/q=/);
+    if (await answer.isVisible()) break;
+    assert.ok(performance.now() - started < 60_000);
+    await page.waitForTimeout(100);
+  }
+  const seconds = (performance.now() - started) / 1000;
+  console.log(`a question answered in the browser ${seconds.toFixed(1)} s after the start of the server`);
+  assert.match(await answer.textContent(), /Volunteers wrote the questions after a visit to a farm/);
+  assert.ok(seconds < 60);
+});
 
 test("first page", async () => {
   const times = [];

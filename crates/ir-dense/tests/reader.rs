@@ -406,6 +406,126 @@ fn training_is_deterministic() {
     assert!(train(1, 2) != first, "the seed has no effect");
 }
 
+/// A training that is interrupted after every number of steps and resumes has the bytes of an
+/// undisturbed one.
+#[test]
+fn interrupted_training_resumes() {
+    if !on_default_backend() {
+        return;
+    }
+    let golden = golden();
+    let mut config = training_config(&golden);
+    (config.batch_size, config.dropout, config.epochs) = (3, 0.1, 3);
+    let data = examples(&golden);
+    let open = || ReaderTrainer::open(tiny("bert-pytorch"), &config).unwrap();
+    let bytes = |trained: &ir_dense::train::ReaderTrainingResult| {
+        let folder = tempfile::tempdir().unwrap();
+        trained.reader.save(folder.path().join("saved")).unwrap();
+        fs::read(folder.path().join("saved/model.safetensors")).unwrap()
+    };
+    let whole = open().train(&data, &mut NoProgress).unwrap();
+    let steps = whole.history.steps.len() as u64;
+    assert!(steps >= 6, "{steps}");
+    assert_eq!(open().fingerprint(&data), whole.fingerprint);
+    let checkpoints = tempfile::tempdir().unwrap();
+    let resumable = || open().with_checkpoints(checkpoints.path());
+    // Interruptions after 2, 3 and 5 steps: within an epoch and at its end.
+    for end in [2, 3, 5] {
+        let mut first = None;
+        let mut stop = |_: &str, done: u64, _: Option<u64>| {
+            first.get_or_insert(done);
+            match done {
+                _ if done < end => Flow::Continue,
+                _ => Flow::Stop,
+            }
+        };
+        let error = resumable().train(&data, &mut stop).unwrap_err();
+        assert!(
+            matches!(error, TrainError::Stopped { step, .. } if step == end),
+            "{error}"
+        );
+        let expected = [0, 0, 0, 2, 0, 3][end as usize];
+        assert_eq!(first, Some(expected), "resumed from the last step");
+    }
+    let resumed = resumable().train(&data, &mut NoProgress).unwrap();
+    assert_eq!(resumed.history, whole.history);
+    assert_eq!(resumed.fingerprint, whole.fingerprint);
+    assert!(
+        bytes(&resumed) == bytes(&whole),
+        "resuming changes the weights"
+    );
+    // A killed run resumes from the last checkpoint, which is written every two steps.
+    let file = checkpoints.path().join("checkpoint.safetensors");
+    fs::remove_file(&file).unwrap();
+    let kept = tempfile::tempdir().unwrap();
+    let mut keep = |_: &str, done: u64, _: Option<u64>| {
+        if done == 5 {
+            fs::copy(&file, kept.path().join("checkpoint.safetensors")).unwrap();
+        }
+        Flow::Continue
+    };
+    let trainer = resumable().with_checkpoint_every(2);
+    trainer.train(&data, &mut keep).unwrap();
+    let mut first = None;
+    let mut watch = |_: &str, done: u64, _: Option<u64>| {
+        first.get_or_insert(done);
+        Flow::Continue
+    };
+    let trainer = open().with_checkpoints(kept.path());
+    let resumed = trainer.train(&data, &mut watch).unwrap();
+    assert_eq!(first, Some(4));
+    assert!(
+        bytes(&resumed) == bytes(&whole),
+        "a killed run changes the weights"
+    );
+}
+
+#[test]
+fn checkpoints_of_other_trainings_are_rejected() {
+    let golden = golden();
+    let config = training_config(&golden);
+    let data = examples(&golden);
+    let folder = tempfile::tempdir().unwrap();
+    let train = |config: &ReaderTrainingConfig, model: PathBuf, data: &[ReaderExample]| {
+        let trainer = ReaderTrainer::open(model, config).unwrap();
+        trainer
+            .with_checkpoints(folder.path())
+            .train(data, &mut NoProgress)
+    };
+    train(&config, model("bert"), &data).unwrap();
+    // A complete checkpoint: nothing is trained again.
+    train(&config, model("bert"), &data).unwrap();
+    let field = |result: Result<_, TrainError>| match result {
+        Err(TrainError::OtherConfiguration { field, .. }) => field,
+        Err(other) => panic!("{other}"),
+        Ok(_) => panic!("expected an error"),
+    };
+    let mut other = config.clone();
+    other.learning_rate *= 2.0;
+    assert_eq!(field(train(&other, model("bert"), &data)), "learning_rate");
+    assert_eq!(
+        field(train(&config, model("bert"), &data[1..])),
+        "training_data"
+    );
+    let mut moved = data.clone();
+    let answer = moved[0].answer.as_mut().unwrap();
+    answer.end -= 1;
+    assert_eq!(
+        field(train(&config, model("bert"), &moved)),
+        "training_data"
+    );
+    let other = tiny("bert-pytorch");
+    assert_eq!(field(train(&config, other, &data)), "weights");
+    // A wrong bit.
+    let file = folder.path().join("checkpoint.safetensors");
+    let mut bytes = fs::read(&file).unwrap();
+    let last = bytes.len() - 1;
+    bytes[last] ^= 1;
+    fs::write(&file, bytes).unwrap();
+    let error = train(&config, model("bert"), &data).unwrap_err();
+    assert!(matches!(error, TrainError::Damaged { .. }), "{error}");
+}
+
 #[test]
 fn errors_of_training() {
     let golden = golden();

@@ -1,6 +1,7 @@
 //! Metrics of requests and of the published state, for Prometheus.
 
 use std::fmt;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use prometheus_client::encoding::text::encode;
@@ -22,6 +23,7 @@ pub(crate) struct Metrics {
     answers: Gauge,
     jobs: Gauge,
     unlogged: Gauge,
+    encoded: Counter,
     ready: Gauge,
 }
 
@@ -65,6 +67,7 @@ impl Metrics {
             answers: Gauge::default(),
             jobs: Gauge::default(),
             unlogged: Gauge::default(),
+            encoded: Counter::default(),
             ready: Gauge::default(),
         };
         let registry = &mut metrics.registry;
@@ -89,6 +92,11 @@ impl Metrics {
             ),
             ("ready", "1 if queries are answered", &metrics.ready),
         ];
+        registry.register(
+            "encoded_texts",
+            "Answers and their questions that were encoded, because their vectors were not stored",
+            metrics.encoded.clone(),
+        );
         for (name, help, gauge) in gauges {
             registry.register(name, help, gauge.clone());
         }
@@ -119,6 +127,8 @@ impl Metrics {
         self.jobs.set(bound(service.unfinished_jobs()));
         self.unlogged
             .set(i64::try_from(service.unlogged_queries()).unwrap_or(i64::MAX));
+        let encoded = self.encoded.inner();
+        encoded.store(service.encoded_texts(), Ordering::Relaxed);
         let mut text = String::new();
         // Writing to a string does not fail.
         let _ = encode(&mut text, &self.registry);

@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use ir_core::{Attributes, Flow, Progress, Side};
 use ir_qa::frames::{FrameConfig, normalized};
@@ -14,7 +15,7 @@ use ir_qa::suggest::{FrequentPhrases, Suggester};
 use ir_qa::{Chunk, ChunkKind, Frame, FrameQuestion, character_count};
 
 use crate::config::{ServiceEncoder, ServiceQuestions};
-use crate::store::{Publication, PublishedQuestion, Store, StoreError, sha256};
+use crate::store::{Publication, PublishedQuestion, Store, StoreError, asked_text, sha256};
 
 /// Documents, answers and suggestions of a publication. Immutable.
 #[derive(Debug)]
@@ -60,6 +61,8 @@ pub(crate) struct PublishConfig {
     pub(crate) headings: bool,
     pub(crate) encoder: Option<ServiceEncoder>,
     pub(crate) questions: Option<ServiceQuestions>,
+    /// Number of texts that were encoded, since the start.
+    pub(crate) encoded: Arc<AtomicU64>,
 }
 
 /// Why a state is built.
@@ -126,7 +129,7 @@ impl PublishedState {
         if let Some(questions) = &config.questions {
             questions.add(&mut frames, reason, progress)?;
         }
-        let suggester = suggester(&documents, &frames);
+        let suggester = suggester(&documents, &frames, &store.asked_texts()?);
         let index = match &config.encoder {
             None => {
                 report(progress, "indexing", 0, 1)?;
@@ -138,10 +141,12 @@ impl PublishedState {
                     .map(|frame| config.answers.encoded_text(frame));
                 let texts: Vec<Cow<'_, str>> = texts.collect();
                 let answers: Vec<&str> = texts.iter().map(|text| &**text).collect();
-                let answers = encoder.vectors(store, Side::Document, &answers, progress)?;
+                let mut vectors =
+                    |side, texts: &[&str]| encoder.vectors(store, side, texts, config, progress);
+                let answers = vectors(Side::Document, &answers)?;
                 let questions = frames.iter().flat_map(|frame| &frame.questions);
                 let questions: Vec<&str> = questions.map(|question| &*question.text).collect();
-                let questions = encoder.vectors(store, Side::Query, &questions, progress)?;
+                let questions = vectors(Side::Query, &questions)?;
                 let vectors = FrameVectors { answers, questions };
                 report(progress, "indexing", 0, 1)?;
                 let encoder = Arc::clone(&encoder.encoder);
@@ -344,7 +349,13 @@ fn published_document(
 /// Popularity of a question, above those of titles and phrases.
 const QUESTION_POPULARITY: u64 = 1_000_000;
 
-fn suggester(documents: &[PublishedDocument], frames: &[Frame]) -> Suggester {
+/// Suggestions. Those that users have asked come first; what they have asked besides is not
+/// suggested to others.
+fn suggester(
+    documents: &[PublishedDocument],
+    frames: &[Frame],
+    asked: &HashMap<String, u64>,
+) -> Suggester {
     let mut phrases = FrequentPhrases::new(3);
     for frame in frames {
         phrases.add(&frame.answer);
@@ -356,11 +367,14 @@ fn suggester(documents: &[PublishedDocument], frames: &[Frame]) -> Suggester {
     let titles = documents
         .iter()
         .map(|document| (document.title().to_owned(), 1));
-    Suggester::new(
-        questions
-            .chain(titles)
-            .chain(phrases.frequent(MIN_PHRASE_ANSWERS)),
-    )
+    let all = questions
+        .chain(titles)
+        .chain(phrases.frequent(MIN_PHRASE_ANSWERS));
+    Suggester::new(all.map(|(text, popularity)| {
+        let asked = asked.get(&asked_text(&text)).copied().unwrap_or(0);
+        let popularity = popularity.saturating_add(asked.saturating_mul(QUESTION_POPULARITY));
+        (text, popularity)
+    }))
 }
 
 impl ServiceQuestions {
@@ -415,6 +429,7 @@ impl ServiceEncoder {
         store: &Store,
         side: Side,
         texts: &[&str],
+        config: &PublishConfig,
         progress: &mut dyn Progress,
     ) -> Result<Vec<f32>, PublishError> {
         let stage = match side {
@@ -446,10 +461,19 @@ impl ServiceEncoder {
             let encoded = self.encoder.encode(side, &batch_texts);
             let vectors = encoded.map_err(AnswerIndexError::from)?;
             store.set_vectors(&self.name, side, &batch_hashes, &vectors, dim)?;
+            config
+                .encoded
+                .fetch_add(batch.len() as u64, Ordering::Relaxed);
             let rows = vectors.chunks_exact(dim.max(1)).map(<[f32]>::to_vec);
             known.extend(batch_hashes.into_iter().zip(rows));
         }
         report(progress, stage, total, total)?;
+        tracing::info!(
+            encoded = missing.len(),
+            texts = seen.len(),
+            stage,
+            "encoded"
+        );
         let mut vectors = Vec::with_capacity(texts.len() * dim);
         for hash in &hashes {
             if let Some(vector) = known.get(hash) {

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::Ordering;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -100,6 +101,11 @@ impl Publisher {
     /// Whether answers and questions are encoded.
     pub(crate) fn has_encoder(&self) -> bool {
         self.shared.config.encoder.is_some()
+    }
+
+    /// Number of texts that were encoded since the start, without questions of users.
+    pub(crate) fn encoded_texts(&self) -> u64 {
+        self.shared.config.encoded.load(Ordering::Relaxed)
     }
 
     /// Why the published state could not be loaded.

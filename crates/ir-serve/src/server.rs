@@ -17,7 +17,6 @@ use hyper_util::service::TowerToHyperService;
 use tokio::sync::Semaphore;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
-use tower_http::timeout::TimeoutLayer;
 
 use crate::api::{self, ApiError};
 use crate::app::App;
@@ -48,6 +47,9 @@ pub enum ServerError {
     },
     #[error("the server failed")]
     Serve(#[source] std::io::Error),
+    /// [`Service::damage`].
+    #[error("{damage}")]
+    DamagedStore { damage: String },
 }
 
 /// Threads of blocking requests; further requests wait. Few, so that searches do not compete for
@@ -119,7 +121,7 @@ impl Server {
     /// finishes the requests that run, for at most 30 s.
     ///
     /// # Errors
-    /// The threads cannot be started, or the listener fails.
+    /// The threads cannot be started, or the listener fails; the store is damaged.
     pub fn run(self, is_stopped: impl Fn() -> bool + Send + 'static) -> Result<(), ServerError> {
         let runtime = tokio::runtime::Builder::new_multi_thread()
             .max_blocking_threads(BLOCKING_THREADS)
@@ -128,18 +130,25 @@ impl Server {
             .map_err(ServerError::Serve)?;
         let app = Arc::new(App::new(self.service, self.access));
         let connections = app.service.limits().connections;
+        let service = Arc::clone(&app.service);
         let served = runtime.block_on(async {
             let listener = tokio::net::TcpListener::from_std(self.listener)?;
             let stop = async {
-                while !is_stopped() {
+                while !is_stopped() && service.damage().is_none() {
                     tokio::time::sleep(STOP_INTERVAL).await;
                 }
             };
-            accept(listener, router(app), connections, stop).await;
+            accept(listener, router(Arc::clone(&app)), connections, stop).await;
             Ok(())
         });
         runtime.shutdown_timeout(Duration::from_secs(5));
-        served.map_err(ServerError::Serve)
+        served.map_err(ServerError::Serve)?;
+        match app.service.damage() {
+            None => Ok(()),
+            Some(damage) => Err(ServerError::DamagedStore {
+                damage: damage.to_owned(),
+            }),
+        }
     }
 }
 
@@ -196,10 +205,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
     let limited = pages::router(&app)
         .merge(api::router())
         .layer(DefaultBodyLimit::max(limits.body_bytes))
-        .layer(TimeoutLayer::with_status_code(
-            StatusCode::GATEWAY_TIMEOUT,
-            limits.time,
-        ))
+        .layer(from_fn_with_state(Arc::clone(&app), limit_time))
         .layer(from_fn_with_state(Arc::clone(&app), limit_concurrency));
     limited
         .route("/health", get(health))
@@ -217,9 +223,37 @@ pub(crate) fn router(app: Arc<App>) -> Router {
 /// Rejects a request if as many as permitted are processed.
 async fn limit_concurrency(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let Ok(_permit) = app.permits.try_acquire() else {
-        return ApiError::busy("too many requests at the same time").into_response();
+        let error = ApiError::busy("too many requests at the same time");
+        return failure(request.uri().path(), error);
     };
     next.run(request).await
+}
+
+/// Ends a request that takes too long.
+pub(crate) async fn limit_time(
+    State(app): State<Arc<App>>,
+    request: Request,
+    next: Next,
+) -> Response {
+    let path = request.uri().path().to_owned();
+    let time = app.service.limits().time;
+    match tokio::time::timeout(time, next.run(request)).await {
+        Ok(response) => response,
+        Err(_) => {
+            let message = format!("no answer in {} s, the time limit", time.as_secs_f64());
+            let error = ApiError::new(StatusCode::GATEWAY_TIMEOUT, "timeout", message);
+            failure(&path, error)
+        }
+    }
+}
+
+/// Error of a request: JSON of REST, or a page.
+fn failure(path: &str, error: ApiError) -> Response {
+    let is_api = path.starts_with("/v1/") || ["/mcp", "/openapi.json", "/suggest"].contains(&path);
+    match is_api {
+        true => error.into_response(),
+        false => pages::failure(error.status, &error.message),
+    }
 }
 
 /// Logs and counts a request.

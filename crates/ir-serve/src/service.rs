@@ -1,15 +1,14 @@
 //! API behind REST and the pages: documents, publication, answers, suggestions, keys.
 
-use std::cell::RefCell;
-use std::collections::{BTreeMap, HashMap, HashSet};
-use std::fs;
-use std::path::Path;
-use std::sync::{Arc, RwLock};
-use std::time::{Instant, UNIX_EPOCH};
+mod folder;
 
-use ir_core::{AttributeValue, DocSet, Explanation, Predicate, Progress, Retriever, Search};
+use std::collections::BTreeMap;
+use std::sync::{Arc, RwLock};
+use std::time::Instant;
+
+use ir_core::{AttributeValue, DocSet, Explanation, Predicate, Retriever, Search};
 use ir_qa::Frame;
-use ir_qa::documents::{DocumentError, DocumentReader, FileOutcome, FolderReport, Paper};
+use ir_qa::documents::Paper;
 use ir_qa::soco::{SocoContent, SocoDocument};
 
 use crate::batching::BatchingEncoder;
@@ -18,7 +17,9 @@ use crate::error::ServiceError;
 use crate::published::{PublishConfig, PublishedState};
 use crate::publisher::Publisher;
 use crate::query_log::QueryLog;
-use crate::store::{AddedDocuments, Job, KeyRole, LoggedQuery, Origin, Store, role_of, sha256};
+use crate::store::{
+    AddedDocuments, BackgroundCheck, Job, KeyRole, LoggedQuery, Origin, Store, role_of, sha256,
+};
 
 /// Documents, publication, queries and annotations of a data folder.
 ///
@@ -32,6 +33,7 @@ pub struct Service {
     keys: RwLock<Vec<([u8; 32], KeyRole)>>,
     collections: BTreeMap<String, Collection>,
     limits: Limits,
+    check: BackgroundCheck,
 }
 
 /// Question to the published answers.
@@ -78,9 +80,6 @@ pub struct ScoredAnswer {
     /// Explanation of the score, if asked for.
     pub explanation: Option<Explanation>,
 }
-
-/// Papers of a folder that are stored together.
-const FOLDER_BATCH: usize = 64;
 
 /// Largest number of characters of the id of a document, which every answer repeats.
 const ID_CHARACTERS: usize = 1_000;
@@ -149,10 +148,11 @@ impl Question {
 }
 
 impl Service {
-    /// Opens the store of a data folder and starts to load what was published.
+    /// Opens the store of a data folder, and starts to load what was published and to check the
+    /// store ([`Service::damage`]).
     ///
     /// # Errors
-    /// The store is in use, is damaged, or a later version wrote it; two collections have the same
+    /// The store is in use, is not one, or a later version wrote it; two collections have the same
     /// name.
     pub fn open(config: ServiceConfig) -> Result<Self, ServiceError> {
         let store = Arc::new(Store::open(&config.data)?);
@@ -166,9 +166,11 @@ impl Service {
             headings: config.headings,
             encoder,
             questions: config.questions,
+            encoded: Arc::default(),
         };
         let publisher = Publisher::start(Arc::clone(&store), publishing)?;
         let log = QueryLog::start(Arc::clone(&store))?;
+        let check = BackgroundCheck::start(&store)?;
         let keys = RwLock::new(store.keys()?);
         let mut collections = BTreeMap::new();
         for collection in config.collections {
@@ -184,7 +186,15 @@ impl Service {
             keys,
             collections,
             limits: config.limits,
+            check,
         })
+    }
+
+    /// Damage of the store that was found since it was opened: its pages are read in the
+    /// background. A service with a damaged store should be ended, and the store restored.
+    #[must_use]
+    pub fn damage(&self) -> Option<&str> {
+        self.check.damage()
     }
 
     /// The store of the data folder.
@@ -258,90 +268,6 @@ impl Service {
         Ok(self.store.delete(ids)?)
     }
 
-    /// Adds the papers of a folder, and deletes documents that were read from it and are gone;
-    /// those of files with errors are kept. Files are not read again if their sizes, times of
-    /// modification and documents are those of the last reading by the same program. Returns the
-    /// report per file, and whether a publication would change what queries see.
-    ///
-    /// # Errors
-    /// The folder cannot be listed; the disk is full or fails.
-    pub fn read_folder(
-        &self,
-        folder: &Path,
-        reader: &DocumentReader,
-        progress: &mut dyn Progress,
-    ) -> Result<(FolderReport, bool), ServiceError> {
-        let gone = RefCell::new(self.store.folder_documents()?);
-        let reader_stamp = reader_stamp(reader);
-        // Stamps of the files that are read, from before they are opened.
-        let stamps: RefCell<HashMap<String, (String, Vec<String>)>> = RefCell::default();
-        let mut batch = Vec::new();
-        let mut is_unchanged = |name: &str, path: &Path| {
-            let Some(stamp) = file_stamp(path) else {
-                return false;
-            };
-            let stamp = format!("{stamp} {reader_stamp}");
-            // A store that cannot be read fails when the documents are added.
-            match self.store.documents_of_file(name, &stamp) {
-                Ok(Some(ids)) => {
-                    let mut gone = gone.borrow_mut();
-                    ids.iter().for_each(|id| {
-                        gone.remove(id);
-                    });
-                    true
-                }
-                _ => {
-                    let read = (stamp, Vec::new());
-                    stamps.borrow_mut().insert(name.to_owned(), read);
-                    false
-                }
-            }
-        };
-        let mut add = |name: &str, paper: Paper| {
-            gone.borrow_mut().remove(&paper.id);
-            if let Some((_, ids)) = stamps.borrow_mut().get_mut(name) {
-                ids.push(paper.id.clone());
-            }
-            batch.push((paper.id.clone(), record_of(&paper)));
-            if batch.len() == FOLDER_BATCH {
-                self.store
-                    .add(&std::mem::take(&mut batch), Origin::Folder)?;
-            }
-            Ok::<_, FolderError>(())
-        };
-        let report = reader.read_changed_files(folder, &mut is_unchanged, progress, &mut add);
-        let report = report.map_err(|error| match error {
-            FolderError::Document(error) => ServiceError::Document(error),
-            FolderError::Store(error) => ServiceError::Store(error),
-        })?;
-        self.store.add(&batch, Origin::Folder)?;
-        let mut gone = gone.into_inner();
-        let mut stamps = stamps.into_inner();
-        let read = report
-            .files
-            .iter()
-            .filter(|file| matches!(file.outcome, FileOutcome::Read { .. }));
-        let read = read.filter_map(|file| {
-            let (stamp, ids) = stamps.remove(&file.path)?;
-            Some((file.path.clone(), stamp, ids))
-        });
-        self.store.set_files(&read.collect::<Vec<_>>())?;
-        // A file that is damaged at the moment keeps its documents.
-        let failed: HashSet<&str> = report
-            .files
-            .iter()
-            .filter(|file| matches!(file.outcome, FileOutcome::Failed(_)))
-            .map(|file| &*file.path)
-            .collect();
-        gone.retain(|id| {
-            let mut folders = id.match_indices('/').map(|(end, _)| &id[..end]);
-            !failed.contains(id.as_str()) && !folders.any(|folder| failed.contains(folder))
-        });
-        let gone: Vec<String> = gone.into_iter().collect();
-        self.store.delete(Some(&gone))?;
-        Ok((report, self.store.has_changes()?))
-    }
-
     /// Starts to publish the documents and the questions of accepted annotations.
     ///
     /// # Errors
@@ -379,6 +305,13 @@ impl Service {
     #[must_use]
     pub fn unfinished_jobs(&self) -> usize {
         self.publisher.unfinished()
+    }
+
+    /// Number of answers and their questions that were encoded since the service was opened: those
+    /// whose vectors were not stored.
+    #[must_use]
+    pub fn encoded_texts(&self) -> u64 {
+        self.publisher.encoded_texts()
     }
 
     /// Number of queries that could not be logged.
@@ -577,21 +510,6 @@ pub fn record_of(paper: &Paper) -> SocoDocument {
     SocoDocument { content, meta }
 }
 
-/// Size and time of modification of a file.
-fn file_stamp(path: &Path) -> Option<String> {
-    let metadata = fs::metadata(path).ok()?;
-    let modified = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-    Some(format!("{} {}", metadata.len(), modified.as_nanos()))
-}
-
-/// Parameters of a reader and stamp of the program, which may convert files in another way after an
-/// update.
-fn reader_stamp(reader: &DocumentReader) -> String {
-    let program = std::env::current_exe().ok();
-    let program = program.and_then(|path| file_stamp(&path));
-    format!("{} {reader:?}", program.unwrap_or_default())
-}
-
 fn document_id(record: &SocoDocument) -> String {
     match record.meta.get("doc_id") {
         Some(AttributeValue::Text(id)) if !id.is_empty() => id.clone(),
@@ -610,24 +528,6 @@ fn filter(filters: &[Predicate], select: impl FnOnce(&Predicate) -> DocSet) -> O
         [] => None,
         [one] => Some(select(one)),
         all => Some(select(&Predicate::All(all.to_vec()))),
-    }
-}
-
-/// Error of reading a folder into the store.
-enum FolderError {
-    Document(DocumentError),
-    Store(crate::store::StoreError),
-}
-
-impl From<DocumentError> for FolderError {
-    fn from(error: DocumentError) -> Self {
-        Self::Document(error)
-    }
-}
-
-impl From<crate::store::StoreError> for FolderError {
-    fn from(error: crate::store::StoreError) -> Self {
-        Self::Store(error)
     }
 }
 

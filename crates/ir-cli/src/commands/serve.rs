@@ -11,11 +11,11 @@ use std::time::{Duration, Instant};
 use anyhow::{Context, Result, bail};
 use clap::ValueEnum;
 use ir_bm25::{Bm25, StoredFields};
-use ir_core::{DocNum, Retriever, store::Verify};
+use ir_core::{DocNum, Flow, Progress, Retriever, store::Verify};
 use ir_data::TextEncoding;
 use ir_qa::documents::DocumentError;
 use ir_qa::retrieval::AnswerConfig;
-use ir_serve::store::KeyRole;
+use ir_serve::store::{KeyRole, Store, StoreError};
 use ir_serve::{
     Collection, Limits, Server, Service, ServiceConfig, ServiceError, ServiceQuestions, record_of,
 };
@@ -46,6 +46,9 @@ deleted. Papers of files that can no longer be
 read are kept, and documents that were added over REST.
 
 The data folder has documents, annotations and the query log: one SQLite file.
+Its pages are checked in the background after the start; damage ends the server
+with an error. --check reads everything, with the checksums of documents and
+vectors, and serves nothing.
 The first start prints an admin key and a query key for REST, of which only
 hashes are stored; --new-keys replaces lost keys:
   curl -H \"Authorization: $KEY\" -d '{\"query\": {\"query\": \"What is ...?\"}}' \\
@@ -91,6 +94,10 @@ pub(crate) struct Args {
     /// Index, searched with BM25 at /v1/collections/NAME/search; may be repeated
     #[arg(long, value_name = "NAME=INDEX", value_parser = named_index)]
     collection: Vec<(String, String)>,
+
+    /// Check the data folder for damage, and end: exit status 1 if there is some
+    #[arg(long, conflicts_with = "new_keys")]
+    check: bool,
 
     /// Replace all keys, and print the new ones
     #[arg(long)]
@@ -143,6 +150,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         bail_usage!("--public-metrics: without effect on {}", args.listen);
     }
     let data = data_folder(args)?;
+    if args.check {
+        return check(&data, console);
+    }
     let service = Arc::new(Service::open(config(args, answers, &data, console)?)?);
     let server = Server::bind(Arc::clone(&service), args.listen)?
         .with_hosts(args.host.clone())
@@ -183,6 +193,29 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         Ok(result) => Ok(result?),
         Err(_) => bail!("the server ended"),
     }
+}
+
+/// Checks the store of a data folder.
+fn check(data: &Path, console: &Console) -> Result<()> {
+    if !data.join("store.sqlite").is_file() {
+        bail!("{}: expected a data folder, found no store", data.display());
+    }
+    let store = Store::open(data)?;
+    let mut bar = console.bar();
+    let checked = store.check(&mut bar);
+    bar.finish();
+    let checked = match checked {
+        Err(StoreError::Canceled) => return Err(Interrupted.into()),
+        checked => checked?,
+    };
+    let out = OutputSink::open(None)?;
+    let line = format!(
+        "{}: intact; {} records of documents, {} vectors\n",
+        data.display(),
+        grouped(checked.records),
+        grouped(checked.vectors)
+    );
+    out.write_with(|out| out.write_all(line.as_bytes()))
 }
 
 /// Log of the server on standard error; errors only with `--quiet`.
@@ -301,7 +334,15 @@ fn read_papers(papers: &Path, service: &Service, console: &Console) -> Result<()
         service.store().has_changes()?
     } else {
         let mut bar = console.bar();
-        let read = service.read_folder(papers, &document_reader()?, &mut bar);
+        let mut progress = |stage: &str, done: u64, total: Option<u64>| {
+            let flow = bar.report(stage, done, total);
+            match service.damage() {
+                None => flow,
+                // The server ends with the error.
+                Some(_) => Flow::Stop,
+            }
+        };
+        let read = service.read_folder(papers, &document_reader()?, &mut progress);
         bar.finish();
         let (report, has_changes) = read.map_err(|error| match error {
             ServiceError::Document(DocumentError::Canceled) => Interrupted.into(),
@@ -325,7 +366,7 @@ fn read_papers(papers: &Path, service: &Service, console: &Console) -> Result<()
     } else if has_changes {
         publish(service, console)?;
     }
-    let state = wait_for(|| service.published().ok())?;
+    let state = wait_for(service, || service.published().ok())?;
     console.log(format_args!(
         "{} answers of {} documents",
         grouped(state.index().frames().len() as u64),
@@ -336,12 +377,10 @@ fn read_papers(papers: &Path, service: &Service, console: &Console) -> Result<()
 
 /// Publishes, and waits for the end.
 fn publish(service: &Service, console: &Console) -> Result<()> {
-    use ir_core::Progress;
-
     let start = Instant::now();
     let id = service.publish()?.id;
     let mut bar = console.bar();
-    let ended = wait_for(|| match service.job(&id) {
+    let ended = wait_for(service, || match service.job(&id) {
         Ok(Some(job)) if !job.status.is_end() => {
             bar.report(&job.stage, job.done, Some(job.total));
             None
@@ -361,10 +400,14 @@ fn publish(service: &Service, console: &Console) -> Result<()> {
     Ok(())
 }
 
-/// Waits until `ready` returns a value.
-fn wait_for<T>(mut ready: impl FnMut() -> Option<T>) -> Result<T> {
+/// Waits until `ready` returns a value. Damage of the store, which ends the server, is an
+/// interrupt.
+fn wait_for<T>(service: &Service, mut ready: impl FnMut() -> Option<T>) -> Result<T> {
     loop {
         check_stopped()?;
+        if service.damage().is_some() {
+            return Err(Interrupted.into());
+        }
         match ready() {
             Some(value) => return Ok(value),
             None => std::thread::sleep(Duration::from_millis(20)),

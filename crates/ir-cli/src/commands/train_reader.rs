@@ -7,16 +7,18 @@ use std::time::Instant;
 use anyhow::{Context, Result, bail};
 use clap::ValueHint;
 use ir_data::squad::{Question, Squad, SquadFile};
-use ir_dense::ReaderConfig;
 use ir_dense::train::{ReaderExample, ReaderTrainer, ReaderTrainingConfig, TrainError};
+use ir_dense::{ExtractiveReader, ReaderConfig};
 use ir_qa::character_count;
 use ir_qa::reader::{LexicalReader, Reader, ReaderInput, exact_match, token_f1};
 
-use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, Resumable, bail_usage, stop_on_interrupt};
 use crate::shared::encoder::find_model;
 use crate::shared::format::grouped;
 use crate::shared::options::{positive, use_threads};
 use crate::shared::output::{OutputPath, OutputSink, WorkPath};
+use crate::shared::training_runs::completed::CompletedRun;
+use crate::shared::training_runs::{self, discard, evaluation, has_files};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -30,6 +32,11 @@ compressed; the first answer of each question is the target. The output folder
 is readable by `ir ask --reader` and by transformers
 (AutoModelForQuestionAnswering). A model without a span head, such as a
 sentence encoder, gets one with random weights.
+
+Checkpoints are saved in OUTPUT.checkpoints. An interrupted or killed run
+resumes from the last checkpoint and produces the same bytes as an
+uninterrupted one. A checkpoint of a different model, training set or
+configuration is an error.
 
 With --test or --hold-out, exact match and F1 of SQuAD are printed, in percent:
 of the new reader and of the lexical reader, which needs no model.";
@@ -94,23 +101,27 @@ pub(crate) struct Args {
     #[arg(long, conflicts_with = "test", help_heading = EVALUATION)]
     hold_out: bool,
 
+    /// Number of steps between checkpoints
+    #[arg(long, default_value_t = 100, value_name = "N", help_heading = EXECUTION)]
+    checkpoint_every: u64,
+
+    /// Keep the checkpoints after training
+    #[arg(long, help_heading = EXECUTION)]
+    keep_checkpoints: bool,
+
     /// Number of threads [default: one per core]
-    #[arg(long, value_parser = positive, value_name = "N", help_heading = "Execution")]
+    #[arg(long, value_parser = positive, value_name = "N", help_heading = EXECUTION)]
     threads: Option<usize>,
 }
 
 const CONFIGURATION: &str = "Training configuration";
 const EVALUATION: &str = "Evaluation";
+const EXECUTION: &str = "Execution";
 
 impl Args {
-    /// Output folder, which belongs to the command with everything in it.
+    /// Output folder and checkpoint folder.
     pub(crate) fn work_paths(&self) -> Vec<WorkPath> {
-        vec![WorkPath {
-            option: "--output",
-            what: "",
-            path: self.output.folder(),
-            is_folder: true,
-        }]
+        training_runs::work_paths(&self.output.folder())
     }
 
     fn config(&self) -> ReaderTrainingConfig {
@@ -133,12 +144,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     use_threads(args.threads)?;
     let output = args.output.folder();
-    if output.is_file() || std::fs::read_dir(&output).is_ok_and(|mut it| it.next().is_some()) {
-        bail!(
-            "{}: expected a new folder, found an existing one",
-            output.display()
-        );
-    }
+    let checkpoints = training_runs::check_output(&output)?;
     let config = args.config();
     if let Err(error) = config.validate() {
         bail_usage!("{error}");
@@ -152,14 +158,92 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             args.data.display()
         );
     }
+    let trainer = ReaderTrainer::open(&model.folder, &config)?;
+    let reader = match has_files(&output) {
+        true => complete(&trainer, &examples, &output, &checkpoints, console)?,
+        false => train(args, trainer, &examples, &checkpoints, console)?,
+    };
+    if let Some(test) = test {
+        let mut table = "reader   exact match     F1\n".to_owned();
+        for (name, reader) in [
+            ("lexical", &LexicalReader::default() as &dyn Reader),
+            ("trained", &reader),
+        ] {
+            let [exact, f1] = evaluate(reader, &test)?;
+            table += &format!("{name:<8} {exact:>11.2} {f1:>6.2}\n");
+        }
+        OutputSink::open(None)?.write_with(|out| out.write_all(table.as_bytes()))?;
+    }
+    // After the evaluation, so that a run that is killed during it evaluates again.
+    discard(args.keep_checkpoints, &checkpoints);
+    Ok(())
+}
+
+/// Opens the reader of a run that was killed after its output was written; any other output is an
+/// error.
+fn complete(
+    trainer: &ReaderTrainer,
+    examples: &[ReaderExample],
+    output: &Path,
+    checkpoints: &Path,
+    console: &Console,
+) -> Result<ExtractiveReader> {
+    let shown = output.display();
+    if !completed(trainer.fingerprint(examples)).is_recorded(checkpoints) {
+        bail!("{shown}: expected a new folder, found one with files in it");
+    }
+    console.log(format_args!("{shown}: complete since an earlier run"));
+    Ok(ExtractiveReader::open_with(
+        output,
+        trainer.reader_config(),
+    )?)
+}
+
+fn completed(fingerprint: u64) -> CompletedRun<'static> {
+    CompletedRun {
+        fingerprint,
+        evaluation: None,
+    }
+}
+
+/// Trains the reader, from the last checkpoint on, and saves it.
+fn train(
+    args: &Args,
+    trainer: ReaderTrainer,
+    examples: &[ReaderExample],
+    checkpoints: &Path,
+    console: &Console,
+) -> Result<ExtractiveReader> {
+    let output = args.output.folder();
+    let resumed = evaluation::check_or_record(checkpoints, None)?;
+    let kept = checkpoints.display();
+    if resumed {
+        console.note(format_args!("resuming from the checkpoint in {kept}"));
+    }
     let began = Instant::now();
     let mut bar = console.bar();
-    let trained = ReaderTrainer::open(&model.folder, &config)?.train(&examples, &mut bar);
+    let trained = trainer
+        .with_checkpoints(checkpoints)
+        .with_checkpoint_every(args.checkpoint_every)
+        .train(examples, &mut bar);
     bar.finish();
     let trained = match trained {
-        Err(TrainError::Stopped { .. }) => return Err(Interrupted.into()),
-        trained => trained?,
+        Err(TrainError::Stopped { step, steps }) => {
+            return Err(Resumable(format!(
+                "interrupted after {step} of {steps} steps; run the same command to resume from {kept}"
+            ))
+            .into());
+        }
+        Err(error @ TrainError::OtherConfiguration { .. }) => {
+            bail!("{error} ({})", evaluation::remedy(checkpoints));
+        }
+        Err(error) => {
+            evaluation::discard_record(checkpoints);
+            return Err(error.into());
+        }
+        Ok(trained) => trained,
     };
+    completed(trained.fingerprint).record(checkpoints)?;
     trained.reader.save(&output)?;
     if trained.cut_answers > 0 {
         console.warn(format_args!(
@@ -172,26 +256,20 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let last = &steps[steps.len().saturating_sub(20)..];
     let loss = last.iter().map(|step| step.loss).sum::<f64>() / last.len().max(1) as f64;
     console.log(format_args!(
-        "{}: {} questions in {} windows, {} steps, loss {loss:.4} (mean of the last {}), {:.1} s",
+        "{}: {} questions in {} windows, {} steps, loss {loss:.4} (mean of the last {}), {:.1} s{}",
         output.display(),
         grouped(examples.len() as u64),
         grouped(trained.windows as u64),
         grouped(steps.len() as u64),
         last.len(),
         began.elapsed().as_secs_f64(),
+        if resumed {
+            " since the last checkpoint"
+        } else {
+            ""
+        },
     ));
-    if let Some(test) = test {
-        let mut table = "reader   exact match     F1\n".to_owned();
-        for (name, reader) in [
-            ("lexical", &LexicalReader::default() as &dyn Reader),
-            ("trained", &trained.reader),
-        ] {
-            let [exact, f1] = evaluate(reader, &test)?;
-            table += &format!("{name:<8} {exact:>11.2} {f1:>6.2}\n");
-        }
-        OutputSink::open(None)?.write_with(|out| out.write_all(table.as_bytes()))?;
-    }
-    Ok(())
+    Ok(trained.reader)
 }
 
 /// Articles for training and, if asked for, for the evaluation.

@@ -30,6 +30,8 @@ pub(crate) mod systems;
 pub(crate) mod terminal;
 #[cfg(feature = "dense")]
 pub(crate) mod text_hashes;
+#[cfg(feature = "dense")]
+pub(crate) mod training_runs;
 pub(crate) mod updates;
 #[cfg(any(feature = "dense", feature = "remote"))]
 #[cfg_attr(not(feature = "dense"), allow(dead_code))]

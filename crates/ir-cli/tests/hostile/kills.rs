@@ -1,4 +1,5 @@
-//! `ir index`, `ir encode` and `ir train`, killed at random moments and run again.
+//! `ir index`, `ir encode`, `ir train` and `ir train-reader`, killed at random moments and run
+//! again.
 
 use std::fs;
 use std::os::unix::process::ExitStatusExt;
@@ -149,4 +150,31 @@ fn killed_train() {
         assert!(mined.unwrap().success());
     };
     kill("train", mine, &[&train, &evaluated]);
+}
+
+#[test]
+fn killed_train_reader() {
+    let model =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../ir-dense/testdata/tiny/bert-pytorch");
+    let train = format!(
+        "train-reader {} squad.json -o tuned --threads 1 --epochs 20 --batch 3 --checkpoint-every 7",
+        model.display()
+    );
+    let evaluated = format!("{train} --test squad.json");
+    let question = |n: usize| {
+        let thing = ["ship", "tea", "radar", "sea", "black tea", "green sea"][n % 6];
+        let context = format!("The {thing} is seen by the ship {n} times. ").repeat(1 + n % 3);
+        let answers = [serde_json::json!({"text": thing, "answer_start": 4})];
+        let id = n.to_string();
+        let qas = [serde_json::json!({"id": id, "question": "What is seen?", "answers": answers})];
+        let paragraph = serde_json::json!({"context": context, "qas": qas});
+        serde_json::json!({"title": id, "paragraphs": [paragraph]})
+    };
+    let data: Vec<_> = (0..30).map(question).collect();
+    let squad = serde_json::json!({"data": data}).to_string();
+    kill(
+        "train-reader",
+        |here| fs::write(here.join("squad.json"), &squad).unwrap(),
+        &[&train, &evaluated],
+    );
 }

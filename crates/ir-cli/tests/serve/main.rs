@@ -2,6 +2,7 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod faults;
 mod server;
 
 use std::collections::BTreeMap;

@@ -46,8 +46,13 @@ impl RunningServer {
         Self::start_with_keys(folder, args, (String::new(), String::new()))
     }
 
-    pub(crate) fn start_with_keys(folder: &Path, args: &[&str], mut keys: Keys) -> Self {
-        let mut child = serve_command(folder, args).spawn().unwrap();
+    pub(crate) fn start_with_keys(folder: &Path, args: &[&str], keys: Keys) -> Self {
+        Self::start_command(serve_command(folder, args), keys)
+    }
+
+    /// Starts the server of a command.
+    pub(crate) fn start_command(mut command: Command, mut keys: Keys) -> Self {
+        let mut child = command.spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let (send, serving) = std::sync::mpsc::channel();
         let log = thread::spawn(move || {
@@ -106,6 +111,11 @@ impl RunningServer {
         assert!(self.child.wait().unwrap().success());
         let printed = self.output.by_ref().map(Result::unwrap).collect();
         (self.log.take().unwrap().join().unwrap(), printed)
+    }
+
+    /// Id of the process.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
     }
 
     /// Ends the server with SIGKILL.
@@ -197,6 +207,12 @@ impl Client {
 
     /// Waits until a publication has finished.
     pub(crate) fn wait(&self, op_id: &str) {
+        let ended = self.end_of(op_id);
+        assert_eq!(ended["status"], "finished", "{ended}");
+    }
+
+    /// Waits for the end of a publication and returns its state.
+    pub(crate) fn end_of(&self, op_id: &str) -> Value {
         let began = Instant::now();
         loop {
             let path = format!("/v1/op/status/{op_id}");
@@ -204,9 +220,8 @@ impl Client {
             assert_eq!(status, 200, "{body}");
             let body: Value = serde_json::from_str(&body).unwrap();
             match body["status"].as_str().unwrap() {
-                "finished" => return,
                 "queued" | "started" => thread::sleep(Duration::from_millis(5)),
-                _ => panic!("{body}"),
+                _ => return body,
             }
             assert!(began.elapsed() < Duration::from_secs(60), "{body}");
         }

@@ -8,7 +8,7 @@ use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::{Device, Tensor, TensorData};
 use ir_core::Fnv1a;
 use ir_core::store::{AtomicFile, remove_abandoned};
 use serde::{Deserialize, Serialize};
@@ -16,7 +16,7 @@ use serde_json::Value;
 
 use super::gradcache::TrainedTower;
 use super::optimizer::AdamWState;
-use super::{TrainError, TrainingConfig, TrainingHistory};
+use super::{TrainError, TrainingHistory};
 use crate::ModelError;
 use crate::model_folder::safetensors::{self, checksum};
 use crate::model_folder::{NamedTensor, TensorSource, WeightFile};
@@ -25,10 +25,38 @@ use crate::model_folder::{NamedTensor, TensorSource, WeightFile};
 const VERSION: u32 = 2;
 const FORMAT: &str = "ir-dense training checkpoint";
 
+/// Model in training whose weights a checkpoint has.
+pub(super) trait CheckpointedModel {
+    /// All parameters, in a fixed order.
+    fn parameters(&self) -> Vec<NamedTensor>;
+
+    /// Device of a parameter.
+    fn device(&self, parameter: &str) -> Device;
+
+    /// Replaces the elements of the parameters that `values` has.
+    fn set_parameters(&mut self, values: HashMap<String, Tensor<1>>);
+}
+
+impl CheckpointedModel for TrainedTower {
+    fn parameters(&self) -> Vec<NamedTensor> {
+        self.model.parameters()
+    }
+
+    fn device(&self, _: &str) -> Device {
+        self.model.device()
+    }
+
+    fn set_parameters(&mut self, mut values: HashMap<String, Tensor<1>>) {
+        let model = self.model.clone();
+        self.model = model
+            .map_parameters(|parameter| values.remove(&parameter.name).unwrap_or(parameter.values));
+    }
+}
+
 /// Training state without tensors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub(super) struct TrainingState {
-    /// [`TrainingConfig`] as JSON, with the number of `towers`, the fingerprint of the
+    /// Training configuration as JSON, with the number of `towers`, the fingerprint of the
     /// `training_data` and the checksum of the initial `weights`.
     pub(super) configuration: Value,
     /// Number of steps so far. Batches, dropout masks and the learning rate are functions of the
@@ -52,12 +80,12 @@ impl CheckpointFolder {
         self.0.join(format!("best-{step}.safetensors"))
     }
 
-    /// Loads the tensors of the last checkpoint into `towers` and `optimizers` and returns its
+    /// Loads the tensors of the last checkpoint into `models` and `optimizers` and returns its
     /// state; `None` if there is no checkpoint.
     pub(super) fn load(
         &self,
         expected: &TrainingState,
-        towers: &mut [TrainedTower],
+        models: &mut [impl CheckpointedModel],
         optimizers: &mut [AdamWState],
     ) -> Result<Option<TrainingState>, TrainError> {
         remove_abandoned(&self.0, |name| {
@@ -78,7 +106,7 @@ impl CheckpointFolder {
                 found,
             });
         }
-        load_tensors(&path, &weights, towers, Some(optimizers))?;
+        load_tensors(&path, &weights, models, Some(optimizers))?;
         Ok(Some(state))
     }
 
@@ -95,10 +123,10 @@ impl CheckpointFolder {
     pub(super) fn save(
         &self,
         state: &TrainingState,
-        towers: &[TrainedTower],
+        models: &[impl CheckpointedModel],
         optimizers: &[AdamWState],
     ) -> Result<(), TrainError> {
-        self.write(&self.path(), state, &tensors(towers, Some(optimizers)))?;
+        self.write(&self.path(), state, &tensors(models, Some(optimizers)))?;
         // Weights that are no longer the best.
         let best = state.history.best().map(|best| best.step);
         self.remove_files(|name| {
@@ -112,19 +140,19 @@ impl CheckpointFolder {
     pub(super) fn save_best(
         &self,
         state: &TrainingState,
-        towers: &[TrainedTower],
+        models: &[impl CheckpointedModel],
     ) -> Result<(), TrainError> {
-        self.write(&self.best_path(state.step), state, &tensors(towers, None))
+        self.write(&self.best_path(state.step), state, &tensors(models, None))
     }
 
     pub(super) fn load_best(
         &self,
         step: u64,
-        towers: &mut [TrainedTower],
+        models: &mut [impl CheckpointedModel],
     ) -> Result<(), TrainError> {
         let path = self.best_path(step);
         let (weights, _) = open(&path)?;
-        load_tensors(&path, &weights, towers, None)
+        load_tensors(&path, &weights, models, None)
     }
 
     fn write(
@@ -162,10 +190,13 @@ fn moment_names(parameter: &str) -> [String; 2] {
 }
 
 /// Tensors of a checkpoint: of each parameter the moments, if any, and then the weights.
-fn tensors(towers: &[TrainedTower], optimizers: Option<&[AdamWState]>) -> Vec<NamedTensor> {
+fn tensors(
+    models: &[impl CheckpointedModel],
+    optimizers: Option<&[AdamWState]>,
+) -> Vec<NamedTensor> {
     let mut tensors = Vec::new();
-    for (number, tower) in towers.iter().enumerate() {
-        for mut parameter in tower.model.parameters() {
+    for (number, model) in models.iter().enumerate() {
+        for mut parameter in model.parameters() {
             let name = format!("{number}.{}", parameter.name);
             if let Some(optimizers) = optimizers {
                 let moments = optimizers[number].moments(&parameter);
@@ -246,11 +277,11 @@ fn difference(field: &str, a: &Value, b: &Value) -> Option<(String, String, Stri
     }
 }
 
-/// Loads the weights of all towers, and the moments of `optimizers`, if the checksum matches.
+/// Loads the weights of all models, and the moments of `optimizers`, if the checksum matches.
 fn load_tensors(
     path: &Path,
     weights: &WeightFile,
-    towers: &mut [TrainedTower],
+    models: &mut [impl CheckpointedModel],
     mut optimizers: Option<&mut [AdamWState]>,
 ) -> Result<(), TrainError> {
     let invalid = |source| no_checkpoint(path, source);
@@ -260,8 +291,8 @@ fn load_tensors(
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(weights.metadata("state").unwrap_or_default().as_bytes());
     // In the order of `tensors`, without zero moments.
-    for (number, tower) in towers.iter().enumerate() {
-        for parameter in tower.model.parameters() {
+    for (number, model) in models.iter().enumerate() {
+        for parameter in model.parameters() {
             let name = format!("{number}.{}", parameter.name);
             let moments = optimizers.as_ref().map(|_| moment_names(&name));
             for name in moments.into_iter().flatten().chain([name]) {
@@ -278,10 +309,10 @@ fn load_tensors(
             found,
         });
     }
-    for (number, tower) in towers.iter_mut().enumerate() {
-        let device = tower.model.device();
+    for (number, model) in models.iter_mut().enumerate() {
         let mut loaded = HashMap::new();
-        for parameter in tower.model.parameters() {
+        for parameter in model.parameters() {
+            let device = model.device(&parameter.name);
             let name = format!("{number}.{}", parameter.name);
             let take = |name: &str| -> Result<Tensor<1>, TrainError> {
                 let values = weights.take(name, &parameter.shape).map_err(invalid)?;
@@ -297,20 +328,22 @@ fn load_tensors(
             }
             loaded.insert(parameter.name, values);
         }
-        let model = tower.model.clone();
-        tower.model = model
-            .map_parameters(|parameter| loaded.remove(&parameter.name).unwrap_or(parameter.values));
+        model.set_parameters(loaded);
     }
     Ok(())
 }
 
 impl TrainingState {
     /// State before the first step.
-    pub(super) fn new(config: &TrainingConfig, data: u64, towers: &[TrainedTower]) -> Self {
+    pub(super) fn new(
+        config: &impl Serialize,
+        data: u64,
+        models: &[impl CheckpointedModel],
+    ) -> Self {
         let mut configuration = serde_json::to_value(config).unwrap_or_default();
-        configuration["towers"] = towers.len().into();
+        configuration["towers"] = models.len().into();
         configuration["training_data"] = data.into();
-        let weights = checksum("", &tensors(towers, None));
+        let weights = checksum("", &tensors(models, None));
         configuration["weights"] = weights.unwrap_or_default().into();
         Self {
             configuration,

@@ -1,25 +1,28 @@
 //! Training of an extractive reader.
 
+use std::collections::HashMap;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use burn::tensor::{Device, Tensor, TensorData};
-use ir_core::{Flow, Progress, Side, SplitMix64, byte_offset};
+use ir_core::{Flow, Fnv1a, Progress, Side, SplitMix64, byte_offset};
 use rayon::prelude::*;
 
 use super::backward::propagate_gradients;
+use super::checkpoint::{CheckpointFolder, CheckpointedModel, TrainingState};
 use super::gradients::ModelGradients;
 use super::history::TrainingStep;
 use super::optimizer::{AdamWState, AdamWStep};
 use super::{ReaderTrainingConfig, TrainError, TrainingHistory};
-use crate::Transformer;
 use crate::kernels::memory;
-use crate::reader::head::{HEAD_BIAS, HeadGradients, SpanHead};
+use crate::model_folder::NamedTensor;
+use crate::reader::head::{HEAD_BIAS, HEAD_WEIGHT, HeadGradients, SpanHead};
 use crate::reader::windows::Window;
 use crate::reader::{ExtractiveReader, MissingHead, split, token_batch};
 use crate::transformer::ModelWeights;
 use crate::transformer::dropout::Dropout;
 use crate::transformer::forward::ForwardPass;
+use crate::{ReaderConfig, Transformer};
 
 /// Question whose answer is a span of a context.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -90,7 +93,7 @@ struct TargetWindow {
 /// the batch.
 ///
 /// The same model, data and configuration give the same weights, byte for byte, on any number of
-/// threads.
+/// threads, and after any number of interruptions ([`ReaderTrainer::with_checkpoints`]).
 ///
 /// ```no_run
 /// use ir_core::NoProgress;
@@ -115,6 +118,8 @@ pub struct ReaderTrainer {
     reader: ExtractiveReader,
     model: Transformer,
     config: ReaderTrainingConfig,
+    checkpoints: Option<CheckpointFolder>,
+    checkpoint_every: u64,
 }
 
 /// Result of the training of a reader.
@@ -130,6 +135,9 @@ pub struct ReaderTrainingResult {
     /// Number of examples without a window that has their whole answer: it is longer than a window,
     /// or is cut by every window.
     pub cut_answers: usize,
+    /// Hash of model, configuration and examples: runs with the same fingerprint have the same
+    /// weights.
+    pub fingerprint: u64,
 }
 
 impl ReaderTrainer {
@@ -151,14 +159,46 @@ impl ReaderTrainer {
             reader,
             model,
             config,
+            checkpoints: None,
+            checkpoint_every: 100,
         })
+    }
+
+    /// Writes checkpoints to a folder and resumes from the checkpoint that it has, as
+    /// [`Trainer::with_checkpoints`](super::Trainer::with_checkpoints).
+    pub fn with_checkpoints(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.checkpoints = Some(CheckpointFolder(folder.into()));
+        self
+    }
+
+    /// Sets the number of steps between checkpoints. Default: 100. The last step and interruptions
+    /// write a checkpoint as well.
+    pub fn with_checkpoint_every(mut self, steps: u64) -> Self {
+        self.checkpoint_every = steps.max(1);
+        self
+    }
+
+    /// Configuration of the reader.
+    pub fn reader_config(&self) -> &ReaderConfig {
+        &self.config.reader
+    }
+
+    /// Returns the [fingerprint](ReaderTrainingResult::fingerprint) that training would have. Reads
+    /// all weights and examples.
+    pub fn fingerprint(&self, data: &[ReaderExample]) -> u64 {
+        self.initial_state(data).fingerprint()
+    }
+
+    fn initial_state(&self, data: &[ReaderExample]) -> TrainingState {
+        TrainingState::new(&self.config, fingerprint(data), std::slice::from_ref(self))
     }
 
     /// Trains for all epochs; reports progress in steps.
     ///
     /// # Errors
     /// If there are no examples, an answer is not in its context, tokenization fails, the loss is
-    /// not finite, or `progress` requests a stop ([`TrainError::Stopped`]).
+    /// not finite, a checkpoint is damaged or of another run, or `progress` requests a stop
+    /// ([`TrainError::Stopped`]).
     pub fn train(
         mut self,
         data: &[ReaderExample],
@@ -170,21 +210,32 @@ impl ReaderTrainer {
         }
         let steps = self.config.steps(windows.len());
         let per_epoch = self.config.steps_per_epoch(windows.len());
-        let mut history = TrainingHistory::default();
+        let mut state = self.initial_state(data);
         let mut optimizer = AdamWState::default();
-        let mut order: Vec<usize> = Vec::new();
-        for step in 0..steps {
+        if let Some(checkpoints) = self.checkpoints.clone() {
+            let (model, moments) = (
+                std::slice::from_mut(&mut self),
+                std::slice::from_mut(&mut optimizer),
+            );
+            state = checkpoints.load(&state, model, moments)?.unwrap_or(state);
+        }
+        // Windows of the epoch in the order of training.
+        let mut order: (Option<u64>, Vec<usize>) = (None, Vec::new());
+        while state.step < steps {
+            let step = state.step;
             if progress.report("training", step, Some(steps)) == Flow::Stop {
+                self.save_checkpoint(&state, &optimizer)?;
                 return Err(TrainError::Stopped { step, steps });
             }
             let (epoch, index) = (step / per_epoch, (step % per_epoch) as usize);
-            if index == 0 {
-                order = (0..windows.len()).collect();
-                let all = order.len();
-                SplitMix64::new(self.config.seed, epoch).partial_shuffle(&mut order, all);
+            if order.0 != Some(epoch) {
+                let mut windows: Vec<usize> = (0..windows.len()).collect();
+                let all = windows.len();
+                SplitMix64::new(self.config.seed, epoch).partial_shuffle(&mut windows, all);
+                order = (Some(epoch), windows);
             }
             let size = self.config.batch_size;
-            let batch = order.chunks(size).nth(index).unwrap_or_default();
+            let batch = order.1.chunks(size).nth(index).unwrap_or_default();
             let batch: Vec<&TargetWindow> = batch.iter().map(|&at| &windows[at]).collect();
             let (loss, gradients) = self.gradients(&batch, step);
             let rate = self.config.learning_rate * self.config.schedule.factor(step, steps);
@@ -193,22 +244,42 @@ impl ReaderTrainer {
                 return Err(TrainError::NotFinite { step, loss, norm });
             }
             self = self.updated(gradients, &mut optimizer, norm, rate, step + 1);
-            history.steps.push(TrainingStep {
+            state.step += 1;
+            state.history.steps.push(TrainingStep {
                 step: step + 1,
                 epoch: epoch + 1,
                 learning_rate: rate,
                 loss,
                 gradient_norm: norm,
             });
+            if state.step == steps || state.step.is_multiple_of(self.checkpoint_every) {
+                self.save_checkpoint(&state, &optimizer)?;
+            }
         }
         progress.report("training", steps, Some(steps));
         self.reader.weights = ModelWeights::Module(Box::new(self.model));
         Ok(ReaderTrainingResult {
             reader: self.reader.prepared()?,
-            history,
+            fingerprint: state.fingerprint(),
+            history: state.history,
             windows: windows.len(),
             cut_answers,
         })
+    }
+
+    fn save_checkpoint(
+        &self,
+        state: &TrainingState,
+        optimizer: &AdamWState,
+    ) -> Result<(), TrainError> {
+        match &self.checkpoints {
+            None => Ok(()),
+            Some(checkpoints) => checkpoints.save(
+                state,
+                std::slice::from_ref(self),
+                std::slice::from_ref(optimizer),
+            ),
+        }
     }
 
     /// Windows of all examples, and the number of examples whose answer is in none of theirs.
@@ -317,6 +388,51 @@ impl ReaderTrainer {
         self.model = optimizer.update(self.model, gradients.model, step);
         self
     }
+}
+
+/// Transformer and head. The head is trained on the CPU.
+impl CheckpointedModel for ReaderTrainer {
+    fn parameters(&self) -> Vec<NamedTensor> {
+        let mut parameters = self.model.parameters();
+        parameters.extend(self.reader.head.named_tensors());
+        parameters
+    }
+
+    fn device(&self, parameter: &str) -> Device {
+        match parameter {
+            HEAD_WEIGHT | HEAD_BIAS => Device::flex(),
+            _ => self.model.device(),
+        }
+    }
+
+    fn set_parameters(&mut self, mut values: HashMap<String, Tensor<1>>) {
+        let head = &mut self.reader.head;
+        for (name, elements) in [(HEAD_WEIGHT, &mut head.weight), (HEAD_BIAS, &mut head.bias)] {
+            if let Some(tensor) = values.remove(name) {
+                *elements = memory::values(&memory::data(tensor)).to_vec();
+            }
+        }
+        let model = self.model.clone();
+        self.model = model
+            .map_parameters(|parameter| values.remove(&parameter.name).unwrap_or(parameter.values));
+    }
+}
+
+/// Hash of the texts and answers of all examples.
+fn fingerprint(data: &[ReaderExample]) -> u64 {
+    let mut hash = Fnv1a::new();
+    let number = |hash: &mut Fnv1a, n: usize| hash.write(&(n as u64).to_le_bytes());
+    for example in data {
+        for text in [&example.question, &example.context] {
+            number(&mut hash, text.len());
+            hash.write(text.as_bytes());
+        }
+        // No answer begins there.
+        let answer = example.answer.clone().unwrap_or(usize::MAX..usize::MAX);
+        number(&mut hash, answer.start);
+        number(&mut hash, answer.end);
+    }
+    hash.finish()
 }
 
 /// Gradients of transformer and head.

@@ -69,7 +69,7 @@ impl From<ServiceError> for ApiError {
             ServiceError::Store(error) if error.is_full() => Self::new(
                 StatusCode::INSUFFICIENT_STORAGE,
                 "disk_full",
-                "the disk is full; nothing was changed",
+                "the disk is full, or a quota or limit is reached; nothing was changed",
             ),
             ServiceError::Store(StoreError::Conflict { .. }) => {
                 Self::new(StatusCode::CONFLICT, "conflict", message)

@@ -61,7 +61,10 @@ impl Modify for ServerErrors {
                 errors.push(("503", "The published documents are not loaded"));
             }
             if path.starts_with("/v1/index/") {
-                errors.push(("507", "The disk is full; nothing was changed"));
+                errors.push((
+                    "507",
+                    "The disk is full, or a quota or limit is reached; nothing was changed",
+                ));
             }
             for operation in [&mut item.get, &mut item.post].into_iter().flatten() {
                 for (status, description) in &errors {

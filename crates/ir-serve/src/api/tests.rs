@@ -1,3 +1,4 @@
+mod limits;
 mod mcp;
 
 use std::sync::Arc;
@@ -423,74 +424,6 @@ fn errors_name_field_and_entry() {
 }
 
 #[test]
-fn limits_are_enforced() {
-    let limits = Limits::default()
-        .with_body_bytes(1_000)
-        .with_rate(std::num::NonZeroU32::new(3));
-    let server = TestServer::with_limits(limits);
-    let long = " ".repeat(2_000);
-    let (status, text) = server.request("POST", "/v1/index/read", Some(&server.admin), &long);
-    assert_eq!(status, 413, "{text}");
-    assert!(text.contains("too_large"), "{text}");
-    let statuses: Vec<u16> = (0..5)
-        .map(|_| {
-            server
-                .request(
-                    "POST",
-                    "/v1/search/suggest",
-                    Some(&server.query),
-                    r#"{"query": ""}"#,
-                )
-                .0
-        })
-        .collect();
-    assert_eq!(statuses[..3], [200, 200, 200]);
-    assert!(statuses.contains(&429), "{statuses:?}");
-
-    let server = TestServer::with_limits(Limits::default().with_concurrency(0));
-    let (status, text) = server.request("POST", "/v1/index/read", Some(&server.admin), "");
-    assert_eq!(
-        (status, text.contains("too_many_requests")),
-        (429, true),
-        "{text}"
-    );
-    assert_eq!(
-        server.request("GET", "/health", None, ""),
-        (200, "ok\n".to_owned())
-    );
-}
-
-#[test]
-fn aborts_end_publications_that_wait() {
-    let server = TestServer::with_bundled_papers();
-    let (status, body) = server.post("/v1/index/abort", &server.admin, &json!({}));
-    assert_eq!((status, body), (200, json!({"aborted": []})));
-    let jobs: Vec<String> = (0..20)
-        .map(|_| server.service.publish().unwrap().id)
-        .collect();
-    let (_, body) = server.post("/v1/index/abort", &server.admin, &json!({}));
-    let aborted: Vec<&str> = body["aborted"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .filter_map(Value::as_str)
-        .collect();
-    for job in &jobs {
-        let state = server.wait(job);
-        let found = state["status"].as_str().unwrap();
-        // A job whose result was being stored finishes.
-        assert!(
-            found == "finished" || (found == "aborted" && aborted.contains(&&**job)),
-            "{state}"
-        );
-    }
-    assert_eq!(
-        server.answers(json!({"query": QUESTION, "n_best": 1})),
-        [ANSWER]
-    );
-}
-
-#[test]
 fn metrics_count_requests_by_route() {
     let server = TestServer::with_bundled_papers();
     server.answers(json!({"query": QUESTION}));
@@ -501,6 +434,7 @@ fn metrics_count_requests_by_route() {
         "ir_documents 20",
         "ir_ready 1",
         "ir_jobs 0",
+        "ir_encoded_texts_total 0",
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }

@@ -4,6 +4,7 @@ use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use maud::html;
 
+use super::guard;
 use super::layout::Page;
 use crate::error::ServiceError;
 use crate::store::StoreError;
@@ -117,6 +118,18 @@ impl IntoResponse for PageError {
         };
         (status, Html(page.render(&body))).into_response()
     }
+}
+
+/// Page of a request that did not reach a page.
+pub(crate) fn failure(status: StatusCode, message: &str) -> Response {
+    let advice = match status {
+        StatusCode::TOO_MANY_REQUESTS => "Wait a moment, then load the page again.",
+        _ => "Load the page again, or ask a shorter question.",
+    };
+    let message = format!("The request failed: {message}. {advice}");
+    let mut response = PageError::new(status, message).into_response();
+    guard::set_headers(response.headers_mut());
+    response
 }
 
 /// Page of an unknown path.

@@ -62,6 +62,12 @@ pub(super) async fn check(
     if app.access.secure_cookies {
         secure_cookies(headers);
     }
+    set_headers(headers);
+    response
+}
+
+/// Sets the headers of every page.
+pub(super) fn set_headers(headers: &mut HeaderMap) {
     headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
     headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
     // Not `no-referrer`, which would set the `Origin` of forms to `null`.
@@ -70,7 +76,6 @@ pub(super) async fn check(
     headers
         .entry(CACHE_CONTROL)
         .or_insert(HeaderValue::from_static("no-store"));
-    response
 }
 
 /// Adds the attribute `Secure` to all cookies of a response.

@@ -22,6 +22,8 @@ mod urls;
 
 use std::sync::Arc;
 
+pub(crate) use error::failure;
+
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use axum::{Extension, Router};

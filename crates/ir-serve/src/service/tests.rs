@@ -1,8 +1,11 @@
+mod changes;
+
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;
 use std::time::Duration;
 
 use ir_core::{EncodeError, Encoder, Side};
+use ir_qa::documents::DocumentReader;
 use ir_qa::{Chunk, ChunkKind};
 use tempfile::TempDir;
 

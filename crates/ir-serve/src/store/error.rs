@@ -35,17 +35,29 @@ pub enum StoreError {
     NoMerge { id: i64, target: i64 },
     #[error("annotation {id}: not found")]
     NoAnnotation { id: i64 },
-    #[error("store: {0}")]
+    #[error("canceled")]
+    Canceled,
+    #[error("store: {}{}", .0, advice(.0))]
     Database(#[from] rusqlite::Error),
 }
 
+/// What to do about an error of the database.
+fn advice(error: &rusqlite::Error) -> &'static str {
+    match error.sqlite_error_code() {
+        Some(rusqlite::ErrorCode::DatabaseCorrupt) => "; restore it from a copy",
+        _ => "",
+    }
+}
+
 impl StoreError {
-    /// Whether the disk, or the quota of the file, is full.
+    /// Whether the disk is full, or a limit on the file or a quota is reached.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        let Self::Database(error) = self else {
+        let Self::Database(rusqlite::Error::SqliteFailure(error, _)) = self else {
             return false;
         };
-        error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
+        // SQLite tells errors of writing apart from a full disk, but not from each other.
+        error.code == rusqlite::ErrorCode::DiskFull
+            || error.extended_code == rusqlite::ffi::SQLITE_IOERR_WRITE
     }
 }

@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::sync::Arc;
 
-use ir_core::Side;
+use ir_core::{NoProgress, Side};
 use ir_qa::soco::{SocoContent, SocoDocument};
 use ir_qa::{Chunk, ChunkKind};
 use tempfile::TempDir;
@@ -51,6 +52,10 @@ fn wrong_bits_are_errors_or_change_nothing() {
             errors += 1;
             continue;
         };
+        if store.check(&mut NoProgress).is_err() {
+            errors += 1;
+            continue;
+        }
         for state in [DocumentState::Added, DocumentState::Published] {
             let Ok(documents) = store.documents(state, 0, 1_000) else {
                 errors += 1;
@@ -70,6 +75,117 @@ fn wrong_bits_are_errors_or_change_nothing() {
     }
     assert!(errors > 20, "{errors}");
     assert_eq!(lost, 0, "documents that are missing without an error");
+}
+
+/// A store of 400 documents with a vector each, and its file.
+fn large_store() -> (TempDir, std::path::PathBuf) {
+    let folder = TempDir::new().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let documents: Vec<_> = (0..400).map(|n| document(&format!("d{n}"))).collect();
+    store.add(&documents, Origin::Api).unwrap();
+    let publication = store.publication(DocumentState::Added).unwrap();
+    store.set_published(&publication).unwrap();
+    let hashes: Vec<[u8; 32]> = (0..400_u32).map(|n| sha256(&n.to_le_bytes())).collect();
+    store
+        .set_vectors("e", Side::Document, &hashes, &vec![0.5; 400 * 8], 8)
+        .unwrap();
+    drop(store);
+    let file = folder.path().join("store.sqlite");
+    (folder, file)
+}
+
+#[test]
+fn a_check_counts_what_it_reads() {
+    let (folder, _) = large_store();
+    let store = Store::open(folder.path()).unwrap();
+    let mut stages = Vec::new();
+    let checked = store.check(&mut |stage: &str, _: u64, _: Option<u64>| {
+        stages.push(stage.to_owned());
+        ir_core::Flow::Continue
+    });
+    let checked = checked.unwrap();
+    assert_eq!((checked.records, checked.vectors), (400, 400));
+    assert_eq!(stages, ["checking pages"]);
+    let stopped = store.check(&mut |_: &str, _: u64, _: Option<u64>| ir_core::Flow::Stop);
+    assert!(matches!(stopped, Err(StoreError::Canceled)));
+}
+
+/// Opening reads a few pages: a damaged one of the others is found by the checks.
+#[test]
+fn damaged_pages_are_found_after_the_start() {
+    let (folder, file) = large_store();
+    let intact = fs::read(&file).unwrap();
+    let pages = intact.len() / 4096;
+    assert!(pages > 100, "{pages}");
+    let (mut opened, mut found) = (0, 0);
+    for page in (10..pages).step_by(7) {
+        let mut damaged = intact.clone();
+        damaged[page * 4096] ^= 0xff;
+        fs::write(&file, &damaged).unwrap();
+        let Ok(store) = Store::open(folder.path()) else {
+            continue;
+        };
+        opened += 1;
+        let store = Arc::new(store);
+        let check = BackgroundCheck::start(&store).unwrap();
+        // A page that continues a long record has no structure; its record is checked.
+        if let Err(error) = store.check(&mut NoProgress) {
+            assert!(matches!(error, StoreError::DamagedPages { .. }), "{error}");
+            found += 1;
+        }
+        check.wait();
+        let damage = check.damage().map(str::to_owned);
+        drop((check, store));
+        // The next start checks before anything is served, until the file is restored.
+        if let Some(damage) = damage {
+            let error = Store::open(folder.path()).unwrap_err().to_string();
+            assert_eq!(error, damage);
+            assert!(error.contains("restore it from a copy"), "{error}");
+            fs::write(&file, &intact).unwrap();
+            Store::open(folder.path()).unwrap();
+            assert!(!folder.path().join("damaged").exists());
+        }
+    }
+    assert!(opened > 10 && found == opened, "{found} of {opened}");
+}
+
+#[test]
+fn a_check_ends_with_its_service() {
+    let (folder, _) = large_store();
+    for _ in 0..20 {
+        let store = Arc::new(Store::open(folder.path()).unwrap());
+        let check = BackgroundCheck::start(&store).unwrap();
+        drop(check);
+        assert_eq!(Arc::strong_count(&store), 1);
+    }
+    assert!(!folder.path().join("damaged").exists());
+}
+
+#[test]
+fn damaged_records_and_vectors_are_found() {
+    let (folder, _) = large_store();
+    let store = Store::open(folder.path()).unwrap();
+    let found = || store.check(&mut NoProgress).unwrap_err().to_string();
+    let hash = sha256(&7_u32.to_le_bytes());
+    assert!(store.vector("e", Side::Document, &hash).unwrap().is_some());
+    store.execute("UPDATE vectors SET vector = zeroblob(32)");
+    // A damaged vector is encoded again.
+    assert_eq!(store.vector("e", Side::Document, &hash).unwrap(), None);
+    assert!(found().contains("a vector with another checksum"));
+    // Vectors of older versions have no checksum.
+    store.execute("UPDATE vectors SET checksum = NULL");
+    assert!(store.vector("e", Side::Document, &hash).unwrap().is_some());
+    store.check(&mut NoProgress).unwrap();
+    let sql = "UPDATE contents SET record = replace(record, 'tea', 'sea')
+               WHERE hash = (SELECT hash FROM documents WHERE id = 'd5')";
+    store.execute(sql);
+    assert!(
+        found().contains("the record of document \"d5\""),
+        "{}",
+        found()
+    );
+    store.execute("PRAGMA foreign_keys = OFF; DELETE FROM contents");
+    assert!(found().contains("no record of document"), "{}", found());
 }
 
 #[test]

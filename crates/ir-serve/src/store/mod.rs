@@ -4,6 +4,7 @@
 //! (write-ahead log, `synchronous = FULL`).
 
 mod annotations;
+mod check;
 mod dataset_annotations;
 mod documents;
 mod error;
@@ -24,6 +25,8 @@ use sha2::{Digest, Sha256};
 
 pub(crate) use annotations::AnnotationPosition;
 pub use annotations::{Annotation, AnnotationStatus, NewAnnotation, Verdict};
+pub(crate) use check::BackgroundCheck;
+pub use check::CheckedStore;
 pub use dataset_annotations::{DatasetAnnotation, NewDatasetAnnotation};
 pub(crate) use documents::Publication;
 pub use documents::{AddedDocuments, DocumentState, Origin, PublishedQuestion, StoredDocument};
@@ -31,6 +34,7 @@ pub use error::StoreError;
 pub use jobs::{Job, JobStatus};
 pub use keys::KeyRole;
 pub(crate) use keys::{random_hex, role_of};
+pub(crate) use query_log::asked_text;
 pub use query_log::{LoggedQuery, QueryRecord};
 
 /// Store of a data folder. One process at a time opens it.
@@ -51,11 +55,12 @@ impl Drop for Store {
 }
 
 impl Store {
-    /// Opens the store of a data folder, or creates folder and store.
+    /// Opens the store of a data folder, or creates folder and store. Reads a few pages only;
+    /// [`Store::check`] reads all.
     ///
     /// # Errors
-    /// Another process has it open; the file is not a store, is damaged, or a later version wrote
-    /// it.
+    /// Another process has it open; the file is not a store, or a later version wrote it; damage
+    /// was found before, and is still there.
     pub fn open(folder: &Path) -> Result<Self, StoreError> {
         let fail = |path: &Path| {
             let path = path.display().to_string();
@@ -84,7 +89,7 @@ impl Store {
         connection.pragma_update(None, "synchronous", "FULL")?;
         connection.pragma_update(None, "foreign_keys", true)?;
         schema::migrate(&mut connection, &path)?;
-        check_pages(&connection, &path)?;
+        check::check_if_marked(&connection, &path)?;
         Ok(Self {
             path,
             connection: Mutex::new(connection),
@@ -104,18 +109,6 @@ impl Store {
         self.connection
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
-    }
-}
-
-/// Rejects a file with damaged pages. Records are checked when they are read.
-fn check_pages(connection: &Connection, path: &str) -> Result<(), StoreError> {
-    let found: String = connection.query_row("PRAGMA quick_check(1)", [], |row| row.get(0))?;
-    match found.as_str() {
-        "ok" => Ok(()),
-        _ => Err(StoreError::DamagedPages {
-            path: path.to_owned(),
-            found: found.replace('\n', " "),
-        }),
     }
 }
 
@@ -139,11 +132,27 @@ pub(crate) fn sha256(bytes: &[u8]) -> [u8; 32] {
 /// Unix time in milliseconds. Records are ordered by their numbers, never by time, because clocks
 /// go back.
 pub(crate) fn now() -> i64 {
-    let elapsed = SystemTime::now().duration_since(UNIX_EPOCH);
+    let elapsed = system_time().duration_since(UNIX_EPOCH);
     elapsed.map_or(0, |elapsed| {
         i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX)
     })
 }
+
+#[cfg(not(test))]
+fn system_time() -> SystemTime {
+    SystemTime::now()
+}
+
+/// The clock, less the seconds by which a test sets it back.
+#[cfg(test)]
+fn system_time() -> SystemTime {
+    let seconds = CLOCK_SET_BACK.load(std::sync::atomic::Ordering::Relaxed);
+    SystemTime::now() - Duration::from_secs(seconds)
+}
+
+#[cfg(test)]
+pub(crate) static CLOCK_SET_BACK: std::sync::atomic::AtomicU64 =
+    std::sync::atomic::AtomicU64::new(0);
 
 #[cfg(test)]
 mod fault_tests;

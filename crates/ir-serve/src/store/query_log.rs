@@ -1,3 +1,5 @@
+use std::collections::HashMap;
+
 use rusqlite::params;
 use serde::{Deserialize, Serialize};
 
@@ -40,6 +42,15 @@ pub struct QueryRecord {
     pub clicks: Vec<String>,
 }
 
+/// Latest queries that make suggestions popular.
+const POPULARITY_WINDOW: u32 = 100_000;
+
+/// A text as the keys of [`Store::asked_texts`].
+pub(crate) fn asked_text(text: &str) -> String {
+    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    words.to_lowercase()
+}
+
 impl Store {
     /// Appends queries with their numbers and times to the log, then opened answers: number of the
     /// query, frame, and rank from 1. Answers of unknown queries are left out.
@@ -73,6 +84,23 @@ impl Store {
         }
         transaction.commit()?;
         Ok(())
+    }
+
+    /// Texts of the latest queries, in lower case and with single spaces, and how often they were
+    /// asked.
+    pub(crate) fn asked_texts(&self) -> Result<HashMap<String, u64>, StoreError> {
+        let connection = self.connection();
+        let mut select = connection.prepare_cached(
+            "SELECT query, count(*) FROM (SELECT query FROM queries ORDER BY id DESC LIMIT ?)
+             GROUP BY query",
+        )?;
+        let mut rows = select.query([POPULARITY_WINDOW])?;
+        let mut asked = HashMap::new();
+        while let Some(row) = rows.next()? {
+            let (query, count): (String, u64) = (row.get(0)?, row.get(1)?);
+            *asked.entry(asked_text(&query)).or_default() += count;
+        }
+        Ok(asked)
     }
 
     /// Number of the last query of the log; 0 if it is empty.

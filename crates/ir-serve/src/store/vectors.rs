@@ -1,12 +1,13 @@
 use std::collections::HashSet;
 
-use ir_core::Side;
+use ir_core::{Fnv1a, Side};
 use rusqlite::{OptionalExtension, params};
 
 use super::{Store, StoreError};
 
 impl Store {
-    /// The stored vector of a text by its SHA-256.
+    /// The stored vector of a text by its SHA-256. A damaged one counts as absent: it is encoded
+    /// again.
     pub(crate) fn vector(
         &self,
         encoder: &str,
@@ -15,12 +16,21 @@ impl Store {
     ) -> Result<Option<Vec<f32>>, StoreError> {
         let connection = self.connection();
         let mut select = connection.prepare_cached(
-            "SELECT vector FROM vectors WHERE encoder = ? AND side = ? AND hash = ?",
+            "SELECT vector, checksum FROM vectors WHERE encoder = ? AND side = ? AND hash = ?",
         )?;
-        let bytes: Option<Vec<u8>> = select
-            .query_row(params![encoder, number(side), hash], |row| row.get(0))
+        let found: Option<(Vec<u8>, Option<i64>)> = select
+            .query_row(params![encoder, number(side), hash], |row| {
+                Ok((row.get(0)?, row.get(1)?))
+            })
             .optional()?;
-        Ok(bytes.map(|bytes| {
+        let intact = found.filter(|(bytes, expected)| {
+            let is_intact = expected.is_none_or(|expected| expected == checksum(bytes));
+            if !is_intact {
+                tracing::warn!("a vector is damaged and is encoded again");
+            }
+            is_intact
+        });
+        Ok(intact.map(|(bytes, _)| {
             let values = bytes.chunks_exact(4);
             values
                 .map(|b| f32::from_le_bytes([b[0], b[1], b[2], b[3]]))
@@ -77,13 +87,21 @@ impl Store {
                 .iter()
                 .flat_map(|value| value.to_le_bytes())
                 .collect();
-            let mut insert =
-                transaction.prepare_cached("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?)")?;
-            insert.execute(params![encoder, number(side), hash, bytes])?;
+            let mut insert = transaction.prepare_cached(
+                "INSERT OR REPLACE INTO vectors (encoder, side, hash, vector, checksum)
+                 VALUES (?, ?, ?, ?, ?)",
+            )?;
+            let checksum = checksum(&bytes);
+            insert.execute(params![encoder, number(side), hash, bytes, checksum])?;
         }
         transaction.commit()?;
         Ok(())
     }
+}
+
+/// Checksum of the bytes of a vector: FNV-1a.
+pub(super) fn checksum(bytes: &[u8]) -> i64 {
+    Fnv1a::hash(bytes).cast_signed()
 }
 
 fn number(side: Side) -> i64 {

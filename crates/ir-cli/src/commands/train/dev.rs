@@ -17,11 +17,11 @@ use ir_eval::{Evaluator, Measure};
 use ir_knn::{FlatIndex, VectorSimilarity};
 use serde_json::json;
 
-use super::evaluation::Evaluation;
 use super::{Args, EvaluationOptions};
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::similarity;
 use crate::shared::input::{fingerprint, open_documents};
+use crate::shared::training_runs::evaluation::Evaluation;
 
 const DEPTH: usize = 1000;
 

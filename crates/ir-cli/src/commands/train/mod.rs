@@ -1,9 +1,7 @@
 //! `ir train`: fine-tunes a bi-encoder.
 
-mod completed;
 mod configuration;
 mod dev;
-mod evaluation;
 mod examples;
 mod history;
 
@@ -13,7 +11,6 @@ use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::ValueHint;
-use completed::CompletedRun;
 use configuration::ConfigurationOptions;
 use dev::DevSet;
 use history::HistoryLog;
@@ -30,6 +27,8 @@ use crate::shared::input::{is_collection, split_of_collection};
 use crate::shared::options::{QueryForm, positive, use_threads};
 use crate::shared::output::{OutputPath, OutputSink, WorkPath};
 use crate::shared::rules::measure;
+use crate::shared::training_runs::completed::CompletedRun;
+use crate::shared::training_runs::{self, discard, evaluation, has_files};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -179,29 +178,10 @@ struct EvaluationOptions {
 }
 
 impl Args {
-    /// Output folder and checkpoint folder, which belong to the command with everything in them.
+    /// Output folder and checkpoint folder.
     pub(crate) fn work_paths(&self) -> Vec<WorkPath> {
-        let output = self.output.folder();
-        let checkpoints = checkpoint_folder(&output);
-        let folder = |what, path| WorkPath {
-            option: "--output",
-            what,
-            path,
-            is_folder: true,
-        };
-        let checkpoints = checkpoints.map(|path| folder("checkpoints", path));
-        checkpoints
-            .into_iter()
-            .chain([folder("", output)])
-            .collect()
+        training_runs::work_paths(&self.output.folder())
     }
-}
-
-/// Checkpoint folder beside the output folder; `None` for a path without a name.
-fn checkpoint_folder(output: &Path) -> Option<PathBuf> {
-    let mut name = output.file_name()?.to_owned();
-    name.push(".checkpoints");
-    Some(output.with_file_name(name))
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
@@ -297,7 +277,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     write_history(args, &trained)?;
     completed(trained.fingerprint).record(&checkpoints)?;
     trained.encoder.save(output)?;
-    discard(args, &checkpoints);
+    discard(args.keep_checkpoints, &checkpoints);
     let history = &trained.history;
     let best = history.best();
     let best = best.map(|best| format!(", {} {:.4}", validation.measure, best.value));
@@ -349,21 +329,9 @@ fn finish_completed(
     if !completed.is_recorded(checkpoints) {
         bail!("{output}: expected a new folder, found one with files in it");
     }
-    discard(args, checkpoints);
+    discard(args.keep_checkpoints, checkpoints);
     console.log(format_args!("{output}: complete since an earlier run"));
     Ok(())
-}
-
-/// Deletes the checkpoints, unless they are kept.
-fn discard(args: &Args, checkpoints: &Path) {
-    match args.keep_checkpoints {
-        true => completed::discard(checkpoints),
-        false => evaluation::discard(checkpoints),
-    }
-}
-
-fn has_files(folder: &Path) -> bool {
-    std::fs::read_dir(folder).is_ok_and(|mut entries| entries.next().is_some())
 }
 
 /// Names the mistake in arguments that are swapped, or a collection in place of examples.
@@ -387,16 +355,7 @@ fn check_arguments(args: &Args) -> Result<()> {
 
 /// Checks all output paths and returns the checkpoint folder.
 fn check_outputs(args: &Args, output: &Path) -> Result<PathBuf> {
-    let shown = output.display();
-    let Some(checkpoints) = checkpoint_folder(output) else {
-        bail!("{shown}: expected a new folder with a name, found an existing one");
-    };
-    if output.exists() && !output.is_dir() {
-        bail!("{shown}: expected a new folder, found a file");
-    }
-    if has_files(output) && !completed::has_record(&checkpoints) {
-        bail!("{shown}: expected a new folder, found one with files in it");
-    }
+    let checkpoints = training_runs::check_output(output)?;
     for path in [&args.history, &args.curves].into_iter().flatten() {
         path.check_writable()?;
     }

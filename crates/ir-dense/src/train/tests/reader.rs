@@ -78,11 +78,12 @@ fn gradients_equal_finite_differences() {
                     }
                 }
             }
-            let config = trainer.config.clone();
             let moved = ReaderTrainer {
                 reader,
                 model,
-                config,
+                config: trainer.config.clone(),
+                checkpoints: None,
+                checkpoint_every: 1,
             };
             moved.gradients(&batch, 0).0
         };

@@ -23,11 +23,11 @@ const MAX_HEADER: u64 = 1 << 20;
 
 /// Everything that determines the values and steps of evaluations, in the order in which it is
 /// compared.
-pub(super) type Evaluation = [(&'static str, Value); 9];
+pub(crate) type Evaluation = [(&'static str, Value); 9];
 
 /// Compares the evaluation settings with those of an existing checkpoint, or writes them if there
 /// is none. Returns whether a checkpoint exists.
-pub(super) fn check_or_record(checkpoints: &Path, evaluation: Option<&Evaluation>) -> Result<bool> {
+pub(crate) fn check_or_record(checkpoints: &Path, evaluation: Option<&Evaluation>) -> Result<bool> {
     let path = checkpoints.join(RECORD);
     reject_foreign(checkpoints)?;
     if checkpoint(checkpoints).exists() {
@@ -64,7 +64,7 @@ pub(super) fn check_or_record(checkpoints: &Path, evaluation: Option<&Evaluation
 }
 
 /// Removes the record written by [`check_or_record`] if no checkpoint was saved.
-pub(super) fn discard_record(checkpoints: &Path) {
+pub(crate) fn discard_record(checkpoints: &Path) {
     if !checkpoint(checkpoints).exists() {
         let _ = fs::remove_file(checkpoints.join(RECORD));
         let _ = fs::remove_dir(checkpoints);
@@ -74,7 +74,7 @@ pub(super) fn discard_record(checkpoints: &Path) {
 /// Removes the checkpoints of a finished run, and their folder if it has no other files. The
 /// checkpoint goes first, so that a run that is killed in between leaves no checkpoint without its
 /// record or its best weights.
-pub(super) fn discard(checkpoints: &Path) {
+pub(crate) fn discard(checkpoints: &Path) {
     let _ = fs::remove_file(checkpoint(checkpoints));
     for path in best_weights(checkpoints) {
         let _ = fs::remove_file(path);
@@ -141,7 +141,7 @@ fn checkpoint(checkpoints: &Path) -> PathBuf {
     checkpoints.join("checkpoint.safetensors")
 }
 
-pub(super) fn remedy(checkpoints: &Path) -> String {
+pub(crate) fn remedy(checkpoints: &Path) -> String {
     let folder = checkpoints.display();
     format!("delete the folder {folder} to start over")
 }

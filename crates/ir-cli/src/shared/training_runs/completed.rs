@@ -13,10 +13,10 @@ use super::evaluation::Evaluation;
 use crate::shared::output::failed;
 
 /// What determines the output of a training run.
-pub(super) struct CompletedRun<'a> {
+pub(crate) struct CompletedRun<'a> {
     /// [`TrainingResult::fingerprint`](ir_dense::train::TrainingResult::fingerprint).
-    pub(super) fingerprint: u64,
-    pub(super) evaluation: Option<&'a Evaluation>,
+    pub(crate) fingerprint: u64,
+    pub(crate) evaluation: Option<&'a Evaluation>,
 }
 
 impl CompletedRun<'_> {
@@ -29,7 +29,7 @@ impl CompletedRun<'_> {
     }
 
     /// Writes the record, before the output.
-    pub(super) fn record(&self, checkpoints: &Path) -> Result<()> {
+    pub(crate) fn record(&self, checkpoints: &Path) -> Result<()> {
         let path = path(checkpoints);
         let write = || {
             let mut file = AtomicFile::create(&path)?;
@@ -40,21 +40,21 @@ impl CompletedRun<'_> {
     }
 
     /// Whether the record is that of this run.
-    pub(super) fn is_recorded(&self, checkpoints: &Path) -> bool {
+    pub(crate) fn is_recorded(&self, checkpoints: &Path) -> bool {
         let text = fs::read(path(checkpoints)).unwrap_or_default();
         serde_json::from_slice(&text).is_ok_and(|found: Value| found == self.to_json())
     }
 }
 
 /// Whether there is a record, of this or another run.
-pub(super) fn has_record(checkpoints: &Path) -> bool {
+pub(crate) fn has_record(checkpoints: &Path) -> bool {
     let text = fs::read(path(checkpoints)).unwrap_or_default();
     let found: Option<Value> = serde_json::from_slice(&text).ok();
     found.is_some_and(|found| found.get("completed_training_run").is_some())
 }
 
 /// Deletes the record, unless it is a foreign file of this name.
-pub(super) fn discard(checkpoints: &Path) {
+pub(crate) fn discard(checkpoints: &Path) {
     if has_record(checkpoints) {
         let _ = fs::remove_file(path(checkpoints));
     }

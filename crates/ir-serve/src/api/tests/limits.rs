@@ -1,0 +1,138 @@
+//! Limits on requests, and jobs that are aborted or forgotten.
+
+use axum::middleware::from_fn_with_state;
+use axum::routing::get;
+
+use super::*;
+
+#[test]
+fn limits_are_enforced() {
+    let limits = Limits::default()
+        .with_body_bytes(1_000)
+        .with_rate(std::num::NonZeroU32::new(3));
+    let server = TestServer::with_limits(limits);
+    let long = " ".repeat(2_000);
+    let (status, text) = server.request("POST", "/v1/index/read", Some(&server.admin), &long);
+    assert_eq!(status, 413, "{text}");
+    assert!(text.contains("too_large"), "{text}");
+    let statuses: Vec<u16> = (0..5)
+        .map(|_| {
+            server
+                .request(
+                    "POST",
+                    "/v1/search/suggest",
+                    Some(&server.query),
+                    r#"{"query": ""}"#,
+                )
+                .0
+        })
+        .collect();
+    assert_eq!(statuses[..3], [200, 200, 200]);
+    assert!(statuses.contains(&429), "{statuses:?}");
+
+    let server = TestServer::with_limits(Limits::default().with_concurrency(0));
+    let (status, text) = server.request("POST", "/v1/index/read", Some(&server.admin), "");
+    assert_eq!(
+        (status, text.contains("too_many_requests")),
+        (429, true),
+        "{text}"
+    );
+    assert_eq!(
+        server.request("GET", "/health", None, ""),
+        (200, "ok\n".to_owned())
+    );
+}
+
+/// Errors before and after the handlers are JSON for programs, and pages for people.
+#[test]
+fn limits_have_bodies() {
+    let mut slow = TestServer::with_limits(Limits::default().with_time(Duration::from_millis(50)));
+    let app = Arc::new(App::new(Arc::clone(&slow.service), AccessConfig::default()));
+    let wait = || tokio::time::sleep(Duration::from_secs(60));
+    slow.router = Router::new()
+        .route("/v1/wait", get(wait))
+        .route("/wait", get(wait))
+        .layer(from_fn_with_state(
+            Arc::clone(&app),
+            crate::server::limit_time,
+        ))
+        .with_state(app);
+    let busy = TestServer::with_limits(Limits::default().with_concurrency(0));
+    for (server, expected, code, words) in [
+        (&slow, 504, "timeout", "no answer in 0.05 s, the time limit"),
+        (
+            &busy,
+            429,
+            "too_many_requests",
+            "too many requests at the same time",
+        ),
+    ] {
+        let (status, body) = server.request("GET", "/v1/wait", None, "");
+        let body: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!((status, &body["error"]["code"]), (expected, &json!(code)));
+        assert_eq!(body["error"]["message"], words);
+        let (status, page) = server.request("GET", "/wait", None, "");
+        assert_eq!(status, expected);
+        assert!(
+            page.contains("<h1>Error</h1>") && page.contains(words),
+            "{page}"
+        );
+    }
+}
+
+#[test]
+fn aborts_end_publications_that_wait() {
+    let server = TestServer::with_bundled_papers();
+    let (status, body) = server.post("/v1/index/abort", &server.admin, &json!({}));
+    assert_eq!((status, body), (200, json!({"aborted": []})));
+    let jobs: Vec<String> = (0..20)
+        .map(|_| server.service.publish().unwrap().id)
+        .collect();
+    let (_, body) = server.post("/v1/index/abort", &server.admin, &json!({}));
+    let aborted: Vec<&str> = body["aborted"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .filter_map(Value::as_str)
+        .collect();
+    for job in &jobs {
+        let state = server.wait(job);
+        let found = state["status"].as_str().unwrap();
+        // A job whose result was being stored finishes.
+        assert!(
+            found == "finished" || (found == "aborted" && aborted.contains(&&**job)),
+            "{state}"
+        );
+    }
+    assert_eq!(
+        server.answers(json!({"query": QUESTION, "n_best": 1})),
+        [ANSWER]
+    );
+}
+
+#[test]
+fn jobs_that_have_ended_are_not_aborted_and_are_forgotten_at_last() {
+    let server = TestServer::new();
+    let (_, body) = server.post("/v1/index/publish", &server.admin, &json!({}));
+    let first = body["op_id"].as_str().unwrap().to_owned();
+    assert_eq!(server.wait(&first)["status"], "finished");
+    let (status, body) = server.post("/v1/index/abort", &server.admin, &json!({}));
+    assert_eq!((status, body), (200, json!({"aborted": []})));
+    assert_eq!(server.wait(&first)["status"], "finished");
+    // Without waits for the disk.
+    server.service.store().execute("PRAGMA synchronous = OFF");
+    let status = |id: &str| {
+        let path = format!("/v1/op/status/{id}");
+        server.request("GET", &path, Some(&server.query), "")
+    };
+    for _ in 0..999 {
+        server.service.publish().unwrap();
+    }
+    assert_eq!(status(&first).0, 200);
+    let last = server.service.publish().unwrap().id;
+    let (code, text) = status(&first);
+    assert_eq!(code, 404, "{text}");
+    assert!(text.contains("the last 1,000 are kept"), "{text}");
+    assert_eq!(server.wait(&last)["status"], "finished");
+    assert_eq!(status("unknown").0, 404);
+}

@@ -1,0 +1,259 @@
+//! Search for damage in the store.
+
+use std::fmt;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use ir_core::{Flow, Progress};
+use rusqlite::{Connection, ErrorCode, InterruptHandle, OpenFlags};
+
+use super::vectors::checksum;
+use super::{Store, StoreError, sha256};
+
+/// File of a data folder in which damage was found. The store is then checked before it is opened.
+const MARKER: &str = "damaged";
+
+/// Records and vectors between two reports of progress.
+const REPORTED: u64 = 1_000;
+
+/// Numbers of records that a check has read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct CheckedStore {
+    /// Records of documents, added and published ones.
+    pub records: u64,
+    /// Vectors of all encoders.
+    pub vectors: u64,
+}
+
+impl Store {
+    /// Reads the whole file: the structure of its pages and indexes, and every record and vector
+    /// with its checksum.
+    ///
+    /// # Errors
+    /// The first damage; [`StoreError::Canceled`] if `progress` requests a stop.
+    pub fn check(&self, progress: &mut dyn Progress) -> Result<CheckedStore, StoreError> {
+        let mut report = |stage: &str, done: u64, total: Option<u64>| match progress
+            .report(stage, done, total)
+        {
+            Flow::Stop => Err(StoreError::Canceled),
+            Flow::Continue => Ok(()),
+        };
+        report("checking pages", 0, None)?;
+        let connection = self.reader()?;
+        check_pages(&connection, &self.path, "integrity_check")?;
+        let result = self.check_contents(&connection, &mut report);
+        result.map_err(|error| damage_of(error, &self.path))
+    }
+
+    /// Checks the records of the documents and the vectors.
+    fn check_contents(
+        &self,
+        connection: &Connection,
+        mut report: impl FnMut(&str, u64, Option<u64>) -> Result<(), StoreError>,
+    ) -> Result<CheckedStore, StoreError> {
+        let count = |table: &str| {
+            let count = format!("SELECT count(*) FROM {table}");
+            connection.query_row(&count, [], |row| row.get::<_, u64>(0))
+        };
+        let damaged = |found: String| StoreError::DamagedPages {
+            path: self.path.clone(),
+            found,
+        };
+        let mut checked = CheckedStore::default();
+        let total = count("contents")?;
+        let mut select = connection.prepare("SELECT hash, record FROM contents")?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            let (hash, record): ([u8; 32], String) = (row.get(0)?, row.get(1)?);
+            if sha256(record.as_bytes()) != hash {
+                return Err(damaged(self.owner(connection, &hash)?));
+            }
+            checked.records += 1;
+            if checked.records.is_multiple_of(REPORTED) {
+                report("checking records", checked.records, Some(total))?;
+            }
+        }
+        for table in ["documents", "published_documents"] {
+            let lost = format!(
+                "SELECT id FROM {table} WHERE hash NOT IN (SELECT hash FROM contents) LIMIT 1"
+            );
+            let mut select = connection.prepare(&lost)?;
+            if let Some(row) = select.query([])?.next()? {
+                let id: String = row.get(0)?;
+                return Err(damaged(format!("no record of document {id:?}")));
+            }
+        }
+        let total = count("vectors")?;
+        let mut select = connection.prepare("SELECT vector, checksum FROM vectors")?;
+        let mut rows = select.query([])?;
+        while let Some(row) = rows.next()? {
+            let (vector, expected): (Vec<u8>, Option<i64>) = (row.get(0)?, row.get(1)?);
+            if expected.is_some_and(|expected| expected != checksum(&vector)) {
+                return Err(damaged("a vector with another checksum".to_owned()));
+            }
+            checked.vectors += 1;
+            if checked.vectors.is_multiple_of(REPORTED) {
+                report("checking vectors", checked.vectors, Some(total))?;
+            }
+        }
+        Ok(checked)
+    }
+
+    /// Names the document of a damaged record.
+    fn owner(&self, connection: &Connection, hash: &[u8; 32]) -> Result<String, StoreError> {
+        let mut select = connection.prepare(
+            "SELECT id FROM documents WHERE hash = ?1
+             UNION SELECT id FROM published_documents WHERE hash = ?1 LIMIT 1",
+        )?;
+        let mut rows = select.query([hash])?;
+        Ok(match rows.next()? {
+            Some(row) => format!("the record of document {:?}", row.get::<_, String>(0)?),
+            None => "a record of no document".to_owned(),
+        })
+    }
+
+    /// A further connection, which only reads: the check does not keep other threads waiting.
+    fn reader(&self) -> Result<Connection, StoreError> {
+        let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
+        let connection = Connection::open_with_flags(&self.path, flags)?;
+        connection.busy_timeout(Duration::from_secs(10))?;
+        Ok(connection)
+    }
+}
+
+/// Check of the pages of a store in the background. Dropping it ends the check.
+pub(crate) struct BackgroundCheck {
+    damage: Arc<OnceLock<String>>,
+    is_stopped: Arc<AtomicBool>,
+    interrupt: Option<InterruptHandle>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl fmt::Debug for BackgroundCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BackgroundCheck")
+            .field("damage", &self.damage)
+            .finish_non_exhaustive()
+    }
+}
+
+impl BackgroundCheck {
+    /// Starts the check. The time of the start does not depend on the size of the store.
+    pub(crate) fn start(store: &Arc<Store>) -> Result<Self, StoreError> {
+        let connection = store.reader()?;
+        let interrupt = connection.get_interrupt_handle();
+        let damage = Arc::new(OnceLock::new());
+        let is_stopped = Arc::new(AtomicBool::new(false));
+        let (store, found, stopped) = (
+            Arc::clone(store),
+            Arc::clone(&damage),
+            Arc::clone(&is_stopped),
+        );
+        let thread = thread::spawn(move || {
+            let result = check_pages(&connection, &store.path, "quick_check");
+            match result {
+                Ok(()) => tracing::debug!("the pages of the store are intact"),
+                Err(_) if stopped.load(Ordering::Relaxed) => {}
+                Err(error @ StoreError::DamagedPages { .. }) => {
+                    tracing::error!(%error, "the store is damaged");
+                    let error = error.to_string();
+                    let _ = fs::write(marker(&store.path), format!("{error}\n"));
+                    let _ = found.set(error);
+                }
+                Err(error) => tracing::error!(%error, "the store was not checked"),
+            }
+        });
+        Ok(Self {
+            damage,
+            is_stopped,
+            interrupt: Some(interrupt),
+            thread: Some(thread),
+        })
+    }
+
+    /// Waits for the end of the check.
+    #[cfg(test)]
+    pub(crate) fn wait(&self) {
+        while self
+            .thread
+            .as_ref()
+            .is_some_and(|thread| !thread.is_finished())
+        {
+            thread::sleep(Duration::from_millis(1));
+        }
+    }
+
+    /// Damage that was found.
+    pub(crate) fn damage(&self) -> Option<&str> {
+        self.damage.get().map(String::as_str)
+    }
+}
+
+impl Drop for BackgroundCheck {
+    fn drop(&mut self) {
+        self.is_stopped.store(true, Ordering::Relaxed);
+        let (Some(thread), Some(interrupt)) = (self.thread.take(), self.interrupt.take()) else {
+            return;
+        };
+        // An interrupt before the check starts has no effect.
+        while !thread.is_finished() {
+            interrupt.interrupt();
+            thread::sleep(Duration::from_millis(1));
+        }
+        let _ = thread.join();
+    }
+}
+
+/// Checks the pages of a store in which damage was found before, such as one that was restored from
+/// a copy since.
+pub(super) fn check_if_marked(connection: &Connection, path: &str) -> Result<(), StoreError> {
+    let marker = marker(path);
+    if marker.exists() {
+        check_pages(connection, path, "quick_check")?;
+        // Otherwise the next start checks again.
+        let _ = fs::remove_file(marker);
+    }
+    Ok(())
+}
+
+fn marker(path: &str) -> PathBuf {
+    Path::new(path).with_file_name(MARKER)
+}
+
+/// Rejects a file with damaged pages. `pragma` is `quick_check`, or `integrity_check`, which also
+/// compares indexes with their tables.
+fn check_pages(connection: &Connection, path: &str, pragma: &str) -> Result<(), StoreError> {
+    let check = format!("PRAGMA {pragma}(1)");
+    let found = connection.query_row(&check, [], |row| row.get::<_, String>(0));
+    match found {
+        Ok(found) if found == "ok" => Ok(()),
+        Ok(found) => Err(StoreError::DamagedPages {
+            path: path.to_owned(),
+            found: found.replace('\n', " "),
+        }),
+        Err(error) => Err(damage_of(error.into(), path)),
+    }
+}
+
+/// The error of a damaged file, where the database could not be read further.
+fn damage_of(error: StoreError, path: &str) -> StoreError {
+    match error {
+        StoreError::Database(error)
+            if matches!(
+                error.sqlite_error_code(),
+                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
+            ) =>
+        {
+            StoreError::DamagedPages {
+                path: path.to_owned(),
+                found: error.to_string(),
+            }
+        }
+        other => other,
+    }
+}
