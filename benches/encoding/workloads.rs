@@ -65,7 +65,11 @@ impl Texts {
         let mut workloads = Vec::new();
         for (list, texts, side, peer_batch, default) in all {
             let count = options.number(&format!("--{list}"), default)?;
-            let name = if list == "single" { "queries, one by one" } else { list };
+            let name = if list == "single" {
+                "queries, one by one"
+            } else {
+                list
+            };
             workloads.push(Workload {
                 name: name.into(),
                 list: list.into(),
@@ -88,7 +92,10 @@ impl Texts {
         let total: usize = options.number("--length-tokens", 16_384)?;
         let count_tokens = |text: &str| Ok(encoder.token_ids(Side::Document, text)?.len());
         let special: usize = count_tokens("")?;
-        let words = self.documents.iter().flat_map(|text| text.split_whitespace());
+        let words = self
+            .documents
+            .iter()
+            .flat_map(|text| text.split_whitespace());
         let mut words = words.cycle();
         let mut workload = |length: usize| -> Result<Workload> {
             ensure!(
@@ -143,7 +150,10 @@ pub(crate) fn create_model(folder: &Path, shape: &str, texts: &Texts) -> Result<
         "bert-base" => "768,12,12",
         other => other,
     };
-    let numbers: Vec<usize> = shape.split(',').filter_map(|text| text.parse().ok()).collect();
+    let numbers: Vec<usize> = shape
+        .split(',')
+        .filter_map(|text| text.parse().ok())
+        .collect();
     let [dim, layers, heads] = numbers[..] else {
         anyhow::bail!(
             "--random-model: expected bert-base or dimension, layers and heads such as 384,6,12, \

@@ -181,7 +181,11 @@ fn channels_that_do_not_fit_8_bits_are_reported_and_f32() {
     }
     let folder = random_model(&RandomModel::default().with_shape(320, 2, 4));
     let open = |precision| open(folder.path(), precision);
-    assert!(open(Precision::Int8).outlier_channels(Side::Document).is_empty());
+    assert!(
+        open(Precision::Int8)
+            .outlier_channels(Side::Document)
+            .is_empty()
+    );
 
     // In the fifth output channel of a layer.
     let path = folder.path().join("model.safetensors");

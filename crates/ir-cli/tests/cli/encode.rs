@@ -390,7 +390,15 @@ fn outlier_channels() {
     }
     fs::write(&path, bytes).unwrap();
     let encode = |precision| {
-        let args = ["encode", "model", "tiny", "-o", precision, "--precision", precision];
+        let args = [
+            "encode",
+            "model",
+            "tiny",
+            "-o",
+            precision,
+            "--precision",
+            precision,
+        ];
         here.ir(&args).ok().err
     };
     let log = encode("int8");

@@ -249,7 +249,10 @@ fn invalid(path: &Path, source: impl Into<Box<dyn Error + Send + Sync>>) -> Mode
 }
 
 /// Converts elements of `N` bytes.
-fn converted<const N: usize>(bytes: &SectionBytes, convert: impl Fn([u8; N]) -> f32) -> TensorValues {
+fn converted<const N: usize>(
+    bytes: &SectionBytes,
+    convert: impl Fn([u8; N]) -> f32,
+) -> TensorValues {
     let (elements, _) = bytes.as_ref().as_chunks::<N>();
     let values = elements.iter().map(|&element| convert(element)).collect();
     bytes.release();

@@ -291,7 +291,9 @@ impl<'a> WeightReader<'a> {
         let mut weights = Vec::with_capacity(names.len());
         let mut bias = Vec::with_capacity(names.len() * to);
         for name in names {
-            let weight = self.weights.tensor(&format!("{name}.weight"), &[to, from])?;
+            let weight = self
+                .weights
+                .tensor(&format!("{name}.weight"), &[to, from])?;
             weights.push(weight);
             bias.extend(self.weights.take(&format!("{name}.bias"), &[to])?);
         }
