@@ -90,8 +90,10 @@ impl Texts {
         options: &Options,
     ) -> Result<Vec<Workload>> {
         let total: usize = options.number("--length-tokens", 16_384)?;
-        let count_tokens = |text: &str| Ok(encoder.token_ids(Side::Document, text)?.len());
-        let special: usize = count_tokens("")?;
+        let count_tokens = |text: &str| -> Result<usize> {
+            Ok(encoder.token_ids(Side::Document, text)?.len())
+        };
+        let special = count_tokens("")?;
         let words = self
             .documents
             .iter()
@@ -117,7 +119,7 @@ impl Texts {
                         break;
                     }
                 }
-                let found: usize = count_tokens(&text)?;
+                let found = count_tokens(&text)?;
                 ensure!(
                     room == 0 && found == length,
                     "expected a text of {length} tokens, found {found}"

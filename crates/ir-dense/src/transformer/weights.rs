@@ -393,7 +393,7 @@ const TRANSPOSED_ROWS: usize = 8;
 /// along the output dimension. Removes those of a file from resident memory.
 fn transposed(matrices: &[TensorValues], from: usize) -> Vec<f32> {
     let from = from.max(1);
-    let to = matrices.iter().map(|matrix| matrix.len() / from).sum();
+    let to: usize = matrices.iter().map(|matrix| matrix.len() / from).sum();
     let mut out = vec![0.0; from * to];
     let mut first = 0;
     for matrix in matrices {
