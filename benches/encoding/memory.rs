@@ -3,8 +3,8 @@
 //! The texts are the first documents of ArguAna or, without `IR_DATA`, of the bundled collection,
 //! repeated, truncated to 256 tokens; the model is `IR_MODEL`. Columns: CPU time to open the model,
 //! the least of `--opens`; peak after opening it, after 64 texts one by one, after `--texts` texts
-//! in batches, and after four times as many, in MB; the bound, 1.3 times the weight file plus 64 MB;
-//! a hash of all vectors, to compare builds.
+//! in batches, and after four times as many, in MB; the bound, 1.3 times the weight file plus 64
+//! MB; a hash of all vectors, to compare builds.
 //!
 //! ```sh
 //! IR_MODEL=$(.ci/model) cargo bench -p bench-encoding --bench memory [-- --texts 200]

@@ -90,9 +90,8 @@ impl Texts {
         options: &Options,
     ) -> Result<Vec<Workload>> {
         let total: usize = options.number("--length-tokens", 16_384)?;
-        let count_tokens = |text: &str| -> Result<usize> {
-            Ok(encoder.token_ids(Side::Document, text)?.len())
-        };
+        let count_tokens =
+            |text: &str| -> Result<usize> { Ok(encoder.token_ids(Side::Document, text)?.len()) };
         let special = count_tokens("")?;
         let words = self
             .documents

@@ -1,4 +1,4 @@
-//! Memory-mapped weight files.
+//! Memory-mapped weight files: replaced and deleted while a model is open, tensors at any offset.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
