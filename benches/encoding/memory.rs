@@ -1,14 +1,14 @@
 //! Peak resident memory of an encoder, in every precision, each in a process of its own.
 //!
 //! The texts are the first documents of ArguAna or, without `IR_DATA`, of the bundled collection,
-//! repeated, truncated to 256 tokens; the model is `IR_MODEL`. Columns: time to open the model,
-//! peak after opening it, after 64 texts one by one, after `--texts` texts in batches, and after
-//! four times as many, in MB; the bound, 1.3 times the weight file plus 64 MB; a hash of all
-//! vectors, to compare builds.
+//! repeated, truncated to 256 tokens; the model is `IR_MODEL`. Columns: CPU time to open the model,
+//! the least of `--opens`; peak after opening it, after 64 texts one by one, after `--texts` texts
+//! in batches, and after four times as many, in MB; the bound, 1.3 times the weight file plus 64
+//! MB; a hash of all vectors, to compare builds.
 //!
 //! ```sh
 //! IR_MODEL=$(.ci/model) cargo bench -p bench-encoding --bench memory [-- --texts 200]
-//!         [--threads 1]
+//!         [--threads 1] [--opens 5]
 //! ```
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
@@ -17,23 +17,23 @@ use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
-use bench_common::Options;
+use bench_common::{Clock, Options};
 use ir_core::{Encoder, Fnv1a, Side};
 use ir_data::DocTemplate;
 use ir_data::catalog::Catalog;
 use ir_dense::{BiEncoder, EncoderConfig, Precision};
 
 fn main() -> Result<()> {
-    let options = Options::parse("--texts --threads --precision")?;
+    let options = Options::parse("--texts --threads --opens --precision")?;
     let model = env::var_os("IR_MODEL").context("IR_MODEL is not set: expected a model folder")?;
     let model = PathBuf::from(model);
     let texts: usize = options.number("--texts", 200)?;
     let threads: usize = options.number("--threads", 1)?;
+    let opens: usize = options.number("--opens", 5)?;
     if let Some(precision) = options.value("--precision") {
-        return measure(&model, precision.parse()?, texts, threads);
+        return measure(&model, precision.parse()?, texts, [threads, opens]);
     }
     let weights = ["model.safetensors", "pytorch_model.bin"].map(|name| model.join(name));
     let weights = weights.iter().find_map(|path| fs::metadata(path).ok());
@@ -54,6 +54,7 @@ fn main() -> Result<()> {
             .args(["--precision", precision.name()])
             .args(["--texts", &texts.to_string()])
             .args(["--threads", &threads.to_string()])
+            .args(["--opens", &opens.to_string()])
             .status()?;
         ensure!(status.success(), "{precision} failed");
     }
@@ -61,7 +62,12 @@ fn main() -> Result<()> {
 }
 
 /// Child process: opens the encoder and encodes.
-fn measure(model: &Path, precision: Precision, texts: usize, threads: usize) -> Result<()> {
+fn measure(
+    model: &Path,
+    precision: Precision,
+    texts: usize,
+    [threads, opens]: [usize; 2],
+) -> Result<()> {
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build_global()?;
@@ -79,9 +85,15 @@ fn measure(model: &Path, precision: Precision, texts: usize, threads: usize) -> 
     let config = EncoderConfig::default()
         .with_max_tokens(256)
         .with_precision(precision);
-    let start = Instant::now();
-    let encoder = BiEncoder::open_with(model, &config)?;
-    let seconds = start.elapsed().as_secs_f64();
+    let mut seconds = f64::INFINITY;
+    let mut open = || {
+        let clock = Clock::thread();
+        let encoder = BiEncoder::open_with(model, &config);
+        std::thread::yield_now();
+        seconds = seconds.min(clock.seconds().cpu);
+        encoder
+    };
+    let encoder = open()?;
     let mut peaks = vec![peak()?];
     let mut hash = Fnv1a::new();
     let mut encode = |texts: &[&str]| -> Result<()> {
@@ -102,6 +114,9 @@ fn measure(model: &Path, precision: Precision, texts: usize, threads: usize) -> 
         documents.chunks(64).try_for_each(&mut encode)?;
     }
     peaks.push(peak()?);
+    for _ in 1..opens {
+        open()?;
+    }
     let weights = ["model.safetensors", "pytorch_model.bin"].map(|name| model.join(name));
     let weights = weights.iter().find_map(|path| fs::metadata(path).ok());
     let bound = 1.3 * weights.context("the model has no weight file")?.len() as f64 / 1e6 + 64.0;

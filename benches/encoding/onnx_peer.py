@@ -117,7 +117,8 @@ def open_session():
     options = onnxruntime.SessionOptions()
     options.intra_op_num_threads = int(threads)
     options.inter_op_num_threads = 1
-    options.add_session_config_entry("session.intra_op.allow_spinning", "0")
+    if int(threads) == 1:
+        options.add_session_config_entry("session.intra_op.allow_spinning", "0")
     with tempfile.TemporaryDirectory() as temporary:
         path = os.path.join(temporary, "model.onnx")
         onnx.save(build_graph(), path)

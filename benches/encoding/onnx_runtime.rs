@@ -1,26 +1,37 @@
 //! Encoding beside ONNX Runtime with a graph of its fused operators, in alternating rounds.
 //!
-//! The model is `IR_MODEL`, a BERT folder with mean pooling and L2 normalization. Workloads: the
-//! first documents of ArguAna, truncated to 256 tokens, in batches of similar length
+//! The model is `IR_MODEL`, a BERT folder with mean pooling and L2 normalization, or randomly
+//! initialized: `--random-model bert-base` has the shape of BERT-base and SciBERT (768 dimensions,
+//! 12 layers, 12 heads, 3,072 inner dimensions), `--random-model 64,2,2` these dimensions, layers
+//! and heads.
+//!
+//! Workloads: the first documents of ArguAna, truncated to 256 tokens, in batches of similar length
 //! (`--documents`); the first queries of NFCorpus in batches (`--queries`), and the first of them
-//! one by one (`--single`). Without `IR_DATA`, texts are those of the bundled collection, repeated.
+//! one by one (`--single`). With `--lengths 32,128,512` instead, texts of exactly so many tokens:
+//! words of the documents, `--length-tokens` tokens per length. Without `IR_DATA`, texts are those
+//! of the bundled collection, repeated.
+//!
 //! Every precision is timed in every round: f32, bf16 and int8 of ir-dense, f32 and dynamically
 //! quantized int8 of ONNX Runtime. f32 vectors are compared before anything is timed, and the
-//! least cosine of the other precisions to f32 is printed. The fraction of the peak divides the
-//! operations that the texts need without padding, per second of CPU time, by the rate of a loop
-//! of f32 fused multiply-adds in the same round; bf16 and int8 can exceed 1.
+//! least cosine of the other precisions to f32 is printed. Rates and ratios are those of CPU time
+//! and of wall time. With several threads compare wall time: the threads of ONNX Runtime then spin
+//! while they wait, which is its default. The fraction of the peak divides the operations that the
+//! texts need without padding, per second of CPU time, by the rate of a loop of f32 fused
+//! multiply-adds on one thread in the same round; bf16 and int8 can exceed 1.
 //!
 //! ```sh
 //! IR_DATA=/path/to/collections IR_MODEL=$(.ci/model) IR_ONNX_PYTHON=$(.ci/onnxruntime) \
 //!     taskset -c 0 cargo bench -p bench-encoding --bench onnx_runtime [-- --documents 200]
-//!         [--queries 1000] [--single 200] [--threads 1] [--rounds 3]
+//!         [--queries 1000] [--single 200] [--threads 1] [--rounds 3] [--peer-batch 32]
+//!         [--random-model bert-base] [--lengths 32,128,512] [--length-tokens 16384]
 //! ```
-//! Without `IR_ONNX_PYTHON`, only ir-dense is timed.
+//! Without `IR_ONNX_PYTHON`, only ir-dense is timed. `--threads 2` needs `taskset -c 0,1`.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 #![allow(clippy::print_stderr, reason = "a program for a terminal")]
 
 mod peak;
+mod workloads;
 
 use std::collections::BTreeMap;
 use std::env;
@@ -30,56 +41,64 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail, ensure};
 use bench_common::{Clock, Options, Python, Seconds, median};
 use ir_core::{Encoder, Side};
-use ir_data::DocTemplate;
-use ir_data::catalog::Catalog;
 use ir_dense::{BiEncoder, EncoderConfig, Precision};
+use workloads::{Texts, Workload, read_lengths};
 
 /// Maximum sequence length of both sides.
 const MAX_TOKENS: usize = 256;
-/// Texts of a batch of ONNX Runtime.
-const PEER_BATCH: usize = 32;
 /// Maximum difference of an element of an f32 vector.
 const TOLERANCE: f32 = 1e-5;
 
-/// Texts that are encoded in batches or one by one.
-struct Workload {
-    name: &'static str,
-    /// Name of the list of texts in the file of the peer.
-    list: &'static str,
-    side: Side,
-    one_by_one: bool,
-    texts: Vec<String>,
-}
-
 fn main() -> Result<()> {
-    let options = Options::parse("--documents --queries --single --threads --rounds")?;
+    let options = Options::parse(
+        "--documents --queries --single --threads --rounds --peer-batch --random-model --lengths \
+         --length-tokens",
+    )?;
     let threads: usize = options.number("--threads", 1)?;
     let rounds: usize = options.number("--rounds", 3)?;
-    let model = env::var_os("IR_MODEL").context("IR_MODEL is not set: expected a model folder")?;
-    let model = PathBuf::from(model);
     rayon::ThreadPoolBuilder::new()
         .num_threads(threads)
         .build_global()?;
-    let workloads = read_workloads(&options)?;
+    let texts = Texts::read()?;
+    let lengths = read_lengths(&options)?;
     let folder = tempfile::tempdir()?;
+    let model = match options.value("--random-model") {
+        Some(shape) => {
+            let path = folder.path().join("model");
+            workloads::create_model(&path, shape, &texts)?;
+            path
+        }
+        None => {
+            let model = env::var_os("IR_MODEL");
+            PathBuf::from(model.context("expected IR_MODEL, a model folder, or --random-model")?)
+        }
+    };
     let file = folder.path().join("vectors");
     let mut systems = Vec::new();
+    let max_tokens = lengths.iter().max().copied().unwrap_or(MAX_TOKENS);
     for precision in Precision::ALL {
-        let config = EncoderConfig::default().with_max_tokens(MAX_TOKENS);
+        let config = EncoderConfig::default().with_max_tokens(max_tokens);
         let config = config.with_precision(precision);
         let encoder = Box::new(BiEncoder::open_with(&model, &config)?);
         systems.push(System::IrDense(precision, encoder));
-    }
-    for precision in [Precision::F32, Precision::Int8] {
-        let peer = start_peer(&model, &workloads, threads, precision, folder.path())?;
-        systems.extend(peer.map(|peer| System::OnnxRuntime(precision, peer)));
     }
     let System::IrDense(_, encoder) = &systems[0] else {
         bail!("expected an encoder");
     };
     let encoder = encoder.clone();
+    let workloads = match &lengths[..] {
+        [] => texts.workloads(&options)?,
+        lengths => texts.workloads_of_lengths(lengths, &encoder, &options)?,
+    };
+    for precision in [Precision::F32, Precision::Int8] {
+        let settings = [threads, max_tokens];
+        let peer = start_peer(&model, &workloads, settings, precision, folder.path())?;
+        systems.extend(peer.map(|peer| System::OnnxRuntime(precision, peer)));
+    }
     println!(
-        "medians of {rounds} rounds after a warm-up round, {threads} thread(s), CPU time; fraction of the f32 peak of a core"
+        "medians of {rounds} rounds after a warm-up round, {threads} thread(s)\n\
+         {:<24}{:>10}{:>10}{:>20}   ratios of CPU time (wall time)",
+        "tokens per second of", "CPU time", "wall time", "of the peak"
     );
     for workload in &workloads {
         let tokens = count_tokens(&encoder, workload)?;
@@ -110,10 +129,10 @@ fn main() -> Result<()> {
         let medians: Vec<Seconds> = medians.collect();
         for (system, time) in systems.iter().zip(&medians) {
             print!(
-                "  {:<22}{:>9.0} tokens/s {:>8.3} s {:>6.2} of {:.0} GFLOP/s",
+                "  {:<22}{:>10.0}{:>10.0}{:>7.2} of {:>3.0} GFLOP/s",
                 system.name(),
                 tokens as f64 / time.cpu,
-                time.cpu,
+                tokens as f64 / time.wall,
                 operations / time.cpu / peak,
                 peak / 1e9
             );
@@ -177,63 +196,22 @@ fn print_ratios(system: &System, time: &Seconds, systems: &[System], medians: &[
                 System::OnnxRuntime(other, _) => other == precision,
             };
             if is_baseline {
-                print!("   {:.2} x {}", other_time.cpu / time.cpu, other.name());
+                print!(
+                    "   {:.2} ({:.2}) x {}",
+                    other_time.cpu / time.cpu,
+                    other_time.wall / time.wall,
+                    other.name()
+                );
             }
         }
     }
     println!();
 }
 
-fn read_workloads(options: &Options) -> Result<Vec<Workload>> {
-    let catalog = Catalog::from_env();
-    let name = |name| match catalog.has(name) {
-        Ok(true) => name,
-        _ => "bundled",
-    };
-    let arguana = catalog.open(name("beir/arguana"))?;
-    let nfcorpus = catalog.open(name("beir/nfcorpus"))?;
-    let template = DocTemplate::default();
-    let mut documents = Vec::new();
-    let count = options.number("--documents", 200)?;
-    while documents.len() < count {
-        for document in arguana.corpus().docs()?.take(count - documents.len()) {
-            documents.push(template.render(&document?));
-        }
-    }
-    let queries = nfcorpus.all_queries()?.into_iter().map(|query| query.text);
-    let queries: Vec<String> = queries.collect();
-    let first = |count| queries.iter().cycle().take(count).cloned().collect();
-    let workload = |name, list, side, one_by_one, texts| Workload {
-        name,
-        list,
-        side,
-        one_by_one,
-        texts,
-    };
-    let all = vec![
-        workload("documents", "documents", Side::Document, false, documents),
-        workload(
-            "queries",
-            "queries",
-            Side::Query,
-            false,
-            first(options.number("--queries", 1000)?),
-        ),
-        workload(
-            "queries, one by one",
-            "single",
-            Side::Query,
-            true,
-            first(options.number("--single", 200)?),
-        ),
-    ];
-    Ok(all.into_iter().filter(|w| !w.texts.is_empty()).collect())
-}
-
 fn start_peer(
     model: &Path,
     workloads: &[Workload],
-    threads: usize,
+    settings: [usize; 2],
     precision: Precision,
     folder: &Path,
 ) -> Result<Option<Python>> {
@@ -242,10 +220,10 @@ fn start_peer(
         return Ok(None);
     };
     let file = folder.join("workloads.json");
-    let lists = workloads.iter().map(|w| (w.list, &w.texts));
+    let lists = workloads.iter().map(|w| (&*w.list, &w.texts));
     let lists: BTreeMap<&str, &Vec<String>> = lists.collect();
     fs::write(&file, serde_json::to_vec(&lists)?)?;
-    let (threads, max_tokens) = (threads.to_string(), MAX_TOKENS.to_string());
+    let [threads, max_tokens] = settings.map(|number| number.to_string());
     let arguments = [
         model.as_os_str(),
         file.as_ref(),
@@ -259,15 +237,14 @@ fn start_peer(
 }
 
 fn request(workload: &Workload) -> String {
-    let batch = if workload.one_by_one { 1 } else { PEER_BATCH };
-    format!("{} {batch}", workload.list)
+    format!("{} {}", workload.list, workload.peer_batch)
 }
 
 fn encode(encoder: &BiEncoder, workload: &Workload) -> Result<Vec<f32>> {
     let texts: Vec<&str> = workload.texts.iter().map(String::as_str).collect();
     let dim = encoder.dim();
     let mut vectors = vec![0.0; texts.len() * dim];
-    if workload.one_by_one {
+    if workload.peer_batch == 1 {
         for (text, vector) in texts.iter().zip(vectors.chunks_mut(dim)) {
             encoder.encode_into(workload.side, &[text], vector)?;
         }

@@ -4,14 +4,17 @@
 
 mod common;
 
+use std::fs;
 use std::path::Path;
 
 use common::{minilm, on_default_backend, tiny};
 use ir_core::Side;
 use ir_dense::train::{TrainError, Trainer, TrainingConfig};
 use ir_dense::{
-    Backend, BiEncoder, EncoderConfig, EncoderFingerprint, ModelError, Precision, UnknownPrecision,
+    Backend, BiEncoder, EncoderConfig, EncoderFingerprint, ModelError, Precision, RandomModel,
+    UnknownPrecision,
 };
+use safetensors::SafeTensors;
 
 fn open(folder: &Path, precision: Precision) -> BiEncoder {
     let config = EncoderConfig::default().with_precision(precision);
@@ -158,5 +161,84 @@ fn other_backends_and_training_have_f32_alone() {
             assert_eq!((field, &*found), ("encoder.precision", "bf16"));
         }
         other => panic!("{:?}", other.map(|_| ())),
+    }
+}
+
+/// Folder of a randomly initialized model.
+fn random_model(model: &RandomModel) -> tempfile::TempDir {
+    let folder = tempfile::tempdir().unwrap();
+    let texts = texts();
+    let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+    model.create(folder.path(), &texts).unwrap();
+    folder
+}
+
+/// A channel with a weight that is far out of the range of the others is f32, and reported.
+#[test]
+fn channels_that_do_not_fit_8_bits_are_reported_and_f32() {
+    if !on_default_backend() {
+        return;
+    }
+    let folder = random_model(&RandomModel::default().with_shape(320, 2, 4));
+    let open = |precision| open(folder.path(), precision);
+    assert!(
+        open(Precision::Int8)
+            .outlier_channels(Side::Document)
+            .is_empty()
+    );
+
+    // In the fifth output channel of a layer.
+    let path = folder.path().join("model.safetensors");
+    let mut bytes = fs::read(&path).unwrap();
+    let tensors = SafeTensors::deserialize(&bytes).unwrap();
+    let weight = tensors.tensor("encoder.layer.1.intermediate.dense.weight");
+    let weight = weight.unwrap();
+    assert_eq!(weight.shape(), [1280, 320]);
+    let start = weight.data().as_ptr() as usize - bytes.as_ptr() as usize;
+    let start = start + 4 * (4 * 320 + 7);
+    bytes[start..start + 4].copy_from_slice(&40.0_f32.to_le_bytes());
+    fs::remove_file(&path).unwrap();
+    fs::write(&path, bytes).unwrap();
+    let int8 = open(Precision::Int8);
+    let outliers = int8.outlier_channels(Side::Document);
+    assert_eq!(outliers.len(), 1, "{outliers:?}");
+    assert_eq!(outliers[0].layer, "layers.1.up");
+    assert_eq!(outliers[0].channels, [4]);
+    assert_eq!(outliers[0].total, 1280);
+    let f32 = open(Precision::F32);
+    let found = cosines(&f32, &int8, &["ships seen by radar at sea", "tea"]);
+    assert!(found.iter().all(|&x| x > 0.99), "{found:?}");
+    for precision in [Precision::F32, Precision::Bf16] {
+        assert!(open(precision).outlier_channels(Side::Query).is_empty());
+    }
+}
+
+/// Integer sums of a linear layer with too many inputs could overflow.
+#[test]
+fn models_that_lack_int8_are_errors() {
+    if !on_default_backend() {
+        return;
+    }
+    let mut model = RandomModel::default().with_shape(2, 1, 1);
+    model.intermediate_size = 66_001;
+    let folder = random_model(&model);
+    for precision in Precision::ALL {
+        let config = EncoderConfig::default().with_precision(precision);
+        let opened = BiEncoder::open_with(folder.path(), &config);
+        match (precision, opened) {
+            (Precision::Int8, Err(error)) => {
+                let message = error.to_string();
+                assert!(matches!(error, ModelError::Precision { .. }), "{error:?}");
+                assert!(message.starts_with("precision int8: "), "{message}");
+                let path = folder.path().display().to_string();
+                assert!(message.contains(&path), "{message}");
+                let least = "at most 66000 inputs of a linear layer";
+                assert!(message.contains(least), "{message}");
+            }
+            (Precision::Int8, Ok(_)) => panic!("int8 of 66,001 inputs"),
+            (_, opened) => {
+                opened.unwrap().encode_queries(&["a ship at sea"]).unwrap();
+            }
+        }
     }
 }

@@ -363,3 +363,50 @@ fn long_texts_need_little_memory() {
         );
     }
 }
+
+/// Output channels whose weights do not fit 8 bits are listed.
+#[test]
+fn outlier_channels() {
+    let here = Folder::new();
+    tiny(&here);
+    let texts = include_str!("../../README.md").split("\n\n");
+    let texts: Vec<&str> = texts.collect();
+    let model = ir_dense::RandomModel::default().with_shape(320, 1, 4);
+    model.create(here.at("model"), &texts).unwrap();
+    let path = here.at("model/model.safetensors");
+    let mut bytes = fs::read(&path).unwrap();
+    let length = u64::from_le_bytes(bytes[..8].try_into().unwrap()) as usize;
+    let header = &bytes[8..8 + length];
+    let header: serde_json::Value = serde_json::from_slice(header).unwrap();
+    for (part, row) in [
+        ("attention.self.key", 9),
+        ("intermediate.dense", 4),
+        ("intermediate.dense", 800),
+    ] {
+        let name = format!("encoder.layer.0.{part}.weight");
+        let start = header[&name]["data_offsets"][0].as_u64().unwrap() as usize;
+        let start = 8 + length + start + 4 * 320 * row;
+        bytes[start..start + 4].copy_from_slice(&30.0_f32.to_le_bytes());
+    }
+    fs::write(&path, bytes).unwrap();
+    let encode = |precision| {
+        let args = [
+            "encode",
+            "model",
+            "tiny",
+            "-o",
+            precision,
+            "--precision",
+            precision,
+        ];
+        here.ir(&args).ok().err
+    };
+    let log = encode("int8");
+    let note = "note: int8: 3 output channels have weights out of the range of int8 and are f32: 1 \
+                of 960 in layers.0.qkv, 2 of 1280 in layers.0.up\n";
+    assert!(log.ends_with(note), "{log}");
+    for precision in ["f32", "bf16"] {
+        let log = encode(precision);
+        assert!(!log.contains("output channels"), "{log}");
+    }
+}

@@ -36,23 +36,39 @@ impl IndexBytes {
                 path: path.to_owned(),
             });
         }
-        Self::load(File::open(path).map_err(io)?).map_err(io)
+        let file = File::open(path).map_err(io)?;
+        Self::from_file(&file).map_err(io)
     }
 
+    /// Maps an open file into memory, or reads it without the feature `mmap`.
+    ///
+    /// # Errors
+    /// If the file cannot be mapped or read.
     #[cfg(feature = "mmap")]
-    fn load(file: File) -> io::Result<Self> {
+    pub fn from_file(file: &File) -> io::Result<Self> {
         // Some systems cannot map an empty file.
         if file.metadata()?.len() == 0 {
             return Ok(Self::default());
         }
-        Ok(Self(ByteStorage::Mapped(Arc::new(MappedFile::new(&file)?))))
+        Ok(Self(ByteStorage::Mapped(Arc::new(MappedFile::new(file)?))))
     }
 
+    /// Maps an open file into memory, or reads it without the feature `mmap`.
+    ///
+    /// # Errors
+    /// If the file cannot be mapped or read.
     #[cfg(not(feature = "mmap"))]
-    fn load(mut file: File) -> io::Result<Self> {
+    pub fn from_file(mut file: &File) -> io::Result<Self> {
         let mut bytes = Vec::new();
+        io::Seek::rewind(&mut file)?;
         io::Read::read_to_end(&mut file, &mut bytes)?;
         Ok(Self::from(bytes))
+    }
+
+    /// The bytes of a range, which are empty if it exceeds all bytes.
+    #[must_use]
+    pub fn range(&self, range: Range<usize>) -> SectionBytes {
+        SectionBytes::new(self.clone(), range)
     }
 
     /// Starts reading a range ahead, if the bytes are memory-mapped.
@@ -122,6 +138,21 @@ impl SectionBytes {
             map.advise_random(self.range.clone());
         }
     }
+
+    /// Starts reading the section ahead. No effect unless the file is memory-mapped.
+    pub fn advise_needed(&self) {
+        self.bytes.advise_needed(self.range.clone());
+    }
+
+    /// Removes the section from the resident memory of the process; the next access reads it from
+    /// the file again, or from the page cache of the system. No effect unless the file is
+    /// memory-mapped.
+    pub fn release(&self) {
+        #[cfg(feature = "mmap")]
+        if let ByteStorage::Mapped(map) = &self.bytes.0 {
+            map.release(self.range.clone());
+        }
+    }
 }
 
 /// All bytes, as one section.
@@ -137,5 +168,37 @@ impl AsRef<[u8]> for SectionBytes {
     fn as_ref(&self) -> &[u8] {
         let bytes = self.bytes.as_ref();
         bytes.get(self.range.clone()).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_have_the_same_bytes_after_a_release() -> Result<(), Box<dyn std::error::Error>> {
+        let path = std::env::temp_dir().join(format!("ir-core-bytes-{}", std::process::id()));
+        let content: Vec<u8> = (0..100_000_u32).map(|n| (n % 251) as u8).collect();
+        std::fs::write(&path, &content)?;
+        let file = File::open(&path)?;
+        // The position of the file has no effect.
+        io::Read::read_exact(&mut &file, &mut [0; 7])?;
+        let bytes = IndexBytes::from_file(&file)?;
+        std::fs::remove_file(&path)?;
+        assert_eq!(bytes.as_ref(), content);
+        for range in [0..100_000, 0..1, 4095..4097, 99_999..100_000, 50..50] {
+            let section = bytes.range(range.clone());
+            section.advise_needed();
+            assert_eq!(section.as_ref(), &content[range.clone()]);
+            section.release();
+            assert_eq!(section.as_ref(), &content[range]);
+        }
+        for range in [0..100_001, 100_001..100_002, usize::MAX - 1..usize::MAX] {
+            let section = bytes.range(range);
+            section.release();
+            assert!(section.as_ref().is_empty());
+        }
+        assert_eq!(bytes.as_ref(), content);
+        Ok(())
     }
 }

@@ -34,6 +34,21 @@ impl MappedFile {
         let _ = range;
     }
 
+    /// Removes the pages of a range from the resident memory of the process.
+    pub(super) fn release(&self, range: Range<usize>) {
+        if self.0.get(range.clone()).is_none() {
+            return;
+        }
+        // SAFETY: the range is in the map, which is read-only and backed by a file. The next access
+        // to a page that was removed reads it from the file again, so that the bytes remain the
+        // same.
+        #[cfg(unix)]
+        let _ = unsafe {
+            let advice = memmap2::UncheckedAdvice::DontNeed;
+            (self.0).unchecked_advise_range(advice, range.start, range.len())
+        };
+    }
+
     /// Starts reading a range ahead.
     pub(super) fn advise_needed(&self, range: Range<usize>) {
         #[cfg(unix)]

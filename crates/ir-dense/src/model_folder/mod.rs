@@ -2,11 +2,13 @@
 //!
 //! - `config`: `config.json`
 //! - `weights`: reader of `model.safetensors` and `pytorch_model.bin`
+//! - `tensor_values`: elements of a tensor, in memory or in a memory-mapped file
 //! - `safetensors`: writer of safetensors files
 //! - this module: JSON files, and atomic writes of files and folders
 
 mod config;
 pub(crate) mod safetensors;
+mod tensor_values;
 mod weights;
 
 use std::fs;
@@ -19,6 +21,7 @@ use serde_json::Value;
 
 pub use config::{Activation, Architecture, TransformerConfig};
 pub(crate) use safetensors::NamedTensor;
+pub(crate) use tensor_values::TensorValues;
 pub(crate) use weights::{TensorSource, WeightFile};
 
 use crate::ModelError;

@@ -4,20 +4,18 @@ use std::collections::HashMap;
 use std::error::Error;
 use std::fmt;
 use std::fs::File;
-use std::io::{self, Read, Seek, SeekFrom};
+use std::io::{self, Read};
 use std::path::{Path, PathBuf};
-use std::sync::{Mutex, PoisonError};
 
 use half::{bf16, f16};
+use ir_core::store::{IndexBytes, SectionBytes};
 use pytorch_reader::PytorchReader;
 use safetensors::tensor::Metadata;
 use safetensors::{SafeTensorError, SafeTensors};
 
-use super::{check_link, is_lfs_pointer};
+use super::{TensorValues, check_link, is_lfs_pointer};
 use crate::ModelError;
 
-/// Bytes that are read of a tensor at once: a multiple of the size of every element type.
-const CHUNK_BYTES: u64 = 1 << 18;
 /// Maximum length of the header of a safetensors file, that of the library.
 const MAX_HEADER_BYTES: u64 = 100_000_000;
 
@@ -27,11 +25,19 @@ pub(crate) trait TensorSource {
     fn names(&self) -> Vec<String>;
 
     /// Returns the elements of a tensor, row-major.
-    fn take(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError>;
+    fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorValues, ModelError>;
+
+    /// Returns a copy of the elements of a tensor, row-major.
+    fn take(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
+        Ok(self.tensor(name, shape)?.into_vec())
+    }
 }
 
-/// Weight file. Tensors are read from the open file and converted to f32 one by one; nothing but
-/// the header is kept in memory.
+/// Weight file. A safetensors file is memory-mapped: its f32 tensors are used in place. Tensors of
+/// other element types and of PyTorch files are read and converted one by one.
+///
+/// As with an index file, the bytes of a mapped file must not change while it is open. Writers of
+/// this crate and downloads replace files atomically.
 pub(crate) struct WeightFile {
     path: PathBuf,
     format: WeightFormat,
@@ -39,9 +45,9 @@ pub(crate) struct WeightFile {
 
 enum WeightFormat {
     SafeTensors {
-        file: Mutex<File>,
+        bytes: IndexBytes,
         /// Offset of the tensors.
-        start: u64,
+        start: usize,
         header: Metadata,
     },
     Pytorch(PytorchReader),
@@ -77,17 +83,19 @@ impl WeightFile {
         })
     }
 
-    /// Opens a safetensors file and reads its header.
+    /// Maps a safetensors file and reads its header.
     pub(crate) fn open_safetensors(path: PathBuf) -> Result<Self, ModelError> {
-        let (file, length, head) = read_head(&path).map_err(|source| ModelError::Read {
+        let bytes = map_file(&path).map_err(|source| ModelError::Read {
             path: path.clone(),
             source,
         })?;
-        if is_lfs_pointer(&head) {
+        let length = bytes.as_ref().len();
+        let head = head(bytes.as_ref());
+        if is_lfs_pointer(head) {
             return Err(ModelError::Pointer { path });
         }
-        if let Some(expected) = length_in_header(&head)
-            && expected != length
+        if let Some(expected) = length_in_header(head)
+            && expected != length as u64
         {
             let expected = format!("{expected} as in its header");
             return Err(ModelError::setting(
@@ -97,19 +105,19 @@ impl WeightFile {
                 length,
             ));
         }
-        match SafeTensors::read_metadata(&head) {
+        match SafeTensors::read_metadata(head) {
             // The buffer ends with the header; the length of the file was compared above.
             Ok(_) | Err(SafeTensorError::MetadataIncompleteBuffer) => {}
             Err(error) => return Err(invalid(&path, error)),
         }
         let header: Metadata =
             serde_json::from_slice(&head[8..]).map_err(|error| invalid(&path, error))?;
-        let start = head.len() as u64;
-        if length != start + header.data_len() as u64 {
+        let start = head.len();
+        if length != start + header.data_len() {
             return Err(invalid(&path, SafeTensorError::MetadataIncompleteBuffer));
         }
         let format = WeightFormat::SafeTensors {
-            file: Mutex::new(file),
+            bytes,
             start,
             header,
         };
@@ -147,45 +155,23 @@ impl WeightFile {
     }
 
     /// Returns the bytes of a tensor as stored in the file.
-    pub(crate) fn raw(&self, name: &str) -> Result<Vec<u8>, ModelError> {
-        let mut bytes = Vec::new();
-        self.read(name, |chunk| bytes.extend_from_slice(chunk))?;
-        Ok(bytes)
-    }
-
-    /// Calls `each` with the bytes of a tensor as stored in the file, in chunks of whole elements.
-    fn read(&self, name: &str, mut each: impl FnMut(&[u8])) -> Result<(), ModelError> {
+    pub(crate) fn raw(&self, name: &str) -> Result<SectionBytes, ModelError> {
         match &self.format {
             WeightFormat::SafeTensors {
-                file,
+                bytes,
                 start,
                 header,
             } => {
                 let info = header.info(name).ok_or_else(|| self.missing(name))?;
                 let (from, to) = info.data_offsets;
-                let (from, to) = (from as u64, to as u64);
-                let mut read = || -> io::Result<()> {
-                    let mut file = file.lock().unwrap_or_else(PoisonError::into_inner);
-                    file.seek(SeekFrom::Start(start + from))?;
-                    let mut buffer = vec![0; CHUNK_BYTES.min(to - from) as usize];
-                    let mut at = from;
-                    while at < to {
-                        let chunk = &mut buffer[..CHUNK_BYTES.min(to - at) as usize];
-                        file.read_exact(chunk)?;
-                        each(chunk);
-                        at += chunk.len() as u64;
-                    }
-                    Ok(())
-                };
-                read().map_err(|source| ModelError::Read {
-                    path: self.path.clone(),
-                    source,
-                })
+                let bytes = bytes.range(start + from..start + to);
+                bytes.advise_needed();
+                Ok(bytes)
             }
             WeightFormat::Pytorch(reader) => {
                 let tensor = reader.get(name).ok_or_else(|| self.missing(name))?;
-                each(&tensor.read().map_err(|error| invalid(&self.path, error))?);
-                Ok(())
+                let bytes = tensor.read().map_err(|error| invalid(&self.path, error))?;
+                Ok(IndexBytes::from(bytes).into())
             }
         }
     }
@@ -220,7 +206,7 @@ impl TensorSource for WeightFile {
         }
     }
 
-    fn take(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
+    fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorValues, ModelError> {
         // Invalid tensors are rejected before their elements are read.
         let (element, found) = self.info(name)?;
         if found != shape {
@@ -228,35 +214,28 @@ impl TensorSource for WeightFile {
             let expected = format!("{shape:?} as in the configuration");
             return Err(ModelError::setting(&self.path, field, expected, found));
         }
-        let convert: fn(&[u8], &mut Vec<f32>) = match &*element {
-            "f64" => |bytes, out| floats(bytes, out, |b| f64::from_le_bytes(b) as f32),
-            "f32" => |bytes, out| floats(bytes, out, f32::from_le_bytes),
-            "f16" => |bytes, out| floats(bytes, out, |b| f16::from_le_bytes(b).to_f32()),
-            "bf16" => |bytes, out| floats(bytes, out, |b| bf16::from_le_bytes(b).to_f32()),
+        let convert: fn(SectionBytes) -> TensorValues = match &*element {
+            "f64" => |bytes| converted(&bytes, |b| f64::from_le_bytes(b) as f32),
+            "f32" => TensorValues::from_file,
+            "f16" => |bytes| converted(&bytes, |b| f16::from_le_bytes(b).to_f32()),
+            "bf16" => |bytes| converted(&bytes, |b| bf16::from_le_bytes(b).to_f32()),
             _ => {
                 let (field, expected) =
                     (format!("element type of {name}"), "f32, f16, bf16 or f64");
                 return Err(ModelError::setting(&self.path, field, expected, element));
             }
         };
-        let mut values = match &self.format {
-            // The shape was compared with the length of the file.
-            WeightFormat::SafeTensors { .. } => Vec::with_capacity(shape.iter().product()),
-            WeightFormat::Pytorch(_) => Vec::new(),
+        let values = convert(self.raw(name)?);
+        let invalid = match values.chunks(1024).all(are_finite) {
+            true => None,
+            false => values.iter().position(|value| !value.is_finite()),
         };
-        self.read(name, |bytes| convert(bytes, &mut values))?;
-        match values.iter().position(|value| !value.is_finite()) {
-            None => Ok(values),
-            Some(index) => {
-                let (field, value) = (format!("element {index} of {name}"), values[index]);
-                Err(ModelError::setting(
-                    &self.path,
-                    field,
-                    "a finite number",
-                    value,
-                ))
-            }
-        }
+        let Some(index) = invalid else {
+            return Ok(values);
+        };
+        let (field, value) = (format!("element {index} of {name}"), values[index]);
+        let expected = "a finite number";
+        Err(ModelError::setting(&self.path, field, expected, value))
     }
 }
 
@@ -267,29 +246,46 @@ fn invalid(path: &Path, source: impl Into<Box<dyn Error + Send + Sync>>) -> Mode
     }
 }
 
-/// Converts elements of `N` bytes and appends them.
-fn floats<const N: usize>(bytes: &[u8], out: &mut Vec<f32>, convert: impl Fn([u8; N]) -> f32) {
-    let (elements, _) = bytes.as_chunks::<N>();
-    out.extend(elements.iter().map(|&element| convert(element)));
+/// Whether all numbers are finite. A loop that any vector instructions can run: adding 1 to the
+/// exponent sets the sign bit if it was that of infinity and NaN.
+fn are_finite(values: &[f32]) -> bool {
+    let sums = values
+        .iter()
+        .map(|x| (x.to_bits() & 0x7fff_ffff) + 0x0080_0000);
+    sums.fold(0, |all, sum| all | sum) >> 31 == 0
 }
 
-/// Opens a safetensors file. Returns the file, its length, and the bytes up to the end of the
-/// header: of a file without a valid header, the first bytes.
-fn read_head(path: &Path) -> io::Result<(File, u64, Vec<u8>)> {
-    let mut file = File::open(path)?;
-    let length = file.metadata()?.len();
-    let mut head = Vec::new();
-    (&mut file).take(8).read_to_end(&mut head)?;
-    if let Ok(header) = <[u8; 8]>::try_from(&head[..]) {
-        let header = u64::from_le_bytes(header);
-        // A pointer of Git LFS is text: a header of an impossible length.
-        let header = match header {
-            ..=MAX_HEADER_BYTES => header,
-            _ => 64,
-        };
-        (&mut file).take(header).read_to_end(&mut head)?;
+/// Converts elements of `N` bytes.
+fn converted<const N: usize>(
+    bytes: &SectionBytes,
+    convert: impl Fn([u8; N]) -> f32,
+) -> TensorValues {
+    let (elements, _) = bytes.as_ref().as_chunks::<N>();
+    let values = elements.iter().map(|&element| convert(element)).collect();
+    bytes.release();
+    TensorValues::InMemory(values)
+}
+
+fn map_file(path: &Path) -> io::Result<IndexBytes> {
+    let file = File::open(path)?;
+    if file.metadata()?.is_dir() {
+        return Err(io::ErrorKind::IsADirectory.into());
     }
-    Ok((file, length, head))
+    IndexBytes::from_file(&file)
+}
+
+/// Bytes of a safetensors file up to the end of its header: of a file without a valid header, the
+/// first bytes.
+fn head(bytes: &[u8]) -> &[u8] {
+    let header = match bytes.first_chunk::<8>() {
+        None => 0,
+        Some(length) => match u64::from_le_bytes(*length) {
+            length @ ..=MAX_HEADER_BYTES => length as usize,
+            // A pointer of Git LFS is text: a header of an impossible length.
+            _ => 64,
+        },
+    };
+    &bytes[..bytes.len().min(8 + header)]
 }
 
 /// Length of a safetensors file according to its header; `None` without a header. The error of the
@@ -307,4 +303,32 @@ fn length_in_header(bytes: &[u8]) -> Option<u64> {
     let header: HashMap<String, HeaderEntry> = serde_json::from_slice(header).ok()?;
     let last = header.values().map(|entry| entry.data_offsets.1).max()?;
     last.checked_add(8)?.checked_add(length)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::are_finite;
+
+    #[test]
+    fn finite_numbers_are_told_from_others() {
+        let finite = [
+            0.0,
+            -0.0,
+            1.0,
+            f32::MIN,
+            f32::MAX,
+            1e-45,
+            -f32::MIN_POSITIVE,
+        ];
+        assert!(are_finite(&finite) && are_finite(&[]));
+        let bits = [0x7f80_0001, 0xff80_0001, 0x7fff_ffff, 0xffff_ffff];
+        let others = bits.map(f32::from_bits);
+        for other in [f32::INFINITY, f32::NEG_INFINITY].into_iter().chain(others) {
+            for at in 0..finite.len() {
+                let mut all = finite;
+                all[at] = other;
+                assert!(!are_finite(&all), "{other}");
+            }
+        }
+    }
 }

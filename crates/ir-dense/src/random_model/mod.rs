@@ -16,7 +16,7 @@ use tokenizers::{OffsetReferential, OffsetType, Tokenizer};
 use crate::encode::sentence_transformers::SentenceTransformersConfig;
 use crate::encode::tokenizer::{SPECIAL_TOKENS, tokenizer_json};
 use crate::model_folder::{
-    TensorSource, create_folder, write_bytes, write_folder, write_json, write_weights,
+    TensorSource, TensorValues, create_folder, write_bytes, write_folder, write_json, write_weights,
 };
 use crate::{Backend, ModelError, Pooling, TokenizerError, Transformer, TransformerConfig};
 
@@ -286,13 +286,13 @@ impl TensorSource for RandomWeights {
         Vec::new()
     }
 
-    fn take(&self, name: &str, shape: &[usize]) -> Result<Vec<f32>, ModelError> {
+    fn tensor(&self, name: &str, shape: &[usize]) -> Result<TensorValues, ModelError> {
         let length = shape.iter().product();
         if name.ends_with(".bias") {
-            return Ok(vec![0.0; length]);
+            return Ok(TensorValues::InMemory(vec![0.0; length]));
         }
         if name.contains("LayerNorm") {
-            return Ok(vec![1.0; length]);
+            return Ok(TensorValues::InMemory(vec![1.0; length]));
         }
         let mut random = SplitMix64::from_name(self.0, name);
         let mut values: Vec<f32> = Vec::with_capacity(length + 1);
@@ -304,7 +304,7 @@ impl TensorSource for RandomWeights {
         if name.ends_with("word_embeddings.weight") {
             values[..shape[1]].fill(0.0);
         }
-        Ok(values)
+        Ok(TensorValues::InMemory(values))
     }
 }
 

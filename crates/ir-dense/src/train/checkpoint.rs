@@ -297,7 +297,7 @@ fn load_tensors(
             let moments = optimizers.as_ref().map(|_| moment_names(&name));
             for name in moments.into_iter().flatten().chain([name]) {
                 hasher.update(name.as_bytes());
-                hasher.update(&weights.raw(&name).map_err(invalid)?);
+                hasher.update(weights.raw(&name).map_err(invalid)?.as_ref());
             }
         }
     }

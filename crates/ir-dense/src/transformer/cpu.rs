@@ -16,8 +16,8 @@ use super::{TokenBatch, Transformer};
 use crate::kernels::elementwise;
 use crate::kernels::low_precision::{LowPrecision, LowPrecisionMatrix, LowPrecisionRows};
 use crate::kernels::matrix::{PackedMatrix, StridedRows};
-use crate::model_folder::TensorSource;
 use crate::model_folder::safetensors::TensorChecksum;
+use crate::model_folder::{TensorSource, TensorValues};
 use crate::{Activation, ModelError, OutlierChannels, Precision, TransformerConfig};
 
 /// Rows of a block: they and their intermediate results fit the L2 cache.
@@ -58,15 +58,15 @@ pub(crate) struct CpuTransformer {
     checksum: TensorChecksum,
 }
 
-/// Embedding tables, row-major `[rows, hidden_size]`.
+/// Embedding tables, row-major `[rows, hidden_size]`. Those of a memory-mapped file are used in
+/// place.
 #[derive(Debug)]
 struct CpuEmbeddings {
-    tokens: Vec<f32>,
-    positions: Vec<f32>,
+    tokens: TensorValues,
+    positions: TensorValues,
     /// Row of the first token of a text in `positions`.
     position_offset: usize,
-    /// Empty for a model without token types.
-    types: Vec<f32>,
+    types: Option<TensorValues>,
 }
 
 #[derive(Debug)]
@@ -140,10 +140,15 @@ impl CpuTransformer {
     ) -> Self {
         let mut checksum = TensorChecksum::default();
         // Names and order of `Transformer::parameters`.
-        checksum.add("token_embeddings", &weights.tokens);
-        checksum.add("position_embeddings", &weights.positions);
+        let mut add_table = |name, table: &TensorValues| {
+            checksum.add(name, table);
+            // Of a file, only the rows of the texts will be in memory.
+            table.release();
+        };
+        add_table("token_embeddings", &weights.tokens);
+        add_table("position_embeddings", &weights.positions);
         if let Some(types) = &weights.types {
-            checksum.add("token_type_embeddings", types);
+            add_table("token_type_embeddings", types);
         }
         if let Some(bias) = &weights.relative_position_bias {
             checksum.add("relative_position_bias", bias);
@@ -155,7 +160,7 @@ impl CpuTransformer {
                 tokens: weights.tokens,
                 positions: weights.positions,
                 position_offset: config.position_offset,
-                types: weights.types.unwrap_or_default(),
+                types: weights.types,
             },
             embedding_norm: CpuLayerNorm::new(weights.norm, config.layer_norm_eps as f32),
             layers: Vec::with_capacity(config.layers),
@@ -275,17 +280,19 @@ impl CpuEmbeddings {
     /// Sum of the embeddings of every token, `[tokens, hidden]`.
     fn forward(&self, batch: &TokenBatch, hidden: usize, out: &mut [f32]) {
         let types = batch.token_types();
+        let (all_tokens, all_positions) = (&*self.tokens, &*self.positions);
+        let all_types = self.types.as_deref();
         let rows = out.chunks_exact_mut(hidden.max(1));
         let tokens = batch.ids().iter().zip(batch.positions()).enumerate();
         for (out, (at, (&id, position))) in rows.zip(tokens) {
-            let token = &self.tokens[id as usize * hidden..][..hidden];
-            let position = &self.positions[(self.position_offset + position) * hidden..][..hidden];
+            let token = &all_tokens[id as usize * hidden..][..hidden];
+            let position = &all_positions[(self.position_offset + position) * hidden..][..hidden];
             for (out, (x, y)) in out.iter_mut().zip(token.iter().zip(position)) {
                 *out = x + y;
             }
-            if !self.types.is_empty() {
+            if let Some(all) = all_types {
                 let row = types.get(at).map_or(0, |&it| it as usize);
-                let values = &self.types[row * hidden..][..hidden];
+                let values = &all[row * hidden..][..hidden];
                 out.iter_mut().zip(values).for_each(|(out, x)| *out += x);
             }
         }
@@ -420,13 +427,48 @@ mod tests {
     use crate::model_folder::WeightFile;
     use crate::model_folder::safetensors::checksum;
 
+    /// Maximum difference to the hidden states of [`Transformer::forward`].
+    fn difference(states: &[f32], model: &Transformer, batch: &TokenBatch) -> f32 {
+        let found = model.forward(batch).try_into_vec_as::<f32>().unwrap();
+        assert_eq!(states.len(), found.len());
+        let differences = states.iter().zip(&found).map(|(a, b)| (a - b).abs());
+        differences.fold(0.0, f32::max)
+    }
+
+    #[test]
+    fn all_activation_functions_equal_those_of_the_module() {
+        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/tiny/roberta");
+        let ids: [&[u32]; 2] = [&[0, 5, 7, 9, 2], &[0, 11, 2]];
+        let batch = TokenBatch::new(&ids);
+        let file = WeightFile::open(&folder).unwrap();
+        let mut all = Vec::new();
+        for activation in [Activation::Gelu, Activation::GeluTanh, Activation::Relu] {
+            let mut config = TransformerConfig::read(&folder).unwrap();
+            config.activation = activation;
+            let model = Transformer::load(config.clone(), &file, &Device::flex()).unwrap();
+            let packed = CpuTransformer::load(&config, &file, Precision::F32);
+            let states = packed.unwrap().unwrap().forward(&batch, <[f32]>::to_vec);
+            assert!(difference(&states, &model, &batch) < 1e-4, "{activation:?}");
+            all.push(states);
+        }
+        assert!(all[0] != all[1] && all[1] != all[2]);
+    }
+
     /// Weights of a file and of the model that was loaded of it.
     #[test]
     fn packed_files_equal_packed_models() {
         let all = Path::new(env!("CARGO_MANIFEST_DIR")).join("testdata/tiny");
         let ids: [&[u32]; 3] = [&[2, 5, 7, 3], &[2, 3], &[2, 9, 4, 4, 6, 3]];
         let batch = TokenBatch::new(&ids);
-        for name in ["bert", "bert-pytorch", "bert-f16", "distilbert", "mpnet"] {
+        for name in [
+            "bert",
+            "bert-pytorch",
+            "bert-f16",
+            "bert-bf16",
+            "distilbert",
+            "roberta",
+            "mpnet",
+        ] {
             let folder = all.join(name);
             let config = TransformerConfig::read(&folder).unwrap();
             let file = WeightFile::open(&folder).unwrap();
@@ -435,6 +477,8 @@ mod tests {
             for precision in Precision::ALL {
                 let of_file = CpuTransformer::load(&config, &file, precision);
                 let of_file = of_file.unwrap().unwrap();
+                let is_in_file = matches!(of_file.embeddings.tokens, TensorValues::InFile(_));
+                assert!(is_in_file || name.contains('-'), "{name}");
                 let of_model = CpuTransformer::new(&model, precision).unwrap();
                 assert_eq!(of_file.checksum().with_text("a text"), expected, "{name}");
                 assert_eq!(of_model.checksum().with_text("a text"), expected, "{name}");
@@ -444,9 +488,7 @@ mod tests {
                     "{name}"
                 );
                 if precision == Precision::F32 {
-                    let found = model.forward(&batch).try_into_vec_as::<f32>().unwrap();
-                    let differences = states.iter().zip(&found).map(|(a, b)| (a - b).abs());
-                    assert!(differences.fold(0.0, f32::max) < 1e-4, "{name}");
+                    assert!(difference(&states, &model, &batch) < 1e-4, "{name}");
                 }
             }
         }

@@ -5,7 +5,7 @@ use burn::nn::{LayerNorm, LayerNormConfig, Linear};
 use burn::tensor::{Device, Tensor, TensorData};
 
 use super::{Transformer, TransformerLayer};
-use crate::model_folder::{NamedTensor, TensorSource};
+use crate::model_folder::{NamedTensor, TensorSource, TensorValues};
 use crate::{Architecture, ModelError, TransformerConfig};
 
 impl Transformer {
@@ -17,7 +17,8 @@ impl Transformer {
         let reader = WeightReader::new(&config, weights);
         let embeddings = reader.embeddings()?;
         let (hidden, epsilon) = (config.hidden_size, config.layer_norm_eps);
-        let table = |values: Vec<f32>| {
+        let table = |values: TensorValues| {
+            let values = values.into_vec();
             let rows = values.len() / hidden.max(1);
             parameter(values, [rows, hidden], device)
         };
@@ -191,9 +192,9 @@ pub(crate) struct WeightReader<'a> {
 
 /// Embedding tables, row-major `[rows, hidden_size]`.
 pub(crate) struct EmbeddingWeights {
-    pub(crate) tokens: Vec<f32>,
-    pub(crate) positions: Vec<f32>,
-    pub(crate) types: Option<Vec<f32>>,
+    pub(crate) tokens: TensorValues,
+    pub(crate) positions: TensorValues,
+    pub(crate) types: Option<TensorValues>,
     /// `[relative_position_buckets, heads]`.
     pub(crate) relative_position_bias: Option<Vec<f32>>,
     pub(crate) norm: NormWeights,
@@ -236,7 +237,7 @@ impl<'a> WeightReader<'a> {
         let c = self.config;
         let table = |part: &str, rows| {
             let name = format!("{}embeddings.{part}_embeddings.weight", self.names.prefix);
-            self.weights.take(&name, &[rows, c.hidden_size])
+            self.weights.tensor(&name, &[rows, c.hidden_size])
         };
         let prefix = &self.names.prefix;
         let relative = format!("{prefix}encoder.relative_attention_bias.weight");
@@ -290,7 +291,9 @@ impl<'a> WeightReader<'a> {
         let mut weights = Vec::with_capacity(names.len());
         let mut bias = Vec::with_capacity(names.len() * to);
         for name in names {
-            let weight = self.weights.take(&format!("{name}.weight"), &[to, from])?;
+            let weight = self
+                .weights
+                .tensor(&format!("{name}.weight"), &[to, from])?;
             weights.push(weight);
             bias.extend(self.weights.take(&format!("{name}.bias"), &[to])?);
         }
@@ -346,10 +349,11 @@ impl EmbeddingWeights {
             None => Some(None),
             Some(table) => values(table).map(Some),
         };
+        let types = table(&model.token_type_embeddings)?;
         Some(Self {
-            tokens: values(&model.token_embeddings)?,
-            positions: values(&model.position_embeddings)?,
-            types: table(&model.token_type_embeddings)?,
+            tokens: TensorValues::InMemory(values(&model.token_embeddings)?),
+            positions: TensorValues::InMemory(values(&model.position_embeddings)?),
+            types: types.map(TensorValues::InMemory),
             relative_position_bias: table(&model.relative_position_bias)?,
             norm: NormWeights::of(&model.embedding_norm)?,
         })
@@ -382,13 +386,51 @@ fn parameter<const D: usize>(
     Param::from_tensor(Tensor::from_data(TensorData::new(values, shape), device))
 }
 
+/// Rows that are transposed together: they and a row of the result are in the L1 cache.
+const TRANSPOSED_ROWS: usize = 8;
+
 /// Transposes matrices of `from` columns (PyTorch's layout is `[out, in]`) and concatenates them
-/// along the output dimension.
-fn transposed(matrices: &[Vec<f32>], from: usize) -> Vec<f32> {
-    let rows = || matrices.iter().flat_map(|matrix| matrix.chunks_exact(from));
-    let mut out = Vec::with_capacity(matrices.iter().map(Vec::len).sum());
-    for column in 0..from {
-        out.extend(rows().map(|row| row[column]));
+/// along the output dimension. Removes those of a file from resident memory.
+fn transposed(matrices: &[TensorValues], from: usize) -> Vec<f32> {
+    let from = from.max(1);
+    let to: usize = matrices.iter().map(|matrix| matrix.len() / from).sum();
+    let mut out = vec![0.0; from * to];
+    let mut first = 0;
+    for matrix in matrices {
+        for rows in matrix.chunks(TRANSPOSED_ROWS * from) {
+            let count = rows.len() / from;
+            for (column, out) in out.chunks_exact_mut(to.max(1)).enumerate() {
+                let cells = out[first..][..count].iter_mut();
+                for (cell, value) in cells.zip(rows[column..].iter().step_by(from)) {
+                    *cell = *value;
+                }
+            }
+            first += count;
+        }
+        matrix.release();
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn matrices_of_any_shape_are_transposed_and_concatenated() {
+        for (shapes, from) in [([3, 8, 21], 5), ([16, 1, 1], 33), ([2, 2, 2], 1)] {
+            let matrix = |rows: usize, number: usize| {
+                let values = (0..rows * from).map(|at| (1000 * number + at) as f32);
+                TensorValues::InMemory(values.collect())
+            };
+            let all = [0, 1, 2].map(|number| matrix(shapes[number], number));
+            let to: usize = shapes.iter().sum();
+            let found = transposed(&all, from);
+            assert_eq!(found.len(), from * to);
+            let rows: Vec<&[f32]> = all.iter().flat_map(|all| all.chunks(from)).collect();
+            for (at, value) in found.iter().enumerate() {
+                assert_eq!(*value, rows[at % to][at / to], "{shapes:?}");
+            }
+        }
+    }
 }

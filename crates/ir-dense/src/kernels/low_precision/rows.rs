@@ -7,7 +7,7 @@ use crate::kernels::matrix::StridedRows;
 use crate::kernels::word_tiles::{bf16_rounding, round_to_bf16};
 
 /// 1.5 · 2²³: adding it rounds to the nearest integer, which is then in the lowest bits.
-const ROUND: f32 = 12_582_912.0;
+pub(super) const ROUND: f32 = 12_582_912.0;
 /// Words between the ends of two rows, so that rows of a tile are in different sets of the L1
 /// cache.
 pub(super) const ROW_GAP: usize = 16;
