@@ -66,6 +66,7 @@ impl Operands {
         WordTile {
             left: &self.left,
             left_stride: self.left_stride,
+            k_stride: 1,
             rows: self.rows,
             panel: &self.panel,
         }

@@ -11,12 +11,12 @@ use ir_core::{Side, SplitMix64};
 
 use super::backward::{pooling_backward, propagate_gradients};
 use super::gradcache::{TrainedTower, TrainedTowers};
-use super::gradients::ModelGradients;
+use super::gradients::{Gradient, ModelGradients};
 use super::sampler::{BatchSampler, TrainingBatch};
 use super::{Loss, SimilarityFunction, TrainingConfig};
 use crate::kernels::tests::{assert_near, largest};
 use crate::transformer::forward::ForwardPass;
-use crate::{Backend, EncoderConfig, Pooling, TokenBatch};
+use crate::{Backend, EncoderConfig, Pooling, Precision, TokenBatch};
 
 const WORDS: [&str; 10] = [
     "ship", "sea", "tea", "radar", "green", "black", "seen", "the", "at", "and",
@@ -87,7 +87,7 @@ fn values(mut gradients: ModelGradients, tower: &TrainedTower) -> Vec<Vec<f32>> 
     let parts = tower.model.parameters().into_iter();
     let values = parts
         .map(|parameter| gradients.take(&parameter.name))
-        .map(|part| part.map_or(Vec::new(), |part| part.try_into_vec_as().unwrap()))
+        .map(|part| part.map_or(Vec::new(), Gradient::into_vec))
         .collect();
     assert!(gradients.is_empty(), "{gradients:?}");
     values
@@ -441,8 +441,11 @@ fn gradients_do_not_depend_on_threads() {
     config.dropout = 0.1;
     let mut models: Vec<PathBuf> = ["bert", "mpnet"].map(tiny).into();
     models.extend(std::env::var_os("IR_MODEL").map(PathBuf::from));
-    for model in models {
-        let towers = TrainedTowers(vec![TrainedTower::open(&model, &config.encoder).unwrap()]);
+    let precisions = [Precision::F32, Precision::Bf16];
+    let cases = models.iter().flat_map(|model| precisions.map(|it| (model, it)));
+    for (model, precision) in cases {
+        config.precision = precision;
+        let towers = TrainedTowers(vec![TrainedTower::open(model, &config.encoder).unwrap()]);
         let sample = sample(&config);
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new()
@@ -462,7 +465,7 @@ fn gradients_do_not_depend_on_threads() {
         for threads in [2, 5] {
             assert!(
                 on(threads) == one,
-                "{} on {threads} threads",
+                "{} on {threads} threads, {precision}",
                 model.display()
             );
         }

@@ -50,7 +50,7 @@ pub struct EncoderEntry {
     pub pooling: Option<PoolingName>,
     /// Normalizes vectors to unit length. Default: that of the model.
     pub normalize: Option<bool>,
-    /// Number format of the linear layers when encoding; training is f32. Default: `f32`.
+    /// Number format of the linear layers when encoding; `training` has its own. Default: `f32`.
     pub precision: Option<PrecisionName>,
 }
 

@@ -6,6 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::error::SystemError;
 use crate::system::System;
 use crate::systems::Bm25System;
+use crate::systems::encoder::PrecisionName;
 
 /// Randomly initialized BERT, whose WordPiece vocabulary is trained on the documents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -73,6 +74,9 @@ pub struct TrainingEntry {
     pub scale: Option<f64>,
     /// Dropout probability. Range: 0 ≤ p < 1.
     pub dropout: Option<f64>,
+    /// Number format of the linear layers' matrix products: `f32` or `bf16`. Default: `f32`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision: Option<PrecisionName>,
     /// Seed of example order, negative sampling and dropout. Default: 42.
     pub seed: Option<u64>,
     /// Maximum query length in tokens during training. Range: ≥ 1.
@@ -154,6 +158,7 @@ impl Default for TrainingEntry {
             temperature: None,
             scale: None,
             dropout: None,
+            precision: None,
             seed: None,
             query_tokens: None,
             document_tokens: None,
@@ -296,10 +301,22 @@ impl TrainingEntry {
 
 #[cfg(feature = "dense")]
 mod with_models {
-    use ir_dense::RandomModel;
     use ir_dense::train::{LearningRateDecay, Loss, TrainingConfig};
+    use ir_dense::{Precision, RandomModel};
 
-    use super::{DecayName, LossName, RandomEntry, TrainingEntry, TrainingPreset};
+    use super::{
+        DecayName, LossName, PrecisionName, RandomEntry, TrainingEntry, TrainingPreset,
+    };
+
+    impl From<PrecisionName> for Precision {
+        fn from(name: PrecisionName) -> Self {
+            match name {
+                PrecisionName::F32 => Self::F32,
+                PrecisionName::Bf16 => Self::Bf16,
+                PrecisionName::Int8 => Self::Int8,
+            }
+        }
+    }
 
     impl RandomEntry {
         pub(in crate::systems::encoder) fn config(&self) -> RandomModel {
@@ -332,6 +349,7 @@ mod with_models {
             set(&mut config.learning_rate, self.learning_rate);
             set(&mut config.schedule.warmup_ratio, self.warmup_ratio);
             set(&mut config.dropout, self.dropout);
+            set(&mut config.precision, self.precision.map(Into::into));
             set(&mut config.seed, self.seed);
             config.mini_batch_size = self.mini_batch_size.or(config.mini_batch_size);
             config.schedule.decay = match self.decay {
