@@ -249,3 +249,44 @@ fn packing_by_columns_equals_packing_by_rows() {
         assert_eq!(out[to - 1..], [0.0; 10]);
     }
 }
+
+#[test]
+fn products_of_columns_have_the_bits_of_products_of_rows() {
+    for [rows, from, to] in SHAPES {
+        let (left, right) = (numbers(rows * from, 1), numbers(from * to, 2));
+        let packed = PackedMatrix::new(&right, from, to);
+        let mut expected = vec![0.0; rows * to];
+        packed.product(StridedRows::new(&left, from), None, &mut expected, to);
+        // Transposed, with a gap between columns.
+        let stride = rows + 5;
+        let mut transposed = vec![f32::NAN; from * stride];
+        for (row, values) in left.chunks(from).enumerate() {
+            for (k, &x) in values.iter().enumerate() {
+                transposed[k * stride + row] = x;
+            }
+        }
+        let columns = StridedColumns {
+            values: &transposed,
+            stride,
+            count: rows,
+        };
+        let mut panels = LeftPanels::default();
+        // A larger matrix leaves values in the buffer.
+        panels.fill(StridedRows::new(&right, to), 0..to);
+        let strided = StridedRows {
+            values: &transposed,
+            stride,
+            count: from,
+        };
+        panels.fill(strided, 0..rows);
+        for left in [LeftMatrix::from(columns), LeftMatrix::from(&panels)] {
+            let mut found = vec![f32::NAN; rows * to];
+            packed.product_of_columns(left, false, &mut found, to);
+            assert_eq!(found, expected, "{rows}x{from}x{to}");
+            packed.product_of_columns(left, true, &mut found, to);
+            for (found, expected) in found.iter().zip(&expected) {
+                assert!((found - 2.0 * expected).abs() < 3e-5);
+            }
+        }
+    }
+}

@@ -360,6 +360,12 @@ fn gradcache_equals_large_batch() {
     let ((whole, expected), (value, found)) = (on(None), on(Some(16)));
     assert!((whole - value).abs() < 1e-6, "{value}, expected {whole}");
     assert!(expected.iter().any(|part| largest(part) > 0.01));
+    // Thousands of tokens in one mini-batch.
+    for threads in [1, 5] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        let again = pool.build().unwrap().install(|| on(None));
+        assert!(again == (whole, expected.clone()), "{threads} threads");
+    }
     for (found, expected) in found.iter().zip(&expected) {
         let apart = found.iter().zip(expected).map(|(a, b)| (a - b).abs());
         let apart = apart.fold(0.0, f32::max);
