@@ -13,10 +13,10 @@
 //! venv/bin/pip install torch==2.9.0 transformers==4.57.1 sentence-transformers==5.1.2
 //! IR_DATA=/path/to/collections IR_MODEL=$(.ci/model) IR_DENSE_PYTHON=$PWD/venv/bin/python \
 //!     cargo bench -p bench-encoding --bench encoding [-- --texts 200] [--batch 16] [--queries 11]
-//!         [--mini-batch N] [--threads 1] [--rounds 3] [--backend cpu]
+//!         [--mini-batch N] [--precision f32] [--threads 1] [--rounds 3] [--backend cpu]
 //! ```
 //! `--texts 0` skips encoding, `--batch 0` and `--queries 0` a training step. `--mini-batch` is the
-//! mini-batch size of gradient caching. Without `IR_DENSE_PYTHON`, only ir-dense is timed. Backends other than `cpu`
+//! mini-batch size of gradient caching, `--precision` that of training. Without `IR_DENSE_PYTHON`, only ir-dense is timed. Backends other than `cpu`
 //! need their feature: `--features tch`.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
@@ -33,11 +33,13 @@ use ir_core::{Encoder, Flow, Side};
 use ir_data::DocTemplate;
 use ir_data::catalog::Catalog;
 use ir_dense::train::{Trainer, TrainingConfig};
-use ir_dense::{Backend, BiEncoder, EncoderConfig};
+use ir_dense::{Backend, BiEncoder, EncoderConfig, Precision};
 
 fn main() -> Result<()> {
-    let options =
-        Options::parse("--texts --batch --queries --mini-batch --threads --rounds --backend")?;
+    let options = Options::parse(
+        "--texts --batch --queries --mini-batch --precision --threads --rounds --backend",
+    )?;
+    let precision: Precision = options.value("--precision").unwrap_or("f32").parse()?;
     let backend: Backend = options.value("--backend").unwrap_or("cpu").parse()?;
     let threads: usize = options.number("--threads", 1)?;
     let rounds: usize = options.number("--rounds", 3)?;
@@ -104,6 +106,7 @@ fn main() -> Result<()> {
         println!("\ntraining step, {}: seconds", shape.name);
         let mut config = shape.config(rounds);
         config.encoder = config.encoder.with_backend(backend);
+        config.precision = precision;
         if mini_batch < usize::MAX {
             config.mini_batch_size = Some(mini_batch);
         }
