@@ -36,6 +36,13 @@ impl BufferPool {
         }
     }
 
+    /// Number of elements in the pool.
+    #[cfg(test)]
+    pub(crate) fn elements(&self) -> usize {
+        let free = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        free.iter().map(Vec::capacity).sum()
+    }
+
     /// Returns buffers to the pool.
     pub(crate) fn give(&self, buffers: impl IntoIterator<Item = Vec<f32>>) {
         let mut free = self.0.lock().unwrap_or_else(PoisonError::into_inner);

@@ -95,11 +95,8 @@ impl CpuBackward<'_> {
         let mut totals = vec![0.0; 2 * width];
         add_in_order(&mut totals, sums.collect());
         add_norm(gradients, "embedding_norm", &totals);
-        let NormActivations {
-            standardized,
-            inverses,
-        } = saved;
-        self.cpu.buffers.give([standardized, inverses]);
+        // The rows are not from the pool.
+        self.cpu.buffers.give([saved.inverses]);
     }
 }
 

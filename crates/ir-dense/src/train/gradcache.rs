@@ -66,6 +66,13 @@ impl TrainedTower {
         });
     }
 
+    /// Number of elements in the buffers that the tower keeps.
+    #[cfg(test)]
+    pub(super) fn buffer_elements(&self) -> usize {
+        self.cpu
+            .with(|cpu| cpu.as_ref().map_or(0, |cpu| cpu.buffers.elements()))
+    }
+
     /// Packed weights of a step on the CPU.
     fn cpu_training(&self, precision: Precision) -> Option<CpuTraining> {
         let mut cpu = self.cpu.with(Option::take).unwrap_or_default();

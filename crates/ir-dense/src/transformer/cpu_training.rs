@@ -224,7 +224,15 @@ impl CpuForward<'_> {
                 embedding_norm,
                 layers,
             }),
-            false => None,
+            false => {
+                let NormActivations {
+                    standardized,
+                    inverses,
+                } = embedding_norm;
+                // In place of the hidden states, which leave the pool.
+                self.cpu.buffers.give([standardized, inverses]);
+                None
+            }
         };
         let x = TensorData::new(x, [tokens, hidden_size]);
         (Tensor::from_data(x, &model.device()), saved)

@@ -373,6 +373,29 @@ fn gradcache_equals_large_batch() {
     }
 }
 
+/// The pool of buffers does not grow from step to step.
+#[test]
+fn steps_keep_the_same_buffers() {
+    if backend() != Backend::default() {
+        return;
+    }
+    let mut config = plain(Pooling::Mean);
+    config.batch_size = 128;
+    config.dropout = 0.1;
+    let data = examples(128, 2);
+    let sample = BatchSampler::new(&data, &config).batch(0).unwrap();
+    for mini_batch in [None, Some(100)] {
+        config.mini_batch_size = mini_batch;
+        let towers = towers("distilbert", &config);
+        let kept = [0, 1, 2, 3].map(|step| {
+            towers.gradients(&sample, &config, step).unwrap();
+            towers.0[0].buffer_elements()
+        });
+        assert!(kept[0] > 0);
+        assert_eq!(kept[1..], [kept[0]; 3], "{mini_batch:?}");
+    }
+}
+
 #[test]
 fn empty_texts_have_zero_vectors() {
     for model in ["bert", "mpnet"] {
