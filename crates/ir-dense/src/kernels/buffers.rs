@@ -1,52 +1,67 @@
 //! Buffers that are used again, because fresh memory costs page faults.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Elements of the smallest buffer that is kept: smaller ones are cheap, and not all of them are
-/// taken from the pool.
+/// Elements of the smallest buffer that is kept: smaller ones are cheap.
 const LEAST: usize = 1 << 14;
 
 /// Pool of buffers.
 #[derive(Debug, Default)]
-pub(crate) struct BufferPool(Mutex<Vec<Vec<f32>>>);
+pub(crate) struct BufferPool(Mutex<Vec<FreeBuffer>>);
+
+#[derive(Debug)]
+struct FreeBuffer {
+    buffer: Vec<f32>,
+    /// Whether the buffer was in use since the last call of [`BufferPool::free_unused`].
+    used: bool,
+}
 
 impl BufferPool {
     /// Returns a buffer of `len` elements with any values: the smallest of the pool that is large
-    /// enough, or a new one in place of the largest.
+    /// enough, but not much larger, or a new one. Small buffers are always new.
     pub(crate) fn take(&self, len: usize) -> Vec<f32> {
-        let found = {
-            let mut free = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let best = |(_, buffer): &(usize, &Vec<f32>)| match buffer.capacity() {
-                capacity if capacity >= len => (0, capacity),
-                capacity => (1, usize::MAX - capacity),
-            };
-            let best = free.iter().enumerate().min_by_key(best);
-            best.map(|(at, _)| at).map(|at| free.swap_remove(at))
-        };
-        match found {
-            Some(mut buffer) if buffer.capacity() >= len => {
-                buffer.resize(len, 0.0);
-                buffer
-            }
-            // Frees the smaller buffer first.
-            found => {
-                drop(found);
-                vec![0.0; len]
-            }
+        if len < LEAST {
+            return vec![0.0; len];
         }
+        let fits = len..=len + len / 4 + len / 16;
+        let mut free = self.lock();
+        let capacities = free.iter().map(|it| it.buffer.capacity()).enumerate();
+        let found = capacities.filter(|(_, capacity)| fits.contains(capacity));
+        if let Some((at, _)) = found.min_by_key(|(_, capacity)| *capacity) {
+            let mut buffer = free.swap_remove(at).buffer;
+            drop(free);
+            buffer.resize(len, 0.0);
+            return buffer;
+        }
+        drop(free);
+        // For somewhat larger batches too; the operating system has no memory for what is unused.
+        let mut buffer = vec![0.0; len + len / 8];
+        buffer.truncate(len);
+        buffer
+    }
+
+    /// Returns buffers to the pool.
+    pub(crate) fn give(&self, buffers: impl IntoIterator<Item = Vec<f32>>) {
+        let buffers = buffers.into_iter().filter(|it| it.capacity() >= LEAST);
+        let buffers = buffers.map(|buffer| FreeBuffer { buffer, used: true });
+        self.lock().extend(buffers);
+    }
+
+    /// Frees the buffers that were not in use since the last call.
+    pub(crate) fn free_unused(&self) {
+        let mut free = self.lock();
+        free.retain(|it| it.used);
+        free.iter_mut().for_each(|it| it.used = false);
     }
 
     /// Number of elements in the pool.
     #[cfg(test)]
     pub(crate) fn elements(&self) -> usize {
-        let free = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        free.iter().map(Vec::capacity).sum()
+        self.lock().iter().map(|it| it.buffer.capacity()).sum()
     }
 
-    /// Returns buffers to the pool.
-    pub(crate) fn give(&self, buffers: impl IntoIterator<Item = Vec<f32>>) {
-        let mut free = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        free.extend(buffers.into_iter().filter(|it| it.capacity() >= LEAST));
+    fn lock(&self) -> MutexGuard<'_, Vec<FreeBuffer>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -59,13 +74,18 @@ mod tests {
         let pool = BufferPool::default();
         let (small, large) = (pool.take(LEAST), pool.take(1000 * LEAST));
         let addresses = [small.as_ptr(), large.as_ptr()];
-        pool.give([small, large]);
-        let (large, small) = (pool.take(LEAST + 1), pool.take(LEAST));
+        pool.give([small, large, vec![1.0]]);
+        let (large, small) = (pool.take(1001 * LEAST), pool.take(LEAST - LEAST / 10));
+        assert_eq!(pool.elements(), 0);
         assert_eq!([small.as_ptr(), large.as_ptr()], addresses);
-        assert_eq!((small.len(), large.len()), (LEAST, LEAST + 1));
-        pool.give([small, vec![1.0]]);
-        // Too small: replaced.
-        assert_eq!(pool.take(2 * LEAST), vec![0.0; 2 * LEAST]);
-        assert_eq!(pool.take(1), [0.0]);
+        assert_eq!([small.len(), large.len()], [LEAST - LEAST / 10, 1001 * LEAST]);
+        pool.give([small, large]);
+        // Neither fits.
+        let other = pool.take(2 * LEAST);
+        assert_eq!(other, vec![0.0; 2 * LEAST]);
+        pool.free_unused();
+        pool.give([other]);
+        pool.free_unused();
+        assert_eq!(pool.elements(), 2 * LEAST + LEAST / 4);
     }
 }

@@ -113,6 +113,7 @@ impl CpuTraining {
         if device != Device::flex() || device.is_autodiff() {
             return None;
         }
+        self.buffers.free_unused();
         let epsilon = model.config().layer_norm_eps as f32;
         let norm = |norm| TrainingNorm::new(norm, epsilon);
         self.bf16 = precision == Precision::Bf16;

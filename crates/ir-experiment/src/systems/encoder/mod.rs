@@ -25,7 +25,10 @@ use crate::system::SystemContext;
 
 #[cfg(feature = "dense")]
 pub(crate) use retriever::SharedEncoder;
-pub use training::{DecayName, LossName, MiningEntry, RandomEntry, TrainingEntry, TrainingPreset};
+pub use training::{
+    DecayName, LossName, MiningEntry, RandomEntry, TrainingEntry, TrainingPrecisionName,
+    TrainingPreset,
+};
 
 /// Encoder: a model or random weights, options that differ from the model, and its training.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

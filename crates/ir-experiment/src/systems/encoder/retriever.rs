@@ -7,10 +7,10 @@ use ir_bm25::{TermVectors, TermWords};
 use ir_core::store::Verify;
 use ir_core::{CachedEncoder, Distinct, Encoded, Encoder, Flow, Retriever, Side};
 use ir_data::DocTemplate;
-use ir_dense::{BiEncoder, EncoderConfig, Pooling, SideConfig, encode_stream};
+use ir_dense::{BiEncoder, EncoderConfig, Pooling, Precision, SideConfig, encode_stream};
 use ir_knn::{FlatIndex, FlatIndexWriter, VectorSimilarity};
 
-use super::{EncoderEntry, EncoderReference, PoolingName};
+use super::{EncoderEntry, EncoderReference, PoolingName, PrecisionName};
 use crate::cache::Stage;
 use crate::error::{ExperimentError, SystemError};
 use crate::model::similarity;
@@ -168,7 +168,11 @@ impl EncoderEntry {
             PoolingName::MeanSqrt => Pooling::MeanSqrt,
         });
         config.normalize = self.normalize;
-        config.precision = self.precision.map(Into::into).unwrap_or_default();
+        config.precision = match self.precision {
+            None | Some(PrecisionName::F32) => Precision::F32,
+            Some(PrecisionName::Bf16) => Precision::Bf16,
+            Some(PrecisionName::Int8) => Precision::Int8,
+        };
         config
     }
 

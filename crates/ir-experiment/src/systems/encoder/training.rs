@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 use crate::error::SystemError;
 use crate::system::System;
 use crate::systems::Bm25System;
-use crate::systems::encoder::PrecisionName;
 
 /// Randomly initialized BERT, whose WordPiece vocabulary is trained on the documents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -74,9 +73,9 @@ pub struct TrainingEntry {
     pub scale: Option<f64>,
     /// Dropout probability. Range: 0 ≤ p < 1.
     pub dropout: Option<f64>,
-    /// Number format of the linear layers' matrix products: `f32` or `bf16`. Default: `f32`.
+    /// Number format of the factors of the linear layers' matrix products. Default: `f32`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub precision: Option<PrecisionName>,
+    pub precision: Option<TrainingPrecisionName>,
     /// Seed of example order, negative sampling and dropout. Default: 42.
     pub seed: Option<u64>,
     /// Maximum query length in tokens during training. Range: ≥ 1.
@@ -114,6 +113,16 @@ pub enum TrainingPreset {
     /// The DataFinder paper's, for SciBERT: 2 epochs, batches of 11 queries with 7 hard negatives
     /// each, learning rate 5e-6, inner product, lengths 32 and 128.
     Datafinder,
+}
+
+/// Number format of the factors of matrix products in training.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TrainingPrecisionName {
+    /// Single precision, IEEE 754 binary32.
+    F32,
+    /// bfloat16, with sums, weights and optimizer in f32.
+    Bf16,
 }
 
 /// Training loss of a query and the documents of its batch.
@@ -305,15 +314,14 @@ mod with_models {
     use ir_dense::{Precision, RandomModel};
 
     use super::{
-        DecayName, LossName, PrecisionName, RandomEntry, TrainingEntry, TrainingPreset,
+        DecayName, LossName, RandomEntry, TrainingEntry, TrainingPrecisionName, TrainingPreset,
     };
 
-    impl From<PrecisionName> for Precision {
-        fn from(name: PrecisionName) -> Self {
+    impl From<TrainingPrecisionName> for Precision {
+        fn from(name: TrainingPrecisionName) -> Self {
             match name {
-                PrecisionName::F32 => Self::F32,
-                PrecisionName::Bf16 => Self::Bf16,
-                PrecisionName::Int8 => Self::Int8,
+                TrainingPrecisionName::F32 => Self::F32,
+                TrainingPrecisionName::Bf16 => Self::Bf16,
             }
         }
     }
