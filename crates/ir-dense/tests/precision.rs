@@ -171,7 +171,10 @@ fn training_in_bf16_follows_the_losses_of_f32() {
     let mut differences: Vec<f64> = Vec::new();
     for (step, (found, exact)) in found.iter().zip(&exact).enumerate() {
         differences.push((found - exact).abs());
-        assert!((found - exact).abs() < 0.1 * first, "{step}: {found}, {exact}");
+        assert!(
+            (found - exact).abs() < 0.1 * first,
+            "{step}: {found}, {exact}"
+        );
     }
     let mean = differences.iter().sum::<f64>() / differences.len() as f64;
     eprintln!("loss {first:.3} to {last:.3}; mean difference {mean:.4}");
@@ -189,7 +192,10 @@ fn training_has_f32_and_bf16_on_the_cpu() {
     assert_eq!(recorded.get("precision"), None);
     config.precision = Precision::Bf16;
     let text = serde_json::to_string(&config).unwrap();
-    assert_eq!(serde_json::from_str::<TrainingConfig>(&text).unwrap(), config);
+    assert_eq!(
+        serde_json::from_str::<TrainingConfig>(&text).unwrap(),
+        config
+    );
     let mut other = config.clone();
     other.encoder.backend = Backend::Tch;
     config.precision = Precision::Int8;

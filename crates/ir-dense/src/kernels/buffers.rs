@@ -72,13 +72,13 @@ mod tests {
     #[test]
     fn buffers_are_used_again() {
         let pool = BufferPool::default();
-        let (small, large) = (pool.take(LEAST), pool.take(1000 * LEAST));
+        let (small, large) = (pool.take(4 * LEAST), pool.take(1000 * LEAST));
         let addresses = [small.as_ptr(), large.as_ptr()];
         pool.give([small, large, vec![1.0]]);
-        let (large, small) = (pool.take(1001 * LEAST), pool.take(LEAST - LEAST / 10));
+        let (large, small) = (pool.take(1001 * LEAST), pool.take(4 * LEAST - 100));
         assert_eq!(pool.elements(), 0);
         assert_eq!([small.as_ptr(), large.as_ptr()], addresses);
-        assert_eq!([small.len(), large.len()], [LEAST - LEAST / 10, 1001 * LEAST]);
+        assert_eq!([small.len(), large.len()], [4 * LEAST - 100, 1001 * LEAST]);
         pool.give([small, large]);
         // Neither fits.
         let other = pool.take(2 * LEAST);

@@ -122,7 +122,9 @@ impl PackedColumns {
             for (first, group) in groups {
                 let bias = bias.map_or(&[][..], |bias| &bias[first..]);
                 let out = (&mut out[first..], stride);
-                group.bf16.product_of_words(rows, left.count, bias, None, out);
+                group
+                    .bf16
+                    .product_of_words(rows, left.count, bias, None, out);
             }
         });
     }
@@ -158,7 +160,9 @@ impl PackedColumns {
                         true => {
                             let left = &scratch.rows;
                             let count = columns.len();
-                            group.bf16.add_product_of_words(left, count, accumulate, (out, to));
+                            group
+                                .bf16
+                                .add_product_of_words(left, count, accumulate, (out, to));
                         }
                         false => {
                             let left = &scratch.panels;

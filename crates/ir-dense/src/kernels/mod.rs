@@ -18,7 +18,7 @@ pub(crate) mod low_precision;
 pub(crate) mod matrix;
 pub(crate) mod memory;
 pub(crate) mod tensor;
-pub(crate) mod training;
 #[cfg(test)]
 pub(crate) mod tests;
+pub(crate) mod training;
 mod word_tiles;

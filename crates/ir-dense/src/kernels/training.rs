@@ -27,7 +27,9 @@ pub(crate) fn add_layer_norm(
         let rows = x.chunks_exact_mut(width).zip(y.chunks_exact_mut(width));
         for (at, ((x, y), inverse)) in rows.zip(inverses).enumerate() {
             if let Some(residual) = residual.get(at * width..(at + 1) * width) {
-                x.iter_mut().zip(residual).for_each(|(x, other)| *x += other);
+                x.iter_mut()
+                    .zip(residual)
+                    .for_each(|(x, other)| *x += other);
             }
             let mean;
             (mean, *inverse) = mean_and_inverse_deviation(x, epsilon);

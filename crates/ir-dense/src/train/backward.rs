@@ -29,7 +29,7 @@ pub(super) fn propagate_gradients(
     gradients: &mut ModelGradients,
 ) {
     match saved {
-        SavedActivations::Tensors(saved) => propagate(pass, saved, d_tokens, gradients),
+        SavedActivations::Tensors(saved) => propagate(pass, *saved, d_tokens, gradients),
         SavedActivations::Cpu(saved, own) => {
             if let Some(cpu) = pass.cpu.or(own.as_deref()) {
                 let d_states = memory::into_vec(d_tokens);

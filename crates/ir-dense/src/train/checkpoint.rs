@@ -17,9 +17,9 @@ use serde_json::Value;
 use super::gradcache::TrainedTower;
 use super::optimizer::AdamWState;
 use super::{TrainError, TrainingConfig, TrainingHistory};
-use crate::{ModelError, Precision};
 use crate::model_folder::safetensors::{self, checksum};
 use crate::model_folder::{NamedTensor, TensorSource, WeightFile};
+use crate::{ModelError, Precision};
 
 /// Version of the format. A checkpoint of another version is rejected.
 const VERSION: u32 = 2;

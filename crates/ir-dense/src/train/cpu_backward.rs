@@ -201,7 +201,9 @@ impl LayerBackward<'_> {
             let name = self.name(&format!("{part}.weight"));
             WeightGradient::new(name, width * other, gradients, buffers)
         });
-        let superblocks = d.chunks_mut(rows * width).zip(d_sum.chunks_mut(rows * width));
+        let superblocks = d
+            .chunks_mut(rows * width)
+            .zip(d_sum.chunks_mut(rows * width));
         let superblocks = superblocks.zip(saved.before.chunks_mut(rows * inner));
         let superblocks = superblocks.zip(d_context.chunks_mut(rows * width));
         for (number, (((d, d_sum), before), d_context)) in superblocks.enumerate() {
@@ -223,7 +225,9 @@ impl LayerBackward<'_> {
                     layer,
                     activation: self.activation,
                     number: first + at,
-                    masks: masks.each_ref().map(|mask| self::block(mask, first + at, width)),
+                    masks: masks
+                        .each_ref()
+                        .map(|mask| self::block(mask, first + at, width)),
                     norms: [attention_norm, norm],
                     d_inner: &mut d_inner[..before.len()],
                     before,
@@ -239,7 +243,8 @@ impl LayerBackward<'_> {
                 0 => [&*d_sum, &*d],
                 _ => [&d_output[..count * width], &d_down[..count * width]],
             };
-            let part = |values| &<[f32]>::split_at(values, number * rows * width).1[..count * width];
+            let part =
+                |values| &<[f32]>::split_at(values, number * rows * width).1[..count * width];
             let (attended, context) = (part(&saved.attended), part(&saved.context));
             let products = [
                 ((&*before, inner), (d_down, width)),
@@ -279,7 +284,9 @@ impl LayerBackward<'_> {
         let mut totals = vec![0.0; 3 * width];
         let (name, len) = (self.name("qkv.weight"), 3 * width * width);
         let mut weight = WeightGradient::new(name, len, gradients, &self.cpu.buffers);
-        let superblocks = d.chunks_mut(rows * width).zip(d_qkv.chunks(3 * rows * width));
+        let superblocks = d
+            .chunks_mut(rows * width)
+            .zip(d_qkv.chunks(3 * rows * width));
         let superblocks = superblocks.zip(d_sum.chunks(rows * width));
         let superblocks = superblocks.zip(input.chunks(rows * width));
         for (((d, d_qkv), d_sum), input) in superblocks {
@@ -381,12 +388,7 @@ struct WeightGradient {
 }
 
 impl WeightGradient {
-    fn new(
-        name: String,
-        len: usize,
-        gradients: &mut ModelGradients,
-        buffers: &BufferPool,
-    ) -> Self {
+    fn new(name: String, len: usize, gradients: &mut ModelGradients, buffers: &BufferPool) -> Self {
         let values = gradients.take_values(&name);
         Self {
             accumulate: values.is_some(),

@@ -102,7 +102,10 @@ impl TrainedTowers {
         config: &TrainingConfig,
         step: u64,
     ) -> Result<(f64, Vec<ModelGradients>), TrainError> {
-        let packed = self.0.iter().map(|tower| tower.cpu_training(config.precision));
+        let packed = self
+            .0
+            .iter()
+            .map(|tower| tower.cpu_training(config.precision));
         let packed: Vec<Option<CpuTraining>> = packed.collect();
         let texts = |side, texts| {
             let cpu = packed[self.index(side)].as_ref();

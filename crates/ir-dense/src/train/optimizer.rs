@@ -157,12 +157,7 @@ impl AdamWUpdate {
         (tensor(weights), [tensor(first), tensor(second)])
     }
 
-    fn apply_values(
-        self,
-        weights: &mut [f32],
-        [first, second]: [&mut [f32]; 2],
-        gradient: &[f32],
-    ) {
+    fn apply_values(self, weights: &mut [f32], [first, second]: [&mut [f32]; 2], gradient: &[f32]) {
         let tasks = weights.par_chunks_mut(TASK_ELEMENTS);
         let tasks = tasks.zip(first.par_chunks_mut(TASK_ELEMENTS));
         let tasks = tasks.zip(second.par_chunks_mut(TASK_ELEMENTS));

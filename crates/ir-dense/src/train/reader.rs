@@ -12,15 +12,15 @@ use super::gradients::{Gradient, ModelGradients};
 use super::history::TrainingStep;
 use super::optimizer::{AdamWState, AdamWStep};
 use super::{ReaderTrainingConfig, TrainError, TrainingHistory};
-use crate::transformer::cpu_training::CpuTraining;
-use crate::{Precision, Transformer};
 use crate::kernels::memory;
 use crate::reader::head::{HEAD_BIAS, HeadGradients, SpanHead};
 use crate::reader::windows::Window;
 use crate::reader::{ExtractiveReader, MissingHead, split, token_batch};
 use crate::transformer::ModelWeights;
+use crate::transformer::cpu_training::CpuTraining;
 use crate::transformer::dropout::Dropout;
 use crate::transformer::forward::ForwardPass;
+use crate::{Precision, Transformer};
 
 /// Question whose answer is a span of a context.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -133,14 +133,14 @@ impl CpuAttention {
             saved = others;
             (text, of_text)
         });
-        let texts: Vec<((usize, &[f32], &mut [f32]), &mut [f32])> = texts.collect();
-        let run = |(text, ((length, qkv, out), saved)): (usize, ((usize, _, _), _))| {
+        let texts: Vec<_> = texts.collect();
+        let texts = texts.into_par_iter().enumerate();
+        texts.for_each(|(text, ((length, qkv, out), saved))| {
             let mask = mask.map_or_else(Vec::new, |mask| mask(text, length));
             SCRATCH.with_borrow_mut(|scratch| {
                 self.text(length, qkv, out, scratch, &mask, saved);
             });
-        };
-        texts.into_par_iter().enumerate().for_each(run);
+        });
     }
 
     /// `mask` and `saved` are `[heads, length, length]` or empty.

@@ -333,7 +333,9 @@ impl CpuForward<'_> {
             FeedForwardBlock {
                 layer,
                 activation,
-                masks: masks.each_ref().map(|mask| self::block(mask, number, width)),
+                masks: masks
+                    .each_ref()
+                    .map(|mask| self::block(mask, number, width)),
                 attention_norm: (attended_sum, inverse),
                 norm: (sum, inverses),
                 attended,

@@ -31,7 +31,7 @@ pub(crate) struct ForwardPass<'a> {
 pub(crate) enum SavedActivations {
     /// Of a batch without padding in CPU memory, with weights that were packed for the pass.
     Cpu(CpuActivations, Option<Box<CpuTraining>>),
-    Tensors(SavedTensors),
+    Tensors(Box<SavedTensors>),
 }
 
 pub(crate) struct SavedTensors {
@@ -122,11 +122,11 @@ impl<'a> ForwardPass<'a> {
             layers.extend(saved);
         }
         let saved = embedding_norm.map(|embedding_norm| {
-            SavedActivations::Tensors(SavedTensors {
+            SavedActivations::Tensors(Box::new(SavedTensors {
                 rows,
                 embedding_norm,
                 layers,
-            })
+            }))
         });
         (x, saved)
     }

@@ -121,9 +121,7 @@ impl Transformer {
         match (&self.token_type_embeddings, rows.types) {
             (None, _) => sum,
             (Some(table), Some(types)) => sum + table.val().select(0, types),
-            (Some(table), None) => {
-                sum + table.val().slice([0..1, 0..self.config.hidden_size])
-            }
+            (Some(table), None) => sum + table.val().slice([0..1, 0..self.config.hidden_size]),
         }
     }
 }

@@ -86,9 +86,7 @@ impl<'a> LeftMatrix<'a> {
         let start = match (self.by_columns, self.panel) {
             (false, _) => row * self.stride + first,
             (true, None) => first * self.stride + row,
-            (true, Some(panel)) => {
-                row / TILE_ROWS * panel + first * self.stride + row % TILE_ROWS
-            }
+            (true, Some(panel)) => row / TILE_ROWS * panel + first * self.stride + row % TILE_ROWS,
         };
         &self.values[start..]
     }

@@ -325,9 +325,7 @@ impl<S: Simd> Tile<'_, S> {
     fn compute<const N: usize, const COLUMNS: bool>(self, out: &mut [f32], out_stride: usize) {
         let simd = self.simd;
         let rows: [&[f32]; N] = match COLUMNS {
-            false => {
-                std::array::from_fn(|row| &self.left[row * self.left_stride..][..self.depth])
-            }
+            false => std::array::from_fn(|row| &self.left[row * self.left_stride..][..self.depth]),
             true => [&[]; N],
         };
         let (panel, _) = S::as_simd_f32s(self.panel).0.as_chunks::<TILE_VECTORS>();

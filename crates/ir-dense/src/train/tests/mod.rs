@@ -471,7 +471,9 @@ fn gradients_do_not_depend_on_threads() {
     let mut models: Vec<PathBuf> = ["bert", "mpnet"].map(tiny).into();
     models.extend(std::env::var_os("IR_MODEL").map(PathBuf::from));
     let precisions = [Precision::F32, Precision::Bf16];
-    let cases = models.iter().flat_map(|model| precisions.map(|it| (model, it)));
+    let cases = models
+        .iter()
+        .flat_map(|model| precisions.map(|it| (model, it)));
     for (model, precision) in cases {
         config.precision = precision;
         let towers = TrainedTowers(vec![TrainedTower::open(model, &config.encoder).unwrap()]);
