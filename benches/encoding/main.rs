@@ -2,18 +2,21 @@
 //!
 //! The texts are the first documents of ArguAna or, without `IR_DATA`, of the bundled collection,
 //! repeated; the model is `IR_MODEL`. Both sides encode the same texts in the same order with the
-//! model's maximum length. A training step has `--batch` texts of 64 tokens, half of other queries
-//! and half positives.
+//! model's maximum length. Training steps have two shapes: `--batch` texts of 64 tokens, half queries
+//! and half positives, with mean pooling and cosines; and that of DataFinder, `--queries` queries of 32
+//! tokens with eight documents of 128 tokens each, `[CLS]` vectors and inner products. The loss is the
+//! softmax over all documents, without dropout. Both sides take turns, step by step; tokenization is
+//! in the time of ir-dense alone.
 //!
 //! ```sh
 //! python3 -m venv venv
 //! venv/bin/pip install torch==2.9.0 transformers==4.57.1 sentence-transformers==5.1.2
 //! IR_DATA=/path/to/collections IR_MODEL=$(.ci/model) IR_DENSE_PYTHON=$PWD/venv/bin/python \
-//!     cargo bench -p bench-encoding --bench encoding [-- --texts 200] [--batch 16]
-//!         [--mini-batch N] [--threads 1] [--rounds 3] [--backend cpu]
+//!     cargo bench -p bench-encoding --bench encoding [-- --texts 200] [--batch 16] [--queries 11]
+//!         [--mini-batch N] [--precision f32] [--threads 1] [--rounds 3] [--backend cpu]
 //! ```
-//! `--texts 0` skips encoding, `--batch 0` skips training. `--mini-batch` is the mini-batch size of
-//! gradient caching. Without `IR_DENSE_PYTHON`, only ir-dense is timed. Backends other than `cpu`
+//! `--texts 0` skips encoding, `--batch 0` and `--queries 0` a training step. `--mini-batch` is the
+//! mini-batch size of gradient caching, `--precision` that of training. Without `IR_DENSE_PYTHON`, only ir-dense is timed. Backends other than `cpu`
 //! need their feature: `--features tch`.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
@@ -30,15 +33,19 @@ use ir_core::{Encoder, Flow, Side};
 use ir_data::DocTemplate;
 use ir_data::catalog::Catalog;
 use ir_dense::train::{Trainer, TrainingConfig};
-use ir_dense::{Backend, BiEncoder, EncoderConfig};
+use ir_dense::{Backend, BiEncoder, EncoderConfig, Precision};
 
 fn main() -> Result<()> {
-    let options = Options::parse("--texts --batch --mini-batch --threads --rounds --backend")?;
+    let options = Options::parse(
+        "--texts --batch --queries --mini-batch --precision --threads --rounds --backend",
+    )?;
+    let precision: Precision = options.value("--precision").unwrap_or("f32").parse()?;
     let backend: Backend = options.value("--backend").unwrap_or("cpu").parse()?;
     let threads: usize = options.number("--threads", 1)?;
     let rounds: usize = options.number("--rounds", 3)?;
     let batch: usize = options.number("--batch", 16)?;
-    let mini_batch: usize = options.number("--mini-batch", batch)?;
+    let queries: usize = options.number("--queries", 11)?;
+    let mini_batch: usize = options.number("--mini-batch", usize::MAX)?;
     let model = env::var_os("IR_MODEL").context("IR_MODEL is not set: expected a model folder")?;
     let model = PathBuf::from(model);
     let texts = read_texts(options.number("--texts", 200)?)?;
@@ -51,13 +58,8 @@ fn main() -> Result<()> {
     fs::write(&file, serde_json::to_vec(&texts)?)?;
     let mut peer = match env::var_os("IR_DENSE_PYTHON") {
         Some(python) => {
-            let (threads, batch) = (threads.to_string(), batch.to_string());
-            let arguments = [
-                model.as_os_str(),
-                file.as_ref(),
-                threads.as_ref(),
-                batch.as_ref(),
-            ];
+            let threads = threads.to_string();
+            let arguments = [model.as_os_str(), file.as_ref(), threads.as_ref()];
             Some(Python::start(
                 Path::new(&python),
                 "encoding/torch_peer.py",
@@ -99,17 +101,16 @@ fn main() -> Result<()> {
             tokens as f64 / s
         });
     }
-    if batch > 1 {
-        println!(
-            "\ntraining step, {batch} texts of 64 tokens, mini-batches of {mini_batch}: seconds"
-        );
-        let ours = time_training_steps(&model, backend, batch, mini_batch, rounds)?;
-        let mut theirs = Vec::new();
-        if let Some(peer) = &mut peer {
-            for _ in &ours {
-                theirs.push(peer.ask("step")?);
-            }
+    let shapes = [Shape::pairs(batch / 2), Shape::datafinder(queries)];
+    for shape in shapes.iter().filter(|shape| shape.queries > 0) {
+        println!("\ntraining step, {}: seconds", shape.name);
+        let mut config = shape.config(rounds);
+        config.encoder = config.encoder.with_backend(backend);
+        config.precision = precision;
+        if mini_batch < usize::MAX {
+            config.mini_batch_size = Some(mini_batch);
         }
+        let (ours, theirs) = time_training_steps(&model, shape, &config, peer.as_mut())?;
         print_rows(backend, &ours, peer_name.as_deref(), &theirs, |s| s);
     }
     println!("\npeak resident memory: {} MiB", peak_memory());
@@ -131,46 +132,123 @@ fn read_texts(count: usize) -> Result<Vec<String>> {
     Ok(texts)
 }
 
-/// Times of the training steps. An epoch has one step.
+/// Texts of a training step.
+struct Shape {
+    name: String,
+    queries: usize,
+    query_tokens: usize,
+    /// Documents per query, the first of them relevant.
+    documents: usize,
+    document_tokens: usize,
+    config: fn() -> TrainingConfig,
+}
+
+impl Shape {
+    fn pairs(queries: usize) -> Self {
+        Self {
+            name: format!("{} texts of 64 tokens", 2 * queries),
+            queries,
+            query_tokens: 64,
+            documents: 1,
+            document_tokens: 64,
+            config: || {
+                let mut config = TrainingConfig::small_data();
+                config.encoder = EncoderConfig::default().with_max_tokens(64);
+                config
+            },
+        }
+    }
+
+    fn datafinder(queries: usize) -> Self {
+        Self {
+            name: format!("{queries} queries of 32 tokens with 8 documents of 128 tokens each"),
+            queries,
+            query_tokens: 32,
+            documents: 8,
+            document_tokens: 128,
+            config: TrainingConfig::datafinder,
+        }
+    }
+
+    /// Configuration with one step per epoch, and one step more than rounds.
+    fn config(&self, rounds: usize) -> TrainingConfig {
+        let mut config = (self.config)();
+        config.batch_size = self.queries;
+        config.hard_negatives = self.documents - 1;
+        config.dropout = 0.0;
+        config.epochs = rounds as u64 + 1;
+        config
+    }
+
+    /// Examples of as many words that are tokens as the texts may have, so that they are truncated.
+    fn examples(&self) -> Vec<TrainingExample> {
+        let words = [
+            "ship", "sea", "tea", "black", "seen", "data", "house", "river",
+        ];
+        let text = |n: usize, tokens: usize| -> String {
+            let words = (0..tokens).map(|at| words[(n + at * (n + 3)) % words.len()]);
+            format!("{n} {}", words.collect::<Vec<_>>().join(" "))
+        };
+        let document = |query: usize, at: usize| {
+            let number = self.queries + query * self.documents + at;
+            TrainingText::new(text(number, self.document_tokens))
+        };
+        let example = |query| {
+            let example = TrainingExample::new(text(query, self.query_tokens));
+            let example = example.positive(document(query, 0));
+            let negatives = (1..self.documents).map(|at| document(query, at));
+            negatives.fold(example, TrainingExample::negative)
+        };
+        (0..self.queries).map(example).collect()
+    }
+
+    /// Request to the peer.
+    fn request(&self) -> String {
+        let Self {
+            queries,
+            query_tokens,
+            documents,
+            document_tokens,
+            ..
+        } = self;
+        format!("step {queries} {query_tokens} {documents} {document_tokens}")
+    }
+}
+
+/// Times of the training steps of ir-dense and of the peer, which take turns.
 fn time_training_steps(
     model: &Path,
-    backend: Backend,
-    batch: usize,
-    mini_batch: usize,
-    rounds: usize,
-) -> Result<Vec<Seconds>> {
-    let half = batch / 2;
-    // Every word is a token, so that all texts are truncated at the maximum length.
-    let words = [
-        "ship", "sea", "tea", "black", "seen", "data", "house", "river",
-    ];
-    let text = |n: usize| -> String {
-        let words = (0..64).map(|at| words[(n + at * (n + 3)) % words.len()]);
-        words.collect::<Vec<_>>().join(" ") + &format!(" {n}")
-    };
-    let example = |n| {
-        TrainingExample::new(text(2 * n))
-            .positive(TrainingText::new(format!("{n} {}", text(2 * n + 1))))
-    };
-    let data: Vec<TrainingExample> = (0..half).map(example).collect();
-    let mut config = TrainingConfig::small_data();
-    config.encoder = EncoderConfig::default()
-        .with_backend(backend)
-        .with_max_tokens(64);
-    (config.batch_size, config.hard_negatives, config.dropout) = (half, 0, 0.0);
-    config.mini_batch_size = Some(mini_batch);
-    config.epochs = rounds as u64 + 1;
+    shape: &Shape,
+    config: &TrainingConfig,
+    mut peer: Option<&mut Python>,
+) -> Result<(Vec<Seconds>, Vec<Seconds>)> {
+    let data = shape.examples();
+    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
+    let mut failed = None;
     let mut clock = Clock::process();
-    let mut steps = Vec::new();
     let mut progress = |_: &str, done: u64, _: Option<u64>| {
         if done > 0 {
-            steps.push(clock.seconds());
+            ours.push(clock.seconds());
+            match peer.as_mut().map(|peer| peer.ask(&shape.request())) {
+                Some(Ok(seconds)) => theirs.push(seconds),
+                Some(Err(error)) => {
+                    failed = Some(error);
+                    return Flow::Stop;
+                }
+                None => {}
+            }
         }
         clock = Clock::process();
         Flow::Continue
     };
-    Trainer::open(model, &config)?.train(&data, &mut progress)?;
-    Ok(steps)
+    let trained = Trainer::open(model, config)?.train(&data, &mut progress);
+    match failed {
+        Some(error) => Err(error),
+        None => {
+            trained?;
+            Ok((ours, theirs))
+        }
+    }
 }
 
 /// Prints one row per library, without the warm-up round, and the ratio.

@@ -1,9 +1,10 @@
 """Times sentence-transformers and torch for the benchmark `bench-encoding`.
 
-    torch_peer.py MODEL TEXTS.json THREADS BATCH
+    torch_peer.py MODEL TEXTS.json THREADS
 
-The first output line has the versions. Each input line, `encode` or `step`, is answered by one line of
-JSON with wall time and CPU time in seconds.
+The first output line has the versions. Each input line, `encode` or `step QUERIES QUERY_TOKENS
+DOCUMENTS DOCUMENT_TOKENS` with the number of documents per query, is answered by one line of JSON with
+wall time and CPU time in seconds.
 """
 
 import json
@@ -15,7 +16,7 @@ import sentence_transformers
 import torch
 from transformers import BertModel
 
-folder, texts, threads, batch = sys.argv[1:]
+folder, texts, threads = sys.argv[1:]
 torch.set_num_threads(int(threads))
 encoder = sentence_transformers.SentenceTransformer(folder, device="cpu")
 texts = json.loads(Path(texts).read_text())
@@ -28,14 +29,19 @@ def encode():
     encoder.encode(texts, batch_size=32)
 
 
-def step():
-    """One training step: half of the texts are queries, half positives, all of 64 tokens."""
-    half = int(batch) // 2
-    ids = torch.randint(1000, 29000, (2, half, 64), generator=generator)
-    sides = (model(input_ids=side).last_hidden_state.mean(1) for side in ids)
-    queries, documents = (torch.nn.functional.normalize(side) for side in sides)
-    scores = queries @ documents.T / 0.05
-    loss = torch.nn.functional.cross_entropy(scores, torch.arange(half))
+def step(queries, query_tokens, documents, document_tokens):
+    """One training step. With one document per query: mean pooling and cosines with temperature
+    0.05; otherwise `[CLS]` vectors and inner products."""
+    shapes = [(queries, query_tokens), (queries * documents, document_tokens)]
+    ids = [torch.randint(1000, 29000, shape, generator=generator) for shape in shapes]
+    states = [model(input_ids=side).last_hidden_state for side in ids]
+    if documents == 1:
+        vectors = [torch.nn.functional.normalize(side.mean(1)) for side in states]
+        scores = vectors[0] @ vectors[1].T / 0.05
+    else:
+        vectors = [side[:, 0] for side in states]
+        scores = vectors[0] @ vectors[1].T
+    loss = torch.nn.functional.cross_entropy(scores, torch.arange(queries) * documents)
     optimizer.zero_grad()
     loss.backward()
     torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
@@ -47,7 +53,8 @@ print(
     flush=True,
 )
 for line in sys.stdin:
+    name, *numbers = line.split()
     wall, cpu = time.perf_counter(), time.process_time()
-    {"encode": encode, "step": step}[line.strip()]()
+    {"encode": encode, "step": step}[name](*map(int, numbers))
     wall, cpu = time.perf_counter() - wall, time.process_time() - cpu
     print(json.dumps({"wall": wall, "cpu": cpu}), flush=True)

@@ -8,7 +8,7 @@ use std::fs;
 use std::path::Path;
 
 use common::{minilm, on_default_backend, tiny};
-use ir_core::Side;
+use ir_core::{Encoder, NoProgress, Side};
 use ir_dense::train::{TrainError, Trainer, TrainingConfig};
 use ir_dense::{
     Backend, BiEncoder, EncoderConfig, EncoderFingerprint, ModelError, Precision, RandomModel,
@@ -140,6 +140,74 @@ fn fingerprints_and_configurations_name_other_precisions_than_f32() {
     let unknown = "fp16".parse::<Precision>();
     let found = "fp16".to_owned();
     assert_eq!(unknown, Err(UnknownPrecision { found }));
+}
+
+/// Losses and weights of a training run of the tiny model, in a precision and on a number of
+/// threads.
+fn trained(precision: Precision, threads: usize) -> (Vec<f64>, Vec<f32>) {
+    let mut config = common::config();
+    config.precision = precision;
+    config.epochs = 12;
+    config.dropout = 0.0;
+    config.learning_rate = 2e-3;
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+    pool.build().unwrap().install(|| {
+        let trainer = Trainer::open(tiny("distilbert"), &config).unwrap();
+        let trained = trainer.train(&common::examples(), &mut NoProgress).unwrap();
+        let losses = trained.history.steps.iter().map(|step| step.loss);
+        let texts = ["the green sea", "radar"];
+        let vectors = trained.encoder.encode(Side::Query, &texts).unwrap();
+        (losses.collect(), vectors)
+    })
+}
+
+#[test]
+fn training_in_bf16_follows_the_losses_of_f32() {
+    if !on_default_backend() {
+        return;
+    }
+    let (exact, _) = trained(Precision::F32, 1);
+    let (found, vectors) = trained(Precision::Bf16, 1);
+    assert_ne!(found, exact);
+    let (first, last) = (exact[0], exact[exact.len() - 1]);
+    assert!(last < 0.7 * first, "{first} to {last}");
+    let mut differences: Vec<f64> = Vec::new();
+    for (step, (found, exact)) in found.iter().zip(&exact).enumerate() {
+        differences.push((found - exact).abs());
+        assert!(
+            (found - exact).abs() < 0.1 * first,
+            "{step}: {found}, {exact}"
+        );
+    }
+    let mean = differences.iter().sum::<f64>() / differences.len() as f64;
+    eprintln!("loss {first:.3} to {last:.3}; mean difference {mean:.4}");
+    assert!(mean < 0.02 * first, "{mean} of {first}");
+    for threads in [2, 5] {
+        assert!(trained(Precision::Bf16, threads) == (found.clone(), vectors.clone()));
+    }
+}
+
+#[test]
+fn training_has_f32_and_bf16_on_the_cpu() {
+    // f32 is not recorded, so that configurations of earlier releases are equal.
+    let mut config = TrainingConfig::small_data();
+    let recorded = serde_json::to_value(&config).unwrap();
+    assert_eq!(recorded.get("precision"), None);
+    config.precision = Precision::Bf16;
+    let text = serde_json::to_string(&config).unwrap();
+    assert_eq!(
+        serde_json::from_str::<TrainingConfig>(&text).unwrap(),
+        config
+    );
+    let mut other = config.clone();
+    other.encoder.backend = Backend::Tch;
+    config.precision = Precision::Int8;
+    for (config, expected) in [
+        (config, "precision is int8, expected f32 or bf16"),
+        (other, "precision is bf16, expected f32, or the backend cpu"),
+    ] {
+        assert_eq!(config.validate().unwrap_err().to_string(), expected);
+    }
 }
 
 #[test]

@@ -2,9 +2,10 @@
 //! training queries and BM25: hard-negative mining, training, weights tuned on held-out queries,
 //! one test.
 //!
-//! `IR_MODEL=$(.ci/model) cargo run --release -p train-a-dense-retriever -- [FOLDER]`; on MAKG if
-//! it is in `IR_DATA`, otherwise in seconds on the bundled collection. FOLDER receives the trained
-//! encoder; checkpoints beside it allow an interrupted training to resume.
+//! `IR_MODEL=$(.ci/model) cargo run --release -p train-a-dense-retriever -- [FOLDER [PRECISION]]`;
+//! on MAKG if it is in `IR_DATA`, otherwise in seconds on the bundled collection. FOLDER receives the
+//! trained encoder; checkpoints beside it allow an interrupted training to resume. PRECISION is that
+//! of training: f32 or bf16.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 #![allow(clippy::print_stderr, reason = "a program for a terminal")]
@@ -130,6 +131,7 @@ fn train(model: &Path, folder: &Path, task: &Task, bm25: System<'_>) -> Result<(
     config.epochs = 3;
     config.hard_negatives = 1;
     config.learning_rate = 1e-4;
+    config.precision = env::args().nth(2).as_deref().unwrap_or("f32").parse()?;
     config.encoder.query.max_tokens = Some(64);
     config.encoder.document.max_tokens = Some(64);
 

@@ -22,6 +22,15 @@ impl<T: Copy + Default> AlignedBuffer<T> {
         (self.start, self.len) = (start.min(LINE_ELEMENTS), len);
     }
 
+    /// Sets the length; elements have any values. Allocates only if the buffer was smaller before.
+    pub(super) fn resize_stale(&mut self, len: usize) {
+        if self.buffer.len() < len + LINE_ELEMENTS {
+            self.buffer.resize(len + LINE_ELEMENTS, T::default());
+        }
+        let start = self.buffer.as_ptr().align_offset(LINE_BYTES);
+        (self.start, self.len) = (start.min(LINE_ELEMENTS), len);
+    }
+
     pub(super) fn values(&self) -> &[T] {
         &self.buffer[self.start..][..self.len]
     }

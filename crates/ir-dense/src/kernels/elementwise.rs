@@ -242,11 +242,19 @@ pub(super) fn normal_cdf<S: Simd>(x: f32) -> (f32, f32) {
 /// Hendrycks and Gimpel, "Gaussian Error Linear Units", 2016, section 2.
 #[inline(always)]
 fn gelu_tanh<S: Simd>(x: f32) -> f32 {
+    gelu_tanh_and_derivative::<S>(x).0
+}
+
+/// [`gelu_tanh`] and its derivative.
+#[inline(always)]
+pub(super) fn gelu_tanh_and_derivative<S: Simd>(x: f32) -> (f32, f32) {
     const ROOT: f32 = 0.797_884_6;
     let twice = 2.0 * ROOT * (x + 0.044_715 * (x * x * x));
     let power = exp::<S>(-twice.abs());
     let tail = power / (1.0 + power);
-    x * if twice < 0.0 { tail } else { 1.0 - tail }
+    let logistic = if twice < 0.0 { tail } else { 1.0 - tail };
+    let slope = 2.0 * ROOT * (1.0 + 3.0 * 0.044_715 * (x * x));
+    (x * logistic, logistic + x * (tail * (1.0 - tail)) * slope)
 }
 
 /// Backward pass of dropout and [`softmax`], in place: from the gradients of the probabilities

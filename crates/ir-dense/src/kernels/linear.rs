@@ -1,172 +1,202 @@
-//! Linear layers on tensors, with their backward passes.
+//! Matrix products of linear layers in training, in f32 or with bf16 factors.
 //!
-//! On the CPU, the right matrix is packed and blocks of rows are computed in parallel; see
-//! [`matrix`](super::matrix) for the order of summation, which does not depend on the number of
-//! threads. Other devices run burn's operations.
+//! Every element has a fixed order of summation, which does not depend on the number of threads:
+//! that of [`matrix`](super::matrix) or [`low_precision`](super::low_precision). Products over all
+//! tokens of a batch, the gradients of weights, are sums over blocks of [`BLOCK_DEPTH`] tokens.
 
-use std::ops::Range;
+use std::cell::RefCell;
 
-use burn::nn::Linear;
-use burn::tensor::{Tensor, TensorData};
 use rayon::prelude::*;
 
-use super::matrix::{PackedMatrix, StridedRows, TILE_ROWS};
-use super::memory::{self, on_cpu, values};
-use super::tensor::column_sums;
+use super::low_precision::{LowPrecisionMatrix, LowPrecisionRows};
+use super::matrix::{BLOCK_DEPTH, LeftPanels, PackedMatrix, StridedRows, TILE_ROWS};
 
 /// Columns of the right matrix that a task packs: a multiple of every panel width.
-const PACKED_COLUMNS: usize = 128;
+const GROUP_COLUMNS: usize = 128;
 /// Minimum and maximum rows of a task.
 const MIN_TASK_ROWS: usize = 24;
 const MAX_TASK_ROWS: usize = 96;
 
-/// Returns `x` and x·W + b. `x` is not copied unless it has another owner.
-///
-/// # Shapes
-/// `x`: `[rows, from]`; product: `[rows, to]`.
-pub(crate) fn forward(x: Tensor<2>, linear: &Linear) -> [Tensor<2>; 2] {
-    if !on_cpu(&x) {
-        return [x.clone(), linear.forward(x)];
+/// Right matrix of products, packed in groups of columns. Packing another matrix of the same shape
+/// allocates nothing.
+#[derive(Debug, Default)]
+pub(crate) struct PackedColumns {
+    bf16: bool,
+    from: usize,
+    to: usize,
+    groups: Vec<Group>,
+}
+
+/// Packed columns in f32 or bf16; the other matrix is empty.
+#[derive(Debug, Default)]
+struct Group {
+    f32: PackedMatrix,
+    bf16: LowPrecisionMatrix,
+    rows: LowPrecisionRows,
+}
+
+/// Buffers of a thread.
+#[derive(Default)]
+struct Scratch {
+    panels: LeftPanels,
+    rows: LowPrecisionRows,
+}
+
+thread_local! {
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
+
+impl PackedColumns {
+    /// Replaces the matrix by one of shape `[from, to]`, rounded to bf16 if `bf16` is set.
+    pub(crate) fn pack(&mut self, rows: StridedRows<'_>, to: usize, bf16: bool) {
+        self.fill([rows.count, to], bf16, |group, first, count| {
+            let rows = StridedRows {
+                values: rows.values.get(first..).unwrap_or_default(),
+                ..rows
+            };
+            match bf16 {
+                true => group.bf16.fill_rows(rows, count),
+                false => group.f32.fill_rows(rows, count),
+            }
+        });
     }
-    let (device, [rows, from], [_, to]) = (x.device(), x.dims(), linear.weight.dims());
-    let (x, weight) = (memory::data(x), memory::data(linear.weight.val()));
-    let bias = linear.bias.as_ref().map(|bias| memory::data(bias.val()));
-    let product = ParallelProduct {
-        shape: [rows, from, to],
-        transposed: Transposed::Neither,
-        bias: bias.as_ref().map(values),
-    };
-    let y = product.compute(values(&x), values(&weight));
-    let y = Tensor::from_data(TensorData::new(y, [rows, to]), &device);
-    [Tensor::from_data(x, &device), y]
-}
 
-/// Gradients of a linear layer.
-pub(crate) struct LinearGradients {
-    /// dy·Wᵀ, `[rows, from]`.
-    pub(crate) x: Tensor<2>,
-    /// xᵀ·dy, `[from, to]`.
-    pub(crate) weight: Tensor<2>,
-    /// Column sums of dy, `[to]`.
-    pub(crate) bias: Tensor<1>,
-}
-
-/// Backward pass of [`forward`].
-pub(crate) fn backward(dy: Tensor<2>, x: Tensor<2>, linear: &Linear) -> LinearGradients {
-    let weight = linear.weight.val();
-    if !on_cpu(&dy) {
-        return LinearGradients {
-            weight: x.transpose().matmul(dy.clone()),
-            bias: column_sums(dy.clone()),
-            x: dy.matmul(weight.transpose()),
-        };
+    /// Replaces the matrix by the transpose of `rows`, of `from` elements.
+    pub(crate) fn pack_transposed(&mut self, rows: StridedRows<'_>, from: usize, bf16: bool) {
+        self.fill([from, rows.count], bf16, |group, first, count| {
+            let columns = StridedRows {
+                values: &rows.values[first * rows.stride..],
+                stride: rows.stride,
+                count,
+            };
+            match bf16 {
+                true => group.bf16.fill_columns(from, columns, &mut group.rows),
+                false => group.f32.fill_by_columns(from, count, count, |column| {
+                    &columns.values[column * columns.stride..][..from]
+                }),
+            }
+        });
     }
-    let (device, [rows, to], [_, from]) = (dy.device(), dy.dims(), x.dims());
-    let [dy, x, weight] = [dy, x, weight].map(memory::data);
-    let product = |shape: [usize; 3], transposed, a: &TensorData, b: &TensorData| {
-        let product = ParallelProduct {
-            shape,
-            transposed,
-            bias: None,
-        };
-        let out = product.compute(values(a), values(b));
-        let [m, _, n] = shape;
-        Tensor::from_data(TensorData::new(out, [m, n]), &device)
-    };
-    LinearGradients {
-        x: product([rows, to, from], Transposed::Right, &dy, &weight),
-        weight: product([from, rows, to], Transposed::Left, &x, &dy),
-        bias: column_sums(Tensor::from_data(dy, &device)),
+
+    /// Packs every group with `pack`, which receives the first column and the number of columns.
+    fn fill(
+        &mut self,
+        [from, to]: [usize; 2],
+        bf16: bool,
+        pack: impl Fn(&mut Group, usize, usize) + Sync,
+    ) {
+        (self.from, self.to, self.bf16) = (from, to, bf16);
+        self.groups
+            .resize_with(to.div_ceil(GROUP_COLUMNS), Group::default);
+        let groups = self.groups.par_iter_mut().enumerate();
+        groups.for_each(|(group, columns)| {
+            let first = group * GROUP_COLUMNS;
+            pack(columns, first, GROUP_COLUMNS.min(to - first));
+        });
     }
-}
 
-/// The operand that is stored transposed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Transposed {
-    Neither,
-    Left,
-    Right,
-}
-
-/// Product of an `[m, k]` with a `[k, n]` matrix.
-struct ParallelProduct<'a> {
-    /// `[m, k, n]`.
-    shape: [usize; 3],
-    transposed: Transposed,
-    /// `[n]`.
-    bias: Option<&'a [f32]>,
-}
-
-impl ParallelProduct<'_> {
-    fn compute(&self, a: &[f32], b: &[f32]) -> Vec<f32> {
-        let [m, k, n] = self.shape;
-        let mut out = vec![0.0_f32; m * n];
-        if k == 0 || out.is_empty() {
-            return out;
+    /// Computes `left · self + bias` on this thread.
+    ///
+    /// # Shapes
+    /// `left`: rows of `from` elements; `bias`: `[to]`; `out`: rows of `to` elements, at a stride.
+    pub(crate) fn product(
+        &self,
+        left: StridedRows<'_>,
+        bias: Option<&[f32]>,
+        (out, stride): (&mut [f32], usize),
+    ) {
+        let groups = self.groups.iter().enumerate();
+        let groups = groups.map(|(at, group)| (at * GROUP_COLUMNS, group));
+        if left.count == 0 {
+            return;
         }
-        let packed: Vec<PackedMatrix> = (0..n.div_ceil(PACKED_COLUMNS))
-            .into_par_iter()
-            .map(|group| self.pack(b, group * PACKED_COLUMNS))
-            .collect();
+        if !self.bf16 {
+            for (first, group) in groups {
+                let bias = bias.map(|bias| &bias[first..]);
+                group.f32.product(left, bias, &mut out[first..], stride);
+            }
+            return;
+        }
+        SCRATCH.with_borrow_mut(|Scratch { rows, .. }| {
+            rows.round_bf16(left, self.from);
+            for (first, group) in groups {
+                let bias = bias.map_or(&[][..], |bias| &bias[first..]);
+                let out = (&mut out[first..], stride);
+                group
+                    .bf16
+                    .product_of_words(rows, left.count, bias, None, out);
+            }
+        });
+    }
+
+    /// Computes `leftᵀ · self` on all threads, or adds it to `out`.
+    ///
+    /// # Shapes
+    /// `left`: `from` rows of `count` elements; `out`: `[count, to]`.
+    fn product_of_columns(
+        &self,
+        left: StridedRows<'_>,
+        count: usize,
+        out: &mut [f32],
+        accumulate: bool,
+    ) {
+        let to = self.to;
         // Several tasks per thread, in whole tiles.
-        let rows = m.div_ceil(4 * rayon::current_num_threads());
+        let rows = count.div_ceil(4 * rayon::current_num_threads());
         let rows = rows
             .clamp(MIN_TASK_ROWS, MAX_TASK_ROWS)
             .next_multiple_of(TILE_ROWS);
-        let tasks = out.par_chunks_mut(rows * n).enumerate();
-        tasks.for_each_init(Vec::new, |scratch, (task, out)| {
-            let rows = task * rows..task * rows + out.len() / n;
-            let left = match self.transposed {
-                Transposed::Left => transpose(a, m, rows, scratch),
-                _ => StridedRows::new(&a[rows.start * k..rows.end * k], k),
-            };
-            for (group, packed) in packed.iter().enumerate() {
-                let first = group * PACKED_COLUMNS;
-                let bias = self.bias.map(|bias| &bias[first..]);
-                packed.product(left, bias, &mut out[first..], n);
-            }
+        let tasks = out.par_chunks_mut((rows * to).max(1)).enumerate();
+        tasks.for_each(|(task, out)| {
+            let columns = task * rows..count.min((task + 1) * rows);
+            SCRATCH.with_borrow_mut(|scratch| {
+                match self.bf16 {
+                    true => scratch.rows.round_columns(left, columns.clone()),
+                    false => scratch.panels.fill(left, columns.clone()),
+                }
+                for (at, group) in self.groups.iter().enumerate() {
+                    let out = &mut out[at * GROUP_COLUMNS..];
+                    match self.bf16 {
+                        true => {
+                            let left = &scratch.rows;
+                            let count = columns.len();
+                            group
+                                .bf16
+                                .add_product_of_words(left, count, accumulate, (out, to));
+                        }
+                        false => {
+                            let left = &scratch.panels;
+                            group.f32.product_of_columns(left, accumulate, out, to);
+                        }
+                    }
+                }
+            });
         });
-        out
-    }
-
-    /// Packs up to [`PACKED_COLUMNS`] columns of the right matrix.
-    fn pack(&self, b: &[f32], first: usize) -> PackedMatrix {
-        let [_, k, n] = self.shape;
-        let count = PACKED_COLUMNS.min(n - first);
-        let mut packed = PackedMatrix::default();
-        match self.transposed {
-            Transposed::Right => {
-                packed.fill_by_columns(k, count, count, |column| &b[(first + column) * k..][..k]);
-            }
-            _ => packed.fill(k, count, |row, columns, out| {
-                let values = &b[row * n + first..][columns];
-                out.iter_mut().zip(values).for_each(|(out, x)| *out = *x);
-            }),
-        }
-        packed
     }
 }
 
-/// Copies columns of a matrix with rows of `width` elements as rows into `out`.
-fn transpose<'a>(
-    matrix: &[f32],
-    width: usize,
-    columns: Range<usize>,
-    out: &'a mut Vec<f32>,
-) -> StridedRows<'a> {
-    let rows = matrix.len() / width;
-    // Cells of a column in different sets of the cache, also if the number of rows is a power of 2.
-    let stride = rows + 16;
-    out.resize(columns.len() * stride, 0.0);
-    for (at, row) in matrix.chunks_exact(width).enumerate() {
-        let cells = out[at..].iter_mut().step_by(stride);
-        for (cell, &value) in cells.zip(&row[columns.clone()]) {
-            *cell = value;
-        }
+/// Computes `xᵀ · dy`, the gradient of a weight, or adds it to `out`. `right` is a buffer.
+///
+/// # Shapes
+/// `x`: `[tokens, from]`; `dy`: `[tokens, to]`; `out`: `[from, to]`.
+pub(crate) fn weight_gradient(
+    (x, from): (StridedRows<'_>, usize),
+    (dy, to): (StridedRows<'_>, usize),
+    bf16: bool,
+    out: &mut [f32],
+    accumulate: bool,
+    right: &mut PackedColumns,
+) {
+    if x.count == 0 && !accumulate {
+        out.fill(0.0);
     }
-    StridedRows {
-        values: out,
-        stride,
-        count: columns.len(),
+    for first in (0..x.count).step_by(BLOCK_DEPTH) {
+        let [x, dy] = [x, dy].map(|rows| StridedRows {
+            values: &rows.values[first * rows.stride..],
+            stride: rows.stride,
+            count: BLOCK_DEPTH.min(rows.count - first),
+        });
+        right.pack(dy, to, bf16);
+        right.product_of_columns(x, from, out, accumulate || first > 0);
     }
 }

@@ -14,6 +14,11 @@ pub(crate) fn data<const D: usize>(x: Tensor<D>) -> TensorData {
     x.into_data().convert::<f32>()
 }
 
+/// Returns the elements as f32, row-major. Copies nothing where [`data`] does not.
+pub(crate) fn into_vec<const D: usize>(x: Tensor<D>) -> Vec<f32> {
+    data(x).try_into_vec().unwrap_or_default()
+}
+
 /// Elements of [`data`].
 pub(crate) fn values(data: &TensorData) -> &[f32] {
     data.as_slice().unwrap_or_default()

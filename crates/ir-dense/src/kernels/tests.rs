@@ -1,10 +1,13 @@
 //! CPU kernels against burn's operations.
 
-use burn::module::Param;
-use burn::tensor::Tensor;
+use burn::tensor::{Device, Tensor, TensorData};
 use ir_core::SplitMix64;
 
-use super::{linear, tensor as kernels};
+use super::linear::{PackedColumns, weight_gradient};
+use super::matrix::StridedRows;
+use super::{elementwise, tensor, training};
+use crate::Activation;
+use crate::transformer::forward::activate;
 
 pub(crate) fn largest(values: &[f32]) -> f32 {
     values.iter().fold(0.0, |most, x| x.abs().max(most))
@@ -22,77 +25,144 @@ pub(crate) fn assert_near(found: &[f32], expected: &[f32], tolerance: f32, what:
     }
 }
 
+fn random(seed: u64, count: usize) -> Vec<f32> {
+    let mut random = SplitMix64::new(seed, 9);
+    let number = |_| random.below(4001) as f32 / 1000.0 - 2.0;
+    (0..count).map(number).collect()
+}
+
+fn matrix(values: &[f32], width: usize) -> Tensor<2> {
+    let shape = [values.len() / width, width];
+    Tensor::from_data(TensorData::new(values.to_vec(), shape), &Device::flex())
+}
+
+fn vector(values: &[f32]) -> Tensor<1> {
+    Tensor::from_floats(values, &Device::flex())
+}
+
+fn elements<const D: usize>(x: Tensor<D>) -> Vec<f32> {
+    x.try_into_vec_as::<f32>().unwrap()
+}
+
+const ROWS: usize = 150;
+const WIDTH: usize = 37;
+
 #[test]
-fn cpu_kernels_equal_generic_operations() {
-    let device = burn::tensor::Device::flex();
-    let random = |seed: u64, shape: [usize; 2]| -> Tensor<2> {
-        let mut random = SplitMix64::new(seed, 9);
-        let values: Vec<f32> = (0..shape[0] * shape[1])
-            .map(|_| random.below(4001) as f32 / 1000.0 - 2.0)
-            .collect();
-        Tensor::from_data(burn::tensor::TensorData::new(values, shape), &device)
-    };
-    let all = |x: Tensor<2>| x.try_into_vec_as::<f32>().unwrap();
-    // A device with automatic differentiation runs the generic versions.
-    let slow = |x: Tensor<2>| x.autodiff();
-    let shape = [150, 37];
-    let (x, dy) = (random(1, shape), random(2, shape));
-    let row = |seed| -> Tensor<1> { random(seed, [1, 37]).reshape([37]) };
-    let (gamma, beta) = (row(3), row(4));
-    let both = [
-        kernels::layer_norm(x.clone(), gamma.clone(), beta.clone(), 1e-5),
-        kernels::layer_norm(
-            slow(x.clone()),
-            gamma.clone().autodiff(),
-            beta.clone().autodiff(),
-            1e-5,
-        ),
-    ];
-    let [(fast_y, fast), (slow_y, slowly)] = both;
-    assert_near(&all(fast_y), &all(slow_y), 1e-5, "layer norm");
-    let (fast, [fast_gamma, fast_beta]) =
-        kernels::layer_norm_backward(dy.clone(), fast, gamma.clone());
-    let (slow_x, [slow_gamma, slow_beta]) =
-        kernels::layer_norm_backward(slow(dy.clone()), slowly, gamma.autodiff());
-    assert_near(&all(fast), &all(slow_x), 1e-5, "its rows");
-    let vector = |x: Tensor<1>| x.try_into_vec_as::<f32>().unwrap();
-    assert_near(&vector(fast_gamma), &vector(slow_gamma), 1e-5, "its scale");
-    assert_near(&vector(fast_beta), &vector(slow_beta), 1e-5, "its shift");
-    let weight = random(5, [37, 300]);
-    let linear = |autodiff: bool| {
-        let lifted = |x: Tensor<2>| if autodiff { slow(x) } else { x };
-        let layer = burn::nn::Linear {
-            weight: Param::from_tensor(lifted(weight.clone())),
-            bias: Some(Param::from_tensor(
-                lifted(random(6, [1, 300])).reshape([300]),
-            )),
-        };
-        let [x, y] = linear::forward(lifted(x.clone()), &layer);
-        let d = linear::backward(lifted(random(7, [150, 300])), x, &layer);
-        [all(y), all(d.x), all(d.weight), vector(d.bias)]
-    };
-    let parts = ["linear", "its rows", "its weight", "its bias"];
-    for ((fast, slowly), part) in linear(false).iter().zip(linear(true)).zip(parts) {
-        assert_near(fast, &slowly, 1e-4, part);
+fn layer_norm_equals_tensor_operations() {
+    let (x, residual) = (random(1, ROWS * WIDTH), random(2, ROWS * WIDTH));
+    let (scale, shift) = (random(3, WIDTH), random(4, WIDTH));
+    let dy = random(5, ROWS * WIDTH);
+    let sum = matrix(&x, WIDTH) + matrix(&residual, WIDTH);
+    let (expected, saved) = tensor::layer_norm(sum, vector(&scale), vector(&shift), 1e-5);
+    let (mut standardized, mut y) = (x, vec![0.0; ROWS * WIDTH]);
+    let mut inverses = vec![0.0; ROWS];
+    let weights = (&scale[..], &shift[..], 1e-5);
+    training::add_layer_norm(&mut standardized, &residual, weights, &mut y, &mut inverses);
+    assert_near(&y, &elements(expected), 1e-5, "layer norm");
+    let (dx, [d_scale, d_shift]) =
+        tensor::layer_norm_backward(matrix(&dy, WIDTH), saved, vector(&scale));
+    let (mut found, mut sums) = (dy, vec![1.0; 2 * WIDTH]);
+    training::layer_norm_backward(&mut found, &standardized, &inverses, &scale, &mut sums);
+    assert_near(&found, &elements(dx), 1e-5, "its rows");
+    let sums: Vec<f32> = sums.iter().map(|sum| sum - 1.0).collect();
+    assert_near(&sums[..WIDTH], &elements(d_scale), 1e-5, "its scale");
+    assert_near(&sums[WIDTH..], &elements(d_shift), 1e-5, "its shift");
+}
+
+#[test]
+fn activations_equal_automatic_differentiation() {
+    for activation in [Activation::Gelu, Activation::GeluTanh, Activation::Relu] {
+        let (x, dy) = (random(6, ROWS * WIDTH), random(7, ROWS * WIDTH));
+        let name = format!("{activation:?}");
+        let tensor = matrix(&x, WIDTH).autodiff().require_grad();
+        let y = activate(activation, tensor.clone());
+        let loss = (y.clone() * matrix(&dy, WIDTH).autodiff()).sum();
+        let expected = tensor.grad_remove(&mut loss.backward()).unwrap();
+        let mut found = vec![7.0; ROWS * (WIDTH + 3)];
+        training::activate(activation, &x, WIDTH, (&mut found, WIDTH + 3));
+        let y = elements(y);
+        for (found, y) in found.chunks(WIDTH + 3).zip(y.chunks(WIDTH)) {
+            assert_near(&found[..WIDTH], y, 1e-6, &name);
+            assert_eq!(found[WIDTH..], [7.0; 3]);
+        }
+        let (mut values, mut d) = (x, dy);
+        training::activation_backward(activation, &mut d, &mut values);
+        assert_near(&values, &y, 1e-6, &name);
+        assert_near(&d, &elements(expected), 2e-6, &name);
     }
-    let sums = [x.clone(), slow(x.clone())].map(|x| vector(kernels::column_sums(x)));
-    assert_near(&sums[0], &sums[1], 1e-5, "sums");
-    let [_, fast] = kernels::gelu(x.clone() + beta.clone().unsqueeze());
-    let slowly = burn::tensor::activation::gelu(x.clone() + beta.unsqueeze());
-    assert_near(&all(fast), &all(slowly), 1e-6, "gelu");
-    let fast = kernels::gelu_backward(dy.clone(), x.clone());
-    let slowly = kernels::gelu_backward(slow(dy.clone()), slow(x.clone()));
-    assert_near(&all(fast), &all(slowly), 1e-6, "gelu, back");
-    let shares = burn::tensor::activation::softmax(x.clone(), 1);
-    let four = |x: Tensor<2>| -> Tensor<4> { x.reshape([5, 3, 10, 37]) };
-    let fast = kernels::softmax_backward(four(dy.clone()), four(shares.clone()), 0.3);
-    let slowly = kernels::softmax_backward(four(slow(dy)), four(slow(shares)), 0.3);
-    let four = |x: Tensor<4>| x.try_into_vec_as::<f32>().unwrap();
-    assert_near(&four(fast), &four(slowly), 1e-5, "softmax, back");
-    let flat: Tensor<1> = x.reshape([150 * 37]);
-    let (fast, slowly) = (
-        kernels::squared_norm(&flat),
-        kernels::squared_norm(&flat.clone().autodiff()),
-    );
-    assert!((fast - slowly).abs() < 1e-5 * fast, "{fast}, {slowly}");
+}
+
+#[test]
+fn sums_and_softmax_equal_tensor_operations() {
+    let (x, dy) = (random(8, ROWS * WIDTH), random(9, ROWS * WIDTH));
+    let mut sums = vec![0.0; WIDTH];
+    training::add_column_sums(&x, &mut sums);
+    let expected = elements(tensor::column_sums(matrix(&x, WIDTH)));
+    assert_near(&sums, &expected, 1e-5, "sums");
+    let squares = tensor::squared_norm(&vector(&x));
+    assert!((training::squared_norm(&x) - squares).abs() < 1e-5 * squares);
+    let four = |x: &[f32]| -> Tensor<4> { matrix(x, WIDTH).reshape([5, 3, 10, WIDTH]) };
+    let probabilities = tensor::softmax(four(&x), 0.3);
+    let expected = tensor::softmax_backward(four(&dy), probabilities.clone(), 0.3);
+    let (probabilities, mut d) = (elements(probabilities), dy);
+    let mut found = x;
+    elementwise::softmax(&mut found, WIDTH, WIDTH, 0.3);
+    assert_near(&found, &probabilities, 1e-5, "softmax");
+    elementwise::softmax_backward(&mut d, WIDTH, &probabilities, &[], WIDTH, 0.3);
+    assert_near(&d, &elements(expected), 1e-5, "softmax, back");
+}
+
+/// Products of linear layers in f64, and with factors rounded to bf16.
+#[test]
+fn linear_products_equal_f64_reference() {
+    for [tokens, from, to] in [[150, 37, 300], [1, 12, 1], [500, 130, 33], [769, 5, 128]] {
+        let (x, weight) = (random(1, tokens * from), random(2, from * to));
+        let (dy, bias) = (random(3, tokens * to), random(4, to));
+        for bf16 in [false, true] {
+            let name = |part| format!("{part} {tokens}x{from}x{to} {bf16}");
+            let round = |x: &f32| match bf16 {
+                true => f64::from(half::bf16::from_f32(*x).to_f32()),
+                false => f64::from(*x),
+            };
+            let rounded = |values: &[f32]| values.iter().map(round).collect::<Vec<f64>>();
+            let (rx, rw, rdy) = (rounded(&x), rounded(&weight), rounded(&dy));
+            let product = |m: usize, n: usize, k: usize, f: &dyn Fn(usize, usize, usize) -> f64| {
+                let cell = |at: usize| (0..k).map(|k| f(at / n, at % n, k)).sum::<f64>() as f32;
+                (0..m * n).map(cell).collect::<Vec<f32>>()
+            };
+            let mut packed = PackedColumns::default();
+            let (rows, cells) = (StridedRows::new(&x, from), StridedRows::new(&weight, to));
+            let mut found = vec![f32::NAN; tokens * to];
+            packed.pack(cells, to, bf16);
+            packed.product(rows, Some(&bias), (&mut found, to));
+            let mut expected = product(tokens, to, from, &|row, column, k| {
+                rx[row * from + k] * rw[k * to + column]
+            });
+            for row in expected.chunks_mut(to) {
+                row.iter_mut().zip(&bias).for_each(|(x, bias)| *x += bias);
+            }
+            assert_near(&found, &expected, 1e-5, &name("forward"));
+
+            let mut found = vec![f32::NAN; tokens * from];
+            packed.pack_transposed(cells, to, bf16);
+            let d_rows = StridedRows::new(&dy, to);
+            packed.product(d_rows, None, (&mut found, from));
+            let expected = product(tokens, from, to, &|row, column, k| {
+                rdy[row * to + k] * rw[column * to + k]
+            });
+            assert_near(&found, &expected, 1e-5, &name("rows"));
+
+            let expected = product(from, to, tokens, &|row, column, k| {
+                rx[k * from + row] * rdy[k * to + column]
+            });
+            let mut found = vec![f32::NAN; from * to];
+            let operands = ((rows, from), (d_rows, to));
+            weight_gradient(operands.0, operands.1, bf16, &mut found, false, &mut packed);
+            assert_near(&found, &expected, 1e-5, &name("weight"));
+            let once = found.clone();
+            weight_gradient(operands.0, operands.1, bf16, &mut found, true, &mut packed);
+            let twice: Vec<f32> = once.iter().map(|x| 2.0 * x).collect();
+            assert_near(&found, &twice, 1e-5, &name("added weight"));
+        }
+    }
 }

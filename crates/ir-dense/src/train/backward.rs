@@ -2,19 +2,20 @@
 //!
 //! Written by hand instead of burn's automatic differentiation: it saves fewer activations, and the
 //! order of its sums depends on the batch alone. A test compares the gradients with burn's.
-//! Normalization of vectors and activation functions other than GELU use automatic differentiation;
-//! other devices than the CPU also for pooling and relative position bias.
+//! [`cpu_backward`](super::cpu_backward) is the backward pass on the CPU; here are the operations of
+//! other devices. Normalization of vectors uses automatic differentiation; other devices than the
+//! CPU also for pooling, relative position bias and activation functions other than GELU.
 
 use burn::nn::{LayerNorm, Linear};
-use burn::tensor::{Tensor, TensorData};
+use burn::tensor::Tensor;
 
+use super::cpu_backward::CpuBackward;
 use super::gradients::ModelGradients;
+use crate::kernels::memory;
 use crate::kernels::tensor::{self, SavedLayerNorm};
-use crate::kernels::{linear, memory};
-use crate::transformer::cpu_attention::CpuAttention;
 use crate::transformer::dropout::DropoutSite;
 use crate::transformer::forward::{
-    AttentionProbabilities, ForwardPass, SavedActivations, SavedLayer, activate,
+    ForwardPass, SavedActivations, SavedLayer, SavedTensors, activate,
 };
 use crate::transformer::relative_position::relative_position_bias;
 use crate::transformer::{TransformerLayer, concatenate, index_tensor};
@@ -27,8 +28,25 @@ pub(super) fn propagate_gradients(
     d_tokens: Tensor<2>,
     gradients: &mut ModelGradients,
 ) {
+    match saved {
+        SavedActivations::Tensors(saved) => propagate(pass, *saved, d_tokens, gradients),
+        SavedActivations::Cpu(saved, own) => {
+            if let Some(cpu) = pass.cpu.or(own.as_deref()) {
+                let d_states = memory::into_vec(d_tokens);
+                CpuBackward { pass, cpu }.run(saved, d_states, gradients);
+            }
+        }
+    }
+}
+
+fn propagate(
+    pass: &ForwardPass<'_>,
+    saved: SavedTensors,
+    d_tokens: Tensor<2>,
+    gradients: &mut ModelGradients,
+) {
     let (model, device) = (pass.model, pass.model.device());
-    let SavedActivations {
+    let SavedTensors {
         rows,
         embedding_norm,
         layers,
@@ -123,7 +141,7 @@ impl LayerBackward<'_> {
         let d_attended =
             linear_backward(d_before, saved.attended, &layer.up, &name("up"), gradients);
         let d = layer_norm_backward(
-            tensor::add(d_attended, d),
+            d_attended + d,
             saved.attention_norm,
             &layer.attention_norm,
             &name("attention_norm"),
@@ -137,39 +155,9 @@ impl LayerBackward<'_> {
             &name("output"),
             gradients,
         );
-        let d_qkv = match saved.probabilities {
-            AttentionProbabilities::Texts(probabilities) => {
-                self.cpu_attention_backward(d_context, saved.qkv, &probabilities, gradients)
-            }
-            AttentionProbabilities::Blocks(probabilities) => {
-                self.attention_backward(d_context, &saved.qkv, probabilities, d_biases)
-            }
-        };
+        let d_qkv = self.attention_backward(d_context, &saved.qkv, saved.probabilities, d_biases);
         let d_input = linear_backward(d_qkv, saved.input, &layer.qkv, &name("qkv"), gradients);
-        tensor::add(d_input, d)
-    }
-
-    /// [`LayerBackward::attention_backward`] on the CPU, text by text.
-    fn cpu_attention_backward(
-        &self,
-        d_context: Tensor<2>,
-        qkv: Tensor<2>,
-        probabilities: &[Vec<f32>],
-        gradients: &mut ModelGradients,
-    ) -> Tensor<2> {
-        let (device, shape) = (qkv.device(), qkv.dims());
-        let (qkv, d_context) = (memory::data(qkv), memory::data(d_context));
-        let attention = CpuAttention::from_model(self.pass.model);
-        let (d_qkv, d_bias) = self.pass.with_attention_mask(self.number, |mask| {
-            let (qkv, d_context) = (memory::values(&qkv), memory::values(&d_context));
-            attention.backward(qkv, self.pass.batch, probabilities, mask, d_context)
-        });
-        if !d_bias.is_empty() {
-            let count = d_bias.len();
-            let d_bias: Tensor<1> = Tensor::from_data(TensorData::new(d_bias, [count]), &device);
-            gradients.add("relative_position_bias", d_bias);
-        }
-        Tensor::from_data(TensorData::new(d_qkv, shape), &device)
+        d_input + d
     }
 
     /// Returns the gradients of queries, keys and values, concatenated.
@@ -218,10 +206,9 @@ fn linear_backward(
     name: &str,
     gradients: &mut ModelGradients,
 ) -> Tensor<2> {
-    let d = linear::backward(dy, x, layer);
-    gradients.add(&format!("{name}.weight"), d.weight);
-    gradients.add(&format!("{name}.bias"), d.bias);
-    d.x
+    gradients.add(&format!("{name}.weight"), x.transpose().matmul(dy.clone()));
+    gradients.add(&format!("{name}.bias"), tensor::column_sums(dy.clone()));
+    dy.matmul(layer.weight.val().transpose())
 }
 
 /// Backward pass of layer normalization: adds the gradients of its scale γ and shift β and returns

@@ -17,9 +17,9 @@ use serde_json::Value;
 use super::gradcache::TrainedTower;
 use super::optimizer::AdamWState;
 use super::{TrainError, TrainingHistory};
-use crate::ModelError;
 use crate::model_folder::safetensors::{self, checksum};
 use crate::model_folder::{NamedTensor, TensorSource, WeightFile};
+use crate::{ModelError, Precision};
 
 /// Version of the format. A checkpoint of another version is rejected.
 const VERSION: u32 = 2;
@@ -267,7 +267,12 @@ fn difference(field: &str, a: &Value, b: &Value) -> Option<(String, String, Stri
                     _ => format!("{field}.{name}"),
                 };
                 let value = |map: &serde_json::Map<String, Value>| {
-                    map.get(name).cloned().unwrap_or(Value::Null)
+                    let default = match name.as_str() {
+                        // Not recorded for f32.
+                        "precision" => Precision::F32.name().into(),
+                        _ => Value::Null,
+                    };
+                    map.get(name).cloned().unwrap_or(default)
                 };
                 difference(&field, &value(a), &value(b))
             })
@@ -324,7 +329,9 @@ fn load_tensors(
             if let Some(optimizers) = &mut optimizers {
                 let [mean, square] = moment_names(&name);
                 let moments = [take(&mean)?, take(&square)?];
-                optimizers[number].0.insert(parameter.name.clone(), moments);
+                optimizers[number]
+                    .moments
+                    .insert(parameter.name.clone(), moments);
             }
             loaded.insert(parameter.name, values);
         }

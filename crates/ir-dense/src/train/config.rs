@@ -6,7 +6,7 @@ use std::ops::RangeBounds;
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
-use crate::{EncoderConfig, Pooling, Precision, SideConfig, SimilarityFunction};
+use crate::{Backend, EncoderConfig, Pooling, Precision, SideConfig, SimilarityFunction};
 
 /// Hyperparameters of a training run. Together with the model and the data, they determine the
 /// trained weights.
@@ -58,6 +58,12 @@ pub struct TrainingConfig {
     /// Maximum global gradient norm (gradient clipping). `None` disables clipping. Range: > 0.
     /// Default: 1.
     pub max_gradient_norm: Option<f64>,
+    /// Number format of the factors of the matrix products of linear layers, in the forward and the
+    /// backward pass. Sums, attention, weights, gradients and the optimizer are f32 in both.
+    /// [`Precision::Bf16`] needs the backend [`Backend::Cpu`]; it is faster than f32 on CPUs with
+    /// `avx512_bf16`, and slower, with the same bits, on others. Range: f32 or bf16. Default: f32.
+    #[serde(skip_serializing_if = "Precision::is_f32")]
+    pub precision: Precision,
     /// Seed of the order of examples, the choice of positives and negatives, and dropout masks.
     /// Default: 42.
     pub seed: u64,
@@ -251,6 +257,7 @@ impl TrainingConfig {
                 ..AdamWConfig::default()
             },
             max_gradient_norm: Some(1.0),
+            precision: Precision::F32,
             seed: 42,
             evaluate_every: None,
             patience: Some(2),
@@ -327,6 +334,18 @@ impl TrainingConfig {
                     found,
                 });
             }
+        }
+        let expected = match (self.precision, self.encoder.backend) {
+            (Precision::F32, _) | (Precision::Bf16, Backend::Cpu) => None,
+            (Precision::Bf16, _) => Some("f32, or the backend cpu"),
+            (Precision::Int8, _) => Some("f32 or bf16"),
+        };
+        if let Some(expected) = expected {
+            return Err(TrainError::Setting {
+                field: "precision",
+                expected,
+                found: self.precision.to_string(),
+            });
         }
         if self.encoder.precision != Precision::F32 {
             return Err(TrainError::Setting {

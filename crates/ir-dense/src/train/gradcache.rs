@@ -5,6 +5,7 @@
 //! 2021.
 
 use std::path::Path;
+use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
 use ir_core::Side;
@@ -14,10 +15,11 @@ use super::backward::{pooling_backward, propagate_gradients};
 use super::gradients::ModelGradients;
 use super::sampler::TrainingBatch;
 use super::{Loss, SimilarityFunction, TrainError, TrainingConfig, loss};
+use crate::transformer::cpu_training::CpuTraining;
 use crate::transformer::dropout::Dropout;
 use crate::transformer::forward::{ForwardPass, SavedActivations};
 use crate::transformer::index_tensor;
-use crate::{EncoderConfig, ModelError, TokenBatch, Tower, Transformer, encode};
+use crate::{EncoderConfig, ModelError, Precision, TokenBatch, Tower, Transformer, encode};
 
 /// Towers in training: one for both sides, or one per side.
 #[derive(Debug)]
@@ -28,13 +30,54 @@ pub(super) struct TrainedTowers(pub(super) Vec<TrainedTower>);
 pub(super) struct TrainedTower {
     pub(super) tower: Tower,
     pub(super) model: Transformer,
+    cpu: CpuTrainingCache,
+}
+
+/// Buffers of the last step. A clone is empty.
+#[derive(Debug, Default)]
+struct CpuTrainingCache(Mutex<Option<CpuTraining>>);
+
+impl Clone for CpuTrainingCache {
+    fn clone(&self) -> Self {
+        Self::default()
+    }
+}
+
+impl CpuTrainingCache {
+    fn with<T>(&self, f: impl FnOnce(&mut Option<CpuTraining>) -> T) -> T {
+        f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
+    }
 }
 
 impl TrainedTower {
     pub(super) fn open(folder: &Path, config: &EncoderConfig) -> Result<Self, ModelError> {
         let tower = Tower::open(folder, config)?;
         let model = tower.transformer()?;
-        Ok(Self { tower, model })
+        let cpu = CpuTrainingCache::default();
+        Ok(Self { tower, model, cpu })
+    }
+
+    /// Keeps the buffers of gradients for the next step on the CPU.
+    pub(super) fn give(&self, buffers: Vec<Vec<f32>>) {
+        self.cpu.with(|cpu| {
+            if let Some(cpu) = cpu {
+                cpu.buffers.give(buffers);
+            }
+        });
+    }
+
+    /// Number of elements in the buffers that the tower keeps.
+    #[cfg(test)]
+    pub(super) fn buffer_elements(&self) -> usize {
+        self.cpu
+            .with(|cpu| cpu.as_ref().map_or(0, |cpu| cpu.buffers.elements()))
+    }
+
+    /// Packed weights of a step on the CPU.
+    fn cpu_training(&self, precision: Precision) -> Option<CpuTraining> {
+        let mut cpu = self.cpu.with(Option::take).unwrap_or_default();
+        cpu.load(&self.model, precision, true)?;
+        Some(cpu)
     }
 
     /// Tower with the current weights, which it shares.
@@ -59,9 +102,19 @@ impl TrainedTowers {
         config: &TrainingConfig,
         step: u64,
     ) -> Result<(f64, Vec<ModelGradients>), TrainError> {
-        let queries = SideTexts::new(self, Side::Query, &batch.queries, config, step)?;
-        let documents = SideTexts::new(self, Side::Document, &batch.documents, config, step)?;
-        let sides = [queries, documents];
+        let packed = self
+            .0
+            .iter()
+            .map(|tower| tower.cpu_training(config.precision));
+        let packed: Vec<Option<CpuTraining>> = packed.collect();
+        let texts = |side, texts| {
+            let cpu = packed[self.index(side)].as_ref();
+            SideTexts::new(self.side(side), cpu, side, texts, config, step)
+        };
+        let sides = [
+            texts(Side::Query, &batch.queries)?,
+            texts(Side::Document, &batch.documents)?,
+        ];
         // A single mini-batch saves its activations. With more (GradCache), each mini-batch runs a
         // second forward pass before its backward pass.
         let save = sides.iter().all(|side| side.mini_batches.len() <= 1);
@@ -77,6 +130,9 @@ impl TrainedTowers {
         let saved = [queries.saved, documents.saved];
         for ((side, saved), gradient) in sides.iter().zip(saved).zip(vector_gradients) {
             side.backward(saved, &gradient, &mut gradients[self.index(side.side)]);
+        }
+        for (tower, packed) in self.0.iter().zip(packed) {
+            tower.cpu.with(|cpu| *cpu = packed);
         }
         Ok((value, gradients))
     }
@@ -159,6 +215,7 @@ struct SideTexts<'a> {
     side: Side,
     tower: &'a Tower,
     model: &'a Transformer,
+    cpu: Option<&'a CpuTraining>,
     mini_batches: Vec<MiniBatch>,
     dropout: Option<Dropout>,
 }
@@ -179,13 +236,13 @@ struct EncodedTexts {
 
 impl<'a> SideTexts<'a> {
     fn new(
-        towers: &'a TrainedTowers,
+        TrainedTower { tower, model, .. }: &'a TrainedTower,
+        cpu: Option<&'a CpuTraining>,
         side: Side,
         texts: &[String],
         config: &TrainingConfig,
         step: u64,
     ) -> Result<Self, TrainError> {
-        let TrainedTower { tower, model } = towers.side(side);
         let encoder = config.encoder.side(side);
         let ids = texts
             .par_iter()
@@ -212,6 +269,7 @@ impl<'a> SideTexts<'a> {
             side,
             tower,
             model,
+            cpu,
             mini_batches: mini_batches.collect(),
             dropout: Dropout::new(config.dropout, config.seed, step, side),
         })
@@ -220,6 +278,7 @@ impl<'a> SideTexts<'a> {
     fn forward_pass<'b>(&'b self, mini_batch: &'b MiniBatch, save: bool) -> ForwardPass<'b> {
         ForwardPass {
             model: self.model,
+            cpu: self.cpu,
             batch: &mini_batch.tokens,
             save,
             dropout: self.dropout,

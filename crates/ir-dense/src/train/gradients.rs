@@ -3,23 +3,107 @@
 use std::collections::HashMap;
 
 use burn::tensor::{Int, Tensor};
+use rayon::prelude::*;
 
 use crate::Transformer;
-use crate::kernels::tensor;
+#[cfg(test)]
+use crate::kernels::memory;
+use crate::kernels::{tensor, training};
+
+/// Elements per task of elementwise operations.
+pub(super) const TASK_ELEMENTS: usize = 1 << 14;
 
 /// Gradients by the name of the parameter in [`Transformer::parameters`]. A parameter that the loss
 /// does not depend on has none.
 #[derive(Debug, Default)]
-pub(super) struct ModelGradients(HashMap<String, Tensor<1>>);
+pub(super) struct ModelGradients(HashMap<String, Gradient>);
+
+/// Gradient of a parameter.
+#[derive(Debug)]
+pub(super) enum Gradient {
+    /// In CPU memory.
+    Values(Vec<f32>),
+    /// Of some rows of an embedding table, in CPU memory.
+    Rows(RowGradients),
+    Tensor(Tensor<1>),
+}
+
+/// Gradients of those rows of an embedding table that the loss depends on.
+#[derive(Debug)]
+pub(super) struct RowGradients {
+    width: usize,
+    /// Index of the gradient of every row of the table, plus 1; 0 if it has none.
+    slots: Vec<u32>,
+    values: Vec<f32>,
+}
+
+impl RowGradients {
+    fn new([rows, width]: [usize; 2]) -> Self {
+        Self {
+            width,
+            slots: vec![0; rows],
+            values: Vec::new(),
+        }
+    }
+
+    /// Adds the gradient of a row.
+    fn add(&mut self, row: usize, gradient: &[f32]) {
+        match self.slots[row] {
+            0 => {
+                self.values.extend_from_slice(gradient);
+                self.slots[row] = (self.values.len() / self.width) as u32;
+            }
+            slot => {
+                let sum = &mut self.values[(slot as usize - 1) * self.width..][..self.width];
+                training::add(sum, gradient);
+            }
+        }
+    }
+
+    pub(super) fn width(&self) -> usize {
+        self.width
+    }
+
+    /// Gradient of a row; `None` if it is 0.
+    pub(super) fn row(&self, row: usize) -> Option<&[f32]> {
+        let slot = self.slots[row].checked_sub(1)? as usize;
+        Some(&self.values[slot * self.width..][..self.width])
+    }
+}
+
+impl Gradient {
+    fn squared_norm(&self) -> f64 {
+        match self {
+            Self::Values(values) | Self::Rows(RowGradients { values, .. }) => {
+                let tasks = values.par_chunks(TASK_ELEMENTS);
+                let tasks: Vec<f64> = tasks.map(training::squared_norm).collect();
+                tasks.iter().sum()
+            }
+            Self::Tensor(tensor) => tensor::squared_norm(tensor),
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn into_vec(self) -> Vec<f32> {
+        match self {
+            Self::Values(values) => values,
+            Self::Rows(rows) => {
+                let row = |row| rows.row(row).map_or(vec![0.0; rows.width], <[f32]>::to_vec);
+                (0..rows.slots.len()).flat_map(row).collect()
+            }
+            Self::Tensor(tensor) => memory::into_vec(tensor),
+        }
+    }
+}
 
 impl ModelGradients {
     pub(super) fn add<const D: usize>(&mut self, name: &str, gradient: Tensor<D>) {
         let gradient = gradient.reshape([-1]);
         let sum = match self.0.remove(name) {
-            Some(sum) => tensor::add(sum, gradient),
-            None => gradient,
+            Some(Gradient::Tensor(sum)) => sum + gradient,
+            _ => gradient,
         };
-        self.0.insert(name.to_owned(), sum);
+        self.0.insert(name.to_owned(), Gradient::Tensor(sum));
     }
 
     /// Adds gradients of some rows, which may repeat, of an embedding table of this shape.
@@ -30,15 +114,52 @@ impl ModelGradients {
         rows: Tensor<1, Int>,
         gradients: Tensor<2>,
     ) {
-        // Taken out, so that the sum is updated in place.
-        let sum = match self.0.remove(name) {
-            Some(sum) => sum.reshape(shape),
-            None => Tensor::zeros(shape, &gradients.device()),
-        };
+        let sum: Tensor<2> = Tensor::zeros(shape, &gradients.device());
         self.add(name, tensor::add_rows(sum, rows, gradients));
     }
 
-    pub(super) fn take(&mut self, name: &str) -> Option<Tensor<1>> {
+    /// Adds gradients in CPU memory.
+    pub(super) fn add_values(&mut self, name: String, gradient: &[f32]) {
+        let sum = self.0.entry(name).or_insert(Gradient::Values(Vec::new()));
+        match sum {
+            Gradient::Values(sum) if sum.len() == gradient.len() => training::add(sum, gradient),
+            _ => *sum = Gradient::Values(gradient.to_vec()),
+        }
+    }
+
+    /// Adds gradients in CPU memory of some rows, which may repeat, of an embedding table of this
+    /// shape.
+    pub(super) fn add_row_values(
+        &mut self,
+        name: &str,
+        shape: [usize; 2],
+        rows: impl Iterator<Item = usize>,
+        gradients: &[f32],
+    ) {
+        let sum = match self.0.remove(name) {
+            Some(Gradient::Rows(sum)) => Some(sum),
+            _ => None,
+        };
+        let mut sum = sum.unwrap_or_else(|| RowGradients::new(shape));
+        for (row, gradient) in rows.zip(gradients.chunks_exact(shape[1].max(1))) {
+            sum.add(row, gradient);
+        }
+        self.0.insert(name.to_owned(), Gradient::Rows(sum));
+    }
+
+    /// Takes the gradient of a parameter in CPU memory, to add to it. `None` if there is none.
+    pub(super) fn take_values(&mut self, name: &str) -> Option<Vec<f32>> {
+        match self.0.remove(name) {
+            Some(Gradient::Values(values)) => Some(values),
+            _ => None,
+        }
+    }
+
+    pub(super) fn set_values(&mut self, name: String, gradient: Vec<f32>) {
+        self.0.insert(name, Gradient::Values(gradient));
+    }
+
+    pub(super) fn take(&mut self, name: &str) -> Option<Gradient> {
         self.0.remove(name)
     }
 
@@ -50,6 +171,6 @@ impl ModelGradients {
     pub(super) fn squared_norm(&self, model: &Transformer) -> f64 {
         let parameters = model.parameters().into_iter();
         let gradients = parameters.filter_map(|parameter| self.0.get(&parameter.name));
-        gradients.map(tensor::squared_norm).sum()
+        gradients.map(Gradient::squared_norm).sum()
     }
 }

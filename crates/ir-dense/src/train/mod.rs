@@ -23,6 +23,7 @@
 mod backward;
 mod checkpoint;
 mod config;
+mod cpu_backward;
 mod error;
 mod gradcache;
 mod gradients;

@@ -7,16 +7,20 @@ use pulp::Arch;
 use rayon::prelude::*;
 
 use super::AdamWConfig;
-use super::gradients::ModelGradients;
+use super::gradients::{Gradient, ModelGradients, RowGradients, TASK_ELEMENTS};
 use crate::Transformer;
-use crate::kernels::memory::{self, on_cpu, values, values_mut};
-use crate::kernels::tensor::TASK_ELEMENTS;
+use crate::kernels::memory::{self, values_mut};
 use crate::model_folder::NamedTensor;
 
 /// First and second moments of the gradients by the name of the parameter; none before its first
 /// update.
 #[derive(Debug, Default)]
-pub(super) struct AdamWState(pub(super) HashMap<String, [Tensor<1>; 2]>);
+pub(super) struct AdamWState {
+    pub(super) moments: HashMap<String, [Tensor<1>; 2]>,
+    /// Of the embedding tables whose gradients are [`RowGradients`]: whether the moments of a row
+    /// may differ from 0.
+    used_rows: HashMap<String, Vec<bool>>,
+}
 
 /// Optimizer settings of a step.
 #[derive(Debug, Clone, Copy)]
@@ -48,30 +52,37 @@ struct AdamWUpdate {
 impl AdamWState {
     /// Moments of a parameter, zeros before its first update.
     pub(super) fn moments(&self, parameter: &NamedTensor) -> [Tensor<1>; 2] {
-        let moments = self.0.get(&parameter.name).cloned();
+        let moments = self.moments.get(&parameter.name).cloned();
         moments.unwrap_or_else(|| [0, 1].map(|_| parameter.values.zeros_like()))
     }
 
-    /// Updates all parameters of a transformer.
+    /// Updates all parameters of a transformer. Returns it and the buffers of the gradients.
     pub(super) fn update(
         &mut self,
         model: Transformer,
         mut gradients: ModelGradients,
         step: AdamWStep<'_>,
-    ) -> Transformer {
+    ) -> (Transformer, Vec<Vec<f32>>) {
+        let mut buffers = Vec::new();
         let model = model.map_parameters(|parameter| match gradients.take(&parameter.name) {
-            Some(gradient) => self.update_parameter(parameter, gradient, step),
+            Some(gradient) => {
+                let values = self.update_parameter(parameter, &gradient, step);
+                if let Gradient::Values(buffer) = gradient {
+                    buffers.push(buffer);
+                }
+                values
+            }
             None => parameter.values,
         });
         debug_assert!(gradients.is_empty(), "gradient without a parameter");
-        model
+        (model, buffers)
     }
 
     /// Returns the elements of a parameter after an update.
     pub(super) fn update_parameter(
         &mut self,
         parameter: NamedTensor,
-        gradient: Tensor<1>,
+        gradient: &Gradient,
         step: AdamWStep<'_>,
     ) -> Tensor<1> {
         let (config, rate) = (step.config, step.learning_rate);
@@ -92,9 +103,23 @@ impl AdamWState {
         };
         let moments = self.moments(&parameter);
         // Frees the other reference, so that they are updated in place.
-        self.0.remove(&parameter.name);
-        let (weights, moments) = update.apply(parameter.values, gradient, moments);
-        self.0.insert(parameter.name, moments);
+        self.moments.remove(&parameter.name);
+        let NamedTensor { name, values, .. } = parameter;
+        let (weights, moments) = match gradient {
+            Gradient::Tensor(gradient) => update.apply(values, gradient.clone(), moments),
+            Gradient::Values(gradient) => {
+                update.apply_in_memory(values, moments, |weights, moments| {
+                    update.apply_values(weights, moments, gradient);
+                })
+            }
+            Gradient::Rows(gradient) => {
+                let used = self.used_rows.entry(name.clone()).or_default();
+                update.apply_in_memory(values, moments, |weights, moments| {
+                    update.apply_rows(weights, moments, gradient, used);
+                })
+            }
+        };
+        self.moments.insert(name, moments);
         weights
     }
 }
@@ -106,38 +131,94 @@ impl AdamWUpdate {
         gradient: Tensor<1>,
         [first, second]: [Tensor<1>; 2],
     ) -> (Tensor<1>, [Tensor<1>; 2]) {
-        if !on_cpu(&weights) {
-            let gradient = gradient.mul_scalar(self.clip_factor);
-            let first =
-                first.mul_scalar(self.beta_1) + gradient.clone().mul_scalar(1.0 - self.beta_1);
-            let squared = gradient.clone() * gradient;
-            let second = second.mul_scalar(self.beta_2) + squared.mul_scalar(1.0 - self.beta_2);
-            let denominator = second.clone().sqrt().mul_scalar(self.root_correction);
-            let change = first.clone() / denominator.add_scalar(self.epsilon);
-            let weights =
-                weights.mul_scalar(self.decay_factor) - change.mul_scalar(self.learning_rate);
-            return (weights, [first, second]);
-        }
+        let gradient = gradient.mul_scalar(self.clip_factor);
+        let first = first.mul_scalar(self.beta_1) + gradient.clone().mul_scalar(1.0 - self.beta_1);
+        let squared = gradient.clone() * gradient;
+        let second = second.mul_scalar(self.beta_2) + squared.mul_scalar(1.0 - self.beta_2);
+        let denominator = second.clone().sqrt().mul_scalar(self.root_correction);
+        let change = first.clone() / denominator.add_scalar(self.epsilon);
+        let weights = weights.mul_scalar(self.decay_factor) - change.mul_scalar(self.learning_rate);
+        (weights, [first, second])
+    }
+
+    /// Calls `f` with the elements of weights and moments in CPU memory.
+    fn apply_in_memory(
+        self,
+        weights: Tensor<1>,
+        moments: [Tensor<1>; 2],
+        f: impl FnOnce(&mut [f32], [&mut [f32]; 2]),
+    ) -> (Tensor<1>, [Tensor<1>; 2]) {
         let device = weights.device();
-        let gradient = memory::data(gradient);
-        let [mut weights, mut first, mut second] = [weights, first, second].map(memory::data);
-        let tasks = values_mut(&mut weights).par_chunks_mut(TASK_ELEMENTS);
-        let tasks = tasks.zip(values_mut(&mut first).par_chunks_mut(TASK_ELEMENTS));
-        let tasks = tasks.zip(values_mut(&mut second).par_chunks_mut(TASK_ELEMENTS));
-        let tasks = tasks.zip(values(&gradient).par_chunks(TASK_ELEMENTS));
+        let mut weights = memory::data(weights);
+        let [mut first, mut second] = moments.map(memory::data);
+        let moments = [values_mut(&mut first), values_mut(&mut second)];
+        f(values_mut(&mut weights), moments);
+        let tensor = |data| Tensor::from_data(data, &device);
+        (tensor(weights), [tensor(first), tensor(second)])
+    }
+
+    fn apply_values(self, weights: &mut [f32], [first, second]: [&mut [f32]; 2], gradient: &[f32]) {
+        let tasks = weights.par_chunks_mut(TASK_ELEMENTS);
+        let tasks = tasks.zip(first.par_chunks_mut(TASK_ELEMENTS));
+        let tasks = tasks.zip(second.par_chunks_mut(TASK_ELEMENTS));
+        let tasks = tasks.zip(gradient.par_chunks(TASK_ELEMENTS));
         tasks.for_each(|(((weights, first), second), gradient)| {
+            Arch::new().dispatch(|| self.update(weights, first, second, gradient));
+        });
+    }
+
+    /// Updates the rows of an embedding table. Rows whose moments are 0 and that have no gradient
+    /// only decay, with the same bits.
+    fn apply_rows(
+        self,
+        weights: &mut [f32],
+        [first, second]: [&mut [f32]; 2],
+        gradient: &RowGradients,
+        used: &mut Vec<bool>,
+    ) {
+        let width = gradient.width().max(1);
+        if used.is_empty() {
+            let is_used = |(first, second): (&[f32], &[f32])| {
+                let bits = |sum, x: &f32| sum | x.to_bits();
+                first.iter().chain(second).fold(0, bits) != 0
+            };
+            let rows = first.chunks_exact(width).zip(second.chunks_exact(width));
+            used.extend(rows.map(is_used));
+        }
+        let rows = TASK_ELEMENTS.div_ceil(width);
+        let tasks = weights.par_chunks_mut(rows * width);
+        let tasks = tasks.zip(first.par_chunks_mut(rows * width));
+        let tasks = tasks.zip(second.par_chunks_mut(rows * width));
+        let tasks = tasks.zip(used.par_chunks_mut(rows)).enumerate();
+        tasks.for_each(|(task, (((weights, first), second), used))| {
+            let zeros = vec![0.0; width];
             Arch::new().dispatch(|| {
-                let moments = first.iter_mut().zip(second);
-                for ((w, (m, v)), g) in weights.iter_mut().zip(moments).zip(gradient) {
-                    let g = g * self.clip_factor;
-                    *m += (g - *m) * (1.0 - self.beta_1);
-                    *v = *v * self.beta_2 + g * g * (1.0 - self.beta_2);
-                    let denominator = v.sqrt() * self.root_correction + self.epsilon;
-                    *w = *w * self.decay_factor - self.learning_rate * (*m / denominator);
+                let all = weights.chunks_exact_mut(width).zip(used);
+                let moments = first.chunks_exact_mut(width);
+                let moments = moments.zip(second.chunks_exact_mut(width));
+                for (at, ((weights, used), (first, second))) in all.zip(moments).enumerate() {
+                    let gradient = gradient.row(task * rows + at);
+                    *used |= gradient.is_some();
+                    if *used {
+                        let gradient = gradient.unwrap_or(&zeros);
+                        self.update(weights, first, second, gradient);
+                    } else if self.decay_factor != 1.0 {
+                        weights.iter_mut().for_each(|w| *w *= self.decay_factor);
+                    }
                 }
             });
         });
-        let tensor = |data| Tensor::from_data(data, &device);
-        (tensor(weights), [tensor(first), tensor(second)])
+    }
+
+    #[inline(always)]
+    fn update(self, weights: &mut [f32], first: &mut [f32], second: &mut [f32], gradient: &[f32]) {
+        let moments = first.iter_mut().zip(second);
+        for ((w, (m, v)), g) in weights.iter_mut().zip(moments).zip(gradient) {
+            let g = g * self.clip_factor;
+            *m += (g - *m) * (1.0 - self.beta_1);
+            *v = *v * self.beta_2 + g * g * (1.0 - self.beta_2);
+            let denominator = v.sqrt() * self.root_correction + self.epsilon;
+            *w = *w * self.decay_factor - self.learning_rate * (*m / denominator);
+        }
     }
 }

@@ -10,7 +10,7 @@ use rayon::prelude::*;
 
 use super::backward::propagate_gradients;
 use super::checkpoint::{CheckpointFolder, CheckpointedModel, TrainingState};
-use super::gradients::ModelGradients;
+use super::gradients::{Gradient, ModelGradients};
 use super::history::TrainingStep;
 use super::optimizer::{AdamWState, AdamWStep};
 use super::{ReaderTrainingConfig, TrainError, TrainingHistory};
@@ -20,9 +20,10 @@ use crate::reader::head::{HEAD_BIAS, HEAD_WEIGHT, HeadGradients, SpanHead};
 use crate::reader::windows::Window;
 use crate::reader::{ExtractiveReader, MissingHead, split, token_batch};
 use crate::transformer::ModelWeights;
+use crate::transformer::cpu_training::CpuTraining;
 use crate::transformer::dropout::Dropout;
 use crate::transformer::forward::ForwardPass;
-use crate::{ReaderConfig, Transformer};
+use crate::{Precision, ReaderConfig, Transformer};
 
 /// Question whose answer is a span of a context.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -317,12 +318,14 @@ impl ReaderTrainer {
         // Sorted by length, so that windows of a mini-batch have similar lengths.
         let mut order: Vec<usize> = (0..batch.len()).collect();
         order.sort_by_key(|&at| (std::cmp::Reverse(batch[at].window.ids.len()), at));
+        let cpu = CpuTraining::new(&self.model, Precision::F32, true);
         let size = self.config.mini_batch_size.unwrap_or(batch.len());
         for texts in order.chunks(size.max(1)) {
             let windows: Vec<&Window> = texts.iter().map(|&at| &batch[at].window).collect();
             let tokens = token_batch(&windows, padded, reader.tokenizer.padding());
             let pass = ForwardPass {
                 model: &self.model,
+                cpu: cpu.as_ref(),
                 batch: &tokens,
                 save: true,
                 dropout,
@@ -375,9 +378,8 @@ impl ReaderTrainer {
                 true => &gradients.head.bias,
                 false => &gradients.head.weight,
             };
-            let data = TensorData::new(gradient.clone(), [gradient.len()]);
-            let gradient = Tensor::from_data(data, &Device::flex());
-            let updated = memory::data(optimizer.update_parameter(parameter, gradient, step));
+            let gradient = Gradient::Values(gradient.clone());
+            let updated = memory::data(optimizer.update_parameter(parameter, &gradient, step));
             let updated = memory::values(&updated).to_vec();
             match is_bias {
                 true => self.reader.head.bias = updated,
@@ -385,7 +387,7 @@ impl ReaderTrainer {
             }
         }
         // Moved, so that the weights are updated in place.
-        self.model = optimizer.update(self.model, gradients.model, step);
+        (self.model, _) = optimizer.update(self.model, gradients.model, step);
         self
     }
 }

@@ -331,7 +331,9 @@ impl TrainingRun {
                 clip_factor,
                 time: step + 1,
             };
-            tower.model = optimizer.update(tower.model, gradients, update);
+            let buffers;
+            (tower.model, buffers) = optimizer.update(tower.model, gradients, update);
+            tower.give(buffers);
             tower
         });
         towers.0 = updated.collect();

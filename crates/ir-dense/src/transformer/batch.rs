@@ -155,7 +155,7 @@ impl TokenBatch {
     }
 
     /// Whether a text is padded.
-    fn has_padding(&self) -> bool {
+    pub(crate) fn has_padding(&self) -> bool {
         let length = self.blocks.first().map_or(0, |block| block.length);
         self.unpadded.iter().any(|&unpadded| unpadded != length)
     }

@@ -9,7 +9,7 @@ use super::relative_position::bucket;
 use super::{TokenBatch, Transformer};
 use crate::kernels::elementwise;
 use crate::kernels::low_precision::{LowPrecisionMatrix, LowPrecisionRows};
-use crate::kernels::matrix::{PackedMatrix, StridedRows};
+use crate::kernels::matrix::{PackedMatrix, StridedColumns, StridedRows};
 use crate::kernels::memory::{self, values};
 use crate::{Precision, TransformerConfig};
 
@@ -111,30 +111,36 @@ impl CpuAttention {
         })
     }
 
-    /// [`CpuAttention::forward`] with dropout. Returns the attention probabilities of every text
-    /// before dropout, `[heads, length, length]`; empty if `save` is false.
+    /// Number of attention probabilities of a batch: `[heads, length, length]` of every text.
+    pub(super) fn probabilities(&self, batch: &TokenBatch) -> usize {
+        let cells = batch.lengths().map(|length| self.heads * length * length);
+        cells.sum()
+    }
+
+    /// [`CpuAttention::forward`] with dropout. Writes the attention probabilities before dropout,
+    /// unless `saved` is empty.
     pub(super) fn forward_training(
         &self,
         qkv: &[f32],
         batch: &TokenBatch,
         out: &mut [f32],
-        save: bool,
+        mut saved: &mut [f32],
         mask: Option<AttentionMask<'_>>,
-    ) -> Vec<Vec<f32>> {
-        let texts: Vec<(usize, &[f32], &mut [f32])> = self.texts(qkv, batch, out).collect();
+    ) {
+        let texts = self.texts(qkv, batch, out).map(|text| {
+            let count = (self.heads * text.0 * text.0).min(saved.len());
+            let (of_text, others) = std::mem::take(&mut saved).split_at_mut(count);
+            saved = others;
+            (text, of_text)
+        });
+        let texts: Vec<_> = texts.collect();
         let texts = texts.into_par_iter().enumerate();
-        let run = |scratch: &mut Scratch, (text, (length, qkv, out))| {
+        texts.for_each(|(text, ((length, qkv, out), saved))| {
             let mask = mask.map_or_else(Vec::new, |mask| mask(text, length));
-            let count = if save {
-                self.heads * length * length
-            } else {
-                0
-            };
-            let mut saved = vec![0.0; count];
-            self.text(length, qkv, out, scratch, &mask, &mut saved);
-            saved
-        };
-        texts.map_init(Scratch::default, run).collect()
+            SCRATCH.with_borrow_mut(|scratch| {
+                self.text(length, qkv, out, scratch, &mask, saved);
+            });
+        });
     }
 
     /// `mask` and `saved` are `[heads, length, length]` or empty.
@@ -212,9 +218,7 @@ impl CpuAttention {
                 values.fill_rows(rows(Projection::Value), dim);
                 values.product(probabilities, &[], None, (out, hidden), &mut bf16.rows);
             } else {
-                values.fill(length, dim, |token, columns, out| {
-                    out.copy_from_slice(&vector(Projection::Value, token)[columns]);
-                });
+                values.fill_rows(rows(Projection::Value), dim);
                 values.product(probabilities, None, out, hidden);
             }
         }
@@ -267,7 +271,11 @@ struct BackwardScratch {
     values: PackedMatrix,
     rows: PackedMatrix,
     d_scores: Vec<f32>,
-    transposed: Vec<f32>,
+    dropped: Vec<f32>,
+}
+
+thread_local! {
+    static BACKWARD_SCRATCH: RefCell<BackwardScratch> = RefCell::default();
 }
 
 /// A text in the backward pass.
@@ -282,52 +290,51 @@ struct TextGradient<'a> {
 }
 
 impl CpuAttention {
-    /// Backward pass. Returns the gradients of `qkv` and of the relative position bias (empty
-    /// without one).
+    /// Backward pass: writes the gradients of `qkv` and returns those of the relative position
+    /// bias (empty without one).
     ///
     /// # Shapes
-    /// `qkv`: `[tokens, 3 · hidden_size]`; `probabilities`: those of
+    /// `qkv`, `d_qkv`: `[tokens, 3 · hidden_size]`; `probabilities`: those of
     /// [`CpuAttention::forward_training`]; `d_context`: `[tokens, hidden_size]`.
     pub(crate) fn backward(
         &self,
-        qkv: &[f32],
+        (qkv, d_qkv): (&[f32], &mut [f32]),
         batch: &TokenBatch,
-        probabilities: &[Vec<f32>],
+        probabilities: &[f32],
         mask: Option<AttentionMask<'_>>,
         d_context: &[f32],
-    ) -> (Vec<f32>, Vec<f32>) {
+    ) -> Vec<f32> {
         let hidden = self.hidden;
-        let mut d_qkv = vec![0.0; qkv.len()];
         let mut texts = Vec::with_capacity(batch.texts());
-        let (mut qkv, mut d_context, mut rest) = (qkv, d_context, &mut d_qkv[..]);
+        let (mut qkv, mut d_context, mut rest) = (qkv, d_context, d_qkv);
+        let mut probabilities = probabilities;
         for length in batch.lengths() {
             let (text_qkv, other_qkv) = qkv.split_at(length * 3 * hidden);
             let (text_context, other_context) = d_context.split_at(length * hidden);
             let (out, others) = rest.split_at_mut(length * 3 * hidden);
-            texts.push((length, text_qkv, text_context, out));
+            let of_text;
+            (of_text, probabilities) = probabilities.split_at(self.heads * length * length);
+            texts.push((length, text_qkv, text_context, of_text, out));
             (qkv, d_context, rest) = (other_qkv, other_context, others);
         }
-        let texts = texts.into_par_iter().zip(probabilities).enumerate();
-        let d_biases = texts.map_init(
-            BackwardScratch::default,
-            |scratch, (text, ((length, qkv, d_context, out), probabilities))| {
-                let gradient = TextGradient {
-                    length,
-                    qkv,
-                    probabilities,
-                    mask: mask.map_or_else(Vec::new, |mask| mask(text, length)),
-                    d_context,
-                };
-                self.text_backward(&gradient, out, scratch)
-            },
-        );
+        let texts = texts.into_par_iter().enumerate();
+        let d_biases = texts.map(|(text, (length, qkv, d_context, probabilities, out))| {
+            let gradient = TextGradient {
+                length,
+                qkv,
+                probabilities,
+                mask: mask.map_or_else(Vec::new, |mask| mask(text, length)),
+                d_context,
+            };
+            BACKWARD_SCRATCH.with_borrow_mut(|scratch| self.text_backward(&gradient, out, scratch))
+        });
         let d_biases: Vec<Vec<f32>> = d_biases.collect();
         // In the order of the texts.
         let mut d_bias = vec![0.0; self.relative_position_bias.len()];
         for text in d_biases {
             d_bias.iter_mut().zip(text).for_each(|(sum, d)| *sum += d);
         }
-        (d_qkv, d_bias)
+        d_bias
     }
 
     /// Returns the gradient of the relative position bias.
@@ -341,16 +348,14 @@ impl CpuAttention {
             values,
             rows,
             d_scores,
-            transposed,
+            dropped,
         } = scratch;
         let (hidden, length) = (self.hidden, text.length);
         let dim = hidden / self.heads;
         let scale = (dim as f32).sqrt().recip();
         let stride = PackedMatrix::padded(length);
         let cells = length * length;
-        d_scores.clear();
         d_scores.resize(length * stride, 0.0);
-        transposed.resize(cells, 0.0);
         let mut d_bias = vec![0.0; self.relative_position_bias.len()];
         if length == 0 {
             return d_bias;
@@ -359,22 +364,33 @@ impl CpuAttention {
             let probabilities = &text.probabilities[head * cells..][..cells];
             let mask = text.mask.get(head * cells..).unwrap_or_default();
             let vector = |part, token| self.head_vector(text.qkv, head, part, token);
+            let projection = |part: Projection| StridedRows {
+                values: &text.qkv[part as usize * hidden + head * dim..],
+                stride: 3 * hidden,
+                count: length,
+            };
             let d_context = StridedRows {
                 values: &text.d_context[head * dim..],
                 stride: hidden,
                 count: length,
             };
             // Of the values: the transposed probabilities after dropout, times the gradients.
-            rows.fill(length, dim, |token, columns, out| {
-                out.copy_from_slice(&d_context.values[token * hidden..][columns]);
-            });
-            transpose(probabilities, length, length, transposed, |cell, x| {
-                *cell = x
-            });
-            transpose(mask, length, length, transposed, |cell, x| *cell *= x);
+            rows.fill_rows(d_context, dim);
+            let mut after_dropout = probabilities;
+            if !mask.is_empty() {
+                dropped.clear();
+                dropped.extend(probabilities.iter().zip(mask).map(|(x, mask)| x * mask));
+                after_dropout = dropped;
+            }
+            let transposed = |values, stride| StridedColumns {
+                values,
+                stride,
+                count: length,
+            };
             let out = |part: Projection| part as usize * hidden + head * dim;
-            let left = StridedRows::new(transposed, length);
-            rows.product(left, None, &mut d_qkv[out(Projection::Value)..], 3 * hidden);
+            let left = transposed(after_dropout, length);
+            let d_values = &mut d_qkv[out(Projection::Value)..];
+            rows.product_of_columns(left, false, d_values, 3 * hidden);
             // Of the scores.
             values.fill_by_columns(dim, stride, length, |token| {
                 vector(Projection::Value, token)
@@ -383,21 +399,17 @@ impl CpuAttention {
             elementwise::softmax_backward(d_scores, stride, probabilities, mask, length, scale);
             self.add_bias_gradient(head, d_scores, stride, scale, &mut d_bias);
             // Of queries and keys.
-            rows.fill(length, dim, |token, columns, out| {
-                out.copy_from_slice(&vector(Projection::Key, token)[columns]);
-            });
+            rows.fill_rows(projection(Projection::Key), dim);
             let left = StridedRows {
                 values: d_scores,
                 stride,
                 count: length,
             };
             rows.product(left, None, &mut d_qkv[out(Projection::Query)..], 3 * hidden);
-            rows.fill(length, dim, |token, columns, out| {
-                out.copy_from_slice(&vector(Projection::Query, token)[columns]);
-            });
-            transpose(d_scores, stride, length, transposed, |cell, x| *cell = x);
-            let left = StridedRows::new(transposed, length);
-            rows.product(left, None, &mut d_qkv[out(Projection::Key)..], 3 * hidden);
+            rows.fill_rows(projection(Projection::Query), dim);
+            let left = transposed(d_scores, stride);
+            let d_keys = &mut d_qkv[out(Projection::Key)..];
+            rows.product_of_columns(left, false, d_keys, 3 * hidden);
         }
         d_bias
     }
@@ -425,20 +437,5 @@ impl CpuAttention {
             let row = bucket(last.saturating_sub(at), at.saturating_sub(last), buckets);
             d_bias[row * self.heads + head] += sum / scale;
         }
-    }
-}
-
-/// Combines the cells of a square matrix with those of the transposed rows of `length` elements,
-/// `stride` apart.
-fn transpose(
-    rows: &[f32],
-    stride: usize,
-    length: usize,
-    out: &mut [f32],
-    combine: impl Fn(&mut f32, f32),
-) {
-    for (at, row) in rows.chunks_exact(stride).enumerate().take(length) {
-        let cells = out[at..].iter_mut().step_by(length);
-        cells.zip(row).for_each(|(cell, &x)| combine(cell, x));
     }
 }

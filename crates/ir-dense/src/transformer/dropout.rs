@@ -5,7 +5,6 @@ use ir_core::{Side, SplitMix64};
 use rayon::prelude::*;
 
 use super::TokenBatch;
-use crate::kernels::tensor;
 
 /// Dropout masks of a training step. The mask of a text is a function of seed, step and text, so
 /// that a second forward pass in other batches (GradCache) drops the same elements.
@@ -54,19 +53,43 @@ impl Dropout {
 
     /// Dropout mask: 0, or 1/(1 − rate).
     fn factors(self, text: usize, site: DropoutSite, count: usize) -> Vec<f32> {
+        let mut factors = vec![0.0; count];
+        self.fill(text, site, &mut factors);
+        factors
+    }
+
+    /// Writes the dropout mask of a text.
+    fn fill(self, text: usize, site: DropoutSite, factors: &mut [f32]) {
         let stream = (text as u64) << 16 | site.number();
         let mut random = SplitMix64::new(self.seed, stream);
         let threshold = (self.rate * 4_294_967_296.0) as u64;
         let kept = (1.0 / (1.0 - self.rate)) as f32;
-        let mut factors = Vec::with_capacity(count + 1);
-        while factors.len() < count {
+        for pair in factors.chunks_mut(2) {
             let bits = random.next_u64();
-            for half in [bits & 0xFFFF_FFFF, bits >> 32] {
-                factors.push(if half < threshold { 0.0 } else { kept });
+            for (factor, half) in pair.iter_mut().zip([bits & 0xFFFF_FFFF, bits >> 32]) {
+                *factor = if half < threshold { 0.0 } else { kept };
             }
         }
-        factors.truncate(count);
-        factors
+    }
+
+    /// Writes the dropout mask of token vectors, `[tokens, width]`.
+    pub(crate) fn fill_tokens(
+        self,
+        batch: &TokenBatch,
+        texts: &[usize],
+        site: DropoutSite,
+        factors: &mut [f32],
+    ) {
+        let width = factors.len() / batch.ids().len().max(1);
+        let mut rest = factors;
+        let texts = texts.iter().zip(batch.lengths()).map(|(&text, length)| {
+            let (of_text, others) = std::mem::take(&mut rest).split_at_mut(length * width);
+            rest = others;
+            (text, of_text)
+        });
+        let texts: Vec<(usize, &mut [f32])> = texts.collect();
+        let texts = texts.into_par_iter();
+        texts.for_each(|(text, factors)| self.fill(text, site, factors));
     }
 
     /// Applies dropout to token vectors, `[tokens, width]`. `texts` identifies the texts of the
@@ -125,5 +148,5 @@ fn multiply<const D: usize>(
     let factors: Vec<Vec<f32>> = factors.collect();
     let factors = TensorData::new(factors.concat(), x.dims());
     let device = x.device();
-    tensor::multiply(x, Tensor::from_data(factors, &device))
+    x * Tensor::from_data(factors, &device)
 }

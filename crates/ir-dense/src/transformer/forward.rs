@@ -1,21 +1,25 @@
-//! Forward pass of a transformer: kernels of this crate on the CPU, burn's operations elsewhere.
+//! Forward pass of a transformer: [`cpu_training`](super::cpu_training) on the CPU, burn's
+//! operations elsewhere.
 
 use burn::nn::LayerNorm;
+use burn::tensor::Tensor;
 use burn::tensor::activation::{gelu, gelu_approximate, relu, softmax};
-use burn::tensor::{Tensor, TensorData};
 
 use super::batch::TokenBatch;
-use super::cpu_attention::{AttentionMask, CpuAttention};
+use super::cpu_attention::AttentionMask;
+use super::cpu_training::{CpuActivations, CpuForward, CpuTraining};
 use super::dropout::{Dropout, DropoutSite};
 use super::relative_position::relative_position_bias;
 use super::{EmbeddingRows, Transformer, TransformerLayer, concatenate};
-use crate::Activation;
-use crate::kernels::linear;
-use crate::kernels::memory::{self, on_cpu};
+use crate::kernels::buffers::BufferPool;
 use crate::kernels::tensor::{self, SavedLayerNorm};
+use crate::{Activation, Precision};
 
 pub(crate) struct ForwardPass<'a> {
     pub(crate) model: &'a Transformer,
+    /// Packed weights of the model; `None`: they are packed for this pass, in f32, if the model is
+    /// in CPU memory.
+    pub(crate) cpu: Option<&'a CpuTraining>,
     pub(crate) batch: &'a TokenBatch,
     /// Whether activations are saved for the backward pass.
     pub(crate) save: bool,
@@ -24,7 +28,13 @@ pub(crate) struct ForwardPass<'a> {
     pub(crate) texts: &'a [usize],
 }
 
-pub(crate) struct SavedActivations {
+pub(crate) enum SavedActivations {
+    /// Of a batch without padding in CPU memory, with weights that were packed for the pass.
+    Cpu(CpuActivations, Option<Box<CpuTraining>>),
+    Tensors(Box<SavedTensors>),
+}
+
+pub(crate) struct SavedTensors {
     pub(crate) rows: EmbeddingRows,
     pub(crate) embedding_norm: SavedLayerNorm,
     pub(crate) layers: Vec<SavedLayer>,
@@ -33,7 +43,8 @@ pub(crate) struct SavedActivations {
 pub(crate) struct SavedLayer {
     pub(crate) input: Tensor<2>,
     pub(crate) qkv: Tensor<2>,
-    pub(crate) probabilities: AttentionProbabilities,
+    /// Attention probabilities of every block before dropout, `[texts, heads, length, length]`.
+    pub(crate) probabilities: Vec<Tensor<4>>,
     /// Input of the output projection.
     pub(crate) context: Tensor<2>,
     pub(crate) attention_norm: SavedLayerNorm,
@@ -42,14 +53,6 @@ pub(crate) struct SavedLayer {
     /// Feed-forward network before and after the activation function.
     pub(crate) inner: [Tensor<2>; 2],
     pub(crate) norm: SavedLayerNorm,
-}
-
-/// Attention probabilities, before dropout.
-pub(crate) enum AttentionProbabilities {
-    /// Of every text, `[heads, length, length]`, in CPU memory.
-    Texts(Vec<Vec<f32>>),
-    /// Of every block, `[texts, heads, length, length]`.
-    Blocks(Vec<Tensor<4>>),
 }
 
 /// Bias of attention scores per block, shared by all layers: padding mask plus relative position
@@ -78,6 +81,7 @@ impl<'a> ForwardPass<'a> {
     pub(crate) fn inference(model: &'a Transformer, batch: &'a TokenBatch) -> Self {
         Self {
             model,
+            cpu: None,
             batch,
             save: false,
             dropout: None,
@@ -89,24 +93,40 @@ impl<'a> ForwardPass<'a> {
     /// activations if [`ForwardPass::save`] is set.
     pub(crate) fn run(&self) -> (Tensor<2>, Option<SavedActivations>) {
         let model = self.model;
+        if !self.batch.has_padding() {
+            let own = match self.cpu {
+                Some(_) => None,
+                None => CpuTraining::new(model, Precision::F32, self.save).map(Box::new),
+            };
+            let cpu = self.cpu.or(own.as_deref());
+            if let Some((cpu, attention)) = cpu.and_then(|cpu| Some((cpu, cpu.attention()?))) {
+                let pass = self;
+                let forward = CpuForward {
+                    pass,
+                    cpu,
+                    attention,
+                };
+                let (states, saved) = forward.run();
+                return (states, saved.map(|saved| SavedActivations::Cpu(saved, own)));
+            }
+        }
         let rows = model.embedding_rows(self.batch);
         let x = model.embed(rows.clone());
         let (x, embedding_norm) = self.layer_norm(x, &model.embedding_norm);
         let mut x = self.drop(x, DropoutSite::Embeddings);
-        let biases = match self.batch.runs_by_text(&x) {
-            true => Vec::new(),
-            false => attention_biases(model, self.batch),
-        };
+        let biases = attention_biases(model, self.batch);
         let mut layers = Vec::new();
         for (number, layer) in model.layers.iter().enumerate() {
             let (y, saved) = self.layer(layer, number, x, &biases);
             x = y;
             layers.extend(saved);
         }
-        let saved = embedding_norm.map(|embedding_norm| SavedActivations {
-            rows,
-            embedding_norm,
-            layers,
+        let saved = embedding_norm.map(|embedding_norm| {
+            SavedActivations::Tensors(Box::new(SavedTensors {
+                rows,
+                embedding_norm,
+                layers,
+            }))
         });
         (x, saved)
     }
@@ -118,21 +138,16 @@ impl<'a> ForwardPass<'a> {
         input: Tensor<2>,
         biases: &[Option<Tensor<4>>],
     ) -> (Tensor<2>, Option<SavedLayer>) {
-        let [input, qkv] = linear::forward(input, &layer.qkv);
-        let (qkv, context, probabilities) = self.attention(layer, number, qkv, biases);
-        let [context, attended] = linear::forward(context, &layer.output);
-        let attended = self.drop(attended, DropoutSite::Attention(number));
-        let attended = tensor::add(attended, input.clone());
+        let qkv = layer.qkv.forward(input.clone());
+        let (context, probabilities) = self.attention(layer, number, &qkv, biases);
+        let attended = layer.output.forward(context.clone());
+        let attended = self.drop(attended, DropoutSite::Attention(number)) + input.clone();
         let (attended, attention_norm) = self.layer_norm(attended, &layer.attention_norm);
-        let [attended, before] = linear::forward(attended, &layer.up);
-        let [before, after] = match layer.activation {
-            Activation::Gelu if on_cpu(&before) => tensor::gelu(before),
-            activation => [before.clone(), activate(activation, before)],
-        };
-        let [after, down] = linear::forward(after, &layer.down);
+        let before = layer.up.forward(attended.clone());
+        let after = activate(layer.activation, before.clone());
+        let down = layer.down.forward(after.clone());
         let inner = [before, after];
-        let down = self.drop(down, DropoutSite::FeedForward(number));
-        let down = tensor::add(down, attended.clone());
+        let down = self.drop(down, DropoutSite::FeedForward(number)) + attended.clone();
         let (y, norm) = self.layer_norm(down, &layer.norm);
         let norms = attention_norm.zip(norm);
         let saved = norms.map(|(attention_norm, norm)| SavedLayer {
@@ -148,35 +163,21 @@ impl<'a> ForwardPass<'a> {
         (y, saved)
     }
 
-    /// Returns `qkv`, which is not copied on the CPU, the context vector of every token,
-    /// `[tokens, hidden_size]`, and the attention probabilities if activations are saved.
+    /// Returns the context vector of every token, `[tokens, hidden_size]`, and the attention
+    /// probabilities of every block if activations are saved.
     fn attention(
         &self,
         layer: &TransformerLayer,
         number: usize,
-        qkv: Tensor<2>,
+        qkv: &Tensor<2>,
         biases: &[Option<Tensor<4>>],
-    ) -> (Tensor<2>, Tensor<2>, AttentionProbabilities) {
-        if self.batch.runs_by_text(&qkv) {
-            let (device, [tokens, width]) = (qkv.device(), qkv.dims());
-            let data = memory::data(qkv);
-            let mut context = vec![0.0; tokens * width / 3];
-            let attention = CpuAttention::from_model(self.model);
-            let saved = self.with_attention_mask(number, |mask| {
-                let qkv = memory::values(&data);
-                attention.forward_training(qkv, self.batch, &mut context, self.save, mask)
-            });
-            let context = TensorData::new(context, [tokens, width / 3]);
-            let context = Tensor::from_data(context, &device);
-            let qkv = Tensor::from_data(data, &device);
-            return (qkv, context, AttentionProbabilities::Texts(saved));
-        }
+    ) -> (Tensor<2>, Vec<Tensor<4>>) {
         let scale = layer.scale();
         let mut out = Vec::with_capacity(biases.len());
         let mut saved = Vec::new();
         let blocks = self.batch.blocks().iter().zip(biases);
         for ((block, bias), texts) in blocks.zip(self.block_texts()) {
-            let [queries, keys, values] = layer.split_qkv(&qkv, *block);
+            let [queries, keys, values] = layer.split_qkv(qkv, *block);
             let scores = queries.matmul(keys.swap_dims(2, 3));
             let probabilities = match bias {
                 None => tensor::softmax(scores, scale),
@@ -188,8 +189,7 @@ impl<'a> ForwardPass<'a> {
             let probabilities = self.drop_probabilities(probabilities, &texts, number);
             out.push(layer.merge_heads(probabilities.matmul(values), *block));
         }
-        let context = concatenate(out);
-        (qkv, context, AttentionProbabilities::Blocks(saved))
+        (concatenate(out), saved)
     }
 
     /// Calls `f` with the dropout masks of the attention probabilities of a layer.
@@ -207,9 +207,20 @@ impl<'a> ForwardPass<'a> {
         }))
     }
 
-    /// Layer normalization. Without saved activations, GPUs run burn's fused kernel.
+    /// Dropout mask of token vectors, `[tokens, hidden_size]`, in a buffer of the pool; empty
+    /// without dropout.
+    pub(crate) fn dropout_mask(&self, site: DropoutSite, buffers: &BufferPool) -> Vec<f32> {
+        let Some(dropout) = self.dropout else {
+            return Vec::new();
+        };
+        let mut mask = buffers.take(self.batch.ids().len() * self.model.config().hidden_size);
+        dropout.fill_tokens(self.batch, self.texts, site, &mut mask);
+        mask
+    }
+
+    /// Layer normalization. Without saved activations, burn's fused kernel.
     fn layer_norm(&self, x: Tensor<2>, norm: &LayerNorm) -> (Tensor<2>, Option<SavedLayerNorm>) {
-        if !self.save && !on_cpu(&x) {
+        if !self.save {
             return (norm.forward(x), None);
         }
         let eps = self.model.config().layer_norm_eps;

@@ -10,6 +10,7 @@
 pub(crate) mod batch;
 pub(crate) mod cpu;
 pub(crate) mod cpu_attention;
+pub(crate) mod cpu_training;
 pub(crate) mod dropout;
 pub(crate) mod forward;
 mod model_weights;
@@ -27,7 +28,6 @@ use forward::ForwardPass;
 pub(crate) use model_weights::{InferenceModel, ModelWeights};
 pub(crate) use weights::TensorNames;
 
-use crate::kernels::tensor;
 use crate::{Activation, TransformerConfig};
 
 /// Transformer encoder of the BERT family: embeddings, then layers of self-attention and
@@ -117,14 +117,11 @@ impl Transformer {
     pub(crate) fn embed(&self, rows: EmbeddingRows) -> Tensor<2> {
         let tokens = self.token_embeddings.val().select(0, rows.ids);
         let positions = self.position_embeddings.val().select(0, rows.positions);
-        let sum = tensor::add(tokens, positions);
+        let sum = tokens + positions;
         match (&self.token_type_embeddings, rows.types) {
             (None, _) => sum,
-            (Some(table), Some(types)) => tensor::add(sum, table.val().select(0, types)),
-            (Some(table), None) => {
-                let row = table.val().slice([0..1, 0..self.config.hidden_size]);
-                tensor::add_to_rows(sum, row)
-            }
+            (Some(table), Some(types)) => sum + table.val().select(0, types),
+            (Some(table), None) => sum + table.val().slice([0..1, 0..self.config.hidden_size]),
         }
     }
 }

@@ -22,7 +22,7 @@ pub(crate) use encoder::SharedEncoder;
 pub(crate) use encoder::unknown_encoder;
 pub use encoder::{
     DecayName, EncoderEntry, EncoderReference, LossName, MiningEntry, PoolingName, PrecisionName,
-    RandomEntry, TrainingEntry, TrainingPreset,
+    RandomEntry, TrainingEntry, TrainingPrecisionName, TrainingPreset,
 };
 pub use expansion::ExpansionEntry;
 pub(crate) use expansion::FittedExpansion;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use ir_dense::train::{LearningRateDecay, Loss, TrainError, TrainingConfig};
-use ir_dense::{Backend, ModelError, Pooling, TokenizerError};
+use ir_dense::{Backend, ModelError, Pooling, Precision, TokenizerError};
 
 use super::{EXECUTION, EvaluationOptions};
 use crate::shared::console::{Usage, bail_usage};
@@ -57,6 +57,10 @@ pub(super) struct ConfigurationOptions {
     #[arg(long, value_name = "FRACTION")]
     dropout: Option<f64>,
 
+    /// Number format of the linear layers' matrix products; sums, weights and optimizer are f32
+    #[arg(long, value_parser = choice(TRAINING_PRECISIONS), value_name = "NAME")]
+    precision: Option<Precision>,
+
     /// Random seed of example order, negative sampling and dropout
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -77,6 +81,15 @@ pub(super) struct ConfigurationOptions {
     #[arg(long, visible_alias = "device", value_parser = backend, value_name = "NAME", help_heading = EXECUTION)]
     backend: Option<Backend>,
 }
+
+const TRAINING_PRECISIONS: [(&str, &str, Precision); 2] = [
+    ("f32", "Single precision", Precision::F32),
+    (
+        "bf16",
+        "bfloat16 factors with sums in f32, for CPUs with avx512_bf16",
+        Precision::Bf16,
+    ),
+];
 
 fn presets() -> [(&'static str, &'static str, TrainingConfig); 2] {
     [
@@ -121,6 +134,7 @@ impl ConfigurationOptions {
         set(&mut config.learning_rate, &self.learning_rate);
         set(&mut config.schedule.warmup_ratio, &self.warmup);
         set(&mut config.dropout, &self.dropout);
+        set(&mut config.precision, &self.precision);
         set(&mut config.seed, &self.seed);
         config.mini_batch_size = self.block.or(config.mini_batch_size);
         config.evaluate_every = evaluation.evaluate_every.or(config.evaluate_every);
@@ -176,6 +190,7 @@ impl ConfigurationOptions {
                 self.temperature.is_some(),
             ),
             ("dropout", "dropout", self.dropout.is_some()),
+            ("precision", "precision", self.precision.is_some()),
             (
                 "evaluate_every",
                 "evaluate-every",

@@ -191,6 +191,27 @@ impl LowPrecisionMatrix {
             tile,
             bias,
             activation,
+            accumulate: false,
+            out: ProductOutput::Rows(out, out_stride),
+        });
+    }
+
+    /// [`Self::product_of_words`] in bf16 without bias, added to `out` if `accumulate` is set.
+    pub(crate) fn add_product_of_words(
+        &self,
+        left: &LowPrecisionRows,
+        count: usize,
+        accumulate: bool,
+        (out, out_stride): (&mut [f32], usize),
+    ) {
+        Arch::new().dispatch(LowPrecisionProduct {
+            left,
+            count,
+            right: self,
+            tile: bf16_tile(),
+            bias: &[],
+            activation: None,
+            accumulate,
             out: ProductOutput::Rows(out, out_stride),
         });
     }
@@ -214,6 +235,7 @@ impl LowPrecisionMatrix {
             tile: bf16_tile(),
             bias,
             activation,
+            accumulate: false,
             out: ProductOutput::Bf16(out),
         });
     }
@@ -328,6 +350,8 @@ struct LowPrecisionProduct<'a> {
     tile: TileFunction,
     bias: &'a [f32],
     activation: Option<Activation>,
+    /// Whether a product in bf16 is added to `out` instead of replacing it.
+    accumulate: bool,
     out: ProductOutput<'a>,
 }
 
@@ -357,9 +381,11 @@ impl WithSimd for LowPrecisionProduct<'_> {
             }
             for row in (0..self.count).step_by(TILE_ROWS) {
                 let rows = TILE_ROWS.min(self.count - row);
+                let (words_of_tile, left_stride, k_stride) = left.tile(row);
                 let tile = WordTile {
-                    left: &left.words[row * left.stride..],
-                    left_stride: left.stride,
+                    left: words_of_tile,
+                    left_stride,
+                    k_stride,
                     rows,
                     panel: words,
                 };
@@ -371,6 +397,7 @@ impl WithSimd for LowPrecisionProduct<'_> {
                         row: left.quantization.get(row + at),
                         channels: right.channels.get(panel),
                         activation: self.activation,
+                        accumulate: self.accumulate,
                     };
                     let (out, stride) = match &mut self.out {
                         ProductOutput::Rows(out, stride) => (&mut **out, *stride),
@@ -389,6 +416,7 @@ impl WithSimd for LowPrecisionProduct<'_> {
                         Ok(out) => cells.write(simd, out),
                         Err(_) => {
                             let mut whole = [0.0; PANEL_COLUMNS];
+                            whole[..columns].copy_from_slice(out);
                             cells.write(simd, &mut whole);
                             out.copy_from_slice(&whole[..columns]);
                         }
@@ -407,6 +435,7 @@ struct PanelCells<'a> {
     row: Option<&'a RowQuantization>,
     channels: Option<&'a PanelChannels>,
     activation: Option<Activation>,
+    accumulate: bool,
 }
 
 impl PanelCells<'_> {
@@ -426,7 +455,10 @@ impl PanelCells<'_> {
                 let cells = S::as_mut_simd_f32s(out).0.iter_mut();
                 let cells = cells.zip(S::as_simd_f32s(sums).0);
                 for ((out, &sum), &bias) in cells.zip(S::as_simd_f32s(self.bias).0) {
-                    *out = simd.add_f32s(sum, bias);
+                    *out = match self.accumulate {
+                        false => simd.add_f32s(sum, bias),
+                        true => simd.add_f32s(*out, sum),
+                    };
                 }
             }
         }

@@ -1,9 +1,11 @@
 //! Rounding of the rows of a left matrix to 8-bit integers or bf16.
 
+use std::ops::Range;
+
 use pulp::{Arch, Simd, WithSimd};
 
 use super::LowPrecision;
-use crate::kernels::matrix::StridedRows;
+use crate::kernels::matrix::{StridedRows, TILE_ROWS};
 use crate::kernels::word_tiles::{bf16_rounding, round_to_bf16};
 
 /// 1.5 · 2²³: adding it rounds to the nearest integer, which is then in the lowest bits.
@@ -17,7 +19,11 @@ pub(super) const ROW_GAP: usize = 16;
 #[derive(Debug, Default)]
 pub(crate) struct LowPrecisionRows {
     pub(super) words: Vec<u32>,
+    /// Distance of rows; of the words of a row in panels.
     pub(super) stride: usize,
+    /// Distance of panels of [`TILE_ROWS`] rows, whose words are stored by columns; `None` if
+    /// words are stored by rows.
+    pub(super) panel: Option<usize>,
     /// Quantization of every row; empty for bf16.
     pub(super) quantization: Vec<RowQuantization>,
     /// Biases of the outlier columns, then their products, row-major.
@@ -35,8 +41,51 @@ impl LowPrecisionRows {
     /// Sets the shape; words keep their bits.
     pub(super) fn resize(&mut self, precision: LowPrecision, count: usize, width: usize) {
         self.stride = width.div_ceil(precision.per_word()) + ROW_GAP;
+        self.panel = None;
         self.words.resize(count * self.stride, 0);
         self.quantization.clear();
+    }
+
+    /// Rows of a tile from a multiple of [`TILE_ROWS`] on, distance of its rows, and distance of
+    /// the words of a row.
+    #[inline(always)]
+    pub(super) fn tile(&self, row: usize) -> (&[u32], usize, usize) {
+        match self.panel {
+            None => (&self.words[row * self.stride..], self.stride, 1),
+            Some(panel) => (&self.words[row / TILE_ROWS * panel..], 1, self.stride),
+        }
+    }
+
+    /// Replaces the rows by those of a matrix in bf16, of `width` elements.
+    pub(crate) fn round_bf16(&mut self, rows: StridedRows<'_>, width: usize) {
+        self.round(LowPrecision::Bf16, rows, width);
+    }
+
+    /// Replaces the rows by columns of a matrix, in bf16.
+    pub(crate) fn round_columns(&mut self, rows: StridedRows<'_>, columns: Range<usize>) {
+        let panel = rows.count.div_ceil(2) * TILE_ROWS;
+        (self.stride, self.panel) = (TILE_ROWS, Some(panel));
+        self.words
+            .resize(panel * columns.len().div_ceil(TILE_ROWS), 0);
+        self.quantization.clear();
+        Arch::new().dispatch(|| {
+            let zeros = vec![0.0; columns.len()];
+            for k in 0..rows.count.div_ceil(2) {
+                let row = |row: usize| match row < rows.count {
+                    true => &rows.values[row * rows.stride..][columns.clone()],
+                    false => &zeros,
+                };
+                let (first, first_rest) = row(2 * k).as_chunks::<TILE_ROWS>();
+                let (second, second_rest) = row(2 * k + 1).as_chunks::<TILE_ROWS>();
+                let mut words = self.words[k * TILE_ROWS..].chunks_mut(panel);
+                for ((first, second), words) in first.iter().zip(second).zip(&mut words) {
+                    pack_pairs(first, second, &mut words[..TILE_ROWS]);
+                }
+                if let (false, Some(words)) = (first_rest.is_empty(), words.next()) {
+                    pack_pairs(first_rest, second_rest, words);
+                }
+            }
+        });
     }
 
     /// Replaces the rows by those of a matrix whose rows have `width` elements.

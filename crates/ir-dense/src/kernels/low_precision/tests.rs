@@ -178,6 +178,7 @@ fn all_instruction_sets_compute_the_same_bits() {
                     },
                     bias: &bias,
                     activation: None,
+                    accumulate: false,
                     out: ProductOutput::Rows(&mut out, to),
                 };
                 Simd::vectorize($simd, product);

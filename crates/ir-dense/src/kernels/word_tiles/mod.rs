@@ -41,9 +41,12 @@ impl Default for TileSums {
 /// Operands of a tile.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct WordTile<'a> {
-    /// Rows of `depth` words, `left_stride` apart. 8-bit integers are unsigned.
+    /// Rows of `depth` words: word k of row r is at `r * left_stride + k * k_stride`. 8-bit
+    /// integers are unsigned.
     pub(super) left: &'a [u32],
     pub(super) left_stride: usize,
+    /// 1 for 8-bit integers.
+    pub(super) k_stride: usize,
     /// Number of rows, at most [`TILE_ROWS`].
     pub(super) rows: usize,
     /// `depth` rows of [`PANEL_COLUMNS`] words. 8-bit integers are signed.
@@ -51,9 +54,14 @@ pub(super) struct WordTile<'a> {
 }
 
 impl<'a> WordTile<'a> {
+    /// Words of a row, of which every `k_stride`-th one belongs to it.
     #[inline(always)]
     fn row(&self, row: usize) -> &'a [u32] {
-        &self.left[row * self.left_stride..][..self.panel.len()]
+        let count = match self.panel.len() {
+            0 => 0,
+            depth => (depth - 1) * self.k_stride + 1,
+        };
+        &self.left[row * self.left_stride..][..count]
     }
 }
 
@@ -122,6 +130,7 @@ fn same_bits_of_probes(function: TileFunction) -> bool {
     let tile = WordTile {
         left: &left,
         left_stride: DEPTH,
+        k_stride: 1,
         rows: TILE_ROWS,
         panel: &panel,
     };
@@ -192,7 +201,8 @@ impl WithSimd for PortableBf16<'_> {
         let first = |word: u32| f32::from_bits(word << 16);
         for (row, out) in self.sums.0.iter_mut().enumerate().take(self.tile.rows) {
             let mut sums = [0_f32; PANEL_COLUMNS];
-            for (&x, panel) in self.tile.row(row).iter().zip(self.tile.panel) {
+            let words = self.tile.row(row).iter().step_by(self.tile.k_stride);
+            for (&x, panel) in words.zip(self.tile.panel) {
                 for (sum, &y) in sums.iter_mut().zip(panel) {
                     *sum += second(x) * second(y);
                     *sum += first(x) * first(y);

@@ -66,6 +66,7 @@ impl Operands {
         WordTile {
             left: &self.left,
             left_stride: self.left_stride,
+            k_stride: 1,
             rows: self.rows,
             panel: &self.panel,
         }
@@ -156,6 +157,20 @@ fn bf16_products(operands: &Operands) {
         },
     );
     let mut all = at_every_level!(PortableBf16, operands.tile());
+    let depth = operands.panel.len();
+    let words = (0..depth * TILE_ROWS).map(|at| {
+        let (k, row) = (at / TILE_ROWS, at % TILE_ROWS);
+        let row = operands.left.get(row * operands.left_stride..);
+        row.map_or(0, |row| row.get(k).copied().unwrap_or_default())
+    });
+    let columns: Vec<u32> = words.collect();
+    let by_columns = WordTile {
+        left: &columns,
+        left_stride: 1,
+        k_stride: TILE_ROWS,
+        ..operands.tile()
+    };
+    all.extend(at_every_level!(PortableBf16, by_columns));
     #[allow(unused_mut, reason = "other architectures have one function")]
     let mut functions = vec![bf16_tile()];
     #[cfg(target_arch = "x86_64")]
@@ -163,9 +178,11 @@ fn bf16_products(operands: &Operands) {
         functions.push(x86::bf16_avx512);
     }
     for function in functions {
-        let mut sums = TileSums::default();
-        function(&operands.tile(), &mut sums);
-        all.push(sums);
+        for tile in [operands.tile(), by_columns] {
+            let mut sums = TileSums::default();
+            function(&tile, &mut sums);
+            all.push(sums);
+        }
     }
     for sums in &all {
         for ((sums, expected), exact) in sums.0.iter().zip(&expected).zip(&exact) {

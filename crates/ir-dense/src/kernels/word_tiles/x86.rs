@@ -43,8 +43,8 @@ macro_rules! with_rows {
     };
 }
 
-/// Pointers to the first `N` rows of a tile, each of which has as many words as the panel has rows.
-/// Reads through them have no bounds checks.
+/// Pointers to the first `N` rows of a tile, each of which has as many words, `k_stride` apart, as
+/// the panel has rows. Reads through them have no bounds checks.
 #[inline(always)]
 fn row_pointers<const N: usize>(tile: &WordTile<'_>) -> [*const u32; N] {
     let mut rows = [tile.left.as_ptr(); N];
@@ -62,6 +62,7 @@ pub(super) fn int8_avx512_vnni(tile: &WordTile<'_>, sums: &mut TileSums) {
 
 #[target_feature(enable = "avx512f,avx512vnni")]
 fn int8_avx512<const N: usize>(tile: &WordTile<'_>, sums: &mut TileSums) {
+    assert_eq!(tile.k_stride, 1);
     let rows = row_pointers::<N>(tile);
     let mut totals = [[_mm512_setzero_si512(); 2]; N];
     for (k, panel) in tile.panel.iter().enumerate() {
@@ -104,8 +105,9 @@ fn bf16_avx512_rows<const N: usize>(tile: &WordTile<'_>, sums: &mut TileSums) {
         );
         let panel: [__m512i; 2] = cast(*panel);
         for (totals, row) in totals.iter_mut().zip(rows) {
-            // SAFETY: the row has as many words as the panel has rows.
-            let x = bf16(_mm512_set1_epi32(unsafe { row.add(k).read() } as i32));
+            // SAFETY: the row has as many words, `k_stride` apart, as the panel has rows.
+            let x = unsafe { row.add(k * tile.k_stride).read() };
+            let x = bf16(_mm512_set1_epi32(x as i32));
             for (total, &y) in totals.iter_mut().zip(&panel) {
                 *total = _mm512_dpbf16_ps(*total, x, bf16(y));
             }

@@ -11,12 +11,12 @@ use ir_core::{Side, SplitMix64};
 
 use super::backward::{pooling_backward, propagate_gradients};
 use super::gradcache::{TrainedTower, TrainedTowers};
-use super::gradients::ModelGradients;
+use super::gradients::{Gradient, ModelGradients};
 use super::sampler::{BatchSampler, TrainingBatch};
 use super::{Loss, SimilarityFunction, TrainingConfig};
 use crate::kernels::tests::{assert_near, largest};
 use crate::transformer::forward::ForwardPass;
-use crate::{Backend, EncoderConfig, Pooling, TokenBatch};
+use crate::{Backend, EncoderConfig, Pooling, Precision, TokenBatch};
 
 const WORDS: [&str; 10] = [
     "ship", "sea", "tea", "radar", "green", "black", "seen", "the", "at", "and",
@@ -87,7 +87,7 @@ fn values(mut gradients: ModelGradients, tower: &TrainedTower) -> Vec<Vec<f32>> 
     let parts = tower.model.parameters().into_iter();
     let values = parts
         .map(|parameter| gradients.take(&parameter.name))
-        .map(|part| part.map_or(Vec::new(), |part| part.try_into_vec_as().unwrap()))
+        .map(|part| part.map_or(Vec::new(), Gradient::into_vec))
         .collect();
     assert!(gradients.is_empty(), "{gradients:?}");
     values
@@ -360,10 +360,39 @@ fn gradcache_equals_large_batch() {
     let ((whole, expected), (value, found)) = (on(None), on(Some(16)));
     assert!((whole - value).abs() < 1e-6, "{value}, expected {whole}");
     assert!(expected.iter().any(|part| largest(part) > 0.01));
+    // Thousands of tokens in one mini-batch.
+    for threads in [1, 5] {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
+        let again = pool.build().unwrap().install(|| on(None));
+        assert!(again == (whole, expected.clone()), "{threads} threads");
+    }
     for (found, expected) in found.iter().zip(&expected) {
         let apart = found.iter().zip(expected).map(|(a, b)| (a - b).abs());
         let apart = apart.fold(0.0, f32::max);
         assert!(apart < 1e-5, "{apart}");
+    }
+}
+
+/// The pool of buffers does not grow from step to step.
+#[test]
+fn steps_keep_the_same_buffers() {
+    if backend() != Backend::default() {
+        return;
+    }
+    let mut config = plain(Pooling::Mean);
+    config.batch_size = 128;
+    config.dropout = 0.1;
+    let data = examples(128, 2);
+    let sample = BatchSampler::new(&data, &config).batch(0).unwrap();
+    for mini_batch in [None, Some(100)] {
+        config.mini_batch_size = mini_batch;
+        let towers = towers("distilbert", &config);
+        let kept = [0, 1, 2, 3].map(|step| {
+            towers.gradients(&sample, &config, step).unwrap();
+            towers.0[0].buffer_elements()
+        });
+        assert!(kept[0] > 0);
+        assert_eq!(kept[1..], [kept[0]; 3], "{mini_batch:?}");
     }
 }
 
@@ -441,8 +470,13 @@ fn gradients_do_not_depend_on_threads() {
     config.dropout = 0.1;
     let mut models: Vec<PathBuf> = ["bert", "mpnet"].map(tiny).into();
     models.extend(std::env::var_os("IR_MODEL").map(PathBuf::from));
-    for model in models {
-        let towers = TrainedTowers(vec![TrainedTower::open(&model, &config.encoder).unwrap()]);
+    let precisions = [Precision::F32, Precision::Bf16];
+    let cases = models
+        .iter()
+        .flat_map(|model| precisions.map(|it| (model, it)));
+    for (model, precision) in cases {
+        config.precision = precision;
+        let towers = TrainedTowers(vec![TrainedTower::open(model, &config.encoder).unwrap()]);
         let sample = sample(&config);
         let on = |threads: usize| {
             let pool = rayon::ThreadPoolBuilder::new()
@@ -462,7 +496,7 @@ fn gradients_do_not_depend_on_threads() {
         for threads in [2, 5] {
             assert!(
                 on(threads) == one,
-                "{} on {threads} threads",
+                "{} on {threads} threads, {precision}",
                 model.display()
             );
         }

@@ -41,8 +41,7 @@ fn gradients_equal_finite_differences() {
     let mut of_model: HashMap<String, Vec<f32>> = HashMap::new();
     for parameter in trainer.model.parameters() {
         let gradient = gradients.model.take(&parameter.name).unwrap();
-        let gradient = memory::data(gradient);
-        of_model.insert(parameter.name, memory::values(&gradient).to_vec());
+        of_model.insert(parameter.name, gradient.into_vec());
     }
     let head = [&gradients.head.weight, &gradients.head.bias];
     let head = trainer.reader.head.named_tensors().into_iter().zip(head);

@@ -25,7 +25,10 @@ use crate::system::SystemContext;
 
 #[cfg(feature = "dense")]
 pub(crate) use retriever::SharedEncoder;
-pub use training::{DecayName, LossName, MiningEntry, RandomEntry, TrainingEntry, TrainingPreset};
+pub use training::{
+    DecayName, LossName, MiningEntry, RandomEntry, TrainingEntry, TrainingPrecisionName,
+    TrainingPreset,
+};
 
 /// Encoder: a model or random weights, options that differ from the model, and its training.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -50,7 +53,7 @@ pub struct EncoderEntry {
     pub pooling: Option<PoolingName>,
     /// Normalizes vectors to unit length. Default: that of the model.
     pub normalize: Option<bool>,
-    /// Number format of the linear layers when encoding; training is f32. Default: `f32`.
+    /// Number format of the linear layers when encoding; `training` has its own. Default: `f32`.
     pub precision: Option<PrecisionName>,
 }
 

@@ -73,6 +73,9 @@ pub struct TrainingEntry {
     pub scale: Option<f64>,
     /// Dropout probability. Range: 0 ≤ p < 1.
     pub dropout: Option<f64>,
+    /// Number format of the factors of the linear layers' matrix products. Default: `f32`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision: Option<TrainingPrecisionName>,
     /// Seed of example order, negative sampling and dropout. Default: 42.
     pub seed: Option<u64>,
     /// Maximum query length in tokens during training. Range: ≥ 1.
@@ -110,6 +113,16 @@ pub enum TrainingPreset {
     /// The DataFinder paper's, for SciBERT: 2 epochs, batches of 11 queries with 7 hard negatives
     /// each, learning rate 5e-6, inner product, lengths 32 and 128.
     Datafinder,
+}
+
+/// Number format of the factors of matrix products in training.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TrainingPrecisionName {
+    /// Single precision, IEEE 754 binary32.
+    F32,
+    /// bfloat16, with sums, weights and optimizer in f32.
+    Bf16,
 }
 
 /// Training loss of a query and the documents of its batch.
@@ -154,6 +167,7 @@ impl Default for TrainingEntry {
             temperature: None,
             scale: None,
             dropout: None,
+            precision: None,
             seed: None,
             query_tokens: None,
             document_tokens: None,
@@ -296,10 +310,21 @@ impl TrainingEntry {
 
 #[cfg(feature = "dense")]
 mod with_models {
-    use ir_dense::RandomModel;
     use ir_dense::train::{LearningRateDecay, Loss, TrainingConfig};
+    use ir_dense::{Precision, RandomModel};
 
-    use super::{DecayName, LossName, RandomEntry, TrainingEntry, TrainingPreset};
+    use super::{
+        DecayName, LossName, RandomEntry, TrainingEntry, TrainingPrecisionName, TrainingPreset,
+    };
+
+    impl From<TrainingPrecisionName> for Precision {
+        fn from(name: TrainingPrecisionName) -> Self {
+            match name {
+                TrainingPrecisionName::F32 => Self::F32,
+                TrainingPrecisionName::Bf16 => Self::Bf16,
+            }
+        }
+    }
 
     impl RandomEntry {
         pub(in crate::systems::encoder) fn config(&self) -> RandomModel {
@@ -332,6 +357,7 @@ mod with_models {
             set(&mut config.learning_rate, self.learning_rate);
             set(&mut config.schedule.warmup_ratio, self.warmup_ratio);
             set(&mut config.dropout, self.dropout);
+            set(&mut config.precision, self.precision.map(Into::into));
             set(&mut config.seed, self.seed);
             config.mini_batch_size = self.mini_batch_size.or(config.mini_batch_size);
             config.schedule.decay = match self.decay {
