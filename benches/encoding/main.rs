@@ -2,11 +2,11 @@
 //!
 //! The texts are the first documents of ArguAna or, without `IR_DATA`, of the bundled collection,
 //! repeated; the model is `IR_MODEL`. Both sides encode the same texts in the same order with the
-//! model's maximum length. Training steps have two shapes: `--batch` texts of 64 tokens, half queries
-//! and half positives, with mean pooling and cosines; and that of DataFinder, `--queries` queries of 32
-//! tokens with eight documents of 128 tokens each, `[CLS]` vectors and inner products. The loss is the
-//! softmax over all documents, without dropout. Both sides take turns, step by step; tokenization is
-//! in the time of ir-dense alone.
+//! model's maximum length. Training steps have two shapes: `--batch` texts of 64 tokens, half
+//! queries and half positives, with mean pooling and cosines; and that of DataFinder, `--queries`
+//! queries of 32 tokens with eight documents of 128 tokens each, `[CLS]` vectors and inner
+//! products. The loss is the softmax over all documents, without dropout. Both sides take turns,
+//! step by step; tokenization is in the time of ir-dense alone.
 //!
 //! ```sh
 //! python3 -m venv venv
@@ -16,8 +16,8 @@
 //!         [--mini-batch N] [--precision f32] [--threads 1] [--rounds 3] [--backend cpu]
 //! ```
 //! `--texts 0` skips encoding, `--batch 0` and `--queries 0` a training step. `--mini-batch` is the
-//! mini-batch size of gradient caching, `--precision` that of training. Without `IR_DENSE_PYTHON`, only ir-dense is timed. Backends other than `cpu`
-//! need their feature: `--features tch`.
+//! mini-batch size of gradient caching, `--precision` that of training. Without `IR_DENSE_PYTHON`,
+//! only ir-dense is timed. Backends other than `cpu` need their feature: `--features tch`.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 #![allow(clippy::print_stderr, reason = "a program for a terminal")]

@@ -3,9 +3,9 @@
 //! one test.
 //!
 //! `IR_MODEL=$(.ci/model) cargo run --release -p train-a-dense-retriever -- [FOLDER [PRECISION]]`;
-//! on MAKG if it is in `IR_DATA`, otherwise in seconds on the bundled collection. FOLDER receives the
-//! trained encoder; checkpoints beside it allow an interrupted training to resume. PRECISION is that
-//! of training: f32 or bf16.
+//! on MAKG if it is in `IR_DATA`, otherwise in seconds on the bundled collection. FOLDER receives
+//! the trained encoder; checkpoints beside it allow an interrupted training to resume. PRECISION is
+//! that of training: f32 or bf16.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 #![allow(clippy::print_stderr, reason = "a program for a terminal")]

@@ -5,7 +5,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 /// Elements of the smallest buffer that is kept: smaller ones are cheap.
 const LEAST: usize = 1 << 14;
 
-/// Pool of buffers.
+/// Pool of `f32` buffers that training takes and gives back.
 #[derive(Debug, Default)]
 pub(crate) struct BufferPool(Mutex<Vec<FreeBuffer>>);
 

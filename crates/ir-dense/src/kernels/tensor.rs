@@ -84,7 +84,7 @@ pub(crate) fn add_rows(table: Tensor<2>, rows: Tensor<1, Int>, added: Tensor<2>)
     table.select_assign(0, rows, added, IndexingUpdateOp::Add)
 }
 
-/// Sum of squares.
+/// Squared L2 norm, summed in f32.
 pub(crate) fn squared_norm(x: &Tensor<1>) -> f64 {
     let sum = (x.clone() * x.clone()).sum();
     f64::from(sum.into_scalar::<f32>())

@@ -2,9 +2,9 @@
 //!
 //! Written by hand instead of burn's automatic differentiation: it saves fewer activations, and the
 //! order of its sums depends on the batch alone. A test compares the gradients with burn's.
-//! [`cpu_backward`](super::cpu_backward) is the backward pass on the CPU; here are the operations of
-//! other devices. Normalization of vectors uses automatic differentiation; other devices than the
-//! CPU also for pooling, relative position bias and activation functions other than GELU.
+//! [`cpu_backward`](super::cpu_backward) is the backward pass on the CPU; here are the operations
+//! of other devices. Normalization of vectors uses automatic differentiation; other devices than
+//! the CPU also for pooling, relative position bias and activation functions other than GELU.
 
 use burn::nn::{LayerNorm, Linear};
 use burn::tensor::Tensor;

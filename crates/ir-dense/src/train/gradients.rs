@@ -21,7 +21,7 @@ pub(super) struct ModelGradients(HashMap<String, Gradient>);
 /// Gradient of a parameter.
 #[derive(Debug)]
 pub(super) enum Gradient {
-    /// In CPU memory.
+    /// Row-major, in CPU memory.
     Values(Vec<f32>),
     /// Of some rows of an embedding table, in CPU memory.
     Rows(RowGradients),

@@ -159,7 +159,7 @@ impl TrainingLinear {
         self.bias = bias;
     }
 
-    /// Number of outputs.
+    /// Output dimension of the projection.
     pub(crate) fn width(&self) -> usize {
         self.bias.len()
     }

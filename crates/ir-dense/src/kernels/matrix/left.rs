@@ -72,7 +72,6 @@ pub(crate) struct LeftMatrix<'a> {
     values: &'a [f32],
     /// Distance of rows or, by columns, of columns.
     pub(super) stride: usize,
-    /// Number of rows.
     pub(super) count: usize,
     pub(super) by_columns: bool,
     /// Distance of panels of [`TILE_ROWS`] rows; `None` if all rows have one stride.
