@@ -58,8 +58,8 @@ pub enum MilvusApi {
 /// `elasticsearch` or `opensearch`, followed by `+v2` or `+grpc` for the API [`MilvusApi::V2`] or
 /// [`MilvusApi::Grpc`] and by `+tls` for a server with TLS.
 ///
-/// Ports by default: 9091 (Milvus), 19530 (Milvus, `+v2` and `+grpc`), 9200. Credentials are not part of it
-/// ([`Credentials`]).
+/// Ports by default: 9091 (Milvus), 19530 (Milvus, `+v2` and `+grpc`), 9200. Credentials are not
+/// part of it ([`Credentials`]).
 ///
 /// ```
 /// use ir_remote::{EngineAddress, EngineKind};

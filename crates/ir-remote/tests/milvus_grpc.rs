@@ -18,8 +18,9 @@ fn collection(address: &str) -> MilvusCollection {
 #[test]
 fn no_server() {
     // A port that was free a moment ago.
-    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
-    let port = port.local_addr().unwrap().port();
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
     let remote = collection(&format!("milvus+grpc://127.0.0.1:{port}/papers"));
     let error = remote.open().unwrap_err();
     assert!(

@@ -215,7 +215,14 @@ fn conditions() {
         let passes = |doc: DocNum| condition.matches(&corpus[doc.index()].attributes);
         let expected = all.clone().retain(|hit| passes(hit.doc));
         let found = index.search_where(&[(query, n, Some(condition))]).unwrap();
-        assert_eq!(found[0], expected, "{condition:?}");
+        // The sums of milvus-lite depend on the documents that pass.
+        match std::env::var("IR_MILVUS_LITE") {
+            Ok(_) => {
+                assert_eq!(found[0].len(), expected.len(), "{condition:?}");
+                compare(&found[0], &expected, n);
+            }
+            Err(_) => assert_eq!(found[0], expected, "{condition:?}"),
+        }
     }
     eprintln!("{} conditions: exact", conditions.len());
 }
@@ -359,15 +366,38 @@ fn exact_search_hnsw_and_a_killed_server() {
             recall(&ours, &exact, 10)
         );
     }
-    if std::env::var("IR_MILVUS_ADDRESS").is_err() {
-        overhead("exact", &queries);
-        overhead("graph", &queries);
+}
+
+#[test]
+#[ignore = "needs a Milvus server: .ci/milvus"]
+fn overhead_of_the_client() {
+    if std::env::var("IR_MILVUS_ADDRESS").is_ok() {
+        return;
+    }
+    let n = count_of("IR_MILVUS_GRAPH", 100_000);
+    let ids: DocIds = (0..n).map(|at| format!("d{at}")).collect();
+    let table = VectorTable::new(ids, DIM, data(n, 1)).unwrap();
+    let queries = data(1000, 2);
+    let queries: Vec<&[f32]> = queries.chunks(DIM).collect();
+    let graph = RemoteVectorIndex::Hnsw {
+        m: 16,
+        ef_construction: 200,
+    };
+    for (name, index) in [("exact", RemoteVectorIndex::Exact), ("hnsw", graph)] {
+        let name = format!("overhead_{name}");
+        let remote = collection(&name, &patient());
+        remote.remove().unwrap();
+        let schema = CollectionSchema::default().with_vector_index(index);
+        let (source, options) = (LoadSource::from_vectors(&table), LoadOptions::default());
+        let loaded = remote.load(&schema, &source, &options, &mut NoProgress);
+        loaded.unwrap();
+        overhead(&name, n, &queries);
     }
 }
 
 /// Batches of 100 searches by the client beside the same requests, built before, over a connection
 /// that is kept, whose responses are read and not parsed. Alternating; medians. Also over gRPC.
-fn overhead(name: &str, queries: &[&[f32]]) {
+fn overhead(name: &str, n: usize, queries: &[&[f32]]) {
     const BATCH: usize = 100;
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("exchange.jsonl");
@@ -433,7 +463,7 @@ fn overhead(name: &str, queries: &[&[f32]]) {
     };
     let [raw, client, grpc] = times.each_mut().map(median);
     eprintln!(
-        "{name}, batches of {BATCH}, top 10: raw request {raw:.1} ms, client {client:.1} ms ({:+.1} %), over gRPC {grpc:.1} ms",
+        "{name}, {n} documents, batches of {BATCH}, top 10: raw request {raw:.1} ms, client {client:.1} ms ({:+.1} %), over gRPC {grpc:.1} ms",
         (client / raw - 1.0) * 100.0
     );
 }

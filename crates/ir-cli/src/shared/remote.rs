@@ -140,8 +140,8 @@ pub(crate) fn query_encoder(path: &Path, queries: &[Query]) -> Result<Precompute
 #[serde(deny_unknown_fields)]
 pub(crate) struct RemoteSystem {
     /// Address: `milvus://HOST[:PORT]/COLLECTION`, `milvus+v2://...` (Milvus 2.4 and later),
-    /// `milvus+grpc://...`, `elasticsearch://...` or `opensearch://...`; `milvus+tls://...` with TLS. Credentials are in
-    /// the environment (`IR_REMOTE_TOKEN`, ...).
+    /// `milvus+grpc://...`, `elasticsearch://...` or `opensearch://...`; `milvus+tls://...` with
+    /// TLS. Credentials are in the environment (`IR_REMOTE_TOKEN`, ...).
     engine: String,
     /// Saved vectors of the queries, written by `ir encode --queries`. Default: BM25 of the texts.
     #[serde(default)]
@@ -149,8 +149,8 @@ pub(crate) struct RemoteSystem {
     /// Number of candidates of approximate search. Default: 100.
     #[serde(default)]
     ef: Option<usize>,
-    /// BM25 and vectors together, 100 hits of each, fused by reciprocal rank (k = 60) on the server,
-    /// with an address `milvus+grpc://...`. Default: false.
+    /// BM25 and vectors together, 100 hits of each, fused by reciprocal rank (k = 60) on the
+    /// server, with an address `milvus+grpc://...`. Default: false.
     #[serde(default)]
     hybrid: bool,
 }

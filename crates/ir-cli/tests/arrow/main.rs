@@ -1,4 +1,4 @@
-//! `ir worker --format arrow`: the values of JSON lines, and errors that name batch, row and column.
+//! `ir worker --format arrow`: values of JSON lines; errors that name batch, row and column.
 #![allow(clippy::unwrap_used)]
 
 #[path = "../cli/common/mod.rs"]

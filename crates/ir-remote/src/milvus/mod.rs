@@ -154,8 +154,8 @@ impl MilvusCollection {
         self.load_all(schema, None, source, options, progress)
     }
 
-    /// Does what [`load`](Self::load) does, and indexes titles and texts for BM25: in Milvus 2.5 and
-    /// later, and in milvus-lite, over gRPC. The source may be without vectors. `texts`: the
+    /// Does what [`load`](Self::load) does, and indexes titles and texts for BM25: in Milvus 2.5
+    /// and later, and in milvus-lite, over gRPC. The source may be without vectors. `texts`: the
     /// analysis `english`, `lucene-standard` or `whitespace`, as far as the server has it, and a
     /// `k1` above 0; `None` indexes no texts. Title and text together have at most 65,535 bytes.
     ///

@@ -23,7 +23,7 @@ const MAX_ROWS: usize = 1024;
 /// Number of bytes of the rows of a batch after which it is written.
 const MAX_BYTES: usize = 16 << 20;
 
-/// Reader of records.
+/// Reader of an Arrow IPC stream as records.
 pub(super) struct ArrowReader<R> {
     stream: StreamReader<BufReader<R>>,
     columns: Columns,

@@ -21,7 +21,7 @@ pub(super) enum RecordFormat {
     /// One JSON object per line.
     #[default]
     Json,
-    /// Arrow IPC stream.
+    /// Rows of an Arrow IPC stream.
     #[cfg(feature = "arrow")]
     Arrow,
 }
@@ -203,7 +203,7 @@ pub(super) struct HitRecord<'a> {
     pub(super) score: f32,
 }
 
-/// Writer of records.
+/// Writer of records of one type to standard output.
 pub(super) enum RecordWriter<'a> {
     Json(&'a mut OutputSink),
     #[cfg(feature = "arrow")]
@@ -258,7 +258,7 @@ impl<'a> RecordWriter<'a> {
         }
     }
 
-    /// Ends the output.
+    /// Writes what is left, and the end of an Arrow IPC stream.
     pub(super) fn finish(self) -> Result<()> {
         match self {
             Self::Json(out) => flush(out),

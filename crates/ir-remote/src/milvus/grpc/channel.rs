@@ -20,6 +20,9 @@ use crate::{ClientConfig, Credentials, EngineAddress, RemoteError};
 /// Maximum number of bytes of a message, in both directions.
 const MAX_MESSAGE: usize = 256 << 20;
 
+/// Status of a call that tonic ends at the time limit.
+const CANCELED: i32 = 1;
+
 const SERVICE: &str = "/milvus.proto.milvus.MilvusService/";
 
 /// Channel to one server, with a thread of its own that does the transfers. Connects with the first
@@ -176,7 +179,8 @@ impl GrpcChannel {
         match status.code() {
             Code::Unauthenticated => RemoteError::Unauthorized { url, status: 401 },
             Code::PermissionDenied => RemoteError::Unauthorized { url, status: 403 },
-            Code::DeadlineExceeded | Code::Cancelled => RemoteError::Timeout { url, source },
+            Code::DeadlineExceeded => RemoteError::Timeout { url, source },
+            code if code as i32 == CANCELED => RemoteError::Timeout { url, source },
             _ if self.inner.tls && is_tls(&message) => RemoteError::Tls { url, source },
             Code::Unimplemented => RemoteError::Response {
                 url,

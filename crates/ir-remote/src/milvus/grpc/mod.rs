@@ -39,7 +39,7 @@ const BM25: i32 = 1;
 /// `/api/v1` finds it; milvus-lite keeps no description.
 const PROPERTY: &str = "ir_remote";
 
-/// Analyzer of Milvus.
+/// Parameters of the analyzer in Milvus, in JSON.
 fn analyzer(texts: &TextIndexing) -> Result<&'static str, RemoteError> {
     match texts.analysis {
         TextAnalysis::English => Ok(r#"{"type":"english"}"#),
@@ -515,7 +515,7 @@ fn schema(
     })
 }
 
-/// Rows in columns.
+/// Rows of a batch as the columns of a request.
 fn columns(schema: &CollectionSchema, batch: &RowBatch, rows: &[usize]) -> Vec<FieldData> {
     let scalars = |name: String, kind: u32, scalars: ScalarField| FieldData {
         r#type: kind as i32,
