@@ -33,13 +33,14 @@ impl EngineKind {
     const fn default_port(self, api: MilvusApi) -> u16 {
         match (self, api) {
             (Self::Milvus, MilvusApi::V1) => 9091,
-            (Self::Milvus, MilvusApi::V2) => 19530,
+            (Self::Milvus, MilvusApi::V2 | MilvusApi::Grpc) => 19530,
             (Self::Elasticsearch | Self::OpenSearch, _) => 9200,
         }
     }
 }
 
-/// REST API of a Milvus server. A collection is loaded and searched over the same one.
+/// API of a Milvus server. A collection is loaded and searched over the same one; only one of
+/// `/api/v1` is searched over gRPC too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum MilvusApi {
     /// `/api/v1` of port 9091: Milvus 2.3 and later. The port has access to all data without
@@ -48,14 +49,17 @@ pub enum MilvusApi {
     V1,
     /// `/v2/vectordb` of port 19530: Milvus 2.4 and later, with credentials.
     V2,
+    /// gRPC of port 19530, with credentials, in builds with the feature `milvus-grpc`: all releases
+    /// of Milvus, and milvus-lite. BM25 and hybrid search need Milvus 2.5 or milvus-lite.
+    Grpc,
 }
 
 /// Address of a collection: `ENGINE://HOST[:PORT]/COLLECTION`, where `ENGINE` is `milvus`,
-/// `elasticsearch` or `opensearch`, followed by `+v2` for the API [`MilvusApi::V2`] and by `+tls`
-/// for a server with TLS.
+/// `elasticsearch` or `opensearch`, followed by `+v2` or `+grpc` for the API [`MilvusApi::V2`] or
+/// [`MilvusApi::Grpc`] and by `+tls` for a server with TLS.
 ///
-/// Ports by default: 9091 (Milvus), 19530 (Milvus, `+v2`), 9200. Credentials are not part of it
-/// ([`Credentials`]).
+/// Ports by default: 9091 (Milvus), 19530 (Milvus, `+v2` and `+grpc`), 9200. Credentials are not
+/// part of it ([`Credentials`]).
 ///
 /// ```
 /// use ir_remote::{EngineAddress, EngineKind};
@@ -72,13 +76,13 @@ pub enum MilvusApi {
 pub struct EngineAddress {
     /// Engine that the server runs.
     pub engine: EngineKind,
-    /// REST API of a Milvus server.
+    /// API of a Milvus server.
     pub api: MilvusApi,
     /// Whether the server speaks TLS.
     pub tls: bool,
     /// Host name or address; an IPv6 address is in brackets.
     pub host: String,
-    /// Port of the REST API.
+    /// Port of the API.
     pub port: u16,
     /// Name of the collection or index: letters, digits, `_`, `-` and `.`.
     pub collection: String,
@@ -103,6 +107,7 @@ impl fmt::Display for EngineAddress {
         let api = match self.api {
             MilvusApi::V1 => "",
             MilvusApi::V2 => "+v2",
+            MilvusApi::Grpc => "+grpc",
         };
         let tls = if self.tls { "+tls" } else { "" };
         let (host, port, collection) = (&self.host, self.port, &self.collection);
@@ -118,7 +123,7 @@ impl FromStr for EngineAddress {
             found: text.to_owned(),
             expected,
         };
-        let whole = "ENGINE://HOST[:PORT]/COLLECTION with the engine milvus, elasticsearch or opensearch, optionally followed by +v2 (Milvus) and +tls";
+        let whole = "ENGINE://HOST[:PORT]/COLLECTION with the engine milvus, elasticsearch or opensearch, optionally followed by +v2 or +grpc (Milvus) and +tls";
         let (scheme, rest) = text.split_once("://").ok_or_else(|| invalid(whole))?;
         let (engine, tls) = match scheme.strip_suffix("+tls") {
             Some(engine) => (engine, true),
@@ -126,6 +131,7 @@ impl FromStr for EngineAddress {
         };
         let (engine, api) = match engine {
             "milvus+v2" => ("milvus", MilvusApi::V2),
+            "milvus+grpc" => ("milvus", MilvusApi::Grpc),
             other => (other, MilvusApi::V1),
         };
         let engine = match engine {
@@ -323,11 +329,15 @@ mod tests {
         let address = parse("milvus+v2+tls://h/c").unwrap();
         assert_eq!((address.api, address.port), (MilvusApi::V2, 19530));
         assert_eq!(address.to_string(), "milvus+v2+tls://h:19530/c");
+        let address = parse("milvus+grpc://h/c").unwrap();
+        assert_eq!((address.api, address.port), (MilvusApi::Grpc, 19530));
+        assert_eq!(address.to_string(), "milvus+grpc://h:19530/c");
         for invalid in [
             "milvus:/h/c",
             "qdrant://h/c",
             "milvus://h",
             "opensearch+v2://h/c",
+            "opensearch+grpc://h/c",
             "milvus+tls+v2://h/c",
             "milvus://h:0/c",
             "milvus://h:99999/c",

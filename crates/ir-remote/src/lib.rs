@@ -15,22 +15,23 @@ mod ranking;
 mod recording;
 mod schema;
 mod source;
+mod text_indexing;
 mod vector_query;
 
 pub use address::{ClientConfig, Credentials, EngineAddress, EngineKind, MilvusApi};
 pub use cache::ResultCache;
 #[cfg(feature = "elasticsearch")]
-pub use elasticsearch::{
-    ElasticCollection, ElasticHybrid, ElasticTextIndex, ElasticVectorIndex, TextAnalysis,
-    TextIndexing,
-};
+pub use elasticsearch::{ElasticCollection, ElasticHybrid, ElasticTextIndex, ElasticVectorIndex};
 pub use error::RemoteError;
 pub use loading::{LoadOptions, LoadReport};
 #[cfg(feature = "milvus")]
 pub use milvus::{Consistency, MilvusCollection, MilvusIndex};
+#[cfg(feature = "milvus-grpc")]
+pub use milvus::{MilvusHybrid, MilvusTextIndex};
 pub use recording::Recorder;
 pub use schema::{
     AttributeType, CollectionRecord, CollectionSchema, RemoteAttribute, RemoteSimilarity,
     RemoteVectorIndex,
 };
 pub use source::{LoadSource, VectorRows, VectorTable};
+pub use text_indexing::{TextAnalysis, TextIndexing};

@@ -9,8 +9,8 @@ use ir_core::store::Verify;
 use ir_core::{DocIds, DocNum, Retriever};
 use ir_knn::{SegmentedVectorIndex, VectorSimilarity};
 use ir_remote::{
-    AttributeType, CollectionSchema, EngineAddress, LoadOptions, LoadSource, RemoteError,
-    RemoteSimilarity, RemoteVectorIndex, TextAnalysis, TextIndexing, VectorRows,
+    AttributeType, CollectionSchema, EngineAddress, LoadOptions, LoadSource, MilvusApi,
+    RemoteError, RemoteSimilarity, RemoteVectorIndex, TextAnalysis, TextIndexing, VectorRows,
 };
 
 use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt};
@@ -30,10 +30,13 @@ Examples:
   ir load elasticsearch+tls://search.example.org/papers corpus.jsonl --texts \\
       --attribute year:integer
   ir load opensearch://localhost/papers corpus.jsonl --texts --template
+  ir load milvus+grpc://localhost/papers corpus.jsonl --vectors corpus.ir --texts
 
-Addresses: milvus, milvus+v2, elasticsearch or opensearch, with +tls for a
-server with TLS. Ports by default: 9091 (milvus: REST API /api/v1 of Milvus 2.3
-and later), 19530 (milvus+v2: /v2/vectordb of Milvus 2.4 and later), 9200.
+Addresses: milvus, milvus+v2, milvus+grpc, elasticsearch or opensearch, with
++tls for a server with TLS. Ports by default: 9091 (milvus: REST API /api/v1 of
+Milvus 2.3 and later), 19530 (milvus+v2: /v2/vectordb of Milvus 2.4 and later;
+milvus+grpc: gRPC of all releases and of milvus-lite, in builds with the feature
+`milvus-grpc`), 9200.
 Credentials are in the environment: IR_REMOTE_TOKEN (Milvus: USER:PASSWORD),
 IR_REMOTE_API_KEY (Elasticsearch), or IR_REMOTE_USER and IR_REMOTE_PASSWORD;
 IR_REMOTE_CA names a PEM file of certificates to trust.
@@ -81,7 +84,8 @@ pub(crate) struct Args {
     #[arg(long, value_name = "N", requires = "hnsw")]
     ef_construction: Option<u32>,
 
-    /// Index titles and texts for BM25 (Elasticsearch and OpenSearch)
+    /// Index titles and texts for BM25 (Elasticsearch, OpenSearch, and milvus+grpc: Milvus 2.5 and
+    /// later, milvus-lite)
     #[arg(long, requires = "collection")]
     texts: bool,
 
@@ -89,7 +93,8 @@ pub(crate) struct Args {
     #[arg(long, value_enum, value_name = "PRESET", requires = "texts")]
     preset: Option<RemotePreset>,
 
-    /// Text analysis, as in `ir index` [default: anserini]
+    /// Text analysis, as in `ir index`; Milvus has english, lucene-standard and whitespace
+    /// [default: anserini; of Milvus lucene-standard]
     #[arg(long, value_enum, value_name = "NAME", requires = "texts")]
     analysis: Option<RemoteAnalyzer>,
 
@@ -151,12 +156,12 @@ impl Args {
         }
     }
 
-    fn text_indexing(&self) -> Option<TextIndexing> {
+    fn text_indexing(&self, default: RemoteAnalyzer) -> Option<TextIndexing> {
         let parameters = match self.preset {
             Some(RemotePreset::Lucene) => TextIndexing::LUCENE,
             _ => TextIndexing::ANSERINI,
         };
-        let analysis = match self.analysis.unwrap_or(RemoteAnalyzer::Anserini) {
+        let analysis = match self.analysis.unwrap_or(default) {
             RemoteAnalyzer::Anserini => TextAnalysis::Anserini,
             RemoteAnalyzer::AnseriniUnstemmed => TextAnalysis::AnseriniUnstemmed,
             RemoteAnalyzer::English => TextAnalysis::English,
@@ -194,12 +199,17 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         bail_usage!("--batch: expected 1 to {MAX_BATCH}, found {batch}");
     }
     let collection = RemoteCollection::new(&args.address)?;
-    if let RemoteCollection::Milvus(_) = collection {
-        if args.texts || args.template {
-            let option = if args.texts { "--texts" } else { "--template" };
-            bail_usage!("{option}: expected Elasticsearch or OpenSearch, found Milvus");
+    let is_milvus = matches!(collection, RemoteCollection::Milvus(_));
+    if is_milvus {
+        if args.template {
+            bail_usage!("--template: expected Elasticsearch or OpenSearch, found Milvus");
         }
-        if args.vectors.is_none() {
+        if args.texts && args.address.api != MilvusApi::Grpc {
+            bail_usage!(
+                "--texts: expected Elasticsearch, OpenSearch or milvus+grpc, found Milvus over REST"
+            );
+        }
+        if args.vectors.is_none() && !args.texts {
             bail_usage!("--vectors: expected vectors for Milvus, found none");
         }
     } else if args.partition_key.is_some() {
@@ -224,7 +234,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             bail_usage!("--vectors: expected a similarity that engines have, found {other}")
         }
     });
-    let texts = args.text_indexing();
+    let texts = args.text_indexing(match is_milvus {
+        true => RemoteAnalyzer::LuceneStandard,
+        false => RemoteAnalyzer::Anserini,
+    });
     if let (true, RemoteCollection::Elastic(index)) = (args.template, &collection) {
         let dim = vectors.as_ref().map(VectorRows::dim);
         let template = index.index_template(&schema, texts.as_ref(), dim)?;
@@ -246,6 +259,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     let mut bar = console.bar();
     let loaded = match &collection {
+        #[cfg(feature = "milvus-grpc")]
+        RemoteCollection::Milvus(milvus) => {
+            milvus.load_with_texts(&schema, texts.as_ref(), &source, &options, &mut bar)
+        }
+        #[cfg(not(feature = "milvus-grpc"))]
         RemoteCollection::Milvus(milvus) => milvus.load(&schema, &source, &options, &mut bar),
         RemoteCollection::Elastic(index) => {
             index.load(&schema, texts.as_ref(), &source, &options, &mut bar)

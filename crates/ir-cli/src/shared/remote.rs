@@ -7,9 +7,11 @@ use anyhow::{Result, bail};
 use ir_core::store::Verify;
 use ir_core::{Distinct, Encoded, PrecomputedEncoder, Predicate, Query, Retriever};
 use ir_experiment::{OpenSystem, Registry, System, SystemContext, SystemError};
+#[cfg(feature = "milvus-grpc")]
+use ir_remote::MilvusHybrid;
 use ir_remote::{
     ClientConfig, CollectionRecord, Consistency, Credentials, ElasticCollection, EngineAddress,
-    EngineKind, MilvusCollection,
+    EngineKind, MilvusApi, MilvusCollection,
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -45,24 +47,37 @@ impl RemoteCollection {
         }
     }
 
-    /// Opens the collection for text queries: their vectors, or BM25 without. The queries of an
-    /// HNSW index have at least `ef` candidates.
+    /// Opens the collection for text queries.
     pub(crate) fn open(
         &self,
-        vectors: Option<PrecomputedEncoder>,
+        search: RemoteSearch,
         conditions: &[Predicate],
-        ef: Option<usize>,
     ) -> Result<Arc<dyn Retriever<Query = str>>> {
         let condition = || Predicate::All(conditions.to_vec());
         let restricted = !conditions.is_empty();
-        Ok(match (self, vectors) {
+        Ok(match (self, search.vectors) {
+            #[cfg(feature = "milvus-grpc")]
+            (Self::Milvus(collection), encoder) if search.is_hybrid || encoder.is_none() => {
+                // Opening verifies that all documents are visible.
+                let index = collection.open_texts()?;
+                let mut index = index.with_consistency(Consistency::Eventual);
+                if let Some(ef) = search.ef {
+                    index = index.with_ef(ef);
+                }
+                if restricted {
+                    index = index.with_condition(condition())?;
+                }
+                match encoder {
+                    Some(encoder) => Arc::new(Distinct(MilvusHybrid::new(index, encoder)?)),
+                    None => Arc::new(Distinct(index)),
+                }
+            }
             (Self::Milvus(_), None) => {
                 bail!("expected vectors of the queries for Milvus, found none")
             }
             (Self::Milvus(collection), Some(encoder)) => {
-                // Opening verifies that all documents are visible.
                 let mut index = collection.open()?.with_consistency(Consistency::Eventual);
-                if let Some(ef) = ef {
+                if let Some(ef) = search.ef {
                     index = index.with_ef(ef);
                 }
                 if restricted {
@@ -72,7 +87,7 @@ impl RemoteCollection {
             }
             (Self::Elastic(collection), Some(encoder)) => {
                 let mut index = collection.open_vectors()?;
-                if let Some(ef) = ef {
+                if let Some(ef) = search.ef {
                     index = index.with_candidates(ef);
                 }
                 if restricted {
@@ -89,6 +104,17 @@ impl RemoteCollection {
             }
         })
     }
+}
+
+/// What is searched in a collection.
+pub(crate) struct RemoteSearch {
+    /// Vectors of the queries; without, their texts are searched by BM25.
+    pub(crate) vectors: Option<PrecomputedEncoder>,
+    /// Minimum number of candidates of the queries of an HNSW index.
+    pub(crate) ef: Option<usize>,
+    /// Both: BM25 and vectors.
+    #[cfg_attr(not(feature = "milvus-grpc"), allow(dead_code))]
+    pub(crate) is_hybrid: bool,
 }
 
 /// Reads the vectors of queries, by their ids, from a file of `ir encode --queries`.
@@ -114,8 +140,8 @@ pub(crate) fn query_encoder(path: &Path, queries: &[Query]) -> Result<Precompute
 #[serde(deny_unknown_fields)]
 pub(crate) struct RemoteSystem {
     /// Address: `milvus://HOST[:PORT]/COLLECTION`, `milvus+v2://...` (Milvus 2.4 and later),
-    /// `elasticsearch://...` or `opensearch://...`; `milvus+tls://...` with TLS. Credentials are in
-    /// the environment (`IR_REMOTE_TOKEN`, ...).
+    /// `milvus+grpc://...`, `elasticsearch://...` or `opensearch://...`; `milvus+tls://...` with
+    /// TLS. Credentials are in the environment (`IR_REMOTE_TOKEN`, ...).
     engine: String,
     /// Saved vectors of the queries, written by `ir encode --queries`. Default: BM25 of the texts.
     #[serde(default)]
@@ -123,6 +149,10 @@ pub(crate) struct RemoteSystem {
     /// Number of candidates of approximate search. Default: 100.
     #[serde(default)]
     ef: Option<usize>,
+    /// BM25 and vectors together, 100 hits of each, fused by reciprocal rank (k = 60) on the
+    /// server, with an address `milvus+grpc://...`. Default: false.
+    #[serde(default)]
+    hybrid: bool,
 }
 
 impl RemoteSystem {
@@ -143,7 +173,12 @@ fn failed(stage: &'static str) -> impl Fn(anyhow::Error) -> SystemError {
 impl System for RemoteSystem {
     fn check(&self) -> Result<(), SystemError> {
         let address = self.address()?;
-        if address.engine == EngineKind::Milvus && self.queries.is_none() {
+        let is_grpc = address.api == MilvusApi::Grpc;
+        if self.hybrid && !(is_grpc && self.queries.is_some()) {
+            let message = "expected an engine milvus+grpc://... and the key queries, found another";
+            return Err(SystemError::parameter("hybrid", message));
+        }
+        if address.engine == EngineKind::Milvus && !is_grpc && self.queries.is_none() {
             let message = "expected vectors of the queries for Milvus, found none";
             return Err(SystemError::parameter("queries", message));
         }
@@ -175,7 +210,8 @@ impl System for RemoteSystem {
             None => String::new(),
         };
         let record = serde_json::to_string(&record).map_err(SystemError::stage("connecting"))?;
-        Ok(format!("{record} {queries}"))
+        let hybrid = if self.hybrid { " hybrid" } else { "" };
+        Ok(format!("{record} {queries}{hybrid}"))
     }
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
@@ -187,7 +223,12 @@ impl System for RemoteSystem {
             }
             None => None,
         };
-        let opened = self.collection()?.open(encoder, &[], self.ef);
+        let search = RemoteSearch {
+            vectors: encoder,
+            ef: self.ef,
+            is_hybrid: self.hybrid,
+        };
+        let opened = self.collection()?.open(search, &[]);
         opened
             .map(OpenSystem::new)
             .map_err(failed("opening the collection"))

@@ -13,16 +13,26 @@ use crate::template::DocTemplate;
 /// use ir_core::Document;
 /// use ir_data::DocTemplate;
 /// use ir_data::training::DocumentTexts;
-/// let corpus = vec![Document::new("Penn_Treebank").with_text("Parsed news.")];
+/// let corpus = vec![
+///     Document::new("Penn_Treebank").with_text("Parsed news."),
+///     Document::new("empty"),
+///     Document::new("ImageNet").with_text("Größe."),
+/// ];
 /// let texts = DocumentTexts::from_corpus(&corpus, &DocTemplate::default())?;
 /// assert_eq!(texts.get("Penn Treebank"), Some(("Penn_Treebank", "Parsed news.")));
+/// assert_eq!(texts.get("empty"), Some(("empty", "")));
+/// assert_eq!(texts.get("ImageNet"), Some(("ImageNet", "Größe.")));
 /// assert_eq!(texts.get("SQuAD"), None);
+/// assert_eq!(texts.text(ir_core::DocNum::new(3)), "");
 /// # Ok::<(), ir_data::DataError>(())
 /// ```
 #[derive(Debug, Default)]
 pub struct DocumentTexts {
     ids: DocIds,
-    texts: Vec<String>,
+    /// All texts, one after another: a string for each would need 40 bytes more.
+    texts: String,
+    /// Ends of the texts, in bytes.
+    ends: Vec<usize>,
 }
 
 impl DocumentTexts {
@@ -36,7 +46,8 @@ impl DocumentTexts {
         let mut doc = Document::default();
         while reader.read(&mut doc)? {
             texts.ids.push(&doc.id).map_err(ir_core::CorpusError::new)?;
-            texts.texts.push(template.render(&doc));
+            texts.texts.push_str(&template.render(&doc));
+            texts.ends.push(texts.texts.len());
         }
         Ok(texts)
     }
@@ -51,13 +62,13 @@ impl DocumentTexts {
     /// Number of documents, duplicates included.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.texts.len()
+        self.ends.len()
     }
 
     /// Whether there are no documents.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.texts.is_empty()
+        self.ends.is_empty()
     }
 
     /// Ids in corpus order.
@@ -69,7 +80,13 @@ impl DocumentTexts {
     /// Text of the document with this number in corpus order; empty if there is none.
     #[must_use]
     pub fn text(&self, doc: DocNum) -> &str {
-        self.texts.get(doc.index()).map_or("", String::as_str)
+        let number = doc.index();
+        let start = match number.checked_sub(1) {
+            Some(before) => self.ends.get(before).copied().unwrap_or(0),
+            None => 0,
+        };
+        let end = self.ends.get(number).copied();
+        end.and_then(|end| self.texts.get(start..end)).unwrap_or("")
     }
 
     pub(super) fn number(&self, id: &str) -> Option<DocNum> {

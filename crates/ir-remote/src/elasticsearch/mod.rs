@@ -12,7 +12,6 @@ use ir_fetch::HttpMethod;
 use serde_json::{Value, json};
 
 pub use index::{ElasticHybrid, ElasticTextIndex, ElasticVectorIndex};
-pub use settings::{TextAnalysis, TextIndexing};
 
 use crate::clause::Clause;
 use crate::connection::Connection;
@@ -20,7 +19,7 @@ use crate::loading::{LoadOptions, LoadReport, LoadTarget, load_rows};
 use crate::recording::Recorder;
 use crate::schema::{CollectionRecord, CollectionSchema, RECORD_FORMAT};
 use crate::source::{LoadSource, RowBatch};
-use crate::{ClientConfig, Credentials, EngineAddress, EngineKind, RemoteError};
+use crate::{ClientConfig, Credentials, EngineAddress, EngineKind, RemoteError, TextIndexing};
 
 /// Names of fields: document number, id, text, vector, the object of attributes, and the names of
 /// those that are present.

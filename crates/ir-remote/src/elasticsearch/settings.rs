@@ -1,102 +1,31 @@
 //! Settings and mappings of indexes, and documents in bulk.
 
-use std::fmt;
-
 use ir_core::AttributeValue;
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value, json};
 
 use super::{ATTRIBUTES, CONTENTS, ID, KNOWN, MAX_KEYWORD, NUMBER, VECTOR};
 use crate::schema::{CollectionRecord, CollectionSchema, RemoteSimilarity, RemoteVectorIndex};
 use crate::source::RowBatch;
+use crate::text_indexing::contents;
 use crate::vector_query::write_vector;
-use crate::{AttributeType, EngineKind, RemoteError};
+use crate::{AttributeType, EngineKind, RemoteError, TextAnalysis, TextIndexing};
 
 /// Name of the similarity: the one that the specification of OpenSearch declares.
 const SIMILARITY: &str = "bm25";
 
-/// Text analysis by the name that it has in `ir-bm25`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TextAnalysis {
-    /// Anserini's analysis of English, which equals Lucene's `EnglishAnalyzer`: Porter stemmer.
-    #[default]
-    Anserini,
-    /// The same without the stemmer.
-    AnseriniUnstemmed,
-    /// English with the Porter2 stemmer.
-    English,
-    /// Lucene's `StandardAnalyzer`.
-    LuceneStandard,
-    /// Tokens between white space.
-    Whitespace,
-}
-
-impl TextAnalysis {
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Anserini => "anserini",
-            Self::AnseriniUnstemmed => "anserini-unstemmed",
-            Self::English => "english",
-            Self::LuceneStandard => "lucene-standard",
-            Self::Whitespace => "whitespace",
-        }
-    }
-
-    /// Analyzer of Lucene's factories.
-    fn analyzer(self) -> Value {
-        let english = |stemmer: Option<&str>| {
-            let filters = ["ir_possessive", "lowercase", "ir_stop"];
-            let filters: Vec<&str> = filters.into_iter().chain(stemmer).collect();
-            json!({"type": "custom", "tokenizer": "standard", "filter": filters})
-        };
-        match self {
-            Self::Anserini => english(Some("porter_stem")),
-            Self::AnseriniUnstemmed => english(None),
-            Self::English => english(Some("ir_porter2")),
-            Self::LuceneStandard => json!({"type": "standard"}),
-            Self::Whitespace => json!({"type": "whitespace"}),
-        }
-    }
-}
-
-/// Analysis and BM25 parameters of the field with title and text.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct TextIndexing {
-    /// Text analysis. Default: Anserini's.
-    pub analysis: TextAnalysis,
-    /// Term-frequency saturation; 0 ignores repeated occurrences. Range: ≥ 0. Default: 0.9.
-    pub k1: f32,
-    /// Length normalization. 0 disables it, 1 normalizes fully. Range: 0 to 1. Default: 0.4.
-    pub b: f32,
-}
-
-impl Default for TextIndexing {
-    fn default() -> Self {
-        Self::ANSERINI
-    }
-}
-
-impl TextIndexing {
-    /// Anserini and Pyserini: k1 0.9, b 0.4.
-    pub const ANSERINI: Self = Self {
-        analysis: TextAnalysis::Anserini,
-        k1: 0.9,
-        b: 0.4,
+/// Analyzer of Lucene's factories.
+fn analyzer(analysis: TextAnalysis) -> Value {
+    let english = |stemmer: Option<&str>| {
+        let filters = ["ir_possessive", "lowercase", "ir_stop"];
+        let filters: Vec<&str> = filters.into_iter().chain(stemmer).collect();
+        json!({"type": "custom", "tokenizer": "standard", "filter": filters})
     };
-
-    /// Lucene: k1 1.2, b 0.75.
-    pub const LUCENE: Self = Self {
-        analysis: TextAnalysis::Anserini,
-        k1: 1.2,
-        b: 0.75,
-    };
-}
-
-impl fmt::Display for TextIndexing {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let (analysis, k1, b) = (self.analysis.name(), self.k1, self.b);
-        write!(f, "analysis {analysis}, k1 {k1}, b {b}")
+    match analysis {
+        TextAnalysis::Anserini => english(Some("porter_stem")),
+        TextAnalysis::AnseriniUnstemmed => english(None),
+        TextAnalysis::English => english(Some("ir_porter2")),
+        TextAnalysis::LuceneStandard => json!({"type": "standard"}),
+        TextAnalysis::Whitespace => json!({"type": "whitespace"}),
     }
 }
 
@@ -107,12 +36,8 @@ pub(super) fn check(
     dim: Option<usize>,
 ) -> Result<(), RemoteError> {
     let invalid = |message: String| Err(RemoteError::Schema { message });
-    if let Some(TextIndexing { k1, b, .. }) = texts
-        && !(k1.is_finite() && *k1 >= 0.0 && (0.0..=1.0).contains(b))
-    {
-        return invalid(format!(
-            "expected k1 ≥ 0 and b from 0 to 1, found {k1} and {b}"
-        ));
+    if let Some(texts) = texts {
+        texts.check()?;
     }
     if let Some(key) = &schema.partition_key {
         return invalid(format!(
@@ -154,7 +79,7 @@ pub(super) fn index_body(
             json!({"type": "text", "analyzer": "ir_text", "similarity": SIMILARITY}),
         );
         settings["analysis"] = json!({
-            "analyzer": {"ir_text": texts.analysis.analyzer()},
+            "analyzer": {"ir_text": analyzer(texts.analysis)},
             "filter": {
                 "ir_possessive": {"type": "stemmer", "language": "possessive_english"},
                 "ir_stop": {"type": "stop", "stopwords": "_english_"},
@@ -271,10 +196,7 @@ pub(super) fn bulk_body(
         }
         let mut document = json!({NUMBER: number, ID: batch.ids[at]});
         if let Some((title, body)) = batch.texts.get(at) {
-            let joined = [title.as_str(), body]
-                .into_iter()
-                .filter(|it| !it.is_empty());
-            document[CONTENTS] = json!(joined.collect::<Vec<_>>().join(" "));
+            document[CONTENTS] = json!(contents(title, body));
         }
         if !attributes.is_empty() {
             document[ATTRIBUTES] = Value::Object(attributes);

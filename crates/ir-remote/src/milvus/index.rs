@@ -1,9 +1,17 @@
 //! Searches of a collection.
 
+#[cfg(feature = "milvus-grpc")]
+use base64::Engine as _;
+#[cfg(feature = "milvus-grpc")]
+use base64::prelude::BASE64_STANDARD;
 use ir_core::{DocIds, Predicate, Ranking, Retriever, Search, SearchError};
 
+#[cfg(feature = "milvus-grpc")]
+use super::grpc::{GrpcChannel, GrpcSearch, SearchRequest};
 use super::protocol_v2::{self, V2Hits};
-use super::{Consistency, ENGINE, ID, MilvusCollection, NUMBER, expression, metric, protocol};
+use super::{
+    Consistency, ENGINE, ID, MilvusCollection, NUMBER, ScoredNumbers, expression, metric, protocol,
+};
 use crate::clause::Clause;
 use crate::ranking::{RankedQuery, SearchLimits, hit, rank};
 use crate::schema::{CollectionRecord, CollectionSchema, RemoteSimilarity, RemoteVectorIndex};
@@ -21,11 +29,11 @@ pub(super) const MAX_HITS: usize = 16_384;
 /// of equal scores are in the order of their numbers, if no more than 16,384 have one score.
 #[derive(Debug, Clone)]
 pub struct MilvusIndex {
-    collection: MilvusCollection,
+    pub(super) collection: MilvusCollection,
     record: CollectionRecord,
     ids: DocIds,
     condition: Option<Predicate>,
-    consistency: Consistency,
+    pub(super) consistency: Consistency,
     ef: usize,
     cache: Option<ResultCache>,
 }
@@ -127,6 +135,57 @@ impl MilvusIndex {
         self.rank(queries.collect::<Result<Vec<_>, RemoteError>>()?)
     }
 
+    /// Adds the condition of the index to that of a search.
+    pub(super) fn with_fixed(&self, own: Clause) -> Result<Clause, RemoteError> {
+        match &self.condition {
+            Some(condition) => {
+                let fixed = Clause::from_predicate(condition, &self.record.schema)?;
+                Ok(Clause::all([fixed, own]))
+            }
+            None => Ok(own),
+        }
+    }
+
+    /// Number of candidates of HNSW; `None` for exact search.
+    pub(super) const fn candidates(&self) -> Option<usize> {
+        match self.record.schema.vector_index {
+            RemoteVectorIndex::Exact => None,
+            RemoteVectorIndex::Hnsw { .. } => Some(self.ef),
+        }
+    }
+
+    /// Numbers and scores of the hits of a request over gRPC.
+    #[cfg(feature = "milvus-grpc")]
+    pub(super) fn grpc_hits(
+        &self,
+        grpc: &GrpcChannel,
+        request: &SearchRequest,
+    ) -> Result<ScoredNumbers, RemoteError> {
+        self.cached(request, || grpc.search(&self.collection, request))
+    }
+
+    /// Hits of a request over gRPC, from the cache or by `call`.
+    #[cfg(feature = "milvus-grpc")]
+    pub(super) fn cached(
+        &self,
+        request: &impl prost::Message,
+        call: impl FnOnce() -> Result<ScoredNumbers, RemoteError>,
+    ) -> Result<ScoredNumbers, RemoteError> {
+        let Some(cache) = &self.cache else {
+            return call();
+        };
+        let key = self
+            .record
+            .cache_key(&format!("Milvus {}", self.collection.name));
+        let text = BASE64_STANDARD.encode(request.encode_to_vec());
+        let response = cache.get_or(&key, &text, || Ok(serde_json::json!(call()?)))?;
+        serde_json::from_value(response).map_err(|error| RemoteError::Response {
+            url: self.collection.connection.url(""),
+            expected: "hits in the cache".to_owned(),
+            found: error.to_string(),
+        })
+    }
+
     fn rank(&self, mut queries: Vec<RankedQuery<'_, [f32]>>) -> Result<Vec<Ranking>, RemoteError> {
         let schema = &self.record.schema;
         let zero = schema.similarity == RemoteSimilarity::Cosine;
@@ -135,12 +194,9 @@ impl MilvusIndex {
                 check_query(query.query, self.dim(), zero).map_err(RemoteError::Query)?;
             }
         }
-        if let Some(condition) = &self.condition {
-            let fixed = Clause::from_predicate(condition, schema)?;
-            for query in &mut queries {
-                let own = std::mem::replace(&mut query.clause, Clause::Always);
-                query.clause = Clause::all([fixed.clone(), own]);
-            }
+        for query in &mut queries {
+            let own = std::mem::replace(&mut query.clause, Clause::Always);
+            query.clause = self.with_fixed(own)?;
         }
         let limits = SearchLimits {
             engine: ENGINE,
@@ -159,15 +215,26 @@ impl MilvusIndex {
         limit: usize,
     ) -> Result<Vec<Vec<ir_core::Hit>>, RemoteError> {
         let schema = &self.record.schema;
+        #[cfg(feature = "milvus-grpc")]
+        if let Some(grpc) = &self.collection.grpc {
+            let search = GrpcSearch {
+                collection: &self.collection.name,
+                field: super::VECTOR,
+                expression: &expression::expression(clause),
+                limit,
+                metric: metric(schema.similarity),
+                ef: self.candidates(),
+                consistency: self.consistency,
+            };
+            let found = self.grpc_hits(grpc, &search.vectors(vectors))?;
+            return self.read_hits(found, "");
+        }
         let body = protocol::SearchBody {
             collection: &self.collection.name,
             expression: &expression::expression(clause),
             limit,
             metric: metric(schema.similarity),
-            ef: match schema.vector_index {
-                RemoteVectorIndex::Exact => None,
-                RemoteVectorIndex::Hnsw { .. } => Some(self.ef),
-            },
+            ef: self.candidates(),
             guarantee: self.consistency.guarantee(),
         };
         let connection = &self.collection.connection;
@@ -211,11 +278,20 @@ impl MilvusIndex {
             let expected = format!("hits of {} queries", vectors.len());
             self.collection.unexpected(path, &expected, &response)
         })?;
-        let sign = match schema.similarity {
+        self.read_hits(all, path)
+    }
+
+    /// Hits with the scores of ir-core.
+    fn read_hits(
+        &self,
+        all: ScoredNumbers,
+        path: &str,
+    ) -> Result<Vec<Vec<ir_core::Hit>>, RemoteError> {
+        let sign = match self.record.schema.similarity {
             RemoteSimilarity::Euclidean => -1.0,
             _ => 1.0,
         };
-        let url = connection.url(path);
+        let url = self.collection.connection.url(path);
         let read = |hits: Vec<(u64, f64)>| {
             let hits = hits.into_iter();
             let hits = hits.map(|(number, score)| hit(number, sign * score, self.ids.len(), &url));
@@ -242,6 +318,13 @@ fn read_ids(collection: &MilvusCollection, documents: usize) -> Result<DocIds, R
                 numbers.into_iter().zip(texts).collect()
             }
             MilvusApi::V2 => collection.v2_rows(&range, end - first, Consistency::Eventual)?,
+            #[cfg(feature = "milvus-grpc")]
+            MilvusApi::Grpc => match &collection.grpc {
+                Some(grpc) => grpc.rows(collection, &range, Consistency::Eventual)?,
+                None => Vec::new(),
+            },
+            #[cfg(not(feature = "milvus-grpc"))]
+            MilvusApi::Grpc => Vec::new(),
         };
         pairs.sort_unstable();
         let expected = first as i64..end as i64;

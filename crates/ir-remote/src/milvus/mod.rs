@@ -1,6 +1,8 @@
 //! Collections of Milvus, over REST.
 
 mod expression;
+#[cfg(feature = "milvus-grpc")]
+mod grpc;
 mod index;
 mod protocol;
 mod protocol_v2;
@@ -14,8 +16,12 @@ use std::time::{Duration, Instant};
 use ir_core::{Flow, Progress};
 use serde_json::{Value, json};
 
+#[cfg(feature = "milvus-grpc")]
+pub use grpc::{MilvusHybrid, MilvusTextIndex};
 pub use index::MilvusIndex;
 
+#[cfg(feature = "milvus-grpc")]
+use self::grpc::GrpcChannel;
 use self::v2::V2State;
 use crate::connection::Connection;
 use crate::loading::{LoadOptions, LoadReport, LoadTarget, load_rows};
@@ -24,6 +30,7 @@ use crate::schema::{CollectionRecord, CollectionSchema, RemoteSimilarity, Remote
 use crate::source::{LoadSource, RowBatch};
 use crate::{
     AttributeType, ClientConfig, Credentials, EngineAddress, EngineKind, MilvusApi, RemoteError,
+    TextIndexing,
 };
 
 pub(crate) const ENGINE: &str = "Milvus";
@@ -35,6 +42,9 @@ const MAX_TEXT: usize = 65_535;
 const NUMBER: &str = "n";
 const ID: &str = "id";
 const VECTOR: &str = "vector";
+
+/// Numbers and scores of the hits of each query.
+type ScoredNumbers = Vec<Vec<(u64, f64)>>;
 
 /// When a search sees documents that were inserted before it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -50,7 +60,7 @@ pub enum Consistency {
 
 impl Consistency {
     /// Guarantee timestamp: 1 waits for nothing, 2 for the graceful time before now.
-    const fn guarantee(self) -> u64 {
+    pub(crate) const fn guarantee(self) -> u64 {
         match self {
             Self::Strong => 0,
             Self::Bounded => 2,
@@ -59,24 +69,28 @@ impl Consistency {
     }
 }
 
-/// Collection of a Milvus server, over the REST API that the address names ([`MilvusApi`]).
+/// Collection of a Milvus server, over the API that the address names ([`MilvusApi`]).
 ///
 /// Documents are numbered by the primary key; attributes are scalar fields `attr_NAME`, with fields
 /// `known_NAME` for their presence. The [`CollectionRecord`] is in JSON: the description of the
-/// collection (v1), or the id of a document with the number −1 (v2).
+/// collection (v1, gRPC), its property `ir_remote` (gRPC), or the id of a document with the number
+/// −1 (v2).
 #[derive(Debug, Clone)]
 pub struct MilvusCollection {
     connection: Connection,
     name: String,
     api: MilvusApi,
+    /// For [`MilvusApi::Grpc`].
+    #[cfg(feature = "milvus-grpc")]
+    grpc: Option<GrpcChannel>,
 }
 
 impl MilvusCollection {
     /// Creates a client; connects with the first request.
     ///
     /// # Errors
-    /// The address is that of another engine, or has a `-` or `.` in the name of the collection,
-    /// or the credentials are invalid.
+    /// The address is that of another engine, or has a `-` or `.` in the name of the collection, or
+    /// names gRPC in a build without the feature `milvus-grpc`, or the credentials are invalid.
     pub fn new(
         address: &EngineAddress,
         credentials: &Credentials,
@@ -95,15 +109,24 @@ impl MilvusCollection {
         let path = match address.api {
             MilvusApi::V1 => "/api/v1",
             MilvusApi::V2 => "/v2/vectordb",
+            MilvusApi::Grpc if cfg!(not(feature = "milvus-grpc")) => {
+                return Err(invalid("a build with the feature milvus-grpc"));
+            }
+            MilvusApi::Grpc => "",
         };
         Ok(Self {
             connection: Connection::new(address, credentials, config, path)?,
             name: address.collection.clone(),
             api: address.api,
+            #[cfg(feature = "milvus-grpc")]
+            grpc: match address.api {
+                MilvusApi::Grpc => Some(GrpcChannel::new(address, credentials, config)?),
+                _ => None,
+            },
         })
     }
 
-    /// Records the exchange with the server.
+    /// Records the exchange with the server. Exchanges over gRPC are not recorded.
     #[must_use]
     pub fn with_recorder(mut self, recorder: Arc<Recorder>) -> Self {
         self.connection = self.connection.with_recorder(recorder);
@@ -128,16 +151,60 @@ impl MilvusCollection {
         options: &LoadOptions,
         progress: &mut dyn Progress,
     ) -> Result<LoadReport, RemoteError> {
-        self.check_schema(schema, source)?;
-        let record = source.record(schema, false, String::new())?;
+        self.load_all(schema, None, source, options, progress)
+    }
+
+    /// Does what [`load`](Self::load) does, and indexes titles and texts for BM25: in Milvus 2.5
+    /// and later, and in milvus-lite, over gRPC. The source may be without vectors. `texts`: the
+    /// analysis `english`, `lucene-standard` or `whitespace`, as far as the server has it, and a
+    /// `k1` above 0; `None` indexes no texts. Title and text together have at most 65,535 bytes.
+    ///
+    /// # Errors
+    /// Those of [`load`](Self::load), and [`RemoteError::Schema`] over another API than gRPC.
+    #[cfg(feature = "milvus-grpc")]
+    pub fn load_with_texts(
+        &self,
+        schema: &CollectionSchema,
+        texts: Option<&TextIndexing>,
+        source: &LoadSource<'_>,
+        options: &LoadOptions,
+        progress: &mut dyn Progress,
+    ) -> Result<LoadReport, RemoteError> {
+        if let Some(texts) = texts {
+            if self.grpc.is_none() {
+                return Err(self.without_texts());
+            }
+            grpc::check_texts(texts)?;
+        }
+        self.load_all(schema, texts, source, options, progress)
+    }
+
+    #[cfg(feature = "milvus-grpc")]
+    fn without_texts(&self) -> RemoteError {
+        RemoteError::Schema {
+            message: "texts: expected milvus+grpc://…, found an address of the REST API, over which this crate indexes none".to_owned(),
+        }
+    }
+
+    fn load_all(
+        &self,
+        schema: &CollectionSchema,
+        texts: Option<&TextIndexing>,
+        source: &LoadSource<'_>,
+        options: &LoadOptions,
+        progress: &mut dyn Progress,
+    ) -> Result<LoadReport, RemoteError> {
+        self.check_schema(schema, source, texts.is_some())?;
+        let settings = self.engine_settings(texts);
+        let record = source.record(schema, texts.is_some(), settings)?;
         let created = match self.api {
-            MilvusApi::V1 => {
+            MilvusApi::V1 | MilvusApi::Grpc => {
                 let existing = self.record()?;
                 match &existing {
                     Some(existing) => record.check_existing(existing, &self.name)?,
-                    None => self.create(&record)?,
+                    None => self.create(&record, texts)?,
                 }
-                self.create_index(&record)?;
+                self.create_index(&record, texts)?;
                 self.load_into_memory()?;
                 existing.is_none()
             }
@@ -149,7 +216,13 @@ impl MilvusCollection {
         };
         let documents = record.documents;
         let inserted = load_rows(
-            &loading, source, documents, options, false, !created, progress,
+            &loading,
+            source,
+            documents,
+            options,
+            texts.is_some(),
+            !created,
+            progress,
         )?;
         if inserted > 0 || created {
             self.build_index(&record, progress)?;
@@ -165,12 +238,39 @@ impl MilvusCollection {
     ///
     /// # Errors
     /// [`RemoteError::NoCollection`], [`RemoteError::ForeignCollection`],
-    /// [`RemoteError::Incomplete`], and errors of the server.
+    /// [`RemoteError::Incomplete`], [`RemoteError::Conflict`] if no vectors are indexed, and errors
+    /// of the server.
     pub fn open(&self) -> Result<MilvusIndex, RemoteError> {
+        let index = self.open_any()?;
+        match index.record().dim {
+            Some(_) => Ok(index),
+            None => Err(RemoteError::Conflict {
+                collection: self.name.clone(),
+                what: "vectors",
+                expected: "indexed".to_owned(),
+                found: "none".to_owned(),
+            }),
+        }
+    }
+
+    /// Opens the collection for searches of texts by BM25.
+    ///
+    /// # Errors
+    /// Those of [`open`](Self::open), [`RemoteError::Conflict`] if no texts are indexed, and
+    /// [`RemoteError::Schema`] over another API than gRPC.
+    #[cfg(feature = "milvus-grpc")]
+    pub fn open_texts(&self) -> Result<MilvusTextIndex, RemoteError> {
+        match &self.grpc {
+            Some(grpc) => MilvusTextIndex::open(self, grpc.clone()),
+            None => Err(self.without_texts()),
+        }
+    }
+
+    fn open_any(&self) -> Result<MilvusIndex, RemoteError> {
         let record = self.record()?.ok_or_else(|| RemoteError::NoCollection {
             collection: self.name.clone(),
         })?;
-        if self.api == MilvusApi::V1 {
+        if self.api != MilvusApi::V2 {
             self.load_into_memory()?;
         }
         MilvusIndex::open(self.clone(), record)
@@ -181,6 +281,10 @@ impl MilvusCollection {
     /// # Errors
     /// Those of the server.
     pub fn remove(&self) -> Result<(), RemoteError> {
+        #[cfg(feature = "milvus-grpc")]
+        if let Some(grpc) = &self.grpc {
+            return grpc.remove(self);
+        }
         if self.api == MilvusApi::V2 {
             return self.v2_remove();
         }
@@ -197,6 +301,10 @@ impl MilvusCollection {
     /// # Errors
     /// [`RemoteError::ForeignCollection`], and errors of the server.
     pub fn record(&self) -> Result<Option<CollectionRecord>, RemoteError> {
+        #[cfg(feature = "milvus-grpc")]
+        if let Some(grpc) = &self.grpc {
+            return grpc.record(self);
+        }
         if self.api == MilvusApi::V2 {
             return match self.v2_state()? {
                 V2State::Missing => Ok(None),
@@ -224,10 +332,20 @@ impl MilvusCollection {
         }
     }
 
+    /// What a record has of the analysis of texts.
+    #[cfg_attr(not(feature = "milvus-grpc"), allow(clippy::unused_self))]
+    fn engine_settings(&self, texts: Option<&TextIndexing>) -> String {
+        #[cfg(feature = "milvus-grpc")]
+        return texts.map(TextIndexing::to_string).unwrap_or_default();
+        #[cfg(not(feature = "milvus-grpc"))]
+        texts.map(|_| String::new()).unwrap_or_default()
+    }
+
     fn check_schema(
         &self,
         schema: &CollectionSchema,
         source: &LoadSource<'_>,
+        has_texts: bool,
     ) -> Result<(), RemoteError> {
         let invalid = |message: String| Err(RemoteError::Schema { message });
         for attribute in &schema.attributes {
@@ -244,6 +362,7 @@ impl MilvusCollection {
             }
         }
         match source.dim() {
+            None if has_texts => Ok(()),
             None => invalid("expected vectors, found none".to_owned()),
             Some(dim) if !(1..=32_768).contains(&dim) => {
                 invalid(format!("expected 1 to 32768 dimensions, found {dim}"))
@@ -252,24 +371,47 @@ impl MilvusCollection {
         }
     }
 
-    fn create(&self, record: &CollectionRecord) -> Result<(), RemoteError> {
-        let description = serde_json::to_string(record).unwrap_or_default();
-        let body = protocol::create_collection(&self.name, &description, record);
-        // If the response got lost, the collection exists with this record.
-        match self.call("POST", "/collection", &body) {
-            Ok(response) => match protocol::check(&response, "create the collection") {
-                Err(error) => match self.record()? {
-                    Some(existing) => record.check_existing(&existing, &self.name),
-                    None => Err(error),
-                },
-                ok => ok,
+    #[cfg_attr(not(feature = "milvus-grpc"), allow(unused_variables))]
+    fn create(
+        &self,
+        record: &CollectionRecord,
+        texts: Option<&TextIndexing>,
+    ) -> Result<(), RemoteError> {
+        #[cfg(feature = "milvus-grpc")]
+        let created = match &self.grpc {
+            Some(grpc) => grpc.create(self, record, texts),
+            None => self.create_by_rest(record),
+        };
+        #[cfg(not(feature = "milvus-grpc"))]
+        let created = self.create_by_rest(record);
+        match created {
+            // If the response got lost, the collection exists with this record.
+            Err(error @ RemoteError::Rejected { .. }) => match self.record()? {
+                Some(existing) => record.check_existing(&existing, &self.name),
+                None => Err(error),
             },
-            Err(error) => Err(error),
+            other => other,
         }
     }
 
+    fn create_by_rest(&self, record: &CollectionRecord) -> Result<(), RemoteError> {
+        let description = serde_json::to_string(record).unwrap_or_default();
+        let body = protocol::create_collection(&self.name, &description, record);
+        let response = self.call("POST", "/collection", &body)?;
+        protocol::check(&response, "create the collection")
+    }
+
     /// Describes the index of vectors to the server, unless it has one.
-    fn create_index(&self, record: &CollectionRecord) -> Result<(), RemoteError> {
+    #[cfg_attr(not(feature = "milvus-grpc"), allow(unused_variables))]
+    fn create_index(
+        &self,
+        record: &CollectionRecord,
+        texts: Option<&TextIndexing>,
+    ) -> Result<(), RemoteError> {
+        #[cfg(feature = "milvus-grpc")]
+        if let Some(grpc) = &self.grpc {
+            return grpc.create_indexes(self, record, texts);
+        }
         let body = json!({"collection_name": self.name, "field_name": VECTOR});
         let response = self.call("GET", "/index", &body)?;
         if response["index_descriptions"].get(0).is_some() {
@@ -282,9 +424,7 @@ impl MilvusCollection {
 
     /// Asks the server to hold the collection in memory, which searches and counts need.
     fn load_into_memory(&self) -> Result<(), RemoteError> {
-        let body = json!({"collection_name": self.name, "replica_number": 1});
-        let response = self.call("POST", "/collection/load", &body)?;
-        protocol::check(&response, "load the collection")?;
+        self.request_loading()?;
         // After a start of the server, it needs some seconds.
         let mut failures = 0;
         loop {
@@ -299,6 +439,16 @@ impl MilvusCollection {
         }
     }
 
+    fn request_loading(&self) -> Result<(), RemoteError> {
+        #[cfg(feature = "milvus-grpc")]
+        if let Some(grpc) = &self.grpc {
+            return grpc.load(self);
+        }
+        let body = json!({"collection_name": self.name, "replica_number": 1});
+        let response = self.call("POST", "/collection/load", &body)?;
+        protocol::check(&response, "load the collection")
+    }
+
     /// Writes all segments, and waits until the approximate index of all documents is built.
     fn build_index(
         &self,
@@ -307,6 +457,15 @@ impl MilvusCollection {
     ) -> Result<(), RemoteError> {
         const LIMIT: Duration = Duration::from_secs(3600);
         let is_written = match self.api {
+            #[cfg(feature = "milvus-grpc")]
+            MilvusApi::Grpc => {
+                if let Some(grpc) = &self.grpc {
+                    grpc.flush(self)?;
+                }
+                true
+            }
+            #[cfg(not(feature = "milvus-grpc"))]
+            MilvusApi::Grpc => true,
             MilvusApi::V1 => {
                 let body = json!({"collection_names": [self.name]});
                 let response = self.call("POST", "/persist", &body)?;
@@ -314,7 +473,10 @@ impl MilvusCollection {
             }
             MilvusApi::V2 => self.v2_flush()?,
         };
-        if !is_written || record.schema.vector_index == RemoteVectorIndex::Exact {
+        if !is_written
+            || record.dim.is_none()
+            || record.schema.vector_index == RemoteVectorIndex::Exact
+        {
             return Ok(());
         }
         let start = Instant::now();
@@ -343,6 +505,10 @@ impl MilvusCollection {
 
     /// Numbers of indexed, all and pending documents of the index.
     fn index_rows(&self) -> Result<(u64, u64, u64), RemoteError> {
+        #[cfg(feature = "milvus-grpc")]
+        if let Some(grpc) = &self.grpc {
+            return Ok(grpc.index_rows(self, VECTOR)?.unwrap_or_default());
+        }
         if self.api == MilvusApi::V2 {
             return self.v2_index_rows();
         }
@@ -360,6 +526,10 @@ impl MilvusCollection {
 
     /// Counts the documents that satisfy an expression.
     fn count(&self, expression: &str, consistency: Consistency) -> Result<u64, RemoteError> {
+        #[cfg(feature = "milvus-grpc")]
+        if let Some(grpc) = &self.grpc {
+            return grpc.count(self, expression, consistency);
+        }
         if self.api == MilvusApi::V2 {
             return self.v2_count(expression, consistency);
         }
@@ -413,7 +583,9 @@ impl MilvusCollection {
             } => RemoteError::Response {
                 url,
                 expected: match self.api {
-                    MilvusApi::V1 => "the REST API /api/v1 of Milvus (port 9091)".to_owned(),
+                    MilvusApi::V1 | MilvusApi::Grpc => {
+                        "the REST API /api/v1 of Milvus (port 9091)".to_owned()
+                    }
                     MilvusApi::V2 => {
                         "the REST API /v2/vectordb of Milvus 2.4 or later (port 19530)".to_owned()
                     }
@@ -473,6 +645,11 @@ impl LoadTarget for MilvusLoading<'_> {
 
     fn existing(&self, numbers: Range<u32>) -> Result<Vec<u32>, RemoteError> {
         let expression = expression::numbers(&numbers);
+        #[cfg(feature = "milvus-grpc")]
+        if let Some(grpc) = &self.collection.grpc {
+            let found = grpc.numbers(self.collection, &expression, Consistency::Eventual)?;
+            return Ok(found.into_iter().map(|number| number as u32).collect());
+        }
         if self.collection.api == MilvusApi::V2 {
             let limit = numbers.len().clamp(1, index::MAX_HITS);
             let rows = self
@@ -490,6 +667,10 @@ impl LoadTarget for MilvusLoading<'_> {
     fn insert(&self, batch: &RowBatch, rows: &[usize]) -> Result<(), RemoteError> {
         for &at in rows {
             check_lengths(batch, at, self.schema)?;
+        }
+        #[cfg(feature = "milvus-grpc")]
+        if let Some(grpc) = &self.collection.grpc {
+            return grpc.insert(self.collection, self.schema, batch, rows);
         }
         if self.collection.api == MilvusApi::V2 {
             return self.collection.v2_insert(self.schema, batch, rows);
@@ -512,6 +693,11 @@ impl LoadTarget for MilvusLoading<'_> {
     fn delete(&self, numbers: Range<u32>) -> Result<(), RemoteError> {
         let list: Vec<String> = numbers.map(|n| n.to_string()).collect();
         let expression = format!("{NUMBER} in [{}]", list.join(","));
+        #[cfg(feature = "milvus-grpc")]
+        if let Some(grpc) = &self.collection.grpc {
+            grpc.delete(self.collection, &expression)?;
+            return self.settle();
+        }
         if self.collection.api == MilvusApi::V2 {
             self.collection.v2_delete(&expression)?;
             return self.settle();
@@ -537,6 +723,13 @@ fn check_lengths(
     };
     if batch.ids[at].len() > MAX_TEXT {
         return Err(too_long("id".to_owned(), batch.ids[at].len()));
+    }
+    if let Some((title, text)) = batch.texts.get(at) {
+        // As one text, with a space between them.
+        let length = title.len() + text.len() + usize::from(!title.is_empty() && !text.is_empty());
+        if length > MAX_TEXT {
+            return Err(too_long("title and text".to_owned(), length));
+        }
     }
     for attribute in &schema.attributes {
         if let Some(text) = batch.attributes[at].text(&attribute.name)

@@ -55,13 +55,18 @@ pub(super) fn create_collection(name: &str, description: &str, record: &Collecti
     })
 }
 
-pub(super) fn create_index(name: &str, schema: &CollectionSchema) -> Value {
-    let (kind, parameters) = match schema.vector_index {
+/// Type and parameters of an index of vectors.
+pub(super) fn index_type(index: RemoteVectorIndex) -> (&'static str, Value) {
+    match index {
         RemoteVectorIndex::Exact => ("FLAT", json!({})),
         RemoteVectorIndex::Hnsw { m, ef_construction } => {
             ("HNSW", json!({"M": m, "efConstruction": ef_construction}))
         }
-    };
+    }
+}
+
+pub(super) fn create_index(name: &str, schema: &CollectionSchema) -> Value {
+    let (kind, parameters) = index_type(schema.vector_index);
     json!({
         "collection_name": name,
         "field_name": VECTOR,

@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use clap::ValueHint;
 use ir_core::trec::{ScoreFormat, write_run};
 use ir_core::{Query, Run, Search};
-use ir_remote::EngineAddress;
+use ir_remote::{EngineAddress, MilvusApi};
 
 use super::args::Args;
 use super::{RUN_HITS, TYPED_QUERY_ID};
@@ -16,15 +16,15 @@ use crate::shared::format::grouped;
 use crate::shared::input::{self, open_documents};
 use crate::shared::options::positive;
 use crate::shared::output::OutputSink;
-use crate::shared::remote::{RemoteCollection, query_encoder};
+use crate::shared::remote::{RemoteCollection, RemoteSearch, query_encoder};
 
 /// Options of a collection on a server.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Engine")]
 pub(crate) struct RemoteOptions {
     /// Search a collection on a server, loaded by `ir load`, in place of an index: milvus://HOST/C,
-    /// elasticsearch://HOST/C or opensearch://HOST/C. COLLECTION has the queries; the output is a
-    /// TREC run
+    /// milvus+grpc://HOST/C, elasticsearch://HOST/C or opensearch://HOST/C. COLLECTION has the
+    /// queries; the output is a TREC run
     #[arg(
         long, value_name = "ADDRESS", value_hint = ValueHint::Other,
         conflicts_with_all = [
@@ -37,7 +37,7 @@ pub(crate) struct RemoteOptions {
     engine: Option<EngineAddress>,
 
     /// Vectors of the queries, written by `ir encode MODEL COLLECTION --queries -o FILE`. Without,
-    /// texts are searched by BM25 (Elasticsearch and OpenSearch)
+    /// texts are searched by BM25 (Elasticsearch, OpenSearch and milvus+grpc)
     #[arg(long, value_name = "FILE", requires = "engine")]
     engine_vectors: Option<PathBuf>,
 
@@ -45,6 +45,11 @@ pub(crate) struct RemoteOptions {
     /// and take longer [default: 100]
     #[arg(long, value_parser = positive, value_name = "N", requires = "engine_vectors")]
     engine_ef: Option<usize>,
+
+    /// Search texts by BM25 and vectors, 100 hits of each, and fuse both lists by reciprocal rank
+    /// (k = 60) on the server (milvus+grpc)
+    #[arg(long, requires = "engine_vectors")]
+    engine_hybrid: bool,
 }
 
 impl RemoteOptions {
@@ -78,8 +83,17 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
         .map(|path| query_encoder(path, &queries))
         .transpose()?;
     let is_vectors = encoder.is_some();
+    let is_hybrid = args.remote.engine_hybrid;
+    if is_hybrid && address.api != MilvusApi::Grpc {
+        bail_usage!("--engine-hybrid: expected milvus+grpc, found {address}");
+    }
     let collection = RemoteCollection::new(address)?;
-    let opened = collection.open(encoder, &args.filter, args.remote.engine_ef);
+    let search = RemoteSearch {
+        vectors: encoder,
+        ef: args.remote.engine_ef,
+        is_hybrid,
+    };
+    let opened = collection.open(search, &args.filter);
     let retriever = opened.with_context(|| address.to_string())?;
     let began = Instant::now();
     let k = args.hits.unwrap_or(RUN_HITS);
@@ -90,10 +104,10 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     let rankings = retriever.search_batch(&batch);
     let rankings = rankings.with_context(|| address.to_string())?;
     let seconds = began.elapsed().as_secs_f64();
-    let default = if is_vectors {
-        "remote-vectors"
-    } else {
-        "remote-bm25"
+    let default = match (is_hybrid, is_vectors) {
+        (true, _) => "remote-hybrid",
+        (false, true) => "remote-vectors",
+        (false, false) => "remote-bm25",
     };
     let mut run = Run::new(args.tag_or(default));
     let mut hits = 0;

@@ -6,10 +6,9 @@ use anyhow::Result;
 use ir_core::store::Verify;
 use ir_core::{Distinct, Encoded, Flow, NoProgress, Side};
 use ir_dense::encode_stream;
-use serde::Serialize;
 
-use super::records::{InputRecord, InputRecords, flush, write_record};
-use super::search_records;
+use super::records::{InputRecord, InputRecords, OutputKind, RecordFormat, RecordWriter};
+use super::{FormatOption, search_records};
 use crate::shared::console::{Console, Interrupted, bail_usage, check_stopped};
 use crate::shared::encoder::{
     EncoderOptions, QueryEncoder, VectorOrigin, find_model, open_encoder,
@@ -33,12 +32,9 @@ pub(super) struct Args {
     /// Number of threads [default: one per core]
     #[arg(long, value_parser = positive, value_name = "N")]
     threads: Option<usize>,
-}
 
-#[derive(Serialize)]
-struct VectorRecord<'a> {
-    id: &'a str,
-    vector: &'a [f32],
+    #[command(flatten)]
+    format: FormatOption,
 }
 
 pub(super) fn run(args: &Args, out: &mut OutputSink) -> Result<()> {
@@ -50,13 +46,15 @@ pub(super) fn run(args: &Args, out: &mut OutputSink) -> Result<()> {
     let found = find_model(&args.model)?;
     let config = found.with_catalog_defaults(args.encoder.config(side));
     let encoder = open_encoder(&found.folder, &config)?;
-    let texts = InputRecords::stdin().map(|record| {
+    let format = args.format.format();
+    let texts = InputRecords::stdin(format)?.map(|record| {
         check_stopped()?;
         record?.into_text()
     });
-    let push = |id: &str, vector: &[f32]| write_record(&VectorRecord { id, vector }, out);
+    let mut out = RecordWriter::new(format, OutputKind::Vectors, out)?;
+    let push = |id: &str, vector: &[f32]| out.write_vector(id, vector);
     match encode_stream(&encoder, side, texts, None, push, &mut NoProgress)? {
-        Flow::Continue => flush(out),
+        Flow::Continue => out.finish(),
         Flow::Stop => Err(Interrupted.into()),
     }
 }
@@ -90,7 +88,13 @@ impl VectorOptions {
     }
 
     /// Searches the nearest vectors of records, exactly.
-    pub(super) fn search(&self, k: usize, out: &mut OutputSink, console: &Console) -> Result<()> {
+    pub(super) fn search(
+        &self,
+        k: usize,
+        format: RecordFormat,
+        out: &mut OutputSink,
+        console: &Console,
+    ) -> Result<()> {
         let Some(path) = &self.vectors else {
             bail_usage!("expected --vectors, found none");
         };
@@ -104,7 +108,7 @@ impl VectorOptions {
             let dim = vectors.dim();
             let query = |record: InputRecord| record.into_vector(dim);
             let distinct = Distinct(vectors);
-            return search_records(k, &distinct, query, |vector: &Vec<f32>| vector, out);
+            return search_records(k, format, &distinct, query, |vector: &Vec<f32>| vector, out);
         };
         let found = find_model(model)?;
         let config = found.with_catalog_defaults(self.options.config(Side::Query));
@@ -119,6 +123,6 @@ impl VectorOptions {
         }
         let encoded = Distinct(Encoded::new(encoder, vectors));
         let query = |record: InputRecord| record.into_text();
-        search_records(k, &encoded, query, |text: &String| text, out)
+        search_records(k, format, &encoded, query, |text: &String| text, out)
     }
 }

@@ -1,5 +1,7 @@
 //! `ir worker`: encodes, searches or tokenizes records of standard input.
 
+#[cfg(feature = "arrow")]
+mod arrow;
 #[cfg(feature = "dense")]
 mod encode;
 mod records;
@@ -9,14 +11,13 @@ use ir_bm25::Analysis;
 use ir_core::store::Verify;
 use ir_core::{Ranking, Retriever, Search};
 use ir_data::TextEncoding;
-use serde::Serialize;
 
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::indexing::analysis;
 use crate::shared::input::{CollectionSource, open_collection};
 use crate::shared::options::{Bm25Options, positive, use_threads};
 use crate::shared::output::OutputSink;
-use records::{InputRecords, flush, write_record};
+use records::{HitRecord, InputRecords, OutputKind, RecordFormat, RecordWriter};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -26,6 +27,7 @@ Examples:
   ir worker search --vectors docs.vectors < vectors.jsonl
   ir worker search --vectors docs.vectors --encoder all-MiniLM-L6-v2 \\
       < queries.jsonl
+  ir worker tokenize --format arrow < docs.arrows > tokens.arrows
   parallel --pipe --block 10M ir worker tokenize < docs.jsonl
 
 Reads records, one JSON object per line, and writes one for each, in the same
@@ -41,7 +43,32 @@ tokenize: {\"id\": ID, \"tokens\": [TOKEN, ...]}
 Numbers have as many digits as f32 needs: they are read back unchanged. The
 output does not depend on partitions, batches or threads. An invalid record is
 an error that names the line; the exit code is then 1 and the output
-incomplete.";
+incomplete.
+
+With --format arrow (a build with the feature `arrow`), records are rows of an
+Arrow IPC stream with columns of these names, as in `mapInArrow` of Spark:
+texts, lists of 32-bit or 64-bit floats, lists of texts, and lists of structs.
+Errors name batch, row and column.";
+
+/// Format of the records.
+#[derive(Debug, clap::Args)]
+struct FormatOption {
+    /// Format of the records that are read and written: json (one object per line) or arrow (an
+    /// Arrow IPC stream)
+    #[cfg(feature = "arrow")]
+    #[arg(long, value_enum, default_value = "json", value_name = "FORMAT")]
+    format: RecordFormat,
+}
+
+impl FormatOption {
+    #[cfg_attr(not(feature = "arrow"), allow(clippy::unused_self))]
+    fn format(&self) -> RecordFormat {
+        #[cfg(feature = "arrow")]
+        return self.format;
+        #[cfg(not(feature = "arrow"))]
+        RecordFormat::Json
+    }
+}
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -81,6 +108,9 @@ struct SearchArgs {
     /// Number of threads [default: one per core]
     #[arg(long, value_parser = positive, value_name = "N")]
     threads: Option<usize>,
+
+    #[command(flatten)]
+    format: FormatOption,
 }
 
 #[derive(Debug, clap::Args)]
@@ -88,6 +118,9 @@ struct TokenizeArgs {
     /// Analyzer, as in `ir index` [default: anserini]
     #[arg(long, value_parser = analysis, value_name = "NAME")]
     analysis: Option<Analysis>,
+
+    #[command(flatten)]
+    format: FormatOption,
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
@@ -105,48 +138,32 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 /// Maximum number of records in memory.
 const BATCH: usize = 128;
 
-#[derive(Serialize)]
-struct TokenRecord<'a> {
-    id: &'a str,
-    tokens: &'a [String],
-}
-
 fn tokenize(args: &TokenizeArgs, out: &mut OutputSink) -> Result<()> {
     let analysis = args.analysis.clone().unwrap_or_else(Analysis::anserini);
     let analyzer = analysis.build()?;
-    let mut records = InputRecords::stdin();
+    let format = args.format.format();
+    let mut records = InputRecords::stdin(format)?;
+    let mut out = RecordWriter::new(format, OutputKind::Tokens, out)?;
     loop {
         let batch = records.batch(BATCH)?;
         if batch.is_empty() {
-            return Ok(());
+            return out.finish();
         }
         for record in batch {
             let (id, text) = record.into_text()?;
             let tokens = ir_core::Analyzer::terms(&analyzer, &text);
-            let (id, tokens) = (&*id, &*tokens);
-            write_record(&TokenRecord { id, tokens }, out)?;
+            out.write_tokens(&id, &tokens)?;
         }
-        flush(out)?;
+        out.flush()?;
     }
-}
-
-#[derive(Serialize)]
-struct HitsRecord<'a> {
-    id: &'a str,
-    hits: Vec<HitRecord<'a>>,
-}
-
-#[derive(Serialize)]
-struct HitRecord<'a> {
-    id: &'a str,
-    score: f32,
 }
 
 fn search(args: &SearchArgs, out: &mut OutputSink, console: &Console) -> Result<()> {
     use_threads(args.threads)?;
+    let format = args.format.format();
     #[cfg(feature = "dense")]
     if args.vectors.is_set() {
-        return args.vectors.search(args.hits, out, console);
+        return args.vectors.search(args.hits, format, out, console);
     }
     let Some(name) = &args.index else {
         bail_usage!("expected an index, found none");
@@ -158,6 +175,7 @@ fn search(args: &SearchArgs, out: &mut OutputSink, console: &Console) -> Result<
     let searcher = index.searcher(args.bm25.parameters())?;
     search_records(
         args.hits,
+        format,
         &searcher,
         |record| record.into_text(),
         |text| text.as_str(),
@@ -169,16 +187,18 @@ fn search(args: &SearchArgs, out: &mut OutputSink, console: &Console) -> Result<
 /// record.
 fn search_records<T, R: Retriever + ?Sized>(
     k: usize,
+    format: RecordFormat,
     retriever: &R,
     query: impl Fn(records::InputRecord) -> Result<(String, T)>,
     borrowed: impl Fn(&T) -> &R::Query,
     out: &mut OutputSink,
 ) -> Result<()> {
-    let mut records = InputRecords::stdin();
+    let mut records = InputRecords::stdin(format)?;
+    let mut out = RecordWriter::new(format, OutputKind::Hits, out)?;
     loop {
         let batch = records.batch(BATCH)?;
         if batch.is_empty() {
-            return Ok(());
+            return out.finish();
         }
         let queries: Vec<(String, T)> = batch.into_iter().map(&query).collect::<Result<_>>()?;
         let searches: Vec<_> = queries
@@ -191,9 +211,9 @@ fn search_records<T, R: Retriever + ?Sized>(
                 id: retriever.ids().id(hit.doc),
                 score: hit.score,
             });
-            let hits = hits.collect();
-            write_record(&HitsRecord { id, hits }, out)?;
+            let hits: Vec<HitRecord<'_>> = hits.collect();
+            out.write_hits(id, &hits)?;
         }
-        flush(out)?;
+        out.flush()?;
     }
 }

@@ -1,71 +1,144 @@
-//! Records of a worker: JSON lines on standard input and output.
+//! Records of a worker on standard input and output: JSON lines, or Arrow IPC streams.
 
+use std::fmt;
 use std::io::{self, BufReader, Stdin, Write as _};
 
 use anyhow::{Context, Result, bail};
 use ir_data::LineReader;
 use serde::{Deserialize, Serialize};
 
+#[cfg(feature = "arrow")]
+use super::arrow::{ArrowReader, ArrowWriter};
 use crate::shared::console::check_stopped;
 use crate::shared::output::{OutputSink, failed};
 
-const STDIN: &str = "standard input";
+pub(super) const STDIN: &str = "standard input";
 
-/// A record that is read. Other fields are ignored.
-#[derive(Debug, Deserialize)]
-pub(super) struct InputRecord {
-    #[serde(alias = "_id")]
-    pub(super) id: String,
-    #[serde(default)]
-    text: Option<String>,
-    #[serde(default)]
+/// Format of the records that are read and written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[cfg_attr(feature = "arrow", derive(clap::ValueEnum))]
+pub(super) enum RecordFormat {
+    /// One JSON object per line.
+    #[default]
+    Json,
+    /// Rows of an Arrow IPC stream.
+    #[cfg(feature = "arrow")]
+    Arrow,
+}
+
+/// Type of the records that are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum OutputKind {
     #[cfg_attr(not(feature = "dense"), allow(dead_code))]
-    vector: Option<Vec<f32>>,
-    /// Line number, for messages.
-    #[serde(skip)]
-    line: u64,
+    Vectors,
+    Tokens,
+    Hits,
+}
+
+/// Position of a record in the input, for messages.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Position {
+    Line(u64),
+    #[cfg(feature = "arrow")]
+    Row {
+        batch: u64,
+        row: usize,
+    },
+}
+
+impl Position {
+    /// `field text` or `column text`.
+    fn named(self, field: &str) -> String {
+        match self {
+            Self::Line(_) => format!("field {field}"),
+            #[cfg(feature = "arrow")]
+            Self::Row { .. } => format!("column {field}"),
+        }
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Line(number) => write!(f, "{STDIN}, line {number}"),
+            #[cfg(feature = "arrow")]
+            Self::Row { batch, row } => write!(f, "{STDIN}, batch {batch}, row {row}"),
+        }
+    }
+}
+
+/// A record that is read.
+#[derive(Debug)]
+pub(super) struct InputRecord {
+    pub(super) id: String,
+    pub(super) text: Option<String>,
+    #[cfg_attr(not(feature = "dense"), allow(dead_code))]
+    pub(super) vector: Option<Vec<f32>>,
+    pub(super) position: Position,
 }
 
 impl InputRecord {
     /// Id and text, which must be present.
     pub(super) fn into_text(self) -> Result<(String, String)> {
+        let position = self.position;
         match self.text {
             Some(text) => Ok((self.id, text)),
-            None => bail!(
-                "{STDIN}, line {}: expected the field text, found none",
-                self.line
-            ),
+            None => {
+                let name = position.named("text");
+                bail!("{position}: expected the {name}, found none")
+            }
         }
     }
 
     /// Id and vector, which must be present, finite and of this dimension.
     #[cfg(feature = "dense")]
     pub(super) fn into_vector(self, dim: usize) -> Result<(String, Vec<f32>)> {
-        let line = self.line;
+        let position = self.position;
+        let name = position.named("vector");
         let Some(vector) = self.vector else {
-            bail!(
-                "{STDIN}, line {line}: expected the field vector (--encoder encodes the field \
-                 text), found none"
-            );
+            let text = position.named("text");
+            bail!("{position}: expected the {name} (--encoder encodes the {text}), found none");
         };
         if vector.len() != dim {
             let found = vector.len();
-            bail!("{STDIN}, line {line}: expected a vector of {dim} dimensions, found {found}");
+            bail!("{position}, {name}: expected a vector of {dim} dimensions, found {found}");
         }
         if let Some(value) = vector.iter().find(|value| !value.is_finite()) {
-            bail!("{STDIN}, line {line}: expected finite values, found {value}");
+            bail!("{position}, {name}: expected finite values, found {value}");
         }
         Ok((self.id, vector))
     }
 }
 
-/// Records of standard input. Blank lines are skipped.
-pub(super) struct InputRecords(LineReader<BufReader<Stdin>>);
+/// A record in JSON. Other fields are ignored.
+#[derive(Debug, Deserialize)]
+struct JsonRecord {
+    #[serde(alias = "_id")]
+    id: String,
+    #[serde(default)]
+    text: Option<String>,
+    #[serde(default)]
+    vector: Option<Vec<f32>>,
+}
+
+/// Records of standard input.
+pub(super) enum InputRecords {
+    /// Blank lines are skipped.
+    Json(LineReader<BufReader<Stdin>>),
+    #[cfg(feature = "arrow")]
+    Arrow(Box<ArrowReader<Stdin>>),
+}
 
 impl InputRecords {
-    pub(super) fn stdin() -> Self {
-        let input = BufReader::with_capacity(1 << 16, io::stdin());
-        Self(LineReader::new(input, STDIN))
+    pub(super) fn stdin(format: RecordFormat) -> Result<Self> {
+        match format {
+            RecordFormat::Json => {
+                let input = BufReader::with_capacity(1 << 16, io::stdin());
+                Ok(Self::Json(LineReader::new(input, STDIN)))
+            }
+            #[cfg(feature = "arrow")]
+            RecordFormat::Arrow => Ok(Self::Arrow(Box::new(ArrowReader::new(io::stdin())?))),
+        }
     }
 
     /// Reads at most `len` records.
@@ -73,41 +146,135 @@ impl InputRecords {
         check_stopped()?;
         self.by_ref().take(len).collect()
     }
+}
 
-    fn read(&mut self) -> Result<Option<InputRecord>> {
-        while let Some(line) = self.0.read()? {
-            if line.text.trim().is_empty() {
-                continue;
-            }
-            let number = line.number;
-            let record = serde_json::from_str::<InputRecord>(line.text)
-                .with_context(|| format!("{STDIN}, line {number}: expected a record"))?;
-            return Ok(Some(InputRecord {
-                line: number,
-                ..record
-            }));
+fn read_line(lines: &mut LineReader<BufReader<Stdin>>) -> Result<Option<InputRecord>> {
+    while let Some(line) = lines.read()? {
+        if line.text.trim().is_empty() {
+            continue;
         }
-        Ok(None)
+        let number = line.number;
+        let JsonRecord { id, text, vector } = serde_json::from_str(line.text)
+            .with_context(|| format!("{STDIN}, line {number}: expected a record"))?;
+        return Ok(Some(InputRecord {
+            id,
+            text,
+            vector,
+            position: Position::Line(number),
+        }));
     }
+    Ok(None)
 }
 
 impl Iterator for InputRecords {
     type Item = Result<InputRecord>;
 
     fn next(&mut self) -> Option<Self::Item> {
-        self.read().transpose()
+        match self {
+            Self::Json(lines) => read_line(lines).transpose(),
+            #[cfg(feature = "arrow")]
+            Self::Arrow(reader) => reader.read().transpose(),
+        }
     }
 }
 
-/// Writes a record as a line.
-pub(super) fn write_record(record: &impl Serialize, out: &mut OutputSink) -> Result<()> {
+#[derive(Serialize)]
+struct VectorRecord<'a> {
+    id: &'a str,
+    vector: &'a [f32],
+}
+
+#[derive(Serialize)]
+struct TokenRecord<'a> {
+    id: &'a str,
+    tokens: &'a [String],
+}
+
+#[derive(Serialize)]
+struct HitsRecord<'a> {
+    id: &'a str,
+    hits: &'a [HitRecord<'a>],
+}
+
+/// Id of a document and its score.
+#[derive(Serialize)]
+pub(super) struct HitRecord<'a> {
+    pub(super) id: &'a str,
+    pub(super) score: f32,
+}
+
+/// Writer of records of one type to standard output.
+pub(super) enum RecordWriter<'a> {
+    Json(&'a mut OutputSink),
+    #[cfg(feature = "arrow")]
+    Arrow(Box<ArrowWriter<'a>>),
+}
+
+impl<'a> RecordWriter<'a> {
+    /// Creates a writer of records of one type.
+    pub(super) fn new(
+        format: RecordFormat,
+        #[cfg_attr(not(feature = "arrow"), allow(unused_variables))] kind: OutputKind,
+        out: &'a mut OutputSink,
+    ) -> Result<Self> {
+        match format {
+            RecordFormat::Json => Ok(Self::Json(out)),
+            #[cfg(feature = "arrow")]
+            RecordFormat::Arrow => Ok(Self::Arrow(Box::new(ArrowWriter::new(kind, out)?))),
+        }
+    }
+
+    #[cfg(feature = "dense")]
+    pub(super) fn write_vector(&mut self, id: &str, vector: &[f32]) -> Result<()> {
+        match self {
+            Self::Json(out) => write_line(&VectorRecord { id, vector }, out),
+            #[cfg(feature = "arrow")]
+            Self::Arrow(writer) => writer.write_vector(id, vector),
+        }
+    }
+
+    pub(super) fn write_tokens(&mut self, id: &str, tokens: &[String]) -> Result<()> {
+        match self {
+            Self::Json(out) => write_line(&TokenRecord { id, tokens }, out),
+            #[cfg(feature = "arrow")]
+            Self::Arrow(writer) => writer.write_tokens(id, tokens),
+        }
+    }
+
+    pub(super) fn write_hits(&mut self, id: &str, hits: &[HitRecord<'_>]) -> Result<()> {
+        match self {
+            Self::Json(out) => write_line(&HitsRecord { id, hits }, out),
+            #[cfg(feature = "arrow")]
+            Self::Arrow(writer) => writer.write_hits(id, hits),
+        }
+    }
+
+    /// Passes the written records on.
+    pub(super) fn flush(&mut self) -> Result<()> {
+        match self {
+            Self::Json(out) => flush(out),
+            #[cfg(feature = "arrow")]
+            Self::Arrow(writer) => writer.flush(),
+        }
+    }
+
+    /// Writes what is left, and the end of an Arrow IPC stream.
+    pub(super) fn finish(self) -> Result<()> {
+        match self {
+            Self::Json(out) => flush(out),
+            #[cfg(feature = "arrow")]
+            Self::Arrow(writer) => writer.finish(),
+        }
+    }
+}
+
+fn write_line(record: &impl Serialize, out: &mut OutputSink) -> Result<()> {
     let line = serde_json::to_vec(record)?;
     out.write_all(&line)
         .and_then(|()| out.write_all(b"\n"))
         .with_context(|| failed(out.name()))
 }
 
-/// Passes the written records on.
-pub(super) fn flush(out: &mut OutputSink) -> Result<()> {
+fn flush(out: &mut OutputSink) -> Result<()> {
     out.flush().with_context(|| failed(out.name()))
 }

@@ -1,0 +1,263 @@
+//! Blocking calls over a gRPC channel.
+
+use std::fmt;
+use std::sync::Arc;
+use std::sync::mpsc;
+
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
+use prost::Message;
+use tokio::runtime::{Builder, Runtime};
+use tonic::client::Grpc;
+use tonic::codegen::http::uri::PathAndQuery;
+use tonic::metadata::{Ascii, MetadataValue};
+use tonic::transport::{Certificate, Channel, ClientTlsConfig, Endpoint};
+use tonic::{Code, Request};
+use tonic_prost::ProstCodec;
+
+use crate::{ClientConfig, Credentials, EngineAddress, RemoteError};
+
+/// Maximum number of bytes of a message, in both directions.
+const MAX_MESSAGE: usize = 256 << 20;
+
+/// Status of a call that tonic ends at the time limit.
+const CANCELED: i32 = 1;
+
+const SERVICE: &str = "/milvus.proto.milvus.MilvusService/";
+
+/// Channel to one server, with a thread of its own that does the transfers. Connects with the first
+/// call, and again after a loss.
+#[derive(Clone)]
+pub(in crate::milvus) struct GrpcChannel {
+    inner: Arc<Inner>,
+}
+
+struct Inner {
+    /// `None` only while it is dropped.
+    runtime: Option<Runtime>,
+    channel: Channel,
+    authorization: Option<MetadataValue<Ascii>>,
+    url: String,
+    tls: bool,
+}
+
+impl fmt::Debug for GrpcChannel {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("GrpcChannel").field(&self.inner.url).finish()
+    }
+}
+
+impl Drop for Inner {
+    fn drop(&mut self) {
+        // Dropping a runtime waits, which is not allowed on threads of another one.
+        if let Some(runtime) = self.runtime.take() {
+            runtime.shutdown_background();
+        }
+    }
+}
+
+impl GrpcChannel {
+    pub(in crate::milvus) fn new(
+        address: &EngineAddress,
+        credentials: &Credentials,
+        config: &ClientConfig,
+    ) -> Result<Self, RemoteError> {
+        let url = address.base_url();
+        let invalid = |_| RemoteError::Address {
+            found: address.to_string(),
+            expected: "a host name or address",
+        };
+        let mut endpoint = Endpoint::from_shared(url.clone())
+            .map_err(invalid)?
+            .connect_timeout(config.timeout)
+            .timeout(config.timeout);
+        if address.tls {
+            let tls = match &credentials.root_certificates {
+                Some(pem) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem)),
+                None => ClientTlsConfig::new().with_webpki_roots(),
+            };
+            endpoint = endpoint
+                .tls_config(tls)
+                .map_err(|error| RemoteError::Credentials {
+                    variable: "IR_REMOTE_CA",
+                    message: error.to_string(),
+                })?;
+        }
+        let failed = |source: std::io::Error| RemoteError::Unreachable {
+            url: url.clone(),
+            source: source.into(),
+        };
+        let runtime = Builder::new_multi_thread()
+            .worker_threads(1)
+            .thread_name("ir-remote-grpc")
+            .enable_all()
+            .build()
+            .map_err(failed)?;
+        let channel = {
+            let _guard = runtime.enter();
+            endpoint.connect_lazy()
+        };
+        let authorization = match &credentials.authorization {
+            Some(value) => Some(authorization(value)?),
+            None => None,
+        };
+        let (runtime, tls) = (Some(runtime), address.tls);
+        Ok(Self {
+            inner: Arc::new(Inner {
+                runtime,
+                channel,
+                authorization,
+                url,
+                tls,
+            }),
+        })
+    }
+
+    /// URL of a method, for messages.
+    pub(super) fn url(&self, method: &str) -> String {
+        format!("{}{SERVICE}{method}", self.inner.url)
+    }
+
+    /// Calls a method once.
+    pub(super) fn call<Q, R>(&self, method: &'static str, request: Q) -> Result<R, RemoteError>
+    where
+        Q: Message + 'static,
+        R: Message + Default + 'static,
+    {
+        let inner = &self.inner;
+        let mut request = Request::new(request);
+        if let Some(value) = &inner.authorization {
+            request
+                .metadata_mut()
+                .insert("authorization", value.clone());
+        }
+        let path = PathAndQuery::try_from(format!("{SERVICE}{method}"));
+        let unreachable = |source: Box<dyn std::error::Error + Send + Sync>| {
+            let url = self.url(method);
+            RemoteError::Unreachable { url, source }
+        };
+        let path = path.map_err(|error| unreachable(error.into()))?;
+        let Some(runtime) = &inner.runtime else {
+            return Err(unreachable("the channel is closed".into()));
+        };
+        let mut client = Grpc::new(inner.channel.clone())
+            .max_decoding_message_size(MAX_MESSAGE)
+            .max_encoding_message_size(MAX_MESSAGE);
+        // A task and a channel, because `block_on` panics on threads of another runtime.
+        let (send, receive) = mpsc::sync_channel(1);
+        runtime.spawn(async move {
+            let result = match client.ready().await {
+                Ok(()) => {
+                    let codec = ProstCodec::<Q, R>::new();
+                    let response = client.unary(request, path, codec).await;
+                    response.map(tonic::Response::into_inner)
+                }
+                Err(error) => Err(tonic::Status::from_error(error.into())),
+            };
+            // The receiver waits.
+            let _ = send.send(result);
+        });
+        match receive.recv() {
+            Ok(Ok(response)) => Ok(response),
+            Ok(Err(status)) => Err(self.error(method, &status)),
+            Err(error) => Err(unreachable(error.into())),
+        }
+    }
+
+    fn error(&self, method: &str, status: &tonic::Status) -> RemoteError {
+        let url = self.url(method);
+        let mut message = status.message().to_owned();
+        let mut source = std::error::Error::source(status);
+        while let Some(error) = source {
+            let text = error.to_string();
+            if !message.contains(&text) {
+                message = format!("{message}: {text}");
+            }
+            source = error.source();
+        }
+        let source = message.clone().into();
+        match status.code() {
+            Code::Unauthenticated => RemoteError::Unauthorized { url, status: 401 },
+            Code::PermissionDenied => RemoteError::Unauthorized { url, status: 403 },
+            Code::DeadlineExceeded => RemoteError::Timeout { url, source },
+            code if code as i32 == CANCELED => RemoteError::Timeout { url, source },
+            _ if self.inner.tls && is_tls(&message) => RemoteError::Tls { url, source },
+            Code::Unimplemented => RemoteError::Response {
+                url,
+                expected: "the gRPC API of Milvus (port 19530)".to_owned(),
+                found: message,
+            },
+            // Statuses of the transport, not of a service.
+            Code::Unavailable => RemoteError::Unreachable { url, source },
+            Code::Unknown | Code::Internal if is_protocol(&message) => RemoteError::Response {
+                url,
+                expected:
+                    "gRPC, as Milvus speaks on port 19530 (with TLS, the scheme ends in `+tls`)"
+                        .to_owned(),
+                found: message,
+            },
+            Code::Unknown => RemoteError::Unreachable { url, source },
+            code => RemoteError::Response {
+                url,
+                expected: "a response of Milvus".to_owned(),
+                found: format!("the gRPC status {code:?}: {message}"),
+            },
+        }
+    }
+}
+
+fn is_tls(message: &str) -> bool {
+    [
+        "certificate",
+        "InvalidContentType",
+        "corrupt message",
+        "tls",
+        "Tls",
+    ]
+    .iter()
+    .any(|part| message.contains(part))
+}
+
+/// Whether the peer speaks another protocol than HTTP/2, or not that of gRPC.
+fn is_protocol(message: &str) -> bool {
+    [
+        "http2 error",
+        "h2 protocol error",
+        "frame with invalid size",
+        "protocol error",
+        "HTTP status",
+    ]
+    .iter()
+    .any(|part| message.contains(part))
+}
+
+/// Value of the metadata `authorization`: `USER:PASSWORD` in base64.
+fn authorization(header: &str) -> Result<MetadataValue<Ascii>, RemoteError> {
+    let value = match header.split_once(' ') {
+        Some(("Basic", encoded)) => encoded.to_owned(),
+        Some((_, token)) => BASE64_STANDARD.encode(token),
+        None => BASE64_STANDARD.encode(header),
+    };
+    let mut value: MetadataValue<Ascii> = value.parse().map_err(|_| RemoteError::Credentials {
+        variable: "IR_REMOTE_TOKEN",
+        message: "expected characters of a header".to_owned(),
+    })?;
+    value.set_sensitive(true);
+    Ok(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn credentials_are_those_of_pymilvus() {
+        // base64("root:Milvus"), as pymilvus sends it.
+        let expected = "cm9vdDpNaWx2dXM=";
+        for header in ["Bearer root:Milvus", "Basic cm9vdDpNaWx2dXM="] {
+            let value = authorization(header).unwrap();
+            assert_eq!(value.to_str().unwrap(), expected);
+            assert!(!format!("{value:?}").contains(expected));
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! Errors of the gRPC client without a Milvus server. `milvus_lite_server` has the others.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use common::{HttpDouble, quick};
+use ir_core::{Document, NoProgress};
+use ir_remote::{
+    CollectionSchema, Credentials, LoadOptions, LoadSource, MilvusCollection, RemoteError,
+    TextAnalysis, TextIndexing, VectorTable,
+};
+
+fn collection(address: &str) -> MilvusCollection {
+    let address = address.parse().unwrap();
+    MilvusCollection::new(&address, &Credentials::default(), &quick()).unwrap()
+}
+
+#[test]
+fn no_server() {
+    // A port that was free a moment ago.
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    drop(listener);
+    let remote = collection(&format!("milvus+grpc://127.0.0.1:{port}/papers"));
+    let error = remote.open().unwrap_err();
+    assert!(
+        matches!(error, RemoteError::Unreachable { .. }),
+        "{error:?}"
+    );
+    let message = error.to_string();
+    assert!(
+        message.contains(&format!("127.0.0.1:{port}")) && message.contains("no server"),
+        "{message}"
+    );
+    // On a thread of another runtime, where blocking on a future panics.
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .build()
+        .unwrap();
+    runtime.block_on(async {
+        let error = remote.record().unwrap_err();
+        assert!(
+            matches!(error, RemoteError::Unreachable { .. }),
+            "{error:?}"
+        );
+        drop(remote);
+    });
+}
+
+#[test]
+fn another_service() {
+    let server = HttpDouble::start(|_, _, _| (200, "{}".to_owned()));
+    let remote = collection(&format!("milvus+grpc://127.0.0.1:{}/papers", server.port));
+    let error = remote.open().unwrap_err();
+    let message = error.to_string();
+    assert!(message.contains("gRPC"), "{error:?}");
+    // TLS with a server that has none.
+    let remote = collection(&format!(
+        "milvus+grpc+tls://127.0.0.1:{}/papers",
+        server.port
+    ));
+    let error = remote.open().unwrap_err();
+    assert!(matches!(error, RemoteError::Tls { .. }), "{error:?}");
+}
+
+#[test]
+fn invalid_schemas() {
+    let remote = collection("milvus+grpc://127.0.0.1:1/papers");
+    let table = VectorTable::new(["a"].into_iter().collect(), 2, vec![1.0, 2.0]).unwrap();
+    let papers = vec![Document::new("a").with_text("tea")];
+    let load = |remote: &MilvusCollection, texts: &TextIndexing| {
+        let source = LoadSource::from_vectors(&table).with_documents(&papers);
+        let (schema, options) = (CollectionSchema::default(), LoadOptions::default());
+        let loaded =
+            remote.load_with_texts(&schema, Some(texts), &source, &options, &mut NoProgress);
+        loaded.unwrap_err().to_string()
+    };
+    let message = load(&remote, &TextIndexing::default());
+    assert!(message.contains("found anserini"), "{message}");
+    let standard = TextIndexing {
+        analysis: TextAnalysis::LuceneStandard,
+        ..TextIndexing::default()
+    };
+    let message = load(
+        &remote,
+        &TextIndexing {
+            k1: 0.0,
+            ..standard
+        },
+    );
+    assert!(message.contains("k1 above 0"), "{message}");
+    let message = load(&remote, &TextIndexing { b: 2.0, ..standard });
+    assert!(message.contains("b from 0 to 1"), "{message}");
+    let rest = collection("milvus://127.0.0.1:1/papers");
+    let message = load(&rest, &standard);
+    assert!(message.contains("expected milvus+grpc://"), "{message}");
+    let message = rest.open_texts().unwrap_err().to_string();
+    assert!(message.contains("expected milvus+grpc://"), "{message}");
+}

@@ -1,0 +1,72 @@
+"""Encodes documents on a Spark cluster with `mapInArrow`: batches of Arrow to and from `ir worker`.
+
+    spark-submit --master spark://HOST:7077 spark_arrow.py MODEL docs.jsonl vectors.parquet
+
+The command `ir`, built with the feature `arrow`, and the model have the same paths on all workers. A partition whose
+worker is lost is computed again by another one. The vectors are those of `ir worker encode` over the whole input.
+"""
+
+import argparse
+import subprocess
+import threading
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql import SparkSession
+
+
+def through(command: list[str], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Passes the batches of a partition through a command."""
+    first = next(batches, None)
+    if first is None:
+        return
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
+    failures: list[BaseException] = []
+
+    def feed() -> None:
+        try:
+            with process.stdin, pa.ipc.new_stream(process.stdin, first.schema) as stream:
+                stream.write_batch(first)
+                for batch in batches:
+                    stream.write_batch(batch)
+        except BrokenPipeError:  # the command has ended: its exit code tells how
+            pass
+        except BaseException as error:  # raised by the reading thread
+            failures.append(error)
+            process.kill()
+
+    feeder = threading.Thread(target=feed)
+    feeder.start()
+    try:
+        with pa.ipc.open_stream(process.stdout) as results:
+            yield from results
+    finally:
+        process.stdout.close()
+        feeder.join()
+        # The exit code decides: a stream that ends early may have no error.
+        code = process.wait()
+        if failures:
+            raise failures[0]
+        if code != 0:
+            raise RuntimeError(f"{command[0]}: expected exit code 0, found {code}")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("model", help="model of the encoder")
+    parser.add_argument("input", help="records in JSON lines, readable by all workers")
+    parser.add_argument("output", help="folder of Parquet files to write, on storage that all workers share")
+    parser.add_argument("--partitions", type=int, default=16)
+    parser.add_argument("--ir", default="ir", help="path of the command")
+    args = parser.parse_args()
+
+    command = [args.ir, "--quiet", "worker", "encode", args.model, "--format", "arrow", "--threads", "1"]
+    session = SparkSession.builder.appName("ir encode").getOrCreate()
+    documents = session.read.schema("id string, text string").json(args.input).repartition(args.partitions)
+    vectors = documents.mapInArrow(lambda batches: through(command, batches), "id string, vector array<float>")
+    vectors.write.mode("overwrite").parquet(args.output)
+    session.stop()
+
+
+if __name__ == "__main__":
+    main()
