@@ -307,7 +307,13 @@ impl Encoder for BiEncoder {
             self.truncated[side as usize].fetch_add(truncated as u64, Ordering::Relaxed);
             let ids: Vec<Vec<u32>> = tokenized.into_iter().map(|text| text.ids).collect();
             let is_padded = matches!(*encoder.model, InferenceModel::Module(_));
-            let batches = batches(&ids, &self.config, is_padded);
+            let mut config = self.config.clone();
+            if !is_padded {
+                // Two threads have whole batches, more share their tokens: the memory is bounded.
+                let threads = rayon::current_num_threads().max(2);
+                config.batch_tokens = config.batch_tokens.saturating_mul(2) / threads;
+            }
+            let batches = batches(&ids, &config, is_padded);
             let encode = |batch: &Vec<usize>| encoder.encode(batch, &ids, dim);
             // Other backends parallelize within a batch.
             let vectors: Vec<Vec<f32>> = match is_padded {
