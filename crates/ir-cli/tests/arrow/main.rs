@@ -1,5 +1,5 @@
 //! `ir worker --format arrow`: values of JSON lines; errors that name batch, row and column.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 #[path = "../cli/common/mod.rs"]
 #[allow(dead_code)]
