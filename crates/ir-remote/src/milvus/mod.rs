@@ -127,6 +127,12 @@ impl MilvusCollection {
         })
     }
 
+    /// Returns the API over which the collection is loaded and searched.
+    #[must_use]
+    pub const fn api(&self) -> MilvusApi {
+        self.api
+    }
+
     /// Records the exchange with the server. Exchanges over gRPC are not recorded.
     #[must_use]
     pub fn with_recorder(mut self, recorder: Arc<Recorder>) -> Self {
