@@ -10,11 +10,14 @@ use std::process::{Output, Stdio};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::types::Float32Type;
+#[cfg(feature = "dense")]
+use arrow_array::types::Float64Type;
 use arrow_array::{
-    Array, ArrayRef, FixedSizeListArray, Int32Array, LargeStringArray, ListArray, RecordBatch,
-    StringArray, StringViewArray,
+    Array, ArrayRef, Int32Array, LargeStringArray, RecordBatch, StringArray, StringViewArray,
 };
+#[cfg(feature = "dense")]
+use arrow_array::{FixedSizeListArray, ListArray};
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{Field, Schema};
