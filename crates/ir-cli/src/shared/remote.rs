@@ -57,7 +57,10 @@ impl RemoteCollection {
         let restricted = !conditions.is_empty();
         Ok(match (self, search.vectors) {
             #[cfg(feature = "milvus-grpc")]
-            (Self::Milvus(collection), encoder) if search.is_hybrid || encoder.is_none() => {
+            (Self::Milvus(collection), encoder)
+                if collection.api() == MilvusApi::Grpc
+                    && (search.is_hybrid || encoder.is_none()) =>
+            {
                 // Opening verifies that all documents are visible.
                 let index = collection.open_texts()?;
                 let mut index = index.with_consistency(Consistency::Eventual);

@@ -1,5 +1,5 @@
 //! `ir worker --format arrow`: values of JSON lines; errors that name batch, row and column.
-#![allow(clippy::unwrap_used)]
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 #[path = "../cli/common/mod.rs"]
 #[allow(dead_code)]
@@ -10,11 +10,14 @@ use std::process::{Output, Stdio};
 use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
-use arrow_array::types::{Float32Type, Float64Type};
+use arrow_array::types::Float32Type;
+#[cfg(feature = "dense")]
+use arrow_array::types::Float64Type;
 use arrow_array::{
-    Array, ArrayRef, FixedSizeListArray, Int32Array, LargeStringArray, ListArray, RecordBatch,
-    StringArray, StringViewArray,
+    Array, ArrayRef, Int32Array, LargeStringArray, RecordBatch, StringArray, StringViewArray,
 };
+#[cfg(feature = "dense")]
+use arrow_array::{FixedSizeListArray, ListArray};
 use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{Field, Schema};

@@ -6,9 +6,9 @@ mod grpc;
 mod index;
 mod protocol;
 mod protocol_v2;
+mod rows;
 mod v2;
 
-use std::ops::Range;
 use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
@@ -22,12 +22,13 @@ pub use index::MilvusIndex;
 
 #[cfg(feature = "milvus-grpc")]
 use self::grpc::GrpcChannel;
+use self::rows::MilvusLoading;
 use self::v2::V2State;
 use crate::connection::Connection;
-use crate::loading::{LoadOptions, LoadReport, LoadTarget, load_rows};
+use crate::loading::{LoadOptions, LoadReport, load_rows};
 use crate::recording::Recorder;
 use crate::schema::{CollectionRecord, CollectionSchema, RemoteSimilarity, RemoteVectorIndex};
-use crate::source::{LoadSource, RowBatch};
+use crate::source::LoadSource;
 use crate::{
     AttributeType, ClientConfig, Credentials, EngineAddress, EngineKind, MilvusApi, RemoteError,
     TextIndexing,
@@ -124,6 +125,12 @@ impl MilvusCollection {
                 _ => None,
             },
         })
+    }
+
+    /// Returns the API over which the collection is loaded and searched.
+    #[must_use]
+    pub const fn api(&self) -> MilvusApi {
+        self.api
     }
 
     /// Records the exchange with the server. Exchanges over gRPC are not recorded.
@@ -621,125 +628,4 @@ pub(crate) const fn metric(similarity: RemoteSimilarity) -> &'static str {
         RemoteSimilarity::Cosine => "COSINE",
         RemoteSimilarity::Euclidean => "L2",
     }
-}
-
-struct MilvusLoading<'a> {
-    collection: &'a MilvusCollection,
-    schema: &'a CollectionSchema,
-}
-
-impl LoadTarget for MilvusLoading<'_> {
-    fn connection(&self) -> &Connection {
-        &self.collection.connection
-    }
-
-    fn settle(&self) -> Result<(), RemoteError> {
-        // A strong read waits until everything that was inserted before it is visible.
-        self.collection.count("", Consistency::Strong).map(|_| ())
-    }
-
-    fn count(&self, numbers: Range<u32>) -> Result<u64, RemoteError> {
-        let expression = expression::numbers(&numbers);
-        self.collection.count(&expression, Consistency::Eventual)
-    }
-
-    fn existing(&self, numbers: Range<u32>) -> Result<Vec<u32>, RemoteError> {
-        let expression = expression::numbers(&numbers);
-        #[cfg(feature = "milvus-grpc")]
-        if let Some(grpc) = &self.collection.grpc {
-            let found = grpc.numbers(self.collection, &expression, Consistency::Eventual)?;
-            return Ok(found.into_iter().map(|number| number as u32).collect());
-        }
-        if self.collection.api == MilvusApi::V2 {
-            let limit = numbers.len().clamp(1, index::MAX_HITS);
-            let rows = self
-                .collection
-                .v2_rows(&expression, limit, Consistency::Eventual)?;
-            return Ok(rows.into_iter().map(|(number, _)| number as u32).collect());
-        }
-        let response = self
-            .collection
-            .query(&expression, &[NUMBER], Consistency::Eventual)?;
-        let found = protocol::integers(&response, NUMBER).unwrap_or_default();
-        Ok(found.into_iter().map(|number| number as u32).collect())
-    }
-
-    fn insert(&self, batch: &RowBatch, rows: &[usize]) -> Result<(), RemoteError> {
-        for &at in rows {
-            check_lengths(batch, at, self.schema)?;
-        }
-        #[cfg(feature = "milvus-grpc")]
-        if let Some(grpc) = &self.collection.grpc {
-            return grpc.insert(self.collection, self.schema, batch, rows);
-        }
-        if self.collection.api == MilvusApi::V2 {
-            return self.collection.v2_insert(self.schema, batch, rows);
-        }
-        let body = protocol::insert(&self.collection.name, self.schema, batch, rows);
-        let connection = &self.collection.connection;
-        let response = connection.call_once(ir_fetch::HttpMethod::Post, "/entities", &body)?;
-        protocol::check(&response, "insert documents")?;
-        match response["insert_cnt"].as_u64() {
-            Some(count) if count == rows.len() as u64 => Ok(()),
-            _ => {
-                let expected = format!("{} documents inserted", rows.len());
-                Err(self
-                    .collection
-                    .unexpected("/entities", &expected, &response))
-            }
-        }
-    }
-
-    fn delete(&self, numbers: Range<u32>) -> Result<(), RemoteError> {
-        let list: Vec<String> = numbers.map(|n| n.to_string()).collect();
-        let expression = format!("{NUMBER} in [{}]", list.join(","));
-        #[cfg(feature = "milvus-grpc")]
-        if let Some(grpc) = &self.collection.grpc {
-            grpc.delete(self.collection, &expression)?;
-            return self.settle();
-        }
-        if self.collection.api == MilvusApi::V2 {
-            self.collection.v2_delete(&expression)?;
-            return self.settle();
-        }
-        let body = json!({"collection_name": self.collection.name, "expr": expression});
-        let response = self.collection.call("DELETE", "/entities", &body)?;
-        protocol::check(&response, "delete documents")?;
-        self.settle()
-    }
-}
-
-fn check_lengths(
-    batch: &RowBatch,
-    at: usize,
-    schema: &CollectionSchema,
-) -> Result<(), RemoteError> {
-    let too_long = |what: String, length: usize| RemoteError::Document {
-        number: batch.first as usize + at + 1,
-        id: batch.ids[at].chars().take(80).collect(),
-        what,
-        expected: format!("at most {MAX_TEXT} bytes"),
-        found: length.to_string(),
-    };
-    if batch.ids[at].len() > MAX_TEXT {
-        return Err(too_long("id".to_owned(), batch.ids[at].len()));
-    }
-    if let Some((title, text)) = batch.texts.get(at) {
-        // As one text, with a space between them.
-        let length = title.len() + text.len() + usize::from(!title.is_empty() && !text.is_empty());
-        if length > MAX_TEXT {
-            return Err(too_long("title and text".to_owned(), length));
-        }
-    }
-    for attribute in &schema.attributes {
-        if let Some(text) = batch.attributes[at].text(&attribute.name)
-            && text.len() > MAX_TEXT
-        {
-            return Err(too_long(
-                format!("attribute {:?}", attribute.name),
-                text.len(),
-            ));
-        }
-    }
-    Ok(())
 }

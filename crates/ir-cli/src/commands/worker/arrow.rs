@@ -270,6 +270,7 @@ impl<'a> ArrowWriter<'a> {
         })
     }
 
+    #[cfg(feature = "dense")]
     pub(super) fn write_vector(&mut self, id: &str, vector: &[f32]) -> Result<()> {
         self.start(id, size_of_val(vector))?;
         if let Values::Vectors(lists) = &mut self.values {

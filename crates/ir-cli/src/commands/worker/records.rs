@@ -178,6 +178,7 @@ impl Iterator for InputRecords {
     }
 }
 
+#[cfg(feature = "dense")]
 #[derive(Serialize)]
 struct VectorRecord<'a> {
     id: &'a str,

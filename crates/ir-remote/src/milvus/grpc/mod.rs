@@ -2,30 +2,30 @@
 
 mod channel;
 mod messages;
+mod requests;
 #[cfg(test)]
 mod tests;
 mod text;
 
 use ir_core::NoProgress;
 use prost::Message;
-use serde_json::json;
 
 pub(super) use self::channel::GrpcChannel;
 pub(super) use self::messages::SearchRequest;
 use self::messages::{
-    Booleans, Checked, CollectionRequest, CreateCollectionRequest, CreateIndexRequest,
-    DeleteRequest, DescribeCollectionResponse, DescribeIndexRequest, DescribeIndexResponse,
-    Doubles, FieldData, FieldSchema, Floats, FlushRequest, FunctionSchema, InsertRequest,
-    LoadCollectionRequest, Longs, MutationResult, QueryRequest, QueryResults, ScalarField, Schema,
-    SearchResults, Status, StatusResponse, Strings, VectorField, pairs,
+    Checked, CollectionRequest, CreateCollectionRequest, CreateIndexRequest, DeleteRequest,
+    DescribeCollectionResponse, DescribeIndexRequest, DescribeIndexResponse, FlushRequest,
+    InsertRequest, LoadCollectionRequest, MutationResult, QueryRequest, QueryResults, ScalarField,
+    SearchResults, Status, StatusResponse, pairs,
 };
+pub(super) use self::requests::GrpcSearch;
+use self::requests::{columns, schema};
 pub use self::text::{MilvusHybrid, MilvusTextIndex};
-use super::protocol::{BOOLEAN, DOUBLE, FLOAT_VECTOR, INT64, VARCHAR, data_type, index_type};
-use super::{ENGINE, ID, MAX_TEXT, MilvusCollection, NUMBER, ScoredNumbers, VECTOR, metric};
+use super::protocol::index_type;
+use super::{ENGINE, ID, MilvusCollection, NUMBER, ScoredNumbers, VECTOR, metric};
 use crate::schema::{CollectionRecord, CollectionSchema, RECORD_FORMAT};
 use crate::source::RowBatch;
-use crate::text_indexing::contents;
-use crate::{AttributeType, Consistency, RemoteError, TextAnalysis, TextIndexing};
+use crate::{Consistency, RemoteError, TextAnalysis, TextIndexing};
 
 /// Name of the field with title and text, and of that with their terms.
 const CONTENTS: &str = "contents";
@@ -446,213 +446,4 @@ fn column<'r>(results: &'r QueryResults, name: &str) -> Option<&'r ScalarField> 
 
 fn longs<'r>(results: &'r QueryResults, name: &str) -> Option<&'r [i64]> {
     Some(&column(results, name)?.longs.as_ref()?.data)
-}
-
-fn schema(
-    name: &str,
-    description: &str,
-    record: &CollectionRecord,
-    texts: Option<&TextIndexing>,
-) -> Result<Schema, RemoteError> {
-    let field = |name: &str, kind: u32| FieldSchema {
-        name: name.to_owned(),
-        data_type: kind as i32,
-        ..FieldSchema::default()
-    };
-    let text = |name: &str| FieldSchema {
-        type_params: pairs([("max_length", MAX_TEXT.to_string())]),
-        ..field(name, VARCHAR)
-    };
-    let mut fields = vec![
-        FieldSchema {
-            is_primary_key: true,
-            ..field(NUMBER, INT64)
-        },
-        text(ID),
-    ];
-    if let Some(dim) = record.dim {
-        fields.push(FieldSchema {
-            type_params: pairs([("dim", dim.to_string())]),
-            ..field(VECTOR, FLOAT_VECTOR)
-        });
-    }
-    let mut functions = Vec::new();
-    if let Some(texts) = texts {
-        let mut contents = text(CONTENTS);
-        contents.type_params.extend(pairs([
-            ("enable_analyzer", "true".to_owned()),
-            ("analyzer_params", analyzer(texts)?.to_owned()),
-        ]));
-        fields.push(contents);
-        fields.push(FieldSchema {
-            is_function_output: true,
-            ..field(TERMS, SPARSE_VECTOR)
-        });
-        functions.push(FunctionSchema {
-            name: "bm25".to_owned(),
-            r#type: BM25,
-            input_field_names: vec![CONTENTS.to_owned()],
-            output_field_names: vec![TERMS.to_owned()],
-        });
-    }
-    for attribute in &record.schema.attributes {
-        let name = format!("attr_{}", attribute.name);
-        let kind = data_type(attribute.kind);
-        fields.push(FieldSchema {
-            is_partition_key: record.schema.partition_key.as_ref() == Some(&attribute.name),
-            ..match kind {
-                VARCHAR => text(&name),
-                kind => field(&name, kind),
-            }
-        });
-        fields.push(field(&format!("known_{}", attribute.name), BOOLEAN));
-    }
-    Ok(Schema {
-        name: name.to_owned(),
-        description: description.to_owned(),
-        fields,
-        functions,
-    })
-}
-
-/// Rows of a batch as the columns of a request.
-fn columns(schema: &CollectionSchema, batch: &RowBatch, rows: &[usize]) -> Vec<FieldData> {
-    let scalars = |name: String, kind: u32, scalars: ScalarField| FieldData {
-        r#type: kind as i32,
-        field_name: name,
-        scalars: Some(scalars),
-        vectors: None,
-    };
-    let longs = |data: Vec<i64>| ScalarField {
-        longs: Some(Longs { data }),
-        ..ScalarField::default()
-    };
-    let booleans = |data: Vec<bool>| ScalarField {
-        booleans: Some(Booleans { data }),
-        ..ScalarField::default()
-    };
-    let strings = |data: Vec<String>| ScalarField {
-        strings: Some(Strings { data }),
-        ..ScalarField::default()
-    };
-    let numbers = rows.iter().map(|&at| i64::from(batch.first) + at as i64);
-    let ids = rows.iter().map(|&at| batch.ids[at].clone());
-    let mut columns = vec![
-        scalars(NUMBER.to_owned(), INT64, longs(numbers.collect())),
-        scalars(ID.to_owned(), VARCHAR, strings(ids.collect())),
-    ];
-    if !batch.vectors.is_empty() {
-        let data: Vec<f32> = rows
-            .iter()
-            .flat_map(|&at| batch.vector(at))
-            .copied()
-            .collect();
-        columns.push(FieldData {
-            r#type: FLOAT_VECTOR as i32,
-            field_name: VECTOR.to_owned(),
-            scalars: None,
-            vectors: Some(VectorField {
-                dim: (data.len() / rows.len().max(1)) as i64,
-                floats: Some(Floats { data }),
-            }),
-        });
-    }
-    if !batch.texts.is_empty() {
-        let texts = rows.iter().map(|&at| &batch.texts[at]);
-        let texts = texts.map(|(title, text)| contents(title, text));
-        columns.push(scalars(
-            CONTENTS.to_owned(),
-            VARCHAR,
-            strings(texts.collect()),
-        ));
-    }
-    for attribute in &schema.attributes {
-        let name = &attribute.name;
-        let values = || rows.iter().map(|&at| batch.attributes[at].get(name));
-        let known = booleans(values().map(|value| value.is_some()).collect());
-        // Absent values have a placeholder.
-        let json = |value| super::protocol::scalar(attribute.kind, value);
-        let values = values().map(json);
-        let field = match attribute.kind {
-            AttributeType::Integer => {
-                longs(values.map(|value| value.as_i64().unwrap_or(0)).collect())
-            }
-            AttributeType::Number => ScalarField {
-                doubles: Some(Doubles {
-                    data: values.map(|value| value.as_f64().unwrap_or(0.0)).collect(),
-                }),
-                ..ScalarField::default()
-            },
-            AttributeType::Boolean => {
-                booleans(values.map(|value| value.as_bool() == Some(true)).collect())
-            }
-            AttributeType::Text | AttributeType::Texts => {
-                let texts = values.map(|value| value.as_str().unwrap_or_default().to_owned());
-                strings(texts.collect())
-            }
-        };
-        let kind = match attribute.kind {
-            AttributeType::Number => DOUBLE,
-            kind => data_type(kind),
-        };
-        columns.push(scalars(format!("attr_{name}"), kind, field));
-        columns.push(scalars(format!("known_{name}"), BOOLEAN, known));
-    }
-    columns
-}
-
-/// Request to search queries, encoded as placeholders of a type, in a field.
-pub(super) struct GrpcSearch<'a> {
-    pub(super) collection: &'a str,
-    pub(super) field: &'static str,
-    pub(super) expression: &'a str,
-    pub(super) limit: usize,
-    pub(super) metric: &'static str,
-    /// Number of candidates of HNSW; `None` for exact search.
-    pub(super) ef: Option<usize>,
-    pub(super) consistency: Consistency,
-}
-
-impl GrpcSearch<'_> {
-    pub(super) fn vectors(&self, vectors: &[&[f32]]) -> SearchRequest {
-        let bytes = |vector: &&[f32]| vector.iter().flat_map(|x| x.to_le_bytes()).collect();
-        self.request(FLOAT_VECTOR, vectors.iter().map(bytes).collect())
-    }
-
-    fn texts(&self, texts: &[&str]) -> SearchRequest {
-        let bytes = |text: &&str| text.as_bytes().to_vec();
-        self.request(VARCHAR, texts.iter().map(bytes).collect())
-    }
-
-    fn request(&self, kind: u32, values: Vec<Vec<u8>>) -> SearchRequest {
-        let parameters = match self.ef {
-            Some(ef) => json!({"ef": ef.max(self.limit)}),
-            None => json!({}),
-        };
-        let nq = values.len() as i64;
-        let group = messages::PlaceholderGroup {
-            placeholders: vec![messages::PlaceholderValue {
-                tag: "$0".to_owned(),
-                r#type: kind as i32,
-                values,
-            }],
-        };
-        SearchRequest {
-            collection_name: self.collection.to_owned(),
-            dsl: self.expression.to_owned(),
-            placeholder_group: group.encode_to_vec(),
-            // An expression.
-            dsl_type: 1,
-            search_params: pairs([
-                ("anns_field", self.field.to_owned()),
-                ("topk", self.limit.to_string()),
-                ("metric_type", self.metric.to_owned()),
-                ("params", parameters.to_string()),
-                ("round_decimal", "-1".to_owned()),
-            ]),
-            guarantee_timestamp: guarantee(self.consistency),
-            nq,
-            consistency_level: level(self.consistency),
-        }
-    }
 }

@@ -5,6 +5,7 @@ use ir_core::Attributes;
 
 use super::messages::pairs;
 use super::*;
+use crate::AttributeType;
 use crate::schema::RemoteSimilarity;
 
 fn hex(bytes: &[u8]) -> String {
