@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -179,9 +181,22 @@ fn a_limit_on_the_size_of_files_is_reported_and_survived() {
     assert!(checked.unwrap().status.success());
 }
 
-/// Runs `ir serve` to its end.
+/// Runs `ir serve` to its end, for at most a minute.
 fn ended(folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
-    let output = serve_command(folder, args).output().unwrap();
+    let mut command = serve_command(folder, args);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    let start = Instant::now();
+    // Its output is short and fits the pipes.
+    while child.try_wait().unwrap().is_none() {
+        if start.elapsed() > Duration::from_secs(60) {
+            child.kill().unwrap();
+            let output = child.wait_with_output().unwrap();
+            panic!("{args:?}: did not end: {output:?}");
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (
         output.status.code(),
