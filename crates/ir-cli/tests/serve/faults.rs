@@ -183,9 +183,7 @@ fn a_limit_on_the_size_of_files_is_reported_and_survived() {
 
 /// Runs `ir serve` to its end, for at most a minute.
 fn ended(folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
-    let mut command = serve_command(folder, args);
-    command.stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().unwrap();
+    let mut child = serve_command(folder, args).spawn().unwrap();
     let start = Instant::now();
     // Its output is short and fits the pipes.
     while child.try_wait().unwrap().is_none() {
@@ -209,7 +207,15 @@ fn ended(folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
 fn damaged_stores_end_the_server() {
     let folder = TempDir::new().unwrap();
     let here = folder.path();
-    RunningServer::start(here, &["bundled", "--data", "d"]).stop();
+    let server = RunningServer::start(here, &["bundled", "--data", "d"]);
+    // A store in use is neither intact nor damaged.
+    let (code, out, error) = ended(here, &["--data", "d", "--check"]);
+    assert_eq!((code, &*out), (Some(1), ""), "{error}");
+    assert!(
+        error.contains("d: not checked: in use by another server"),
+        "{error}"
+    );
+    server.stop();
     let (code, out, error) = ended(here, &["--data", "d", "--check"]);
     assert_eq!(code, Some(0), "{error}");
     assert_eq!(out, "d: intact; 20 records of documents, 0 vectors\n");
