@@ -225,7 +225,10 @@ fn damaged_records_and_vectors_are_found() {
     store.execute("UPDATE vectors SET checksum = NULL");
     assert!(store.vector("e", Side::Document, &hash).unwrap().is_some());
     let checked = store.check(&mut NoProgress).unwrap();
-    assert_eq!((checked.vectors, checked.vectors_without_checksum), (400, 400));
+    assert_eq!(
+        (checked.vectors, checked.vectors_without_checksum),
+        (400, 400)
+    );
     let sql = "UPDATE contents SET record = replace(record, 'tea', 'sea')
                WHERE hash = (SELECT hash FROM documents WHERE id = 'd5')";
     store.execute(sql);

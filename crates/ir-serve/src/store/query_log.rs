@@ -88,7 +88,8 @@ impl Store {
         normalize: impl Fn(&str) -> String,
     ) -> Result<(), StoreError> {
         let connection = self.reader()?;
-        let mut select = connection.prepare("SELECT query FROM queries ORDER BY id DESC LIMIT ?")?;
+        let mut select =
+            connection.prepare("SELECT query FROM queries ORDER BY id DESC LIMIT ?")?;
         let mut rows = select.query([POPULARITY_WINDOW])?;
         while let Some(row) = rows.next()? {
             let query: String = row.get(0)?;
