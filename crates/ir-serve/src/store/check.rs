@@ -38,7 +38,8 @@ impl Store {
     /// with its checksum. After an error of damage, the next [`Store::open`] checks the pages.
     ///
     /// # Errors
-    /// The first damage, also a file that cannot be read; [`StoreError::Canceled`] if `progress` requests a stop.
+    /// The first damage, also a file that cannot be read; [`StoreError::Canceled`] if `progress`
+    /// requests a stop.
     pub fn check(&self, progress: &mut dyn Progress) -> Result<CheckedStore, StoreError> {
         let mut report = |stage: &str, done: u64, total: Option<u64>| match progress
             .report(stage, done, total)

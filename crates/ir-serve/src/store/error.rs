@@ -50,9 +50,9 @@ fn advice(error: &rusqlite::Error) -> &'static str {
 }
 
 impl StoreError {
-    /// Whether a write failed, most often because the disk is full, or because a quota or a limit on
-    /// the size of files is reached. SQLite distinguishes a full disk from other errors of writing,
-    /// but not a quota or a limit from an error of the device.
+    /// Whether a write failed, most often because the disk is full, or because a quota or a limit
+    /// on the size of files is reached. SQLite distinguishes a full disk from other errors of
+    /// writing, but not a quota or a limit from an error of the device.
     #[must_use]
     pub fn is_full(&self) -> bool {
         let Self::Database(rusqlite::Error::SqliteFailure(error, _)) = self else {
