@@ -228,15 +228,22 @@ fn damaged_stores_end_the_server() {
         damaged[page * 4096] ^= 0xff;
         fs::write(&file, damaged).unwrap();
         let expected = "restore it from a copy";
-        for args in [
-            &["--data", "d", "--check"][..],
+        let marker = here.join("d/damaged");
+        for (args, is_marked) in [
             // Ends after the start, and then before it.
-            &["--data", "d"],
-            &["bundled", "--data", "d"],
+            (&["--data", "d"][..], false),
+            (&["bundled", "--data", "d"], true),
+            (&["--data", "d", "--check"], true),
+            (&["--data", "d", "--check"], false),
+            (&["--data", "d"], true),
         ] {
+            if !is_marked {
+                let _ = fs::remove_file(&marker);
+            }
             let (code, _, error) = ended(here, args);
             assert_eq!(code, Some(1), "page {page} {args:?} {error}");
             assert!(error.contains(expected), "page {page} {args:?} {error}");
+            assert!(marker.exists(), "page {page} {args:?}");
         }
         fs::write(&file, &intact).unwrap();
         RunningServer::start(here, &["--data", "d", "--new-keys"]).stop();
