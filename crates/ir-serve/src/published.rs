@@ -15,7 +15,7 @@ use ir_qa::suggest::{FrequentPhrases, Suggester};
 use ir_qa::{Chunk, ChunkKind, Frame, FrameQuestion, character_count};
 
 use crate::config::{ServiceEncoder, ServiceQuestions};
-use crate::store::{Publication, PublishedQuestion, Store, StoreError, asked_text, sha256};
+use crate::store::{Publication, PublishedQuestion, Store, StoreError, sha256};
 
 /// Documents, answers and suggestions of a publication. Immutable.
 #[derive(Debug)]
@@ -129,7 +129,7 @@ impl PublishedState {
         if let Some(questions) = &config.questions {
             questions.add(&mut frames, reason, progress)?;
         }
-        let suggester = suggester(&documents, &frames, &store.asked_texts()?);
+        let suggester = suggester(&documents, &frames, store);
         let index = match &config.encoder {
             None => {
                 report(progress, "indexing", 0, 1)?;
@@ -349,13 +349,12 @@ fn published_document(
 /// Popularity of a question, above those of titles and phrases.
 const QUESTION_POPULARITY: u64 = 1_000_000;
 
-/// Suggestions. Those that users have asked come first; what they have asked besides is not
-/// suggested to others.
-fn suggester(
-    documents: &[PublishedDocument],
-    frames: &[Frame],
-    asked: &HashMap<String, u64>,
-) -> Suggester {
+/// Popularity of each time that a text was asked, above the sum of the others.
+const ASKED_POPULARITY: u64 = 1_000_000 * QUESTION_POPULARITY;
+
+/// Suggestions. Among those that match a typed text equally well, the ones that users have asked
+/// come first. Other queries of users are never suggested.
+fn suggester(documents: &[PublishedDocument], frames: &[Frame], store: &Store) -> Suggester {
     let mut phrases = FrequentPhrases::new(3);
     for frame in frames {
         phrases.add(&frame.answer);
@@ -367,12 +366,22 @@ fn suggester(
     let titles = documents
         .iter()
         .map(|document| (document.title().to_owned(), 1));
-    let all = questions
+    let mut all: Vec<(String, u64)> = questions
         .chain(titles)
-        .chain(phrases.frequent(MIN_PHRASE_ANSWERS));
-    Suggester::new(all.map(|(text, popularity)| {
-        let asked = asked.get(&asked_text(&text)).copied().unwrap_or(0);
-        let popularity = popularity.saturating_add(asked.saturating_mul(QUESTION_POPULARITY));
+        .chain(phrases.frequent(MIN_PHRASE_ANSWERS))
+        .collect();
+    // The first of equal texts is the spelling that is suggested: it gets the count of all.
+    all.sort_unstable_by(|a, b| b.1.cmp(&a.1).then_with(|| a.0.cmp(&b.0)));
+    let normalize = Suggester::normalizer();
+    let mut asked: HashMap<String, u64> =
+        all.iter().map(|(text, _)| (normalize(text), 0)).collect();
+    if let Err(error) = store.count_asked(&mut asked, &normalize) {
+        tracing::error!(%error, "suggestions are ranked without the query log");
+        asked.clear();
+    }
+    Suggester::new(all.into_iter().map(|(text, popularity)| {
+        let asked = asked.remove(&normalize(&text)).unwrap_or(0);
+        let popularity = popularity.saturating_add(asked.saturating_mul(ASKED_POPULARITY));
         (text, popularity)
     }))
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use axum::Router;
 use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
-use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
+use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
@@ -224,7 +224,7 @@ pub(crate) fn router(app: Arc<App>) -> Router {
 async fn limit_concurrency(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     let Ok(_permit) = app.permits.try_acquire() else {
         let error = ApiError::busy("too many requests at the same time");
-        return failure(request.uri().path(), error);
+        return failure(request.method(), request.uri().path(), error);
     };
     next.run(request).await
 }
@@ -235,24 +235,24 @@ pub(crate) async fn limit_time(
     request: Request,
     next: Next,
 ) -> Response {
-    let path = request.uri().path().to_owned();
+    let (method, path) = (request.method().clone(), request.uri().path().to_owned());
     let time = app.service.limits().time;
     match tokio::time::timeout(time, next.run(request)).await {
         Ok(response) => response,
         Err(_) => {
             let message = format!("no answer in {} s, the time limit", time.as_secs_f64());
             let error = ApiError::new(StatusCode::GATEWAY_TIMEOUT, "timeout", message);
-            failure(&path, error)
+            failure(&method, &path, error)
         }
     }
 }
 
 /// Error of a request: JSON of REST, or a page.
-fn failure(path: &str, error: ApiError) -> Response {
+fn failure(method: &Method, path: &str, error: ApiError) -> Response {
     let is_api = path.starts_with("/v1/") || ["/mcp", "/openapi.json", "/suggest"].contains(&path);
     match is_api {
         true => error.into_response(),
-        false => pages::failure(error.status, &error.message),
+        false => pages::failure(method, error.status, &error.message),
     }
 }
 

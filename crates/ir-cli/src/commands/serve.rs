@@ -95,8 +95,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME=INDEX", value_parser = named_index)]
     collection: Vec<(String, String)>,
 
-    /// Check the data folder for damage, and end: exit status 1 if there is some
-    #[arg(long, conflicts_with = "new_keys")]
+    /// Check the data folder for damage, and end: exit status 1 if there is some or it is in use
+    #[arg(long, conflicts_with_all = ["new_keys", "listen"])]
+    #[cfg_attr(feature = "dense", arg(conflicts_with = "model"))]
     check: bool,
 
     /// Replace all keys, and print the new ones
@@ -200,7 +201,13 @@ fn check(data: &Path, console: &Console) -> Result<()> {
     if !data.join("store.sqlite").is_file() {
         bail!("{}: expected a data folder, found no store", data.display());
     }
-    let store = Store::open(data)?;
+    let store = match Store::open(data) {
+        Err(StoreError::InUse { .. }) => bail!(
+            "{}: not checked: in use by another server; stop the server first",
+            data.display()
+        ),
+        store => store?,
+    };
     let mut bar = console.bar();
     let checked = store.check(&mut bar);
     bar.finish();
@@ -209,8 +216,12 @@ fn check(data: &Path, console: &Console) -> Result<()> {
         checked => checked?,
     };
     let out = OutputSink::open(None)?;
+    let without_checksum = match checked.vectors_without_checksum {
+        0 => String::new(),
+        count => format!(" ({} without a checksum)", grouped(count)),
+    };
     let line = format!(
-        "{}: intact; {} records of documents, {} vectors\n",
+        "{}: intact; {} records of documents, {} vectors{without_checksum}\n",
         data.display(),
         grouped(checked.records),
         grouped(checked.vectors)
@@ -366,7 +377,18 @@ fn read_papers(papers: &Path, service: &Service, console: &Console) -> Result<()
     } else if has_changes {
         publish(service, console)?;
     }
-    let state = wait_for(service, || service.published().ok())?;
+    let state = wait_for(service, || {
+        // A job that waits or runs may replace a state that cannot be loaded.
+        let is_idle = service.unfinished_jobs() == 0;
+        match service.published() {
+            Err(ServiceError::Loading { error: Some(error) }) if is_idle => Some(Err(error)),
+            state => state.ok().map(Ok),
+        }
+    })?;
+    let state = match state {
+        Ok(state) => state,
+        Err(error) => bail!("the published documents cannot be loaded: {error}"),
+    };
     console.log(format_args!(
         "{} answers of {} documents",
         grouped(state.index().frames().len() as u64),

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -179,9 +181,20 @@ fn a_limit_on_the_size_of_files_is_reported_and_survived() {
     assert!(checked.unwrap().status.success());
 }
 
-/// Runs `ir serve` to its end.
+/// Runs `ir serve` to its end, for at most a minute.
 fn ended(folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
-    let output = serve_command(folder, args).output().unwrap();
+    let mut child = serve_command(folder, args).spawn().unwrap();
+    let start = Instant::now();
+    // Its output is short and fits the pipes.
+    while child.try_wait().unwrap().is_none() {
+        if start.elapsed() > Duration::from_secs(60) {
+            child.kill().unwrap();
+            let output = child.wait_with_output().unwrap();
+            panic!("{args:?}: did not end: {output:?}");
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+    let output = child.wait_with_output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     (
         output.status.code(),
@@ -194,7 +207,15 @@ fn ended(folder: &Path, args: &[&str]) -> (Option<i32>, String, String) {
 fn damaged_stores_end_the_server() {
     let folder = TempDir::new().unwrap();
     let here = folder.path();
-    RunningServer::start(here, &["bundled", "--data", "d"]).stop();
+    let server = RunningServer::start(here, &["bundled", "--data", "d"]);
+    // A store in use is neither intact nor damaged.
+    let (code, out, error) = ended(here, &["--data", "d", "--check"]);
+    assert_eq!((code, &*out), (Some(1), ""), "{error}");
+    assert!(
+        error.contains("d: not checked: in use by another server"),
+        "{error}"
+    );
+    server.stop();
     let (code, out, error) = ended(here, &["--data", "d", "--check"]);
     assert_eq!(code, Some(0), "{error}");
     assert_eq!(out, "d: intact; 20 records of documents, 0 vectors\n");
@@ -207,15 +228,23 @@ fn damaged_stores_end_the_server() {
         damaged[page * 4096] ^= 0xff;
         fs::write(&file, damaged).unwrap();
         let expected = "restore it from a copy";
-        for args in [
-            &["--data", "d", "--check"][..],
+        let marker = here.join("d/damaged");
+        for (args, is_marked) in [
             // Ends after the start, and then before it.
-            &["--data", "d"],
-            &["bundled", "--data", "d"],
+            (&["--data", "d"][..], false),
+            (&["bundled", "--data", "d"], true),
+            (&["--data", "d", "--check"], true),
+            (&["--data", "d", "--check"], false),
+            (&["--data", "d"], true),
         ] {
+            if !is_marked {
+                let _ = fs::remove_file(&marker);
+            }
             let (code, _, error) = ended(here, args);
             assert_eq!(code, Some(1), "page {page} {args:?} {error}");
             assert!(error.contains(expected), "page {page} {args:?} {error}");
+            let is_check = args.contains(&"--check");
+            assert!(!is_check || marker.exists(), "page {page} {args:?}");
         }
         fs::write(&file, &intact).unwrap();
         RunningServer::start(here, &["--data", "d", "--new-keys"]).stop();

@@ -30,7 +30,7 @@ pub(crate) struct Client {
 pub(crate) fn serve_command(folder: &Path, args: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ir"));
     command.arg("serve").args(args).current_dir(folder);
-    if !args.contains(&"--listen") {
+    if !args.contains(&"--listen") && !args.contains(&"--check") {
         command.args(["--listen", "127.0.0.1:0"]);
     }
     command

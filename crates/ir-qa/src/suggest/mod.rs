@@ -153,6 +153,15 @@ impl Suggester {
         }
     }
 
+    /// Returns the function that normalizes texts for comparison: texts with equal results are one
+    /// suggestion.
+    #[expect(clippy::expect_used, reason = "the analysis is a preset")]
+    pub fn normalizer() -> impl Fn(&str) -> String {
+        let preset = Analysis::lucene_standard();
+        let analyzer = preset.build().expect("presets are valid");
+        move |text| analyzer.terms(text).join(" ")
+    }
+
     /// Number of distinct suggestions.
     pub fn len(&self) -> usize {
         self.entries.len()

@@ -66,11 +66,15 @@ impl From<ServiceError> for ApiError {
             ServiceError::Loading { .. } => {
                 Self::new(StatusCode::SERVICE_UNAVAILABLE, "loading", message)
             }
-            ServiceError::Store(error) if error.is_full() => Self::new(
-                StatusCode::INSUFFICIENT_STORAGE,
-                "disk_full",
-                "the disk is full, or a quota or limit is reached; nothing was changed",
-            ),
+            ServiceError::Store(error) if error.is_full() => {
+                // The debug format has the extended code of SQLite.
+                tracing::error!(?error, "a write failed");
+                Self::new(
+                    StatusCode::INSUFFICIENT_STORAGE,
+                    "disk_full",
+                    "the disk is full, or writing failed; nothing was changed",
+                )
+            }
             ServiceError::Store(StoreError::Conflict { .. }) => {
                 Self::new(StatusCode::CONFLICT, "conflict", message)
             }

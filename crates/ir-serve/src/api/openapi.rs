@@ -63,7 +63,7 @@ impl Modify for ServerErrors {
             if path.starts_with("/v1/index/") {
                 errors.push((
                     "507",
-                    "The disk is full, or a quota or limit is reached; nothing was changed",
+                    "The disk is full, or writing failed; nothing was changed",
                 ));
             }
             for operation in [&mut item.get, &mut item.post].into_iter().flatten() {

@@ -1,6 +1,6 @@
 //! Errors of pages and of the service as pages.
 
-use axum::http::StatusCode;
+use axum::http::{HeaderValue, Method, StatusCode, header};
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use maud::html;
 
@@ -67,7 +67,9 @@ impl From<ServiceError> for PageError {
                 format!("The papers cannot be loaded: {error}. Publish them again.")
             }
             ServiceError::Store(store) if store.is_full() => {
-                "The disk of the server is full. Nothing was stored.".to_owned()
+                // The debug format has the extended code of SQLite.
+                tracing::error!(error = ?store, "a write failed");
+                "The disk is full, or writing failed. Nothing was changed.".to_owned()
             }
             error if status == StatusCode::INTERNAL_SERVER_ERROR => {
                 tracing::error!(%error, "a page failed");
@@ -120,14 +122,20 @@ impl IntoResponse for PageError {
     }
 }
 
-/// Page of a request that did not reach a page.
-pub(crate) fn failure(status: StatusCode, message: &str) -> Response {
+/// Page of a request that did not reach a page, or did not end in time.
+pub(crate) fn failure(method: &Method, status: StatusCode, message: &str) -> Response {
     let advice = match status {
         StatusCode::TOO_MANY_REQUESTS => "Wait a moment, then load the page again.",
-        _ => "Load the page again, or ask a shorter question.",
+        _ if method.is_safe() => "Load the page again, or ask a shorter question.",
+        // Writes continue after the time limit.
+        _ => "It may have been stored: look before you repeat it.",
     };
     let message = format!("The request failed: {message}. {advice}");
     let mut response = PageError::new(status, message).into_response();
+    if status == StatusCode::TOO_MANY_REQUESTS {
+        let headers = response.headers_mut();
+        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
     guard::set_headers(response.headers_mut());
     response
 }

@@ -1,5 +1,6 @@
 //! Search for damage in the store.
 
+use std::ffi::c_int;
 use std::fmt;
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,7 +10,7 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use ir_core::{Flow, Progress};
-use rusqlite::{Connection, ErrorCode, InterruptHandle, OpenFlags};
+use rusqlite::{Connection, ErrorCode, InterruptHandle, OpenFlags, ffi};
 
 use super::vectors::checksum;
 use super::{Store, StoreError, sha256};
@@ -28,14 +29,17 @@ pub struct CheckedStore {
     pub records: u64,
     /// Vectors of all encoders.
     pub vectors: u64,
+    /// Vectors without a checksum, which older versions stored: only their pages were checked.
+    pub vectors_without_checksum: u64,
 }
 
 impl Store {
     /// Reads the whole file: the structure of its pages and indexes, and every record and vector
-    /// with its checksum.
+    /// with its checksum. After an error of damage, the next [`Store::open`] checks the pages.
     ///
     /// # Errors
-    /// The first damage; [`StoreError::Canceled`] if `progress` requests a stop.
+    /// The first damage, also a file that cannot be read; [`StoreError::Canceled`] if `progress`
+    /// requests a stop.
     pub fn check(&self, progress: &mut dyn Progress) -> Result<CheckedStore, StoreError> {
         let mut report = |stage: &str, done: u64, total: Option<u64>| match progress
             .report(stage, done, total)
@@ -45,9 +49,13 @@ impl Store {
         };
         report("checking pages", 0, None)?;
         let connection = self.reader()?;
-        check_pages(&connection, &self.path, "integrity_check")?;
-        let result = self.check_contents(&connection, &mut report);
-        result.map_err(|error| damage_of(error, &self.path))
+        let result = check_pages(&connection, &self.path, "integrity_check")
+            .and_then(|()| self.check_contents(&connection, &mut report))
+            .map_err(|error| damage_of(error, &self.path));
+        if let Err(error @ StoreError::DamagedPages { .. }) = &result {
+            mark(&self.path, error);
+        }
+        result
     }
 
     /// Checks the records of the documents and the vectors.
@@ -97,6 +105,7 @@ impl Store {
                 return Err(damaged("a vector with another checksum".to_owned()));
             }
             checked.vectors += 1;
+            checked.vectors_without_checksum += u64::from(expected.is_none());
             if checked.vectors.is_multiple_of(REPORTED) {
                 report("checking vectors", checked.vectors, Some(total))?;
             }
@@ -117,8 +126,8 @@ impl Store {
         })
     }
 
-    /// A further connection, which only reads: the check does not keep other threads waiting.
-    fn reader(&self) -> Result<Connection, StoreError> {
+    /// A further connection, which only reads and does not keep other threads waiting.
+    pub(super) fn reader(&self) -> Result<Connection, StoreError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let connection = Connection::open_with_flags(&self.path, flags)?;
         connection.busy_timeout(Duration::from_secs(10))?;
@@ -158,13 +167,13 @@ impl BackgroundCheck {
             let result = check_pages(&connection, &store.path, "quick_check");
             match result {
                 Ok(()) => tracing::debug!("the pages of the store are intact"),
-                Err(_) if stopped.load(Ordering::Relaxed) => {}
+                // Damage that was found before the stop is kept for the next start.
                 Err(error @ StoreError::DamagedPages { .. }) => {
                     tracing::error!(%error, "the store is damaged");
-                    let error = error.to_string();
-                    let _ = fs::write(marker(&store.path), format!("{error}\n"));
-                    let _ = found.set(error);
+                    mark(&store.path, &error);
+                    let _ = found.set(error.to_string());
                 }
+                Err(_) if stopped.load(Ordering::Relaxed) => {}
                 Err(error) => tracing::error!(%error, "the store was not checked"),
             }
         });
@@ -214,7 +223,7 @@ impl Drop for BackgroundCheck {
 pub(super) fn check_if_marked(connection: &Connection, path: &str) -> Result<(), StoreError> {
     let marker = marker(path);
     if marker.exists() {
-        check_pages(connection, path, "quick_check")?;
+        check_pages(connection, path, "integrity_check")?;
         // Otherwise the next start checks again.
         let _ = fs::remove_file(marker);
     }
@@ -223,6 +232,15 @@ pub(super) fn check_if_marked(connection: &Connection, path: &str) -> Result<(),
 
 fn marker(path: &str) -> PathBuf {
     Path::new(path).with_file_name(MARKER)
+}
+
+/// Writes the file [`MARKER`] with an error.
+fn mark(path: &str, error: &StoreError) {
+    let marker = marker(path);
+    if let Err(error) = fs::write(&marker, format!("{error}\n")) {
+        let marker = marker.display();
+        tracing::error!(%error, %marker, "not written: the next start does not check the store");
+    }
 }
 
 /// Rejects a file with damaged pages. `pragma` is `quick_check`, or `integrity_check`, which also
@@ -240,20 +258,30 @@ fn check_pages(connection: &Connection, path: &str, pragma: &str) -> Result<(), 
     }
 }
 
+/// Extended codes of errors of reading a file.
+const READ_ERRORS: [c_int; 5] = [
+    ffi::SQLITE_IOERR,
+    ffi::SQLITE_IOERR_READ,
+    ffi::SQLITE_IOERR_SHORT_READ,
+    ffi::SQLITE_IOERR_CORRUPTFS,
+    ffi::SQLITE_IOERR_DATA,
+];
+
 /// The error of a damaged file, where the database could not be read further.
-fn damage_of(error: StoreError, path: &str) -> StoreError {
-    match error {
-        StoreError::Database(error)
-            if matches!(
-                error.sqlite_error_code(),
-                Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase)
-            ) =>
-        {
-            StoreError::DamagedPages {
-                path: path.to_owned(),
-                found: error.to_string(),
-            }
-        }
-        other => other,
+pub(super) fn damage_of(error: StoreError, path: &str) -> StoreError {
+    let StoreError::Database(error) = error else {
+        return error;
+    };
+    let is_unreadable = error
+        .sqlite_error()
+        .is_some_and(|error| READ_ERRORS.contains(&error.extended_code));
+    let found = match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => error.to_string(),
+        _ if is_unreadable => format!("the file cannot be read: {error}"),
+        _ => return error.into(),
+    };
+    StoreError::DamagedPages {
+        path: path.to_owned(),
+        found,
     }
 }

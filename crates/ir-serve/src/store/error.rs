@@ -50,13 +50,14 @@ fn advice(error: &rusqlite::Error) -> &'static str {
 }
 
 impl StoreError {
-    /// Whether the disk is full, or a limit on the file or a quota is reached.
+    /// Whether a write failed, most often because the disk is full, or because a quota or a limit
+    /// on the size of files is reached. SQLite distinguishes a full disk from other errors of
+    /// writing, but not a quota or a limit from an error of the device.
     #[must_use]
     pub fn is_full(&self) -> bool {
         let Self::Database(rusqlite::Error::SqliteFailure(error, _)) = self else {
             return false;
         };
-        // SQLite tells errors of writing apart from a full disk, but not from each other.
         error.code == rusqlite::ErrorCode::DiskFull
             || error.extended_code == rusqlite::ffi::SQLITE_IOERR_WRITE
     }

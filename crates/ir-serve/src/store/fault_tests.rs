@@ -39,6 +39,7 @@ fn wrong_bits_are_errors_or_change_nothing() {
     let file = folder.path().join("store.sqlite");
     let bytes = fs::read(&file).unwrap();
     let (mut random, mut errors, mut lost) = (0x2545_f491_4f6c_dd1d_u64, 0, 0);
+    let mut missed = 0;
     for _ in 0..300 {
         random ^= random << 13;
         random ^= random >> 7;
@@ -52,10 +53,20 @@ fn wrong_bits_are_errors_or_change_nothing() {
             errors += 1;
             continue;
         };
-        if store.check(&mut NoProgress).is_err() {
+        let store = Arc::new(store);
+        // What a start checks.
+        let started = BackgroundCheck::start(&store).unwrap();
+        started.wait();
+        let is_found = started.damage().is_some();
+        assert_eq!(is_found, copy.path().join("damaged").exists(), "bit {bit}");
+        // What `--check` checks.
+        let is_checked = store.check(&mut NoProgress).is_ok();
+        assert!(is_checked <= !is_found, "bit {bit}");
+        if is_found {
             errors += 1;
             continue;
         }
+        missed += u32::from(!is_checked);
         for state in [DocumentState::Added, DocumentState::Published] {
             let Ok(documents) = store.documents(state, 0, 1_000) else {
                 errors += 1;
@@ -74,6 +85,8 @@ fn wrong_bits_are_errors_or_change_nothing() {
         let _ = (store.unfinished_jobs(), store.keys(), store.has_changes());
     }
     assert!(errors > 20, "{errors}");
+    // A start does not read records; the reads above find what it misses.
+    assert!(missed > 0, "{missed}");
     assert_eq!(lost, 0, "documents that are missing without an error");
 }
 
@@ -136,6 +149,8 @@ fn damaged_pages_are_found_after_the_start() {
         check.wait();
         let damage = check.damage().map(str::to_owned);
         drop((check, store));
+        let marker = folder.path().join("damaged");
+        assert!(marker.exists());
         // The next start checks before anything is served, until the file is restored.
         if let Some(damage) = damage {
             let error = Store::open(folder.path()).unwrap_err().to_string();
@@ -143,10 +158,44 @@ fn damaged_pages_are_found_after_the_start() {
             assert!(error.contains("restore it from a copy"), "{error}");
             fs::write(&file, &intact).unwrap();
             Store::open(folder.path()).unwrap();
-            assert!(!folder.path().join("damaged").exists());
+            assert!(!marker.exists());
+        } else {
+            fs::remove_file(marker).unwrap();
         }
     }
     assert!(opened > 10 && found == opened, "{found} of {opened}");
+}
+
+/// A file that cannot be read is damaged; a store that is busy, or a check that is stopped, is not.
+#[test]
+fn errors_of_reading_are_damage() {
+    use rusqlite::ffi;
+
+    let damage = |code| {
+        let error = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+        let error = super::check::damage_of(error.into(), "f");
+        match error {
+            StoreError::DamagedPages { path, found } if path == "f" => Some(found),
+            _ => None,
+        }
+    };
+    for code in [
+        ffi::SQLITE_IOERR_READ,
+        ffi::SQLITE_IOERR_SHORT_READ,
+        ffi::SQLITE_IOERR_CORRUPTFS,
+    ] {
+        let found = damage(code).unwrap();
+        assert!(found.contains("the file cannot be read"), "{found}");
+    }
+    assert!(damage(ffi::SQLITE_CORRUPT).is_some());
+    for code in [
+        ffi::SQLITE_BUSY,
+        ffi::SQLITE_INTERRUPT,
+        ffi::SQLITE_IOERR_NOMEM,
+        ffi::SQLITE_IOERR_WRITE,
+    ] {
+        assert_eq!(damage(code), None, "{code}");
+    }
 }
 
 #[test]
@@ -175,7 +224,11 @@ fn damaged_records_and_vectors_are_found() {
     // Vectors of older versions have no checksum.
     store.execute("UPDATE vectors SET checksum = NULL");
     assert!(store.vector("e", Side::Document, &hash).unwrap().is_some());
-    store.check(&mut NoProgress).unwrap();
+    let checked = store.check(&mut NoProgress).unwrap();
+    assert_eq!(
+        (checked.vectors, checked.vectors_without_checksum),
+        (400, 400)
+    );
     let sql = "UPDATE contents SET record = replace(record, 'tea', 'sea')
                WHERE hash = (SELECT hash FROM documents WHERE id = 'd5')";
     store.execute(sql);

@@ -34,7 +34,6 @@ pub use error::StoreError;
 pub use jobs::{Job, JobStatus};
 pub use keys::KeyRole;
 pub(crate) use keys::{random_hex, role_of};
-pub(crate) use query_log::asked_text;
 pub use query_log::{LoggedQuery, QueryRecord};
 
 /// Store of a data folder. One process at a time opens it.

@@ -45,12 +45,6 @@ pub struct QueryRecord {
 /// Latest queries that make suggestions popular.
 const POPULARITY_WINDOW: u32 = 100_000;
 
-/// A text as the keys of [`Store::asked_texts`].
-pub(crate) fn asked_text(text: &str) -> String {
-    let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    words.to_lowercase()
-}
-
 impl Store {
     /// Appends queries with their numbers and times to the log, then opened answers: number of the
     /// query, frame, and rank from 1. Answers of unknown queries are left out.
@@ -86,21 +80,24 @@ impl Store {
         Ok(())
     }
 
-    /// Texts of the latest queries, in lower case and with single spaces, and how often they were
-    /// asked.
-    pub(crate) fn asked_texts(&self) -> Result<HashMap<String, u64>, StoreError> {
-        let connection = self.connection();
-        let mut select = connection.prepare_cached(
-            "SELECT query, count(*) FROM (SELECT query FROM queries ORDER BY id DESC LIMIT ?)
-             GROUP BY query",
-        )?;
+    /// Adds to each normalized text how many of the latest queries are equal to it when they are
+    /// normalized. Other queries are not kept in memory.
+    pub(crate) fn count_asked(
+        &self,
+        texts: &mut HashMap<String, u64>,
+        normalize: impl Fn(&str) -> String,
+    ) -> Result<(), StoreError> {
+        let connection = self.reader()?;
+        let mut select =
+            connection.prepare("SELECT query FROM queries ORDER BY id DESC LIMIT ?")?;
         let mut rows = select.query([POPULARITY_WINDOW])?;
-        let mut asked = HashMap::new();
         while let Some(row) = rows.next()? {
-            let (query, count): (String, u64) = (row.get(0)?, row.get(1)?);
-            *asked.entry(asked_text(&query)).or_default() += count;
+            let query: String = row.get(0)?;
+            if let Some(count) = texts.get_mut(&normalize(&query)) {
+                *count += 1;
+            }
         }
-        Ok(asked)
+        Ok(())
     }
 
     /// Number of the last query of the log; 0 if it is empty.

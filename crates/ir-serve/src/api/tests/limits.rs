@@ -1,5 +1,6 @@
 //! Limits on requests, and jobs that are aborted or forgotten.
 
+use axum::http::{Method, StatusCode};
 use axum::middleware::from_fn_with_state;
 use axum::routing::get;
 
@@ -51,7 +52,7 @@ fn limits_have_bodies() {
     let wait = || tokio::time::sleep(Duration::from_secs(60));
     slow.router = Router::new()
         .route("/v1/wait", get(wait))
-        .route("/wait", get(wait))
+        .route("/wait", get(wait).post(wait))
         .layer(from_fn_with_state(
             Arc::clone(&app),
             crate::server::limit_time,
@@ -78,6 +79,15 @@ fn limits_have_bodies() {
             "{page}"
         );
     }
+    // A form that was sent may have been stored: nothing suggests to send it again.
+    let (status, page) = slow.request("POST", "/wait", None, "");
+    assert_eq!(status, 504);
+    assert!(
+        page.contains("look before you repeat it") && !page.contains("Load the page again"),
+        "{page}"
+    );
+    let busy = crate::pages::failure(&Method::GET, StatusCode::TOO_MANY_REQUESTS, "busy");
+    assert_eq!(busy.headers()["retry-after"], "1");
 }
 
 #[test]

@@ -149,6 +149,10 @@ fn asked_questions_are_suggested_first() {
         content: SocoContent::Faq(vec![
             entry("Where is tea grown?", "Tea grows in Asia."),
             entry("Where is tea sold?", "Tea is sold in shops."),
+            // More often in the papers, and never asked.
+            entry("Where is tea grown?", "Tea grows in Africa."),
+            entry("where is tea grown", "Tea grows in America."),
+            entry("Where is tea grown?", "Tea grows in Europe."),
         ]),
         meta: [("doc_id", "tea")].into_iter().collect(),
     };
@@ -157,7 +161,7 @@ fn asked_questions_are_suggested_first() {
     let suggestions = || service.complete("where is", 5).unwrap();
     assert_eq!(suggestions(), ["Where is tea grown?", "Where is tea sold?"]);
     for _ in 0..2 {
-        answers(&service, "where is  tea SOLD?");
+        answers(&service, "where is  tea SOLD");
         answers(&service, "where is my secret?");
     }
     while service.store.queries(0, 9).unwrap().len() < 4 {
@@ -165,4 +169,8 @@ fn asked_questions_are_suggested_first() {
     }
     publish(&service);
     assert_eq!(suggestions(), ["Where is tea sold?", "Where is tea grown?"]);
+    // A damaged log changes the order only.
+    service.store.execute("UPDATE queries SET query = x'ff'");
+    publish(&service);
+    assert_eq!(suggestions(), ["Where is tea grown?", "Where is tea sold?"]);
 }
