@@ -154,7 +154,10 @@ fn vectors_in_milvus() {
     let help = here.ir(&["load", "--help"]).ok().out;
     let help = help.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(help.contains("Range: 1 to 10000 [default: 1000]"), "{help}");
-    load(&["--texts"]).fails(2, &["--texts: expected Elasticsearch, OpenSearch or milvus+grpc"]);
+    load(&["--texts"]).fails(
+        2,
+        &["--texts: expected Elasticsearch, OpenSearch or milvus+grpc"],
+    );
     here.ir_env(
         &["load", &address, "--vectors", "d.ir"],
         &[("IR_REMOTE_USER", "u"), ("IR_REMOTE_PASSWORD", "")],
