@@ -317,8 +317,8 @@ impl RowBatch {
         &self.vectors[at * dim..][..dim]
     }
 
-    /// Reads up to `limit` rows, fewer if they have [`MAX_BATCH_BYTES`] bytes, replacing the content;
-    /// returns whether there are any.
+    /// Reads up to `limit` rows, fewer if they have [`MAX_BATCH_BYTES`] bytes, replacing the
+    /// content; returns whether there are any.
     pub(crate) fn fill(
         &mut self,
         rows: &mut Rows<'_>,

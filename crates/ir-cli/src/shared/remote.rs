@@ -117,7 +117,7 @@ pub(crate) struct RemoteSearch {
     pub(crate) is_hybrid: bool,
 }
 
-/// Reads the vectors of queries, by their ids, from a file of `ir encode --queries`. `option` is the
+/// Reads the vectors of queries, by their ids, from a file of `ir encode --queries`. `option`: that
 /// option or key that names the file, for errors.
 pub(crate) fn query_encoder(
     option: &str,
