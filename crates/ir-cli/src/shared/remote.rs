@@ -117,8 +117,8 @@ pub(crate) struct RemoteSearch {
     pub(crate) is_hybrid: bool,
 }
 
-/// Reads the vectors of queries, by their ids, from a file of `ir encode --queries`. `option`: that
-/// option or key that names the file, for errors.
+/// Reads the vectors of queries, by their ids, from a file of `ir encode --queries`. Errors name
+/// `option`, the option or key of the file.
 pub(crate) fn query_encoder(
     option: &str,
     path: &Path,
