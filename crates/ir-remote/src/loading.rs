@@ -12,7 +12,7 @@ use crate::source::{LoadSource, RowBatch};
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoadOptions {
     /// Number of documents per request. Range: 1 to [`LoadOptions::MAX_BATCH`]; other numbers are
-    /// clamped to it. Default: 1000.
+    /// clamped to it. Requests also end after 16 MiB of texts and vectors. Default: 1000.
     pub batch: usize,
 }
 

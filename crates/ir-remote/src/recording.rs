@@ -14,7 +14,8 @@ use crate::RemoteError;
 ///
 /// Headers, and so credentials, and the address of the server are not recorded, and values of keys
 /// that name secrets (`password`, `token`, `api_key`, `authorization`, `secret`) are replaced by
-/// `"…"`. Requests and responses contain the data: record with data that may be published.
+/// `"…"`, except arrays `tokens`, which analyzers return. Requests and responses contain the data:
+/// record with data that may be published. Exchanges over gRPC are not recorded.
 ///
 /// ```no_run
 /// use std::sync::Arc;
@@ -100,9 +101,10 @@ fn scrub(value: &mut Value) {
         Value::Object(all) => {
             for (key, value) in all {
                 let key = key.to_lowercase().replace('-', "_");
-                // Not the tokenizers of analyzers.
                 let is_secret = SECRETS.iter().any(|secret| key.contains(secret));
-                if is_secret && !key.contains("tokeniz") && !value.is_array() {
+                // Not the tokenizers of analyzers, and not the tokens that they return.
+                let is_analysis = key.contains("tokeniz") || (key == "tokens" && value.is_array());
+                if is_secret && !is_analysis {
                     *value = json!("…");
                 } else {
                     scrub(value);
@@ -128,7 +130,9 @@ mod tests {
         recorder
             .record("POST", "/credential", body, &response)
             .unwrap();
-        let lines = "{\"token\":\"hunter2\"}\n{\"tokenizer\":\"standard\"}\n";
+        let lines = "{\"token\":\"hunter2\"}\n{\"tokenizer\":\"standard\"}\n\
+            {\"passwords\":[\"hunter2\",[\"hunter2\"]]}\n\
+            {\"tokens\":[{\"token\":\"hunter2\",\"position\":3}]}\n{\"tokens\":[\"tea\"]}\n";
         recorder
             .record("POST", "/_bulk", lines, &Ok(json!({})))
             .unwrap();
@@ -148,6 +152,9 @@ mod tests {
             .collect();
         assert_eq!(lines[0]["response"]["users"][0]["name"], "u");
         assert_eq!(lines[1]["request"][1]["tokenizer"], "standard");
+        assert_eq!(lines[1]["request"][2]["passwords"], "…");
+        assert_eq!(lines[1]["request"][3]["tokens"][0]["position"], 3);
+        assert_eq!(lines[1]["request"][4]["tokens"][0], "tea");
         assert_eq!(lines[2]["error"]["status"], 401);
     }
 }

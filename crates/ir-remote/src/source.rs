@@ -1,6 +1,6 @@
 //! Documents and vectors that are loaded into a collection.
 
-use ir_core::{Attributes, Corpus, DocIds, DocNum, DocReader, Document, Fnv1a};
+use ir_core::{AttributeValue, Attributes, Corpus, DocIds, DocNum, DocReader, Document, Fnv1a};
 
 use crate::RemoteError;
 use crate::schema::{CollectionRecord, CollectionSchema, RECORD_FORMAT};
@@ -176,6 +176,16 @@ fn write(hash: &mut Fnv1a, bytes: &[u8]) {
     hash.write(bytes);
 }
 
+/// Number of bytes of the strings of a value.
+fn text_bytes(value: &AttributeValue) -> usize {
+    match value {
+        AttributeValue::Text(text) => text.len(),
+        AttributeValue::List(values) => values.iter().map(text_bytes).sum(),
+        AttributeValue::Map(values) => values.values().map(text_bytes).sum(),
+        _ => 0,
+    }
+}
+
 /// Reader of the rows of a source.
 pub(crate) struct Rows<'a> {
     reader: Option<Box<dyn DocReader + 'a>>,
@@ -191,6 +201,18 @@ pub(crate) struct Row<'r> {
 }
 
 impl Row<'_> {
+    /// Number of bytes of the strings and the vector.
+    fn bytes(&self, with_texts: bool) -> usize {
+        let document = self.document;
+        let texts = match with_texts {
+            true => document.title.len() + document.text.len(),
+            false => 0,
+        };
+        let attributes = document.attributes.iter();
+        let attributes = attributes.map(|(_, value)| text_bytes(value));
+        document.id.len() + texts + attributes.sum::<usize>() + size_of_val(self.vector)
+    }
+
     fn invalid_vector(&self, number: usize, expected: &str, found: &str) -> RemoteError {
         RemoteError::Document {
             number,
@@ -263,6 +285,11 @@ impl Rows<'_> {
     }
 }
 
+/// Number of bytes of texts, attributes and vectors after which a batch ends, below the limits of
+/// the servers: 64 MiB for a message of Milvus, 100 MB for a request of Elasticsearch. In JSON, a
+/// vector has about three times as many bytes.
+const MAX_BATCH_BYTES: usize = 16 << 20;
+
 /// Consecutive rows that are sent together.
 #[derive(Debug, Default)]
 pub(crate) struct RowBatch {
@@ -290,7 +317,8 @@ impl RowBatch {
         &self.vectors[at * dim..][..dim]
     }
 
-    /// Reads up to `limit` rows, replacing the content; returns whether there are any.
+    /// Reads up to `limit` rows, fewer if they have [`MAX_BATCH_BYTES`] bytes, replacing the
+    /// content; returns whether there are any.
     pub(crate) fn fill(
         &mut self,
         rows: &mut Rows<'_>,
@@ -302,8 +330,10 @@ impl RowBatch {
         self.texts.clear();
         self.attributes.clear();
         self.vectors.clear();
-        while self.len() < limit {
+        let mut bytes = 0;
+        while self.len() < limit && bytes < MAX_BATCH_BYTES {
             let Some(row) = rows.next_row()? else { break };
+            bytes += row.bytes(with_texts);
             self.ids.push(row.document.id.clone());
             self.attributes.push(row.document.attributes.clone());
             if with_texts {
@@ -314,5 +344,31 @@ impl RowBatch {
             self.vectors.extend_from_slice(row.vector);
         }
         Ok(!self.ids.is_empty())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn batches_have_a_maximum_of_bytes() {
+        let text = "x".repeat(6 << 20);
+        let mut documents: Vec<_> = ["a", "b", "c", "d"]
+            .map(|id| Document::new(id).with_text(&text))
+            .into();
+        documents.push(Document::new("e").with("attribute", text.as_str()));
+        let source = LoadSource::from_documents(&documents);
+        let batches = |limit, with_texts| {
+            let (mut rows, mut batch) = (source.rows().unwrap(), RowBatch::default());
+            let mut all = Vec::new();
+            while batch.fill(&mut rows, limit, with_texts).unwrap() {
+                all.push(batch.numbers());
+            }
+            all
+        };
+        assert_eq!(batches(10, true), [0..3, 3..5]);
+        assert_eq!(batches(2, true), [0..2, 2..4, 4..5]);
+        assert_eq!(batches(10, false), [0..5]);
     }
 }

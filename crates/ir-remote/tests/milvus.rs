@@ -283,6 +283,51 @@ fn interrupted_loading_neither_loses_nor_doubles() {
 }
 
 #[test]
+fn interrupted_indexing_is_resumed() {
+    let (server, _) = milvus_double::start();
+    let table = table(20);
+    let remote = collection(server.port, "c");
+    let source = LoadSource::from_vectors(&table);
+    let schema = CollectionSchema {
+        vector_index: RemoteVectorIndex::Hnsw {
+            m: 16,
+            ef_construction: 200,
+        },
+        ..CollectionSchema::default()
+    };
+    let without = r#"{"status":{},"index_descriptions":[{"indexed_rows":0,"total_rows":20}]}"#;
+    let load = |flow: Flow| {
+        let mut stages = Vec::new();
+        let mut progress = |stage: &str, _: u64, _: Option<u64>| {
+            // After the request that creates the index.
+            if stage == "verifying" && !stages.contains(&stage.to_owned()) {
+                server.fail("/index", Fault::Text(without));
+                server.fail("/index", Fault::Text(without));
+            }
+            stages.push(stage.to_owned());
+            match stage {
+                "indexing" => flow,
+                _ => Flow::Continue,
+            }
+        };
+        let loaded = remote.load(&schema, &source, &BATCH, &mut progress);
+        (loaded, stages)
+    };
+    let (stopped, _) = load(Flow::Stop);
+    assert!(matches!(stopped, Err(RemoteError::Canceled)), "{stopped:?}");
+    assert_eq!(server.count("/persist"), 1);
+    // All documents are there, but not the index: the next call waits for it.
+    let (loaded, stages) = load(Flow::Continue);
+    assert_eq!(loaded.unwrap().inserted, 0);
+    assert!(stages.contains(&"indexing".to_owned()), "{stages:?}");
+    assert_eq!((server.count("/persist"), server.open_faults()), (2, 0));
+    // Complete: the server writes no segments again.
+    let report = remote.load(&schema, &source, &BATCH, &mut NoProgress);
+    assert_eq!(report.unwrap().inserted, 0);
+    assert_eq!(server.count("/persist"), 2);
+}
+
+#[test]
 fn lost_and_doubled_documents_are_repaired() {
     let (server, state) = milvus_double::start();
     let table = table(50);

@@ -120,9 +120,14 @@ pub(crate) struct RemoteSearch {
     pub(crate) is_hybrid: bool,
 }
 
-/// Reads the vectors of queries, by their ids, from a file of `ir encode --queries`.
-pub(crate) fn query_encoder(path: &Path, queries: &[Query]) -> Result<PrecomputedEncoder> {
-    let file = open_vectors("--query-vectors", path, Verify::AllSections)?;
+/// Reads the vectors of queries, by their ids, from a file of `ir encode --queries`. Errors name
+/// `option`, the option or key of the file.
+pub(crate) fn query_encoder(
+    option: &str,
+    path: &Path,
+    queries: &[Query],
+) -> Result<PrecomputedEncoder> {
+    let file = open_vectors(option, path, Verify::AllSections)?;
     let mut encoder = PrecomputedEncoder::new(path.display().to_string(), file.dim());
     // Without words, a query is not encoded.
     for query in queries.iter().filter(|query| !query.text.trim().is_empty()) {
@@ -221,7 +226,7 @@ impl System for RemoteSystem {
         let encoder = match &self.queries {
             Some(path) => {
                 let path = context.resolve("queries", path)?;
-                let encoder = query_encoder(&path, context.task().queries());
+                let encoder = query_encoder("queries", &path, context.task().queries());
                 Some(encoder.map_err(failed("reading the vectors of the queries"))?)
             }
             None => None,

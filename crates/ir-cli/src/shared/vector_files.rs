@@ -66,7 +66,7 @@ pub(crate) fn open_vectors(
         Err(error) => return Err(error.into()),
     };
     let queries = match option {
-        "--query-vectors" => " --queries",
+        "--query-vectors" | "--engine-vectors" | "queries" => " --queries",
         _ => "",
     };
     bail!(

@@ -133,7 +133,8 @@ impl MilvusCollection {
         self.api
     }
 
-    /// Records the exchange with the server. Exchanges over gRPC are not recorded.
+    /// Records the exchange with the server over REST. The messages of gRPC are not recorded: with
+    /// an address `milvus+grpc://...`, the file of the recorder stays empty.
     #[must_use]
     pub fn with_recorder(mut self, recorder: Arc<Recorder>) -> Self {
         self.connection = self.connection.with_recorder(recorder);
@@ -231,7 +232,9 @@ impl MilvusCollection {
             !created,
             progress,
         )?;
-        if inserted > 0 || created {
+        // An interrupted call may have inserted all documents without the index.
+        let is_resumed = inserted == 0 && !created;
+        if !is_resumed || (has_hnsw(&record) && !self.is_indexed(&record)?) {
             self.build_index(&record, progress)?;
         }
         Ok(LoadReport {
@@ -480,17 +483,14 @@ impl MilvusCollection {
             }
             MilvusApi::V2 => self.v2_flush()?,
         };
-        if !is_written
-            || record.dim.is_none()
-            || record.schema.vector_index == RemoteVectorIndex::Exact
-        {
+        if !is_written || !has_hnsw(record) {
             return Ok(());
         }
         let start = Instant::now();
         loop {
-            let (indexed, total, pending) = self.index_rows()?;
-            let documents = record.documents as u64;
-            if total >= documents && indexed >= total && pending == 0 {
+            let rows = self.index_rows()?;
+            let (indexed, documents) = (rows.0, record.documents as u64);
+            if is_complete(rows, documents) {
                 return Ok(());
             }
             if start.elapsed() > LIMIT {
@@ -508,6 +508,11 @@ impl MilvusCollection {
             }
             thread::sleep(Duration::from_millis(500));
         }
+    }
+
+    /// Whether the index has all documents.
+    fn is_indexed(&self, record: &CollectionRecord) -> Result<bool, RemoteError> {
+        Ok(is_complete(self.index_rows()?, record.documents as u64))
     }
 
     /// Numbers of indexed, all and pending documents of the index.
@@ -611,6 +616,16 @@ impl MilvusCollection {
             found: text,
         }
     }
+}
+
+/// Whether the collection has an approximate index of vectors, which the server builds.
+fn has_hnsw(record: &CollectionRecord) -> bool {
+    record.dim.is_some() && record.schema.vector_index != RemoteVectorIndex::Exact
+}
+
+/// Whether the index with these numbers of indexed, all and pending documents has all of them.
+const fn is_complete((indexed, total, pending): (u64, u64, u64), documents: u64) -> bool {
+    total >= documents && indexed >= total && pending == 0
 }
 
 /// Whether Milvus takes a text as the name of a field or collection.

@@ -80,7 +80,7 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     let out = OutputSink::open(args.output.as_ref())?;
     let encoder = args.remote.engine_vectors.as_deref();
     let encoder = encoder
-        .map(|path| query_encoder(path, &queries))
+        .map(|path| query_encoder("--engine-vectors", path, &queries))
         .transpose()?;
     let is_vectors = encoder.is_some();
     let is_hybrid = args.remote.engine_hybrid;

@@ -1,8 +1,9 @@
 //! Blocking calls over a gRPC channel.
 
 use std::fmt;
-use std::sync::Arc;
-use std::sync::mpsc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, mpsc};
+use std::time::Duration;
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -19,6 +20,11 @@ use crate::{ClientConfig, Credentials, EngineAddress, RemoteError};
 
 /// Maximum number of bytes of a message, in both directions.
 const MAX_MESSAGE: usize = 256 << 20;
+
+/// Interval of the pings that find a lost connection while a call waits, and the time limit of the
+/// response to one.
+const KEEP_ALIVE_INTERVAL: Duration = Duration::from_secs(30);
+const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// Status of a call that tonic ends at the time limit.
 const CANCELED: i32 = 1;
@@ -39,6 +45,8 @@ struct Inner {
     authorization: Option<MetadataValue<Ascii>>,
     url: String,
     tls: bool,
+    /// Whether the server has responded to a call.
+    has_responded: AtomicBool,
 }
 
 impl fmt::Debug for GrpcChannel {
@@ -70,7 +78,9 @@ impl GrpcChannel {
         let mut endpoint = Endpoint::from_shared(url.clone())
             .map_err(invalid)?
             .connect_timeout(config.timeout)
-            .timeout(config.timeout);
+            .timeout(config.timeout)
+            .http2_keep_alive_interval(KEEP_ALIVE_INTERVAL)
+            .keep_alive_timeout(KEEP_ALIVE_TIMEOUT);
         if address.tls {
             let tls = match &credentials.root_certificates {
                 Some(pem) => ClientTlsConfig::new().ca_certificate(Certificate::from_pem(pem)),
@@ -109,6 +119,7 @@ impl GrpcChannel {
                 authorization,
                 url,
                 tls,
+                has_responded: AtomicBool::new(false),
             }),
         })
     }
@@ -158,7 +169,10 @@ impl GrpcChannel {
             let _ = send.send(result);
         });
         match receive.recv() {
-            Ok(Ok(response)) => Ok(response),
+            Ok(Ok(response)) => {
+                inner.has_responded.store(true, Ordering::Relaxed);
+                Ok(response)
+            }
             Ok(Err(status)) => Err(self.error(method, &status)),
             Err(error) => Err(unreachable(error.into())),
         }
@@ -187,15 +201,45 @@ impl GrpcChannel {
                 expected: "the gRPC API of Milvus (port 19530)".to_owned(),
                 found: message,
             },
+            // Larger than the server receives, however often it is sent.
+            Code::ResourceExhausted if message.contains("larger than max") => {
+                RemoteError::Response {
+                    url,
+                    expected: "a message within the limit of the server".to_owned(),
+                    found: format!("{message}; send fewer documents or queries per request"),
+                }
+            }
+            // The server is overloaded, or another request interfered.
+            code @ (Code::ResourceExhausted | Code::Aborted) => RemoteError::Status {
+                url,
+                status: match code {
+                    Code::ResourceExhausted => 429,
+                    _ => 503,
+                },
+                body: format!("the gRPC status {code:?}: {message}"),
+            },
             // Statuses of the transport, not of a service.
             Code::Unavailable => RemoteError::Unreachable { url, source },
-            Code::Unknown | Code::Internal if is_protocol(&message) => RemoteError::Response {
-                url,
-                expected:
-                    "gRPC, as Milvus speaks on port 19530 (with TLS, the scheme ends in `+tls`)"
-                        .to_owned(),
-                found: message,
-            },
+            Code::Unknown | Code::Internal if is_protocol(&message) => {
+                match http_status(&message) {
+                    Some(status @ 500..=599) => RemoteError::Status {
+                        url,
+                        status,
+                        body: message,
+                    },
+                    // The server speaks gRPC: the connection broke.
+                    _ if self.inner.has_responded.load(Ordering::Relaxed) => {
+                        RemoteError::Unreachable { url, source }
+                    }
+                    _ => RemoteError::Response {
+                        url,
+                        expected:
+                            "gRPC, as Milvus speaks on port 19530 (with TLS, the scheme ends in `+tls`)"
+                                .to_owned(),
+                        found: message,
+                    },
+                }
+            }
             Code::Unknown => RemoteError::Unreachable { url, source },
             code => RemoteError::Response {
                 url,
@@ -204,6 +248,13 @@ impl GrpcChannel {
             },
         }
     }
+}
+
+/// Status of a response of HTTP without a status of gRPC, by the message of tonic.
+fn http_status(message: &str) -> Option<u16> {
+    let (_, digits) = message.split_once("HTTP status code ")?;
+    let end = digits.find(|c: char| !c.is_ascii_digit());
+    digits[..end.unwrap_or(digits.len())].parse().ok()
 }
 
 fn is_tls(message: &str) -> bool {
@@ -259,5 +310,42 @@ mod tests {
             assert_eq!(value.to_str().unwrap(), expected);
             assert!(!format!("{value:?}").contains(expected));
         }
+    }
+
+    #[test]
+    fn errors_that_another_attempt_may_resolve() {
+        let address = "milvus+grpc://localhost/papers".parse().unwrap();
+        let channel =
+            GrpcChannel::new(&address, &Credentials::default(), &ClientConfig::default()).unwrap();
+        let error =
+            |code, message: &str| channel.error("Query", &tonic::Status::new(code, message));
+        let mapped =
+            |status| format!("grpc-status header missing, mapped from HTTP status code {status}");
+        for (code, message) in [
+            (Code::Unavailable, "busy".to_owned()),
+            (Code::ResourceExhausted, "rate limit".to_owned()),
+            (Code::Aborted, "conflict".to_owned()),
+            (Code::Unknown, mapped(500)),
+            (Code::Unavailable, mapped(503)),
+        ] {
+            let error = error(code, &message);
+            assert!(error.is_transient(), "{error:?}");
+        }
+        for (code, message) in [
+            (Code::InvalidArgument, "field".to_owned()),
+            (Code::PermissionDenied, String::new()),
+            (Code::Internal, mapped(400)),
+            (
+                Code::ResourceExhausted,
+                "grpc: received message larger than max (9 vs. 4)".to_owned(),
+            ),
+        ] {
+            let error = error(code, &message);
+            assert!(!error.is_transient(), "{error:?}");
+        }
+        let broken = || error(Code::Internal, "h2 protocol error: error reading a body");
+        assert!(broken().to_string().contains("expected gRPC"));
+        channel.inner.has_responded.store(true, Ordering::Relaxed);
+        assert!(matches!(broken(), RemoteError::Unreachable { .. }));
     }
 }

@@ -134,12 +134,15 @@ pub(super) struct CreateIndexRequest {
 pub(super) struct DescribeIndexRequest {
     #[prost(string, tag = "3")]
     pub(super) collection_name: String,
+    /// Milvus ignores it, and returns all indexes of the collection.
     #[prost(string, tag = "4")]
     pub(super) field_name: String,
 }
 
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct IndexDescription {
+    #[prost(string, tag = "4")]
+    pub(super) field_name: String,
     #[prost(int64, tag = "5")]
     pub(super) indexed_rows: i64,
     #[prost(int64, tag = "6")]

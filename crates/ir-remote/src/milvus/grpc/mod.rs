@@ -16,7 +16,7 @@ use self::messages::{
     Checked, CollectionRequest, CreateCollectionRequest, CreateIndexRequest, DeleteRequest,
     DescribeCollectionResponse, DescribeIndexRequest, DescribeIndexResponse, FlushRequest,
     InsertRequest, LoadCollectionRequest, MutationResult, QueryRequest, QueryResults, ScalarField,
-    SearchResults, Status, StatusResponse, pairs,
+    Schema, SearchResultData, SearchResults, Status, StatusResponse, pairs,
 };
 pub(super) use self::requests::GrpcSearch;
 use self::requests::{columns, schema};
@@ -68,6 +68,32 @@ fn is_missing(status: &Status) -> bool {
     status.code == 100
         || status.error_code == 4
         || (status.error_code != 0 && status.reason.contains("collection not found"))
+}
+
+/// Whether there is no index: `IndexNotExist` of Milvus (25, and 700 since 2.3), 11 in milvus-lite.
+const fn is_without_index(status: &Status) -> bool {
+    status.code == 700 || matches!(status.error_code, 11 | 25 | 700)
+}
+
+/// Numbers of indexed, all and pending documents of the index of a field; `None` if there is none.
+fn rows_of_index(
+    response: &DescribeIndexResponse,
+    field: &str,
+) -> Result<Option<(u64, u64, u64)>, RemoteError> {
+    if response.status().is_some_and(is_without_index) {
+        return Ok(None);
+    }
+    check(response.status(), "describe the index")?;
+    let mut indexes = response.index_descriptions.iter();
+    let index = indexes.find(|index| index.field_name == field);
+    let number = |rows: i64| u64::try_from(rows).unwrap_or(0);
+    Ok(index.map(|index| {
+        (
+            number(index.indexed_rows),
+            number(index.total_rows),
+            number(index.pending_index_rows),
+        )
+    }))
 }
 
 fn check(status: Option<&Status>, operation: &'static str) -> Result<(), RemoteError> {
@@ -279,21 +305,7 @@ impl GrpcChannel {
         };
         let response: DescribeIndexResponse =
             self.repeated(collection, "DescribeIndex", &request)?;
-        if let Some(status) = &response.status
-            && (status.code == 700 || status.error_code == 11)
-        {
-            return Ok(None);
-        }
-        check(response.status(), "describe the index")?;
-        let number = |rows: i64| rows.max(0) as u64;
-        let index = response.index_descriptions.first();
-        Ok(index.map(|index| {
-            (
-                number(index.indexed_rows),
-                number(index.total_rows),
-                number(index.pending_index_rows),
-            )
-        }))
+        rows_of_index(&response, field)
     }
 
     fn query(
@@ -335,8 +347,12 @@ impl GrpcChannel {
         consistency: Consistency,
     ) -> Result<Vec<i64>, RemoteError> {
         let results = self.query(collection, expression, &[NUMBER], consistency)?;
-        // Without documents, there may be no column.
-        Ok(longs(&results, NUMBER).unwrap_or_default().to_vec())
+        match longs(&results, NUMBER) {
+            Some(numbers) => Ok(numbers.to_vec()),
+            // Without documents, there may be no column.
+            None if results.fields_data.is_empty() => Ok(Vec::new()),
+            None => Err(self.unexpected("Query", "numbers of documents".to_owned())),
+        }
     }
 
     /// Numbers and ids of the documents that satisfy an expression, in any order.
@@ -410,30 +426,35 @@ impl GrpcChannel {
         method: &str,
         queries: usize,
     ) -> Result<ScoredNumbers, RemoteError> {
-        let unexpected = || self.unexpected(method, format!("hits of {queries} queries"));
-        let results = results.results.as_ref().ok_or_else(unexpected)?;
-        let numbers = results.ids.as_ref().and_then(|ids| ids.integers.as_ref());
-        let numbers = numbers.map_or(&[][..], |numbers| &numbers.data);
-        let scores = &results.scores;
-        let total: i64 = results.topks.iter().sum();
-        if results.topks.len() != queries
-            || numbers.len() as i64 != total
-            || scores.len() != numbers.len()
-        {
-            return Err(unexpected());
-        }
-        let mut pairs = numbers.iter().zip(scores);
-        let mut all = Vec::with_capacity(queries);
-        for &count in &results.topks {
-            let hits = pairs.by_ref().take(count.max(0) as usize);
-            let hits = hits.map(|(&number, &score)| {
-                let number = u64::try_from(number).map_err(|_| unexpected())?;
-                Ok((number, f64::from(score)))
-            });
-            all.push(hits.collect::<Result<Vec<_>, RemoteError>>()?);
-        }
-        Ok(all)
+        results
+            .results
+            .as_ref()
+            .and_then(|data| divided(data, queries))
+            .ok_or_else(|| self.unexpected(method, format!("hits of {queries} queries")))
     }
+}
+
+/// Numbers and scores of hits per query; `None` if numbers, scores and counts do not fit.
+fn divided(data: &SearchResultData, queries: usize) -> Option<ScoredNumbers> {
+    let numbers = data.ids.as_ref().and_then(|ids| ids.integers.as_ref());
+    let numbers = numbers.map_or(&[][..], |numbers| &numbers.data);
+    if data.topks.len() != queries || data.scores.len() != numbers.len() {
+        return None;
+    }
+    let mut all = Vec::with_capacity(queries);
+    let mut start = 0_usize;
+    for &count in &data.topks {
+        let end = start.checked_add(usize::try_from(count).ok()?)?;
+        let hits = numbers
+            .get(start..end)?
+            .iter()
+            .zip(&data.scores[start..end]);
+        let hits =
+            hits.map(|(&number, &score)| Some((u64::try_from(number).ok()?, f64::from(score))));
+        all.push(hits.collect::<Option<Vec<_>>>()?);
+        start = end;
+    }
+    (start == numbers.len()).then_some(all)
 }
 
 fn column<'r>(results: &'r QueryResults, name: &str) -> Option<&'r ScalarField> {

@@ -3,7 +3,7 @@
 
 use ir_core::Attributes;
 
-use super::messages::pairs;
+use super::messages::{Ids, IndexDescription, pairs};
 use super::*;
 use crate::AttributeType;
 use crate::schema::RemoteSimilarity;
@@ -139,4 +139,68 @@ fn analyses_that_milvus_has() {
         .unwrap_err()
         .to_string();
     assert!(message.contains("found anserini"), "{message}");
+}
+
+#[test]
+fn the_index_of_a_field() {
+    let index = |field: &str, rows| IndexDescription {
+        field_name: field.to_owned(),
+        indexed_rows: rows,
+        total_rows: rows + 1,
+        pending_index_rows: -1,
+    };
+    // Milvus describes all indexes of the collection.
+    let mut response = DescribeIndexResponse {
+        status: Some(Status::default()),
+        index_descriptions: vec![index(TERMS, 3), index(VECTOR, 5)],
+    };
+    // Field 4 of IndexDescription is the name of the field.
+    let encoded = response.index_descriptions[0].encode_to_vec();
+    assert!(encoded.starts_with(b"\x22\x05terms"), "{encoded:?}");
+    assert_eq!(rows_of_index(&response, VECTOR).unwrap(), Some((5, 6, 0)));
+    assert_eq!(rows_of_index(&response, TERMS).unwrap(), Some((3, 4, 0)));
+    response.index_descriptions.truncate(1);
+    assert_eq!(rows_of_index(&response, VECTOR).unwrap(), None);
+    for (error_code, code) in [(25, 700), (11, 0), (0, 700)] {
+        response.status = Some(Status {
+            error_code,
+            code,
+            reason: "index not found".to_owned(),
+        });
+        assert_eq!(rows_of_index(&response, TERMS).unwrap(), None);
+    }
+    response.status = Some(Status {
+        error_code: 1,
+        ..Status::default()
+    });
+    assert!(rows_of_index(&response, TERMS).is_err());
+}
+
+#[test]
+fn hits_with_invalid_counts() {
+    let data = |topks: &[i64], numbers: &[i64]| SearchResultData {
+        scores: vec![0.5; numbers.len()],
+        ids: Some(Ids {
+            integers: Some(Longs {
+                data: numbers.to_vec(),
+            }),
+        }),
+        topks: topks.to_vec(),
+    };
+    let hits = divided(&data(&[2, 0, 1], &[4, 1, 7]), 3).unwrap();
+    assert_eq!(hits, [vec![(4, 0.5), (1, 0.5)], vec![], vec![(7, 0.5)]]);
+    for topks in [
+        &[2, 2][..],
+        &[1, 1],
+        &[4, -1],
+        &[i64::MAX, i64::MAX],
+        &[i64::MAX, 1],
+        &[3],
+    ] {
+        assert_eq!(divided(&data(topks, &[4, 1, 7]), 2), None, "{topks:?}");
+    }
+    assert_eq!(divided(&data(&[1], &[-1]), 1), None);
+    let mut unequal = data(&[1], &[4]);
+    unequal.scores.clear();
+    assert_eq!(divided(&unequal, 1), None);
 }
