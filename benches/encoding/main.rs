@@ -5,18 +5,20 @@
 //! model's maximum length. Training steps have two shapes: `--batch` texts of 64 tokens, half
 //! queries and half positives, with mean pooling and cosines; and that of DataFinder, `--queries`
 //! queries of 32 tokens with eight documents of 128 tokens each, `[CLS]` vectors and inner
-//! products. The loss is the softmax over all documents, without dropout. Both sides take turns,
-//! step by step; tokenization is in the time of ir-dense alone.
+//! products. The loss is the softmax over all documents, without dropout, and weight decay is 0.01.
+//! All sides take turns, step by step. Every step of ir-dense has new texts of words drawn from the
+//! vocabulary of the model, and every step of the peer new random ids, so that both use most rows of
+//! the embedding table. Tokenization is in the time of ir-dense alone.
 //!
 //! ```sh
 //! python3 -m venv venv
 //! venv/bin/pip install torch==2.9.0 transformers==4.57.1 sentence-transformers==5.1.2
 //! IR_DATA=/path/to/collections IR_MODEL=$(.ci/model) IR_DENSE_PYTHON=$PWD/venv/bin/python \
 //!     cargo bench -p bench-encoding --bench encoding [-- --texts 200] [--batch 16] [--queries 11]
-//!         [--mini-batch N] [--precision f32] [--threads 1] [--rounds 3] [--backend cpu]
+//!         [--mini-batch N] [--precision f32,bf16] [--threads 1] [--rounds 3] [--backend cpu]
 //! ```
 //! `--texts 0` skips encoding, `--batch 0` and `--queries 0` a training step. `--mini-batch` is the
-//! mini-batch size of gradient caching, `--precision` that of training. Without `IR_DENSE_PYTHON`,
+//! mini-batch size of gradient caching, `--precision` one or more precisions of training. Without `IR_DENSE_PYTHON`,
 //! only ir-dense is timed. Backends other than `cpu` need their feature: `--features tch`.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
@@ -25,11 +27,13 @@
 use std::env;
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::thread;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail, ensure};
 use bench_common::{Clock, Options, Python, Seconds};
 use ir_core::training::{TrainingExample, TrainingText};
-use ir_core::{Encoder, Flow, Side};
+use ir_core::{Encoder, Flow, Side, SplitMix64};
 use ir_data::DocTemplate;
 use ir_data::catalog::Catalog;
 use ir_dense::train::{Trainer, TrainingConfig};
@@ -39,7 +43,8 @@ fn main() -> Result<()> {
     let options = Options::parse(
         "--texts --batch --queries --mini-batch --precision --threads --rounds --backend",
     )?;
-    let precision: Precision = options.value("--precision").unwrap_or("f32").parse()?;
+    let precisions = options.value("--precision").unwrap_or("f32").split(',');
+    let precisions: Vec<Precision> = precisions.map(str::parse).collect::<Result<_, _>>()?;
     let backend: Backend = options.value("--backend").unwrap_or("cpu").parse()?;
     let threads: usize = options.number("--threads", 1)?;
     let rounds: usize = options.number("--rounds", 3)?;
@@ -97,21 +102,33 @@ fn main() -> Result<()> {
                 theirs.push(peer.ask("encode")?);
             }
         }
-        print_rows(backend, &ours, peer_name.as_deref(), &theirs, |s| {
-            tokens as f64 / s
-        });
+        let ours = [(format!("ir-dense, {backend}"), ours)];
+        print_rows(&ours, peer_name.as_deref(), &theirs, |s| tokens as f64 / s);
     }
+    let words = read_words(&model)?;
     let shapes = [Shape::pairs(batch / 2), Shape::datafinder(queries)];
     for shape in shapes.iter().filter(|shape| shape.queries > 0) {
         println!("\ntraining step, {}: seconds", shape.name);
-        let mut config = shape.config(rounds);
+        let mut config = shape.config();
         config.encoder = config.encoder.with_backend(backend);
-        config.precision = precision;
         if mini_batch < usize::MAX {
             config.mini_batch_size = Some(mini_batch);
         }
-        let (ours, theirs) = time_training_steps(&model, shape, &config, peer.as_mut())?;
-        print_rows(backend, &ours, peer_name.as_deref(), &theirs, |s| s);
+        let configs = precisions.iter().map(|&precision| {
+            let mut config = config.clone();
+            config.precision = precision;
+            config
+        });
+        let configs: Vec<TrainingConfig> = configs.collect();
+        let data = shape.examples(rounds + 1, &words);
+        let (ours, theirs) = time_training_steps(&model, &data, &configs, || {
+            peer.as_mut().map(|peer| peer.ask(&shape.request()))
+        })?;
+        let names = precisions
+            .iter()
+            .map(|precision| format!("ir-dense, {backend}, {precision}"));
+        let ours: Vec<(String, Vec<Seconds>)> = names.zip(ours).collect();
+        print_rows(&ours, peer_name.as_deref(), &theirs, |s| s);
     }
     println!("\npeak resident memory: {} MiB", peak_memory());
     Ok(())
@@ -130,6 +147,24 @@ fn read_texts(count: usize) -> Result<Vec<String>> {
         }
     }
     Ok(texts)
+}
+
+/// Lower-case words of the vocabulary of a model, each of which is one token.
+fn read_words(model: &Path) -> Result<Vec<String>> {
+    let path = model.join("vocab.txt");
+    let vocabulary = fs::read_to_string(&path).with_context(|| format!("{}", path.display()))?;
+    let is_word = |line: &&str| line.len() > 1 && line.bytes().all(|it| it.is_ascii_lowercase());
+    let words: Vec<String> = vocabulary
+        .lines()
+        .filter(is_word)
+        .map(str::to_owned)
+        .collect();
+    ensure!(
+        !words.is_empty(),
+        "{}: expected words, found none",
+        path.display()
+    );
+    Ok(words)
 }
 
 /// Texts of a training step.
@@ -170,36 +205,32 @@ impl Shape {
         }
     }
 
-    /// Configuration with one step per epoch, and one step more than rounds.
-    fn config(&self, rounds: usize) -> TrainingConfig {
+    /// Configuration without dropout and with the weight decay of the peer, for one epoch.
+    fn config(&self) -> TrainingConfig {
         let mut config = (self.config)();
         config.batch_size = self.queries;
         config.hard_negatives = self.documents - 1;
         config.dropout = 0.0;
-        config.epochs = rounds as u64 + 1;
+        config.optimizer.weight_decay = 0.01;
+        config.epochs = 1;
         config
     }
 
-    /// Examples of as many words that are tokens as the texts may have, so that they are truncated.
-    fn examples(&self) -> Vec<TrainingExample> {
-        let words = [
-            "ship", "sea", "tea", "black", "seen", "data", "house", "river",
-        ];
-        let text = |n: usize, tokens: usize| -> String {
-            let words = (0..tokens).map(|at| words[(n + at * (n + 3)) % words.len()]);
-            format!("{n} {}", words.collect::<Vec<_>>().join(" "))
+    /// Examples of a number of steps. Texts have as many random words as they may have tokens, so
+    /// that they are truncated.
+    fn examples(&self, steps: usize, words: &[String]) -> Vec<TrainingExample> {
+        let mut random = SplitMix64::new(1, 0);
+        let mut text = |tokens: usize| -> String {
+            let words = (0..tokens).map(|_| &*words[random.below(words.len())]);
+            words.collect::<Vec<_>>().join(" ")
         };
-        let document = |query: usize, at: usize| {
-            let number = self.queries + query * self.documents + at;
-            TrainingText::new(text(number, self.document_tokens))
+        let mut example = || {
+            let example = TrainingExample::new(text(self.query_tokens));
+            let mut document = || TrainingText::new(text(self.document_tokens));
+            let example = example.positive(document());
+            (1..self.documents).fold(example, |example, _| example.negative(document()))
         };
-        let example = |query| {
-            let example = TrainingExample::new(text(query, self.query_tokens));
-            let example = example.positive(document(query, 0));
-            let negatives = (1..self.documents).map(|at| document(query, at));
-            negatives.fold(example, TrainingExample::negative)
-        };
-        (0..self.queries).map(example).collect()
+        (0..steps * self.queries).map(|_| example()).collect()
     }
 
     /// Request to the peer.
@@ -215,68 +246,91 @@ impl Shape {
     }
 }
 
-/// Times of the training steps of ir-dense and of the peer, which take turns.
+/// Times of the training steps of every configuration and of the peer, which take turns.
 fn time_training_steps(
     model: &Path,
-    shape: &Shape,
-    config: &TrainingConfig,
-    mut peer: Option<&mut Python>,
-) -> Result<(Vec<Seconds>, Vec<Seconds>)> {
-    let data = shape.examples();
-    let (mut ours, mut theirs) = (Vec::new(), Vec::new());
-    let mut failed = None;
-    let mut clock = Clock::process();
-    let mut progress = |_: &str, done: u64, _: Option<u64>| {
-        if done > 0 {
-            ours.push(clock.seconds());
-            match peer.as_mut().map(|peer| peer.ask(&shape.request())) {
-                Some(Ok(seconds)) => theirs.push(seconds),
-                Some(Err(error)) => {
-                    failed = Some(error);
-                    return Flow::Stop;
+    data: &Vec<TrainingExample>,
+    configs: &[TrainingConfig],
+    mut ask_peer: impl FnMut() -> Option<Result<Seconds>>,
+) -> Result<(Vec<Vec<Seconds>>, Vec<Seconds>)> {
+    let (mut ours, mut theirs) = (vec![Vec::new(); configs.len()], Vec::new());
+    thread::scope(|scope| {
+        let mut trainers = Vec::new();
+        for config in configs {
+            let trainer = Trainer::open(model, config)?;
+            let (start, started) = mpsc::sync_channel::<()>(0);
+            let (finish, finished) = mpsc::channel();
+            let thread = scope.spawn(move || {
+                let mut clock = Clock::process();
+                let mut progress = |_: &str, done: u64, _: Option<u64>| {
+                    if done > 0 {
+                        let _ = finish.send(clock.seconds());
+                    }
+                    // An error after the last step, which ends training.
+                    if started.recv().is_err() {
+                        return Flow::Stop;
+                    }
+                    clock = Clock::process();
+                    Flow::Continue
+                };
+                trainer.train(data, &mut progress).map(drop)
+            });
+            trainers.push((start, finished, thread));
+        }
+        let steps = data.len() / configs.first().map_or(1, |config| config.batch_size);
+        for _ in 0..steps {
+            for ((start, finished, _), ours) in trainers.iter().zip(&mut ours) {
+                // Errors if the trainer has failed, which is returned below.
+                if start.send(()).is_ok() {
+                    ours.extend(finished.recv());
                 }
-                None => {}
+            }
+            if let Some(seconds) = ask_peer() {
+                theirs.push(seconds?);
             }
         }
-        clock = Clock::process();
-        Flow::Continue
-    };
-    let trained = Trainer::open(model, config)?.train(&data, &mut progress);
-    match failed {
-        Some(error) => Err(error),
-        None => {
-            trained?;
-            Ok((ours, theirs))
+        for (start, _, thread) in trainers {
+            drop(start);
+            match thread.join() {
+                Ok(trained) => trained?,
+                Err(_) => bail!("training panicked"),
+            }
         }
-    }
+        Ok((ours, theirs))
+    })
 }
 
-/// Prints one row per library, without the warm-up round, and the ratio.
+/// Prints one row per configuration and one of the peer, without the warm-up round, and ratios to the
+/// peer.
 fn print_rows(
-    backend: Backend,
-    ours: &[Seconds],
+    ours: &[(String, Vec<Seconds>)],
     peer: Option<&str>,
     theirs: &[Seconds],
     unit: impl Fn(f64) -> f64,
 ) {
     let median = |all: &[Seconds]| Seconds::median(all.iter().skip(1).copied());
-    let ir = median(ours);
     let row = |name: &str, time: Seconds| {
         let (cpu, wall) = (unit(time.cpu), unit(time.wall));
         let decimals = if cpu > 100.0 { 0 } else { 2 };
         print!("  {name:<46}{cpu:>9.decimals$}{wall:>9.decimals$}");
     };
-    row(&format!("ir-dense, {backend}"), ir);
-    if let (Some(name), false) = (peer, theirs.is_empty()) {
-        let other = median(theirs);
-        println!(
-            "   ratio {:.2} {:.2}",
-            other.cpu / ir.cpu,
-            other.wall / ir.wall
-        );
-        row(name, other);
+    let other = match (peer, theirs.is_empty()) {
+        (Some(name), false) => Some((name, median(theirs))),
+        _ => None,
+    };
+    for (name, times) in ours {
+        let ir = median(times);
+        row(name, ir);
+        if let Some((_, other)) = other {
+            let ratios = [other.cpu / ir.cpu, other.wall / ir.wall];
+            print!("   ratio {:.2} {:.2}", ratios[0], ratios[1]);
+        }
+        println!();
     }
-    println!();
+    if let Some((name, other)) = other {
+        row(name, other);
+        println!();
+    }
 }
 
 /// Peak resident memory of this process in MiB.

@@ -87,21 +87,21 @@ fn rejects_damaged_checkpoints() {
     bytes[at + 9] = b'4';
     let error = after(&bytes);
     assert!(matches!(error, TrainError::Damaged { .. }), "{error}");
-    let version = br#""version":"2""#;
+    let version = br#""version":"3""#;
     let at = whole
         .windows(version.len())
         .position(|window| window == version)
         .unwrap();
-    // An older and a newer format.
-    for other in [1, 7] {
+    // Older and newer formats.
+    for other in [1, 2, 7] {
         let mut bytes = whole.clone();
         bytes[at + 11] = b'0' + other as u8;
         let error = after(&bytes);
         assert!(
-            matches!(error, TrainError::Version { expected: 2, found, .. } if found == other),
+            matches!(error, TrainError::Version { expected: 3, found, .. } if found == other),
             "{error}"
         );
-        let message = format!("is a checkpoint of version {other}, expected 2");
+        let message = format!("is a checkpoint of version {other}, expected 3");
         assert!(error.to_string().ends_with(&message), "{error}");
     }
     for cut in [0, 7, 100, whole.len() / 2, whole.len() - 1] {

@@ -12,7 +12,7 @@ use ir_core::{AnswerSpan, Flow, NoProgress, Reader, ReaderInput};
 use ir_dense::train::{
     LearningRateDecay, ReaderExample, ReaderTrainer, ReaderTrainingConfig, TrainError,
 };
-use ir_dense::{ExtractiveReader, ReaderConfig};
+use ir_dense::{ExtractiveReader, Precision, ReaderConfig};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -386,9 +386,10 @@ fn training_is_deterministic() {
         return;
     }
     let golden = golden();
-    let train = |threads: usize, seed: u64| {
+    let train = |threads: usize, seed: u64, precision: Precision| {
         let mut config = training_config(&golden);
         (config.batch_size, config.dropout, config.seed) = (3, 0.1, seed);
+        config.precision = precision;
         let pool = rayon::ThreadPoolBuilder::new()
             .num_threads(threads)
             .build()
@@ -401,9 +402,42 @@ fn training_is_deterministic() {
         trained.reader.save(folder.path().join("saved")).unwrap();
         fs::read(folder.path().join("saved/model.safetensors")).unwrap()
     };
-    let first = train(1, 1);
-    assert!(train(4, 1) == first, "threads change the weights");
-    assert!(train(1, 2) != first, "the seed has no effect");
+    let first = train(1, 1, Precision::F32);
+    assert!(
+        train(4, 1, Precision::F32) == first,
+        "threads change the weights"
+    );
+    assert!(
+        train(1, 2, Precision::F32) != first,
+        "the seed has no effect"
+    );
+    let bf16 = train(1, 1, Precision::Bf16);
+    assert!(
+        train(4, 1, Precision::Bf16) == bf16,
+        "threads change the weights in bf16"
+    );
+    assert!(bf16 != first, "bf16 has no effect");
+}
+
+/// Losses in bf16 beside those of f32.
+#[test]
+fn training_in_bf16() {
+    if !on_default_backend() {
+        return;
+    }
+    let golden = golden();
+    let losses = [Precision::F32, Precision::Bf16].map(|precision| {
+        let mut config = training_config(&golden);
+        config.precision = precision;
+        let trainer = ReaderTrainer::open(model("bert"), &config).unwrap();
+        let trained = trainer.train(&examples(&golden), &mut NoProgress).unwrap();
+        let steps = trained.history.steps.into_iter();
+        steps.map(|step| step.loss).collect::<Vec<f64>>()
+    });
+    for (f32, bf16) in losses[0].iter().zip(&losses[1]) {
+        assert!((f32 / bf16 - 1.0).abs() < 0.02, "{losses:?}");
+    }
+    assert_ne!(losses[0], losses[1]);
 }
 
 /// A training that is interrupted after every number of steps and resumes has the bytes of an
@@ -557,6 +591,10 @@ fn errors_of_training() {
     bad.learning_rate = 0.0;
     let error = ReaderTrainer::open(model("bert"), &bad).unwrap_err();
     assert_eq!(error.to_string(), "learning_rate is 0, expected above 0");
+    let mut bad = config.clone();
+    bad.precision = Precision::Int8;
+    let error = ReaderTrainer::open(model("bert"), &bad).unwrap_err();
+    assert_eq!(error.to_string(), "precision is int8, expected f32 or bf16");
     // An answer longer than the window.
     let long = "tea ".repeat(40);
     let trained = open().train(

@@ -8,14 +8,14 @@ use anyhow::{Context, Result, bail};
 use clap::ValueHint;
 use ir_data::squad::{Question, Squad, SquadFile};
 use ir_dense::train::{ReaderExample, ReaderTrainer, ReaderTrainingConfig, TrainError};
-use ir_dense::{ExtractiveReader, ReaderConfig};
+use ir_dense::{ExtractiveReader, Precision, ReaderConfig};
 use ir_qa::character_count;
 use ir_qa::reader::{LexicalReader, Reader, ReaderInput, exact_match, token_f1};
 
 use crate::shared::console::{Console, Resumable, bail_usage, stop_on_interrupt};
-use crate::shared::encoder::find_model;
+use crate::shared::encoder::{TRAINING_PRECISIONS, find_model};
 use crate::shared::format::grouped;
-use crate::shared::options::{positive, use_threads};
+use crate::shared::options::{choice, positive, use_threads};
 use crate::shared::output::{OutputPath, OutputSink, WorkPath};
 use crate::shared::training_runs::completed::CompletedRun;
 use crate::shared::training_runs::{self, discard, evaluation, has_files};
@@ -78,6 +78,10 @@ pub(crate) struct Args {
     #[arg(long, value_name = "P", help_heading = CONFIGURATION)]
     dropout: Option<f64>,
 
+    /// Number format of the linear layers' matrix products; sums, weights and optimizer are f32
+    #[arg(long, value_parser = choice(TRAINING_PRECISIONS), value_name = "NAME", help_heading = CONFIGURATION)]
+    precision: Option<Precision>,
+
     /// Maximum sequence length in tokens: question and window of the context [default: 384, or
     /// the maximum length of the model]
     #[arg(long, value_name = "N", help_heading = CONFIGURATION)]
@@ -102,8 +106,8 @@ pub(crate) struct Args {
     hold_out: bool,
 
     /// Number of steps between checkpoints
-    #[arg(long, default_value_t = 100, value_name = "N", help_heading = EXECUTION)]
-    checkpoint_every: u64,
+    #[arg(long, value_parser = positive, default_value_t = 100, value_name = "N", help_heading = EXECUTION)]
+    checkpoint_every: usize,
 
     /// Keep the checkpoints after training
     #[arg(long, help_heading = EXECUTION)]
@@ -131,6 +135,7 @@ impl Args {
         config.mini_batch_size = self.block;
         config.learning_rate = self.learning_rate.unwrap_or(config.learning_rate);
         config.dropout = self.dropout.unwrap_or(config.dropout);
+        config.precision = self.precision.unwrap_or(config.precision);
         config.seed = self.seed.unwrap_or(config.seed);
         let mut reader = ReaderConfig::default();
         reader.max_tokens = self.max_tokens;
@@ -224,7 +229,7 @@ fn train(
     let mut bar = console.bar();
     let trained = trainer
         .with_checkpoints(checkpoints)
-        .with_checkpoint_every(args.checkpoint_every)
+        .with_checkpoint_every(args.checkpoint_every as u64)
         .train(examples, &mut bar);
     bar.finish();
     let trained = match trained {

@@ -83,6 +83,16 @@ impl EncoderOptions {
     }
 }
 
+/// Precisions of training.
+pub(crate) const TRAINING_PRECISIONS: [(&str, &str, Precision); 2] = [
+    ("f32", "Single precision", Precision::F32),
+    (
+        "bf16",
+        "bfloat16 factors with sums in f32, for CPUs with avx512_bf16",
+        Precision::Bf16,
+    ),
+];
+
 pub(crate) const POOLINGS: [(&str, &str, Pooling); 5] = [
     ("cls", "Vector of the first token", Pooling::Cls),
     ("mean", "Mean of the token vectors", Pooling::Mean),

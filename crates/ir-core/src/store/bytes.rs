@@ -145,8 +145,9 @@ impl SectionBytes {
     }
 
     /// Removes the section from the resident memory of the process; the next access reads it from
-    /// the file again, or from the page cache of the system. No effect unless the file is
-    /// memory-mapped.
+    /// the file again, or from the page cache of the system. The bytes are the same as long as the
+    /// file is not modified while it is mapped, which is the contract of [`IndexBytes::from_file`].
+    /// No effect unless the file is memory-mapped.
     pub fn release(&self) {
         #[cfg(feature = "mmap")]
         if let ByteStorage::Mapped(map) = &self.bytes.0 {

@@ -21,8 +21,9 @@ use crate::model_folder::safetensors::{self, checksum};
 use crate::model_folder::{NamedTensor, TensorSource, WeightFile};
 use crate::{ModelError, Precision};
 
-/// Version of the format. A checkpoint of another version is rejected.
-const VERSION: u32 = 2;
+/// Version of the format and of the arithmetic of training: a checkpoint whose run would end with
+/// other bits has another version. A checkpoint of another version is rejected.
+const VERSION: u32 = 3;
 const FORMAT: &str = "ir-dense training checkpoint";
 
 /// Model in training whose weights a checkpoint has.

@@ -30,12 +30,12 @@ pub(super) struct TrainedTowers(pub(super) Vec<TrainedTower>);
 pub(super) struct TrainedTower {
     pub(super) tower: Tower,
     pub(super) model: Transformer,
-    cpu: CpuTrainingCache,
+    pub(super) cpu: CpuTrainingCache,
 }
 
-/// Buffers of the last step. A clone is empty.
+/// Packed weights and buffers of the last step on the CPU, for the next one. A clone is empty.
 #[derive(Debug, Default)]
-struct CpuTrainingCache(Mutex<Option<CpuTraining>>);
+pub(super) struct CpuTrainingCache(Mutex<Option<CpuTraining>>);
 
 impl Clone for CpuTrainingCache {
     fn clone(&self) -> Self {
@@ -47,6 +47,35 @@ impl CpuTrainingCache {
     fn with<T>(&self, f: impl FnOnce(&mut Option<CpuTraining>) -> T) -> T {
         f(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner))
     }
+
+    /// Packs the weights of a model for a step; `None` as in [`CpuTraining::new`].
+    pub(super) fn load(&self, model: &Transformer, precision: Precision) -> Option<CpuTraining> {
+        let mut cpu = self.with(Option::take).unwrap_or_default();
+        let loaded = cpu.load(model, precision, true);
+        // A pass without packed weights is in f32.
+        debug_assert!(loaded.is_some() || precision == Precision::F32);
+        loaded.map(|()| cpu)
+    }
+
+    /// Keeps the weights and buffers of a step for the next.
+    pub(super) fn keep(&self, cpu: Option<CpuTraining>) {
+        self.with(|kept| *kept = cpu);
+    }
+
+    /// Keeps the buffers of gradients for the next step.
+    pub(super) fn give(&self, buffers: Vec<Vec<f32>>) {
+        self.with(|cpu| {
+            if let Some(cpu) = cpu {
+                cpu.buffers.give(buffers);
+            }
+        });
+    }
+
+    /// Number of elements in the buffers.
+    #[cfg(test)]
+    pub(super) fn buffer_elements(&self) -> usize {
+        self.with(|cpu| cpu.as_ref().map_or(0, |cpu| cpu.buffers.elements()))
+    }
 }
 
 impl TrainedTower {
@@ -55,29 +84,6 @@ impl TrainedTower {
         let model = tower.transformer()?;
         let cpu = CpuTrainingCache::default();
         Ok(Self { tower, model, cpu })
-    }
-
-    /// Keeps the buffers of gradients for the next step on the CPU.
-    pub(super) fn give(&self, buffers: Vec<Vec<f32>>) {
-        self.cpu.with(|cpu| {
-            if let Some(cpu) = cpu {
-                cpu.buffers.give(buffers);
-            }
-        });
-    }
-
-    /// Number of elements in the buffers that the tower keeps.
-    #[cfg(test)]
-    pub(super) fn buffer_elements(&self) -> usize {
-        self.cpu
-            .with(|cpu| cpu.as_ref().map_or(0, |cpu| cpu.buffers.elements()))
-    }
-
-    /// Packed weights of a step on the CPU.
-    fn cpu_training(&self, precision: Precision) -> Option<CpuTraining> {
-        let mut cpu = self.cpu.with(Option::take).unwrap_or_default();
-        cpu.load(&self.model, precision, true)?;
-        Some(cpu)
     }
 
     /// Tower with the current weights, which it shares.
@@ -105,7 +111,7 @@ impl TrainedTowers {
         let packed = self
             .0
             .iter()
-            .map(|tower| tower.cpu_training(config.precision));
+            .map(|tower| tower.cpu.load(&tower.model, config.precision));
         let packed: Vec<Option<CpuTraining>> = packed.collect();
         let texts = |side, texts| {
             let cpu = packed[self.index(side)].as_ref();
@@ -132,7 +138,7 @@ impl TrainedTowers {
             side.backward(saved, &gradient, &mut gradients[self.index(side.side)]);
         }
         for (tower, packed) in self.0.iter().zip(packed) {
-            tower.cpu.with(|cpu| *cpu = packed);
+            tower.cpu.keep(packed);
         }
         Ok((value, gradients))
     }

@@ -64,6 +64,11 @@ impl RowGradients {
         self.width
     }
 
+    /// Number of elements of the table.
+    pub(super) fn table_len(&self) -> usize {
+        self.slots.len() * self.width
+    }
+
     /// Gradient of a row; `None` if it is 0.
     pub(super) fn row(&self, row: usize) -> Option<&[f32]> {
         let slot = self.slots[row].checked_sub(1)? as usize;
@@ -72,6 +77,16 @@ impl RowGradients {
 }
 
 impl Gradient {
+    /// Panics: a gradient of another variant would be lost.
+    fn mismatch(&self, parameter: &str, added: &str) -> ! {
+        let found = match self {
+            Self::Values(_) => "values",
+            Self::Rows(_) => "rows",
+            Self::Tensor(_) => "a tensor",
+        };
+        unreachable!("gradient of {parameter}: expected {added}, found {found}")
+    }
+
     fn squared_norm(&self) -> f64 {
         match self {
             Self::Values(values) | Self::Rows(RowGradients { values, .. }) => {
@@ -97,11 +112,17 @@ impl Gradient {
 }
 
 impl ModelGradients {
+    /// Adds a gradient.
+    ///
+    /// # Panics
+    /// As all methods that add: if the gradient so far is another variant of [`Gradient`]. A model is
+    /// on one device, and each of its parameters has gradients of one variant.
     pub(super) fn add<const D: usize>(&mut self, name: &str, gradient: Tensor<D>) {
         let gradient = gradient.reshape([-1]);
         let sum = match self.0.remove(name) {
+            None => gradient,
             Some(Gradient::Tensor(sum)) => sum + gradient,
-            _ => gradient,
+            Some(other) => other.mismatch(name, "a tensor"),
         };
         self.0.insert(name.to_owned(), Gradient::Tensor(sum));
     }
@@ -120,10 +141,15 @@ impl ModelGradients {
 
     /// Adds gradients in CPU memory.
     pub(super) fn add_values(&mut self, name: String, gradient: &[f32]) {
-        let sum = self.0.entry(name).or_insert(Gradient::Values(Vec::new()));
-        match sum {
-            Gradient::Values(sum) if sum.len() == gradient.len() => training::add(sum, gradient),
-            _ => *sum = Gradient::Values(gradient.to_vec()),
+        match self.0.get_mut(&name) {
+            None => {
+                self.0.insert(name, Gradient::Values(gradient.to_vec()));
+            }
+            Some(Gradient::Values(sum)) => {
+                assert_eq!(sum.len(), gradient.len(), "gradient of {name}");
+                training::add(sum, gradient);
+            }
+            Some(other) => other.mismatch(&name, "values"),
         }
     }
 
@@ -136,11 +162,11 @@ impl ModelGradients {
         rows: impl Iterator<Item = usize>,
         gradients: &[f32],
     ) {
-        let sum = match self.0.remove(name) {
-            Some(Gradient::Rows(sum)) => Some(sum),
-            _ => None,
+        let mut sum = match self.0.remove(name) {
+            None => RowGradients::new(shape),
+            Some(Gradient::Rows(sum)) => sum,
+            Some(other) => other.mismatch(name, "rows"),
         };
-        let mut sum = sum.unwrap_or_else(|| RowGradients::new(shape));
         for (row, gradient) in rows.zip(gradients.chunks_exact(shape[1].max(1))) {
             sum.add(row, gradient);
         }
@@ -150,13 +176,16 @@ impl ModelGradients {
     /// Takes the gradient of a parameter in CPU memory, to add to it. `None` if there is none.
     pub(super) fn take_values(&mut self, name: &str) -> Option<Vec<f32>> {
         match self.0.remove(name) {
+            None => None,
             Some(Gradient::Values(values)) => Some(values),
-            _ => None,
+            Some(other) => other.mismatch(name, "values"),
         }
     }
 
+    /// Sets the gradient of a parameter that has none, such as one that was taken.
     pub(super) fn set_values(&mut self, name: String, gradient: Vec<f32>) {
-        self.0.insert(name, Gradient::Values(gradient));
+        let before = self.0.insert(name, Gradient::Values(gradient));
+        debug_assert!(before.is_none(), "gradient was not taken");
     }
 
     pub(super) fn take(&mut self, name: &str) -> Option<Gradient> {

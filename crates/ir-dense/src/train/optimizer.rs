@@ -105,6 +105,10 @@ impl AdamWState {
         // Frees the other reference, so that they are updated in place.
         self.moments.remove(&parameter.name);
         let NamedTensor { name, values, .. } = parameter;
+        if !matches!(gradient, Gradient::Rows(_)) {
+            // Rows without a gradient so far may get moments.
+            self.used_rows.remove(&name);
+        }
         let (weights, moments) = match gradient {
             Gradient::Tensor(gradient) => update.apply(values, gradient.clone(), moments),
             Gradient::Values(gradient) => {
@@ -142,22 +146,29 @@ impl AdamWUpdate {
     }
 
     /// Calls `f` with the elements of weights and moments in CPU memory.
+    ///
+    /// # Panics
+    /// If they differ in length, so that an update would be lost.
     fn apply_in_memory(
         self,
         weights: Tensor<1>,
         moments: [Tensor<1>; 2],
         f: impl FnOnce(&mut [f32], [&mut [f32]; 2]),
     ) -> (Tensor<1>, [Tensor<1>; 2]) {
-        let device = weights.device();
+        let (device, length) = (weights.device(), weights.dims()[0]);
         let mut weights = memory::data(weights);
         let [mut first, mut second] = moments.map(memory::data);
+        let elements = values_mut(&mut weights);
         let moments = [values_mut(&mut first), values_mut(&mut second)];
-        f(values_mut(&mut weights), moments);
+        let lengths = [elements.len(), moments[0].len(), moments[1].len()];
+        assert_eq!(lengths, [length; 3], "elements of weights and moments");
+        f(elements, moments);
         let tensor = |data| Tensor::from_data(data, &device);
         (tensor(weights), [tensor(first), tensor(second)])
     }
 
     fn apply_values(self, weights: &mut [f32], [first, second]: [&mut [f32]; 2], gradient: &[f32]) {
+        assert_eq!(gradient.len(), weights.len(), "elements of the gradient");
         let tasks = weights.par_chunks_mut(TASK_ELEMENTS);
         let tasks = tasks.zip(first.par_chunks_mut(TASK_ELEMENTS));
         let tasks = tasks.zip(second.par_chunks_mut(TASK_ELEMENTS));
@@ -176,6 +187,11 @@ impl AdamWUpdate {
         gradient: &RowGradients,
         used: &mut Vec<bool>,
     ) {
+        assert_eq!(
+            gradient.table_len(),
+            weights.len(),
+            "elements of the embedding table"
+        );
         let width = gradient.width().max(1);
         if used.is_empty() {
             let is_used = |(first, second): (&[f32], &[f32])| {
@@ -222,3 +238,8 @@ impl AdamWUpdate {
         }
     }
 }
+
+#[cfg(test)]
+#[path = "tests/optimizer.rs"]
+#[allow(clippy::unwrap_used)]
+mod tests;

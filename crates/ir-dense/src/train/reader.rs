@@ -10,6 +10,7 @@ use rayon::prelude::*;
 
 use super::backward::propagate_gradients;
 use super::checkpoint::{CheckpointFolder, CheckpointedModel, TrainingState};
+use super::gradcache::CpuTrainingCache;
 use super::gradients::{Gradient, ModelGradients};
 use super::history::TrainingStep;
 use super::optimizer::{AdamWState, AdamWStep};
@@ -20,10 +21,9 @@ use crate::reader::head::{HEAD_BIAS, HEAD_WEIGHT, HeadGradients, SpanHead};
 use crate::reader::windows::Window;
 use crate::reader::{ExtractiveReader, MissingHead, split, token_batch};
 use crate::transformer::ModelWeights;
-use crate::transformer::cpu_training::CpuTraining;
 use crate::transformer::dropout::Dropout;
 use crate::transformer::forward::ForwardPass;
-use crate::{Precision, ReaderConfig, Transformer};
+use crate::{ReaderConfig, Transformer};
 
 /// Question whose answer is a span of a context.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -118,6 +118,7 @@ struct TargetWindow {
 pub struct ReaderTrainer {
     reader: ExtractiveReader,
     model: Transformer,
+    cpu: CpuTrainingCache,
     config: ReaderTrainingConfig,
     checkpoints: Option<CheckpointFolder>,
     checkpoint_every: u64,
@@ -159,6 +160,7 @@ impl ReaderTrainer {
         Ok(Self {
             reader,
             model,
+            cpu: CpuTrainingCache::default(),
             config,
             checkpoints: None,
             checkpoint_every: 100,
@@ -318,7 +320,7 @@ impl ReaderTrainer {
         // Sorted by length, so that windows of a mini-batch have similar lengths.
         let mut order: Vec<usize> = (0..batch.len()).collect();
         order.sort_by_key(|&at| (std::cmp::Reverse(batch[at].window.ids.len()), at));
-        let cpu = CpuTraining::new(&self.model, Precision::F32, true);
+        let cpu = self.cpu.load(&self.model, self.config.precision);
         let size = self.config.mini_batch_size.unwrap_or(batch.len());
         for texts in order.chunks(size.max(1)) {
             let windows: Vec<&Window> = texts.iter().map(|&at| &batch[at].window).collect();
@@ -353,6 +355,7 @@ impl ReaderTrainer {
                 propagate_gradients(&pass, saved, d_states, &mut gradients.model);
             }
         }
+        self.cpu.keep(cpu);
         (loss, gradients)
     }
 
@@ -387,7 +390,9 @@ impl ReaderTrainer {
             }
         }
         // Moved, so that the weights are updated in place.
-        (self.model, _) = optimizer.update(self.model, gradients.model, step);
+        let buffers;
+        (self.model, buffers) = optimizer.update(self.model, gradients.model, step);
+        self.cpu.give(buffers);
         self
     }
 }

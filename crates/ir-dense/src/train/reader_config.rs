@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::{AdamWConfig, LearningRateDecay, LearningRateSchedule, TrainError, TrainingConfig};
-use crate::ReaderConfig;
+use crate::{EncoderConfig, Precision, ReaderConfig};
 
 /// Hyperparameters of the training of an extractive reader. Together with the model and the data,
 /// they determine the trained weights. The defaults are those of BERT on SQuAD, with batches of 16.
@@ -41,6 +41,11 @@ pub struct ReaderTrainingConfig {
     /// Maximum global gradient norm (gradient clipping). `None` disables clipping. Range: > 0.
     /// Default: 1.
     pub max_gradient_norm: Option<f64>,
+    /// Number format of the factors of the linear layers' matrix products, as in
+    /// [`TrainingConfig::precision`]. Range: f32, or bf16 on [`Backend::Cpu`](crate::Backend::Cpu).
+    /// Default: f32.
+    #[serde(skip_serializing_if = "Precision::is_f32")]
+    pub precision: Precision,
     /// Seed of the order of windows, dropout masks, and the weights of a new span head. Default:
     /// 42.
     pub seed: u64,
@@ -64,6 +69,7 @@ impl Default for ReaderTrainingConfig {
                 ..AdamWConfig::default()
             },
             max_gradient_norm: Some(1.0),
+            precision: Precision::F32,
             seed: 42,
         }
     }
@@ -76,6 +82,7 @@ impl ReaderTrainingConfig {
     /// [`TrainError::Setting`] names the first value that is not.
     pub fn validate(&self) -> Result<(), TrainError> {
         TrainingConfig {
+            encoder: EncoderConfig::default().with_backend(self.reader.backend),
             epochs: self.epochs,
             batch_size: self.batch_size,
             mini_batch_size: self.mini_batch_size,
@@ -84,6 +91,7 @@ impl ReaderTrainingConfig {
             schedule: self.schedule,
             optimizer: self.optimizer,
             max_gradient_norm: self.max_gradient_norm,
+            precision: self.precision,
             ..TrainingConfig::small_data()
         }
         .validate()

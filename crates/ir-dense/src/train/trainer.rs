@@ -333,7 +333,7 @@ impl TrainingRun {
             };
             let buffers;
             (tower.model, buffers) = optimizer.update(tower.model, gradients, update);
-            tower.give(buffers);
+            tower.cpu.give(buffers);
             tower
         });
         towers.0 = updated.collect();

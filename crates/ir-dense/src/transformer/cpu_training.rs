@@ -22,8 +22,8 @@ use crate::kernels::matrix::{PackedMatrix, StridedRows};
 use crate::kernels::{memory, training};
 use crate::{Activation, Precision, TransformerConfig};
 
-/// Packed weights and buffers of training on the CPU. Packing the weights of the next step
-/// allocates no large buffers.
+/// Packed weights and buffers of training on the CPU. Loading the weights of the next step copies
+/// every weight once and packs the copy into the same buffers.
 #[derive(Debug, Default)]
 pub(crate) struct CpuTraining {
     pub(crate) bf16: bool,

@@ -8,7 +8,7 @@ use ir_dense::{Backend, ModelError, Pooling, Precision, TokenizerError};
 
 use super::{EXECUTION, EvaluationOptions};
 use crate::shared::console::{Usage, bail_usage};
-use crate::shared::encoder::{POOLINGS, backend};
+use crate::shared::encoder::{POOLINGS, TRAINING_PRECISIONS, backend};
 use crate::shared::options::{choice, positive};
 
 #[derive(Debug, clap::Args)]
@@ -81,15 +81,6 @@ pub(super) struct ConfigurationOptions {
     #[arg(long, visible_alias = "device", value_parser = backend, value_name = "NAME", help_heading = EXECUTION)]
     backend: Option<Backend>,
 }
-
-const TRAINING_PRECISIONS: [(&str, &str, Precision); 2] = [
-    ("f32", "Single precision", Precision::F32),
-    (
-        "bf16",
-        "bfloat16 factors with sums in f32, for CPUs with avx512_bf16",
-        Precision::Bf16,
-    ),
-];
 
 fn presets() -> [(&'static str, &'static str, TrainingConfig); 2] {
     [

@@ -119,8 +119,8 @@ pub(crate) struct Args {
     curves: Option<OutputPath>,
 
     /// Number of steps between checkpoints
-    #[arg(long, default_value_t = 100, value_name = "N", help_heading = EXECUTION)]
-    checkpoint_every: u64,
+    #[arg(long, value_parser = positive, default_value_t = 100, value_name = "N", help_heading = EXECUTION)]
+    checkpoint_every: usize,
 
     /// Keep the checkpoints after training
     #[arg(long, help_heading = EXECUTION)]
@@ -243,7 +243,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     let trainer = trainer
         .with_checkpoints(&checkpoints)
-        .with_checkpoint_every(args.checkpoint_every);
+        .with_checkpoint_every(args.checkpoint_every as u64);
 
     let began = Instant::now();
     let counts = (steps, config.epochs);

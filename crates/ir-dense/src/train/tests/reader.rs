@@ -80,6 +80,7 @@ fn gradients_equal_finite_differences() {
             let moved = ReaderTrainer {
                 reader,
                 model,
+                cpu: CpuTrainingCache::default(),
                 config: trainer.config.clone(),
                 checkpoints: None,
                 checkpoint_every: 1,
