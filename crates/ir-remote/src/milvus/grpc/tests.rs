@@ -3,7 +3,7 @@
 
 use ir_core::Attributes;
 
-use super::messages::{Ids, IndexDescription, pairs};
+use super::messages::{Ids, IndexDescription, SearchResultData, pairs};
 use super::*;
 use crate::schema::RemoteSimilarity;
 
