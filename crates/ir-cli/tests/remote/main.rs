@@ -142,6 +142,15 @@ fn vectors_in_milvus() {
         ],
     );
     search(&["--json"]).fails(2, &["--engine", "--json"]);
+    let file = ["--engine-vectors", "c/queries.jsonl"];
+    here.ir(&[&["search", "c", "--engine", &address], &file[..]].concat())
+        .fails(
+            1,
+            &[
+                "--engine-vectors: c/queries.jsonl: expected vectors",
+                "--queries",
+            ],
+        );
     search(&["--k1", "2"]).fails(2, &["--engine"]);
     here.ir(&["search", "c", "--engine", &address])
         .fails(1, &["expected vectors of the queries for Milvus"]);

@@ -3,7 +3,7 @@
 
 use ir_core::Attributes;
 
-use super::messages::{Ids, IndexDescription, pairs};
+use super::messages::{Ids, IndexDescription, Longs, SearchResultData, pairs};
 use super::*;
 use crate::AttributeType;
 use crate::schema::RemoteSimilarity;
