@@ -7,8 +7,8 @@
 //! queries of 32 tokens with eight documents of 128 tokens each, `[CLS]` vectors and inner
 //! products. The loss is the softmax over all documents, without dropout, and weight decay is 0.01.
 //! All sides take turns, step by step. Every step of ir-dense has new texts of words drawn from the
-//! vocabulary of the model, and every step of the peer new random ids, so that both use most rows of
-//! the embedding table. Tokenization is in the time of ir-dense alone.
+//! vocabulary of the model, and every step of the peer new random ids, so that both use most rows
+//! of the embedding table. Tokenization is in the time of ir-dense alone.
 //!
 //! ```sh
 //! python3 -m venv venv
@@ -300,8 +300,8 @@ fn time_training_steps(
     })
 }
 
-/// Prints one row per configuration and one of the peer, without the warm-up round, and ratios to the
-/// peer.
+/// Prints one row per configuration and one of the peer, without the warm-up round, and ratios to
+/// the peer.
 fn print_rows(
     ours: &[(String, Vec<Seconds>)],
     peer: Option<&str>,
