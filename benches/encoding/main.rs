@@ -19,7 +19,8 @@
 //! ```
 //! `--texts 0` skips encoding, `--batch 0` and `--queries 0` a training step. `--mini-batch` is the
 //! mini-batch size of gradient caching, `--precision` one or more precisions of training. Without
-//! `IR_DENSE_PYTHON`, only ir-dense is timed. Backends other than `cpu` need their feature: `--features tch`.
+//! `IR_DENSE_PYTHON`, only ir-dense is timed. Backends other than `cpu` need their feature:
+//! `--features tch`.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 #![allow(clippy::print_stderr, reason = "a program for a terminal")]
