@@ -7,8 +7,8 @@
 //! queries of 32 tokens with eight documents of 128 tokens each, `[CLS]` vectors and inner
 //! products. The loss is the softmax over all documents, without dropout, and weight decay is 0.01.
 //! All sides take turns, step by step. Every step of ir-dense has new texts of words drawn from the
-//! vocabulary of the model, and every step of the peer new random ids, so that both use most rows of
-//! the embedding table. Tokenization is in the time of ir-dense alone.
+//! vocabulary of the model, and every step of the peer new random ids, so that both use most rows
+//! of the embedding table. Tokenization is in the time of ir-dense alone.
 //!
 //! ```sh
 //! python3 -m venv venv
@@ -18,8 +18,9 @@
 //!         [--mini-batch N] [--precision f32,bf16] [--threads 1] [--rounds 3] [--backend cpu]
 //! ```
 //! `--texts 0` skips encoding, `--batch 0` and `--queries 0` a training step. `--mini-batch` is the
-//! mini-batch size of gradient caching, `--precision` one or more precisions of training. Without `IR_DENSE_PYTHON`,
-//! only ir-dense is timed. Backends other than `cpu` need their feature: `--features tch`.
+//! mini-batch size of gradient caching, `--precision` one or more precisions of training. Without
+//! `IR_DENSE_PYTHON`, only ir-dense is timed. Backends other than `cpu` need their feature:
+//! `--features tch`.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
 #![allow(clippy::print_stderr, reason = "a program for a terminal")]
@@ -300,8 +301,8 @@ fn time_training_steps(
     })
 }
 
-/// Prints one row per configuration and one of the peer, without the warm-up round, and ratios to the
-/// peer.
+/// Prints one row per configuration and one of the peer, without the warm-up round, and ratios to
+/// the peer.
 fn print_rows(
     ours: &[(String, Vec<Seconds>)],
     peer: Option<&str>,

@@ -402,20 +402,12 @@ fn training_is_deterministic() {
         trained.reader.save(folder.path().join("saved")).unwrap();
         fs::read(folder.path().join("saved/model.safetensors")).unwrap()
     };
-    let first = train(1, 1, Precision::F32);
-    assert!(
-        train(4, 1, Precision::F32) == first,
-        "threads change the weights"
-    );
-    assert!(
-        train(1, 2, Precision::F32) != first,
-        "the seed has no effect"
-    );
-    let bf16 = train(1, 1, Precision::Bf16);
-    assert!(
-        train(4, 1, Precision::Bf16) == bf16,
-        "threads change the weights in bf16"
-    );
+    let [first, bf16] = [Precision::F32, Precision::Bf16].map(|precision| {
+        let first = train(1, 1, precision);
+        assert!(train(4, 1, precision) == first, "threads: {precision}");
+        assert!(train(1, 2, precision) != first, "seed: {precision}");
+        first
+    });
     assert!(bf16 != first, "bf16 has no effect");
 }
 

@@ -83,7 +83,7 @@ impl EncoderOptions {
     }
 }
 
-/// Precisions of training.
+/// Precisions of training: name, help and value of `--precision`.
 pub(crate) const TRAINING_PRECISIONS: [(&str, &str, Precision); 2] = [
     ("f32", "Single precision", Precision::F32),
     (

@@ -145,6 +145,12 @@ fn bad_input() {
             "epochs is 0, expected 1 or more",
         ),
         (
+            &["squad.json", "-o", "r", "--checkpoint-every", "0"],
+            2,
+            "expected an integer of at least 1, found \"0\"",
+        ),
+        (&["squad.json", "-o", "r", "--precision", "int8"], 2, "int8"),
+        (
             &[
                 "squad.json",
                 "-o",

@@ -22,7 +22,8 @@ enum ByteStorage {
 }
 
 impl IndexBytes {
-    /// Maps a file into memory, or reads it without the feature `mmap`.
+    /// Maps a file into memory, or reads it without the feature `mmap`. The file must not be
+    /// modified in place while it is mapped.
     ///
     /// # Errors
     /// [`OpenIndexError::Directory`] or [`OpenIndexError::Io`].
@@ -40,7 +41,8 @@ impl IndexBytes {
         Self::from_file(&file).map_err(io)
     }
 
-    /// Maps an open file into memory, or reads it without the feature `mmap`.
+    /// Maps an open file into memory, or reads it without the feature `mmap`. The file must not be
+    /// modified in place while it is mapped.
     ///
     /// # Errors
     /// If the file cannot be mapped or read.
@@ -53,7 +55,8 @@ impl IndexBytes {
         Ok(Self(ByteStorage::Mapped(Arc::new(MappedFile::new(file)?))))
     }
 
-    /// Maps an open file into memory, or reads it without the feature `mmap`.
+    /// Maps an open file into memory, or reads it without the feature `mmap`. The file must not be
+    /// modified in place while it is mapped.
     ///
     /// # Errors
     /// If the file cannot be mapped or read.

@@ -39,8 +39,8 @@ impl MappedFile {
         if self.0.get(range.clone()).is_none() {
             return;
         }
-        // SAFETY: the range is in the map, which is read-only and backed by a file. Precondition: the
-        // file is not modified while it is mapped, as for `new`. Then the next access to a page
+        // SAFETY: the range is in the map, which is read-only and backed by a file. Precondition:
+        // the file is not modified while it is mapped, as for `new`. Then the next access to a page
         // that was removed reads the same bytes from the file again.
         #[cfg(unix)]
         let _ = unsafe {

@@ -115,8 +115,8 @@ impl ModelGradients {
     /// Adds a gradient.
     ///
     /// # Panics
-    /// As all methods that add: if the gradient so far is another variant of [`Gradient`]. A model is
-    /// on one device, and each of its parameters has gradients of one variant.
+    /// As all methods that add: if the gradient so far is another variant of [`Gradient`]. A model
+    /// is on one device, and each of its parameters has gradients of one variant.
     pub(super) fn add<const D: usize>(&mut self, name: &str, gradient: Tensor<D>) {
         let gradient = gradient.reshape([-1]);
         let sum = match self.0.remove(name) {

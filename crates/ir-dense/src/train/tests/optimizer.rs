@@ -75,8 +75,8 @@ fn row_gradient(rows: &[usize]) -> Gradient {
     gradients.take("table").unwrap()
 }
 
-/// Updates with the gradients of rows equal those with all elements, bit for bit, with weight decay:
-/// for rows that are used once, again, later or never, and after resuming.
+/// Updates with the gradients of rows equal those with all elements, bit for bit, with weight
+/// decay: for rows that are used once, again, later or never, and after resuming.
 #[test]
 fn row_updates_equal_dense_updates() {
     let steps: [&[usize]; 6] = [&[0, 2, 599], &[2, 5, 2], &[], &[450], &[0], &[7, 5]];
