@@ -5,8 +5,8 @@
 //! parameters of tantivy, and merge to one segment. ir-bm25, tantivy and Lucene have one-byte
 //! lengths, PISA and bm25s exact ones; PISA has an idf of its own. Each engine runs in its own
 //! process, so that memory is measured separately. Latency is CPU time on one thread, the best of
-//! three passes per query, without analysis of the query. If an engine has other documents in the top 10, or other scores unless
-//! its formula differs, the benchmark fails and prints no times.
+//! three passes per query, without analysis of the query. If an engine has other documents in the
+//! top 10, or other scores unless its formula differs, the benchmark fails and prints no times.
 //!
 //! ```sh
 //! IR_DATA=... cargo bench -p bench-bm25 [-- --documents N]
@@ -19,10 +19,11 @@
 //! IR_BM25_PEERS=... IR_DATA=... cargo bench -p bench-bm25 -- --workload models [--model NAME,...]
 //! ```
 //! Lucene, PISA and bm25s run only with `IR_BM25_PEERS`. They read analyzed text, so that their
-//! index time is without analysis. ir-bm25, tantivy and Lucene store ids of documents. The workload `updates` measures commits, replacements and
-//! merging, `instructions` counts the instructions of ir-bm25 per query, with valgrind, and
-//! `growth` builds, opens and searches 10 thousand to 10 million documents. `phrases` compares
-//! phrases with tantivy and Lucene, and `models` the scoring models that Lucene has too.
+//! index time is without analysis. ir-bm25, tantivy and Lucene store ids of documents. The workload
+//! `updates` measures commits, replacements and merging, `instructions` counts the instructions of
+//! ir-bm25 per query, with valgrind, and `growth` builds, opens and searches 10 thousand to 10
+//! million documents. `phrases` compares phrases with tantivy and Lucene, and `models` the scoring
+//! models that Lucene has too.
 //! Without the real collection, synthetic documents of the same shape are generated from a seed.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
