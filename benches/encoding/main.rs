@@ -301,8 +301,8 @@ fn time_training_steps(
     })
 }
 
-/// Prints one row per configuration and one of the peer, without the warm-up round, and ratios to
-/// the peer.
+/// Prints the median of every configuration and of the peer, without the warm-up round, and the
+/// ratios of their rates.
 fn print_rows(
     ours: &[(String, Vec<Seconds>)],
     peer: Option<&str>,

@@ -7,7 +7,8 @@ use ir_core::{EncodeError, Encoder, Side};
 
 /// Encoder that encodes the texts of concurrent callers together: the first caller encodes what has
 /// accumulated while the previous batch was encoded. Vectors are those of the inner encoder. The
-/// last ones are kept: a query searches vectors of answers and of questions, and is explained.
+/// last ones are kept, because a query searches vectors of answers and of questions, more than once
+/// for a weighted sum, and again for explanations.
 pub(crate) struct BatchingEncoder {
     inner: Arc<dyn Encoder>,
     state: Mutex<State>,
@@ -32,7 +33,7 @@ struct Slot(Mutex<Option<Result<Vec<f32>, String>>>);
 
 /// Texts in a batch.
 const BATCH: usize = 32;
-/// Vectors that are kept: more than requests that are processed at the same time.
+/// Vectors that are kept: the default of [`Limits::concurrency`](crate::Limits::concurrency).
 const RECENT: usize = 256;
 
 impl BatchingEncoder {
@@ -149,10 +150,11 @@ impl Drop for Encoding<'_> {
         let mut state = self.encoder.lock();
         for (side, text, slot) in self.batch {
             let result = slot.0.lock().unwrap_or_else(PoisonError::into_inner);
-            if let Some(Ok(vector)) = &*result {
-                state
-                    .recent
-                    .push_back((*side, text.clone(), vector.clone()));
+            let mut recent = state.recent.iter();
+            let is_known = recent.any(|(of, known, _)| of == side && known == text);
+            if let (Some(Ok(vector)), false) = (&*result, is_known) {
+                let vector = (*side, text.clone(), vector.clone());
+                state.recent.push_back(vector);
             }
         }
         let excess = state.recent.len().saturating_sub(RECENT);

@@ -130,6 +130,23 @@ fn only_new_texts_are_encoded() {
 }
 
 #[test]
+fn a_query_is_encoded_once() {
+    let data = TempDir::new().unwrap();
+    let encoder = Arc::new(CountingEncoder::default());
+    let config = ServiceConfig::new(data.path()).with_encoder("letters", encoder.clone());
+    let service = Service::open(config).unwrap();
+    let tea = "Tea is a drink. It is hot. A cup is made of clay.";
+    service.add(vec![document("tea", tea)]).unwrap();
+    publish(&service);
+    encoder.queries.store(0, Ordering::Relaxed);
+    let question = Question::new("a hot drink", 10).with_explain(true);
+    let list = service.ask(&question).unwrap();
+    assert_eq!(list.answers.len(), 3);
+    assert!(list.answers[0].explanation.is_some());
+    assert_eq!(encoder.queries.load(Ordering::Relaxed), 1);
+}
+
+#[test]
 fn an_abort_keeps_the_published_state_and_the_vectors() {
     let data = TempDir::new().unwrap();
     let encoder = Arc::new(CountingEncoder {

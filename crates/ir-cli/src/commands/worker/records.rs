@@ -250,7 +250,7 @@ impl<'a> RecordWriter<'a> {
         }
     }
 
-    /// Passes the written records on.
+    /// Flushes the records that were written.
     pub(super) fn flush(&mut self) -> Result<()> {
         match self {
             Self::Json(out) => flush(out),
@@ -259,7 +259,7 @@ impl<'a> RecordWriter<'a> {
         }
     }
 
-    /// Writes what is left, and the end of an Arrow IPC stream.
+    /// Flushes the output; an Arrow IPC stream gets its end marker.
     pub(super) fn finish(self) -> Result<()> {
         match self {
             Self::Json(out) => flush(out),
