@@ -1,17 +1,17 @@
-use std::collections::{HashMap, HashSet};
+use std::collections::{HashMap, VecDeque};
 use std::fmt;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use crate::{EncodeError, Encoder, Side};
 
-/// Encoder that caches every vector in memory, for as long as it lives.
+/// Encoder that caches vectors in memory, for as long as it lives.
 ///
 /// For experiments that send the same queries to several indexes under many settings, and for
 /// [`WeightedSum`](crate::fusion::WeightedSum), which searches each retriever at least twice.
 /// Vectors equal those of the wrapped encoder, since the vector of a text does not depend on its
 /// batch.
 ///
-/// Texts and vectors stay in memory; not meant for collections of millions of documents.
+/// Texts and vectors stay in memory, unless [`CachedEncoder::with_capacity`] bounds their number.
 ///
 /// ```
 /// use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -37,9 +37,16 @@ pub struct CachedEncoder<E> {
     inner: E,
     /// Cached vectors of queries and of documents.
     cache: [Mutex<VectorCache>; 2],
+    /// Maximum number of texts of a side.
+    capacity: usize,
 }
 
-type VectorCache = HashMap<Box<str>, Box<[f32]>>;
+#[derive(Default)]
+struct VectorCache {
+    vectors: HashMap<Arc<str>, Box<[f32]>>,
+    /// The texts in the order in which they were inserted.
+    order: VecDeque<Arc<str>>,
+}
 
 impl<E: Encoder> CachedEncoder<E> {
     /// Wraps `encoder` with an empty cache.
@@ -47,7 +54,16 @@ impl<E: Encoder> CachedEncoder<E> {
         Self {
             inner: encoder,
             cache: Default::default(),
+            capacity: usize::MAX,
         }
+    }
+
+    /// Sets the maximum number of texts of each side; those that were cached first are evicted.
+    /// Range: any; 0 caches nothing. Default: no limit.
+    #[must_use]
+    pub fn with_capacity(mut self, texts: usize) -> Self {
+        self.capacity = texts;
+        self
     }
 
     /// Returns the wrapped encoder.
@@ -83,23 +99,45 @@ impl<E: Encoder> Encoder for CachedEncoder<E> {
         if dim == 0 {
             return self.inner.encode_into(side, texts, out);
         }
-        let new: Vec<&str> = {
+        // Texts that are not cached, without duplicates, and their rows of `out`.
+        let mut new: Vec<&str> = Vec::new();
+        let mut rows = Vec::new();
+        {
             let cache = self.cache(side);
-            let mut seen = HashSet::new();
-            let new = texts.iter().copied();
-            new.filter(|text| !cache.contains_key(*text) && seen.insert(*text))
-                .collect()
-        };
+            let mut places = HashMap::new();
+            for (&text, row) in texts.iter().zip(out.chunks_exact_mut(dim)) {
+                match cache.vectors.get(text) {
+                    Some(vector) => row.copy_from_slice(vector),
+                    None => {
+                        let place = *places.entry(text).or_insert_with(|| {
+                            new.push(text);
+                            new.len() - 1
+                        });
+                        rows.push((row, place));
+                    }
+                }
+            }
+        }
+        if new.is_empty() {
+            return Ok(());
+        }
         // The lock is released while encoding; two threads may encode the same text, with equal
         // results.
         let vectors = self.inner.encode(side, &new)?;
+        for (row, place) in rows {
+            row.copy_from_slice(&vectors[place * dim..][..dim]);
+        }
         let mut cache = self.cache(side);
         for (text, vector) in new.into_iter().zip(vectors.chunks_exact(dim)) {
-            cache.insert(text.into(), vector.into());
+            let text: Arc<str> = text.into();
+            let known = cache.vectors.insert(Arc::clone(&text), vector.into());
+            if known.is_none() {
+                cache.order.push_back(text);
+            }
         }
-        for (text, row) in texts.iter().zip(out.chunks_exact_mut(dim)) {
-            if let Some(vector) = cache.get(*text) {
-                row.copy_from_slice(vector);
+        while cache.order.len() > self.capacity {
+            if let Some(text) = cache.order.pop_front() {
+                cache.vectors.remove(&text);
             }
         }
         Ok(())
@@ -116,6 +154,7 @@ impl<E: fmt::Debug> fmt::Debug for CachedEncoder<E> {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::HashSet;
     use std::sync::atomic::{AtomicUsize, Ordering};
 
     use proptest::prelude::*;
@@ -173,6 +212,36 @@ mod tests {
                 prop_assert_eq!(encoder.inner().0.load(Ordering::Relaxed), different.len());
             }
         }
+    }
+
+    proptest! {
+        #[test]
+        fn vectors_are_right_at_any_capacity(
+            capacity in 0_usize..6,
+            batches in prop::collection::vec(prop::collection::vec("[ab]{0,3}", 0..8), 0..12),
+        ) {
+            let encoder = CachedEncoder::new(Counting::default()).with_capacity(capacity);
+            for texts in &batches {
+                let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+                let expected: Vec<f32> =
+                    texts.iter().flat_map(|text| vector(Side::Query, text)).collect();
+                prop_assert_eq!(encoder.encode(Side::Query, &texts).unwrap(), expected);
+                let cache = encoder.cache(Side::Query);
+                prop_assert!(cache.order.len() <= capacity);
+                prop_assert_eq!(cache.order.len(), cache.vectors.len());
+            }
+        }
+    }
+
+    #[test]
+    fn the_text_that_was_cached_first_is_evicted() {
+        let encoder = CachedEncoder::new(Counting::default()).with_capacity(2);
+        let mut counts = Vec::new();
+        for text in ["a", "b", "a", "c", "b", "a"] {
+            encoder.encode(Side::Query, &[text]).unwrap();
+            counts.push(encoder.inner().0.load(Ordering::Relaxed));
+        }
+        assert_eq!(counts, [1, 2, 2, 3, 3, 4]);
     }
 
     #[test]

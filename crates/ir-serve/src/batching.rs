@@ -1,14 +1,11 @@
 //! Concurrent encodes in batches.
 
-use std::collections::VecDeque;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use ir_core::{EncodeError, Encoder, Side};
 
 /// Encoder that encodes the texts of concurrent callers together: the first caller encodes what has
-/// accumulated while the previous batch was encoded. Vectors are those of the inner encoder. The
-/// last ones are kept, because a query searches vectors of answers and of questions, more than once
-/// for a weighted sum, and again for explanations.
+/// accumulated while the previous batch was encoded. Vectors are those of the inner encoder.
 pub(crate) struct BatchingEncoder {
     inner: Arc<dyn Encoder>,
     state: Mutex<State>,
@@ -20,8 +17,6 @@ struct State {
     /// Texts that wait, with the places of their results.
     waiting: Vec<WaitingText>,
     is_encoding: bool,
-    /// The vectors that were encoded last, at most [`RECENT`].
-    recent: VecDeque<(Side, String, Vec<f32>)>,
 }
 
 /// Text with the place of its vector.
@@ -33,8 +28,6 @@ struct Slot(Mutex<Option<Result<Vec<f32>, String>>>);
 
 /// Texts in a batch.
 const BATCH: usize = 32;
-/// Vectors that are kept: the default of [`Limits::concurrency`](crate::Limits::concurrency).
-const RECENT: usize = 256;
 
 impl BatchingEncoder {
     pub(crate) fn new(inner: Arc<dyn Encoder>) -> Self {
@@ -96,11 +89,6 @@ impl Encoder for BatchingEncoder {
         };
         let slot = Arc::new(Slot::default());
         let mut state = self.lock();
-        let mut recent = state.recent.iter();
-        if let Some((.., vector)) = recent.find(|(of, known, _)| *of == side && known == text) {
-            out.copy_from_slice(vector);
-            return Ok(());
-        }
         state
             .waiting
             .push((side, (*text).to_owned(), Arc::clone(&slot)));
@@ -148,17 +136,6 @@ impl Drop for Encoding<'_> {
             result.get_or_insert_with(|| Err("no vector".to_owned()));
         }
         let mut state = self.encoder.lock();
-        for (side, text, slot) in self.batch {
-            let result = slot.0.lock().unwrap_or_else(PoisonError::into_inner);
-            let mut recent = state.recent.iter();
-            let is_known = recent.any(|(of, known, _)| of == side && known == text);
-            if let (Some(Ok(vector)), false) = (&*result, is_known) {
-                let vector = (*side, text.clone(), vector.clone());
-                state.recent.push_back(vector);
-            }
-        }
-        let excess = state.recent.len().saturating_sub(RECENT);
-        state.recent.drain(..excess);
         state.is_encoding = false;
         drop(state);
         self.encoder.ended.notify_all();
@@ -226,25 +203,6 @@ mod tests {
             encoder.encode(Side::Query, &["ab", "c"]).unwrap(),
             [2.0, 1.0]
         );
-    }
-
-    #[test]
-    fn the_last_vectors_are_not_encoded_again() {
-        let inner = Arc::new(Lengths::default());
-        let encoder = BatchingEncoder::new(Arc::clone(&inner) as Arc<dyn Encoder>);
-        let encode = |side, text: &str| encoder.encode(side, &[text]).unwrap();
-        for _ in 0..3 {
-            assert_eq!(encode(Side::Query, "abc"), [3.0]);
-        }
-        assert_eq!(inner.0.load(Ordering::Relaxed), 1);
-        assert_eq!(encode(Side::Document, "abc"), [3.0]);
-        assert_eq!(inner.0.load(Ordering::Relaxed), 2);
-        for n in 0..RECENT {
-            encode(Side::Query, &"x".repeat(4 + n));
-        }
-        assert_eq!(encoder.lock().recent.len(), RECENT);
-        assert_eq!(encode(Side::Query, "abc"), [3.0]);
-        assert_eq!(inner.0.load(Ordering::Relaxed), 3 + RECENT);
     }
 
     #[test]

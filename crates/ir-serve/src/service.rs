@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
 use std::time::Instant;
 
-use ir_core::{AttributeValue, DocSet, Explanation, Predicate, Retriever, Search};
+use ir_core::{AttributeValue, CachedEncoder, DocSet, Explanation, Predicate, Retriever, Search};
 use ir_qa::Frame;
 use ir_qa::documents::Paper;
 use ir_qa::soco::{SocoContent, SocoDocument};
@@ -80,6 +80,10 @@ pub struct ScoredAnswer {
     /// Explanation of the score, if asked for.
     pub explanation: Option<Explanation>,
 }
+
+/// Number of vectors that are cached: a query searches several indexes, some of them more than
+/// once, and as many requests as by default ([`Limits::concurrency`]) run at the same time.
+const CACHED_VECTORS: usize = 256;
 
 /// Largest number of characters of the id of a document, which every answer repeats.
 const ID_CHARACTERS: usize = 1_000;
@@ -158,7 +162,10 @@ impl Service {
         let store = Arc::new(Store::open(&config.data)?);
         let encoder = config.encoder.map(|encoder| ServiceEncoder {
             name: encoder.name,
-            encoder: Arc::new(BatchingEncoder::new(encoder.encoder)),
+            encoder: Arc::new(
+                CachedEncoder::new(BatchingEncoder::new(encoder.encoder))
+                    .with_capacity(CACHED_VECTORS),
+            ),
         });
         let publishing = PublishConfig {
             frames: config.frames,
