@@ -3,7 +3,11 @@
 
 mod common;
 
-use common::{HttpDouble, quick};
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use std::thread;
+
+use common::quick;
 use ir_core::{Document, NoProgress};
 use ir_remote::{
     CollectionSchema, Credentials, LoadOptions, LoadSource, MilvusCollection, RemoteError,
@@ -18,7 +22,7 @@ fn collection(address: &str) -> MilvusCollection {
 #[test]
 fn no_server() {
     // A port that was free a moment ago.
-    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     drop(listener);
     let remote = collection(&format!("milvus+grpc://127.0.0.1:{port}/papers"));
@@ -46,18 +50,39 @@ fn no_server() {
     });
 }
 
+/// Port of a server that answers every connection in HTTP/1.1. It reads until the client closes: a server that closes
+/// first may reset the connection before the client has read the response.
+fn http_1_server() -> u16 {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    thread::spawn(move || {
+        for stream in listener.incoming() {
+            thread::spawn(move || {
+                let mut stream = stream.unwrap();
+                let mut bytes = [0; 4096];
+                let mut has_responded = false;
+                while matches!(stream.read(&mut bytes), Ok(1..)) {
+                    if !has_responded {
+                        let response = b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n";
+                        let _ = stream.write_all(response);
+                        has_responded = true;
+                    }
+                }
+            });
+        }
+    });
+    port
+}
+
 #[test]
 fn another_service() {
-    let server = HttpDouble::start(|_, _, _| (200, "{}".to_owned()));
-    let remote = collection(&format!("milvus+grpc://127.0.0.1:{}/papers", server.port));
+    let port = http_1_server();
+    let remote = collection(&format!("milvus+grpc://127.0.0.1:{port}/papers"));
     let error = remote.open().unwrap_err();
     let message = error.to_string();
     assert!(message.contains("gRPC"), "{error:?}");
     // TLS with a server that has none.
-    let remote = collection(&format!(
-        "milvus+grpc+tls://127.0.0.1:{}/papers",
-        server.port
-    ));
+    let remote = collection(&format!("milvus+grpc+tls://127.0.0.1:{port}/papers"));
     let error = remote.open().unwrap_err();
     assert!(matches!(error, RemoteError::Tls { .. }), "{error:?}");
 }
