@@ -29,6 +29,12 @@ pub trait DocFilter: Send + Sync {
     fn count(&self) -> Option<usize> {
         None
     }
+
+    /// Returns the documents that pass in ascending order, if they can be listed in a time that
+    /// hardly depends on the collection. Engines then read these documents alone.
+    fn members(&self) -> Option<Box<dyn Iterator<Item = DocNum> + '_>> {
+        None
+    }
 }
 
 impl fmt::Debug for dyn DocFilter + '_ {
@@ -126,6 +132,10 @@ impl DocFilter for DocSet {
     fn count(&self) -> Option<usize> {
         let ones = self.words.iter().map(|word| word.count_ones() as usize);
         Some(ones.sum())
+    }
+
+    fn members(&self) -> Option<Box<dyn Iterator<Item = DocNum> + '_>> {
+        Some(Box::new(self.iter()))
     }
 }
 

@@ -5,7 +5,7 @@
 mod cases;
 
 use cases::{ALL, check, flat_index, matrix, numbered, random_vectors};
-use ir_core::{DocIds, DocNum, Retriever, Search, SearchError, SplitMix64};
+use ir_core::{DocIds, DocNum, DocSet, Retriever, Search, SearchError, SplitMix64};
 use ir_knn::{FlatIndex, MatrixError, VectorError, VectorSimilarity};
 use ir_testkit::{Contract, check_vectors, check_vectors_saved, toy};
 use ndarray::{Array2, arr2};
@@ -29,6 +29,10 @@ fn ten_thousand_searches_equal_the_oracle() -> Result<(), Box<dyn std::error::Er
         }
         let every = 1 + random.below(4);
         let filter = move |doc: DocNum| doc.index().is_multiple_of(every);
+        // Lists its members, some of which are not documents.
+        let few: DocSet = (0..random.below(12))
+            .map(|_| DocNum::new(random.below(count + 2) as u32))
+            .collect();
         let asked: Vec<(&[f32], Search<'_>)> = queries
             .iter()
             .enumerate()
@@ -39,8 +43,12 @@ fn ten_thousand_searches_equal_the_oracle() -> Result<(), Box<dyn std::error::Er
                     _ => 1 + random.below(10),
                 };
                 let how = Search::top(k);
-                let filtered = n % 3 == 1;
-                (&query[..], if filtered { how.within(&filter) } else { how })
+                let how = match n % 3 {
+                    0 => how,
+                    1 => how.within(&filter),
+                    _ => how.within(&few),
+                };
+                (&query[..], how)
             })
             .collect();
         let index = flat_index(&rows, similarity);

@@ -14,9 +14,56 @@ pub(super) struct NumberedRetriever<R> {
     retriever: R,
     /// Common document number of each record.
     documents: Vec<DocNum>,
+    records: RecordLists,
     /// Whether two records share an id.
     repeats: bool,
 }
+
+/// Records of each common document number, ascending.
+#[derive(Debug, Clone)]
+struct RecordLists {
+    /// Start of the records of each document, and the end of the last.
+    starts: Vec<u32>,
+    records: Vec<DocNum>,
+}
+
+impl RecordLists {
+    fn new(documents: &[DocNum]) -> Self {
+        let count = documents.iter().map(|doc| doc.index() + 1).max();
+        // The end of each list while it is counted, then its start, as records are put before it.
+        let mut starts = vec![0_u32; count.unwrap_or(0) + 1];
+        for doc in documents {
+            starts[doc.index()] += 1;
+        }
+        let mut sum = 0;
+        for start in &mut starts {
+            sum += *start;
+            *start = sum;
+        }
+        let mut records = vec![DocNum::new(0); documents.len()];
+        for (record, doc) in documents.iter().enumerate().rev() {
+            let start = &mut starts[doc.index()];
+            *start -= 1;
+            records[*start as usize] = DocNum::new(record as u32);
+        }
+        Self { starts, records }
+    }
+
+    fn of(&self, doc: DocNum) -> &[DocNum] {
+        match self.starts.get(doc.index()..doc.index() + 2) {
+            Some(&[start, end]) => &self.records[start as usize..end as usize],
+            _ => &[],
+        }
+    }
+
+    /// The records of documents.
+    fn of_all(&self, docs: impl Iterator<Item = DocNum>) -> DocSet {
+        docs.flat_map(|doc| self.of(doc)).copied().collect()
+    }
+}
+
+/// A filter becomes a set of records if at most one of this many documents passes.
+const DOCUMENTS_PER_MEMBER: usize = 16;
 
 /// Documents of one retriever, best first, each once.
 #[derive(Default)]
@@ -56,6 +103,7 @@ impl Numbering {
         }
         Ok(NumberedRetriever {
             retriever,
+            records: RecordLists::new(&documents),
             documents,
             repeats,
         })
@@ -75,22 +123,43 @@ pub(super) fn number_retrievers<R: Retriever>(
 }
 
 /// Filter over common document numbers, applied to the records of one retriever.
-struct RecordFilter<'a> {
-    documents: &'a [DocNum],
-    filter: &'a dyn DocFilter,
-    /// Whether the count of the filter bounds the number of records that pass.
-    counted: bool,
+enum RecordFilter<'a> {
+    /// The records of a filter with few members.
+    Records(DocSet),
+    Documents {
+        documents: &'a [DocNum],
+        filter: &'a dyn DocFilter,
+        /// Whether the count of the filter bounds the number of records that pass.
+        counted: bool,
+    },
 }
 
 impl DocFilter for RecordFilter<'_> {
     fn contains(&self, record: DocNum) -> bool {
-        self.documents
-            .get(record.index())
-            .is_some_and(|&doc| self.filter.contains(doc))
+        match self {
+            Self::Records(records) => records.contains(record),
+            Self::Documents {
+                documents, filter, ..
+            } => documents
+                .get(record.index())
+                .is_some_and(|&doc| filter.contains(doc)),
+        }
     }
 
     fn count(&self) -> Option<usize> {
-        self.counted.then(|| self.filter.count()).flatten()
+        match self {
+            Self::Records(records) => records.count(),
+            Self::Documents {
+                filter, counted, ..
+            } => counted.then(|| filter.count()).flatten(),
+        }
+    }
+
+    fn members(&self) -> Option<Box<dyn Iterator<Item = DocNum> + '_>> {
+        match self {
+            Self::Records(records) => records.members(),
+            Self::Documents { .. } => None,
+        }
     }
 }
 
@@ -140,11 +209,13 @@ impl<R: Retriever> NumberedRetriever<R> {
         &self,
         queries: &[(&R::Query, DocSet)],
     ) -> Result<Vec<HashMap<DocNum, f32>>, SearchError> {
-        let filters = queries.iter().map(|(_, wanted)| self.record_filter(wanted));
-        let filters: Vec<RecordFilter<'_>> = filters.collect();
-        let batch = queries.iter().zip(&filters).map(|((query, _), filter)| {
-            let k = filter.count().unwrap_or(self.documents.len());
-            (*query, Search::top(k).within(filter))
+        let records = queries
+            .iter()
+            .map(|(_, wanted)| self.records.of_all(wanted.iter()));
+        let records: Vec<DocSet> = records.collect();
+        let batch = queries.iter().zip(&records).map(|((query, _), records)| {
+            let k = records.count().unwrap_or(self.documents.len());
+            (*query, Search::top(k).within(records))
         });
         let batch: Vec<(&R::Query, Search<'_>)> = batch.collect();
         let rankings = self.retriever.search_batch(&batch)?;
@@ -179,10 +250,15 @@ impl<R: Retriever> NumberedRetriever<R> {
     }
 
     fn record_filter<'a>(&'a self, filter: &'a dyn DocFilter) -> RecordFilter<'a> {
-        RecordFilter {
-            documents: &self.documents,
-            filter,
-            counted: !self.repeats,
+        let count = filter.count();
+        let is_small = |count: usize| count <= self.documents.len() / DOCUMENTS_PER_MEMBER;
+        match filter.members().filter(|_| count.is_some_and(is_small)) {
+            Some(members) => RecordFilter::Records(self.records.of_all(members)),
+            None => RecordFilter::Documents {
+                documents: &self.documents,
+                filter,
+                counted: !self.repeats,
+            },
         }
     }
 

@@ -7,7 +7,8 @@ use proptest::prelude::*;
 use super::fuse::fuse_rankings;
 use super::*;
 use crate::{
-    DocFilter, DocIds, DocNum, Explanation, Hit, Ranking, Retriever, Search, SearchError, TopK,
+    DocFilter, DocIds, DocNum, DocSet, Explanation, Hit, Ranking, Retriever, Search, SearchError,
+    TopK,
 };
 
 /// Retriever with a constant score per record; a record without a score is not a hit.
@@ -163,7 +164,10 @@ proptest! {
         let filter = |doc: DocNum| doc.get().is_multiple_of(modulus);
         let mut expected = weighted_sums(&parts, hybrid.ids(), &filter);
         expected.truncate(k);
-        prop_assert_eq!(search_with_ids(&hybrid, &Search::top(k).within(&filter)), expected);
+        prop_assert_eq!(&search_with_ids(&hybrid, &Search::top(k).within(&filter)), &expected);
+        // A filter that lists its members, some of which are not documents.
+        let members = DocSet::select(hybrid.ids().len() + 50, filter);
+        prop_assert_eq!(search_with_ids(&hybrid, &Search::top(k).within(&members)), expected);
         let mut expected = weighted_sums(&parts, hybrid.ids(), &|_: DocNum| true);
         expected.truncate(k);
         prop_assert_eq!(search_with_ids(&hybrid, &Search::top(k)), expected);

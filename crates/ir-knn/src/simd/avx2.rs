@@ -3,7 +3,9 @@
 use std::arch::x86_64::*;
 
 use super::portable;
-use super::tile::{MAX_QUERIES, QuantizedRow, ScreenQuery, TILE_ROWS, TileStats, prefetch};
+use super::tile::{
+    MAX_QUERIES, QuantizedRow, ScreenQuery, Screened, TILE_ROWS, TileStats, prefetch,
+};
 
 #[target_feature(enable = "avx2,fma")]
 pub(super) fn dot(query: &[f64], row: &[f32]) -> f64 {
@@ -65,13 +67,13 @@ pub(super) fn screen(
     stats: TileStats<'_>,
     query_codes: &[i8],
     queries: &[ScreenQuery],
-    passed: &mut [u64; MAX_QUERIES],
+    screened: &mut Screened,
 ) {
-    *passed = [0; MAX_QUERIES];
+    screened.passed = [0; MAX_QUERIES];
     for pass in 0..TILE_ROWS / PASS_ROWS {
         by_query_count!(
             queries.len(),
-            screen_n(pass, codes, stats, query_codes, queries, passed)
+            screen_n(pass, codes, stats, query_codes, queries, screened)
         )
     }
 }
@@ -130,7 +132,7 @@ fn screen_n<const N: usize>(
     stats: TileStats<'_>,
     query_codes: &[i8],
     queries: &[ScreenQuery],
-    passed: &mut [u64; MAX_QUERIES],
+    screened: &mut Screened,
 ) {
     let Some(queries) = queries.first_chunk::<N>() else {
         return;
@@ -141,7 +143,8 @@ fn screen_n<const N: usize>(
         query_codes,
         &queries.each_ref().map(|query| query.initial_sum),
     );
-    for ((sums, query), passed) in sums.iter().zip(queries).zip(passed) {
+    let results = screened.passed.iter_mut().zip(&mut screened.bounds);
+    for ((sums, query), (passed, bounds)) in sums.iter().zip(queries).zip(results) {
         for (half, &sum) in sums.iter().enumerate() {
             let load_stat = |values: &[f32; TILE_ROWS]| {
                 let (eights, _) = values.as_chunks::<8>();
@@ -156,6 +159,9 @@ fn screen_n<const N: usize>(
             let above = _mm256_cmp_ps::<_CMP_NLE_UQ>(bound, threshold);
             let mask = u64::from(_mm256_movemask_ps(above) as u8);
             *passed |= mask << (PASS_ROWS * pass + 8 * half);
+            let (eights, _) = bounds.as_chunks_mut::<8>();
+            // SAFETY: 8 floats are written to an array of 8 floats, at any alignment.
+            unsafe { _mm256_storeu_ps(eights[2 * pass + half].as_mut_ptr(), bound) };
         }
     }
 }

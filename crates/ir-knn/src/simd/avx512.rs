@@ -4,7 +4,9 @@ use std::arch::x86_64::*;
 
 use super::aligned::CACHE_LINE;
 use super::portable::{self, LANES};
-use super::tile::{MAX_QUERIES, QuantizedRow, ScreenQuery, TILE_ROWS, TileStats, prefetch};
+use super::tile::{
+    MAX_QUERIES, QuantizedRow, ScreenQuery, Screened, TILE_ROWS, TileStats, prefetch,
+};
 
 /// [`portable::sum`] with its 32 lanes in four registers. The compiler keeps them in memory between
 /// the loop and the rest, which costs a third of the time of a cached row of 384 dimensions.
@@ -125,11 +127,11 @@ pub(super) fn screen(
     stats: TileStats<'_>,
     query_codes: &[i8],
     queries: &[ScreenQuery],
-    passed: &mut [u64; MAX_QUERIES],
+    screened: &mut Screened,
 ) {
     by_query_count!(
         queries.len(),
-        screen_n(codes, stats, query_codes, queries, passed)
+        screen_n(codes, stats, query_codes, queries, screened)
     )
 }
 
@@ -170,7 +172,7 @@ fn screen_n<const N: usize>(
     stats: TileStats<'_>,
     query_codes: &[i8],
     queries: &[ScreenQuery],
-    passed: &mut [u64; MAX_QUERIES],
+    screened: &mut Screened,
 ) {
     let Some(queries) = queries.first_chunk::<N>() else {
         return;
@@ -180,7 +182,8 @@ fn screen_n<const N: usize>(
         query_codes,
         &queries.each_ref().map(|query| query.initial_sum),
     );
-    for ((sums, query), passed) in sums.iter().zip(queries).zip(passed) {
+    let results = screened.passed.iter_mut().zip(&mut screened.bounds);
+    for ((sums, query), (passed, bounds)) in sums.iter().zip(queries).zip(results) {
         *passed = 0;
         for (part, &sum) in sums.iter().enumerate() {
             let load_stat = |values: &[f32; TILE_ROWS]| {
@@ -195,6 +198,9 @@ fn screen_n<const N: usize>(
             let threshold = _mm512_set1_ps(query.threshold);
             let mask = _mm512_cmp_ps_mask::<_CMP_NLE_UQ>(bound, threshold);
             *passed |= u64::from(mask) << (16 * part);
+            let (parts, _) = bounds.as_chunks_mut::<16>();
+            // SAFETY: 16 floats are written to an array of 16 floats, at any alignment.
+            unsafe { _mm512_storeu_ps(parts[part].as_mut_ptr(), bound) };
         }
     }
 }

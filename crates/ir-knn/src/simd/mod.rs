@@ -34,7 +34,8 @@ mod tile;
 pub(crate) use aligned::{AlignedBytes, CACHE_LINE};
 pub(crate) use portable::{LANES, fold};
 pub(crate) use tile::{
-    MAX_DIM, MAX_QUERIES, QuantizedRow, ScreenQuery, TILE_ROWS, TileStats, prefetch, tile_size,
+    MAX_DIM, MAX_QUERIES, QuantizedRow, ScreenQuery, Screened, TILE_ROWS, TileStats, prefetch,
+    tile_size,
 };
 
 /// Instruction set of the CPU.
@@ -144,7 +145,8 @@ impl Cpu {
         dispatch!(self, dot_records(records, indices, query, sums))
     }
 
-    /// Bit mask, for each of up to [`MAX_QUERIES`] queries, of the tile's rows whose upper bound
+    /// Upper bounds of the tile's rows for each of up to [`MAX_QUERIES`] queries, and a bit mask of
+    /// the rows whose upper bound
     ///
     /// > query.error × row.norm + query.bias × row.bias + query.norm × row.error + sum × row.scale
     ///
@@ -157,10 +159,10 @@ impl Cpu {
         stats: TileStats<'_>,
         query_codes: &[i8],
         queries: &[ScreenQuery],
-        passed: &mut [u64; MAX_QUERIES],
+        screened: &mut Screened,
     ) {
         check_tile(codes, query_codes, queries.len());
-        dispatch!(self, screen(codes, stats, query_codes, queries, passed))
+        dispatch!(self, screen(codes, stats, query_codes, queries, screened))
     }
 
     /// Inner products of up to [`MAX_QUERIES`] queries with the rows of a tile, laid out as in

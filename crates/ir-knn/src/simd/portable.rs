@@ -1,6 +1,6 @@
 //! Kernels in portable Rust. The other levels compile some of them with their target features.
 
-use super::tile::{MAX_QUERIES, QuantizedRow, ScreenQuery, TILE_ROWS, TileStats};
+use super::tile::{MAX_QUERIES, QuantizedRow, ScreenQuery, Screened, TILE_ROWS, TileStats};
 
 /// Number of partial sums of an exact score, at every level.
 pub(crate) const LANES: usize = 32;
@@ -120,10 +120,11 @@ pub(super) fn screen(
     stats: TileStats<'_>,
     query_codes: &[i8],
     queries: &[ScreenQuery],
-    passed: &mut [u64; MAX_QUERIES],
+    screened: &mut Screened,
 ) {
     let count = queries.len();
-    for (at, (query, passed)) in queries.iter().zip(passed).enumerate() {
+    let results = screened.passed.iter_mut().zip(&mut screened.bounds);
+    for (at, (query, (passed, bounds))) in queries.iter().zip(results).enumerate() {
         let sums = tile_sums(codes, query_codes, count, at, query.initial_sum);
         *passed = 0;
         for (row, &sum) in sums.iter().enumerate() {
@@ -134,6 +135,7 @@ pub(super) fn screen(
             // A NaN passes.
             let below = bound <= query.threshold;
             *passed |= u64::from(!below) << row;
+            bounds[row] = bound;
         }
     }
 }

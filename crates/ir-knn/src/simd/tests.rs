@@ -126,13 +126,17 @@ fn sums_of_codes_are_exact() {
                     })
                     .collect();
                 for cpu in Cpu::all() {
-                    let mut bits = [0; MAX_QUERIES];
-                    cpu.screen(&codes, stats, &queries, &screened, &mut bits);
+                    let mut found = Screened::default();
+                    cpu.screen(&codes, stats, &queries, &screened, &mut found);
                     let mut sums = [[0; TILE_ROWS]; MAX_QUERIES];
                     let initial_sums: Vec<i32> =
                         screened.iter().map(|query| query.initial_sum).collect();
                     cpu.dot_tile(&codes, &queries, &initial_sums, &mut sums);
-                    for (query, (bits, sums)) in bits.iter().zip(&sums).enumerate().take(count) {
+                    for (query, (bits, sums)) in
+                        found.passed.iter().zip(&sums).enumerate().take(count)
+                    {
+                        let bounds = sums.map(|sum| sum as f32);
+                        assert_eq!(found.bounds[query], bounds, "{cpu:?} {query}");
                         for (row, &found) in sums.iter().enumerate() {
                             assert_eq!(found, sum(query, row), "{cpu:?} {query} {row}");
                             let above = found >= sum(query, reference);
@@ -165,9 +169,9 @@ fn nan_bounds_and_thresholds_pass() {
         threshold,
     };
     for cpu in Cpu::all() {
-        let mut bits = [0; MAX_QUERIES];
+        let mut found = Screened::default();
         let queries = [query(1.0, 9.0), query(0.0, 9.0), query(1.0, f32::NAN)];
-        cpu.screen(&[128; 4 * TILE_ROWS], stats, &[0; 12], &queries, &mut bits);
-        assert_eq!(bits[..3], [3 << 5, 3 << 5, u64::MAX], "{cpu:?}");
+        cpu.screen(&[128; 4 * TILE_ROWS], stats, &[0; 12], &queries, &mut found);
+        assert_eq!(found.passed[..3], [3 << 5, 3 << 5, u64::MAX], "{cpu:?}");
     }
 }

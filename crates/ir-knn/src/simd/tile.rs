@@ -42,6 +42,24 @@ pub(crate) struct ScreenQuery {
     pub(crate) threshold: f32,
 }
 
+/// Result of [`Cpu::screen`](super::Cpu::screen) for each query.
+#[derive(Debug, Clone)]
+pub(crate) struct Screened {
+    /// Bit mask of the rows whose upper bound exceeds the threshold or is NaN.
+    pub(crate) passed: [u64; MAX_QUERIES],
+    /// Upper bounds of the rows.
+    pub(crate) bounds: [[f32; TILE_ROWS]; MAX_QUERIES],
+}
+
+impl Default for Screened {
+    fn default() -> Self {
+        Self {
+            passed: [0; MAX_QUERIES],
+            bounds: [[0.0; TILE_ROWS]; MAX_QUERIES],
+        }
+    }
+}
+
 /// Result of [`Cpu::quantize`](super::Cpu::quantize); all but `scale` in units of `scale`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct QuantizedRow {

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use ir_core::{Retriever, Search, SplitMix64};
+use ir_core::{DocNum, DocSet, Retriever, Search, SplitMix64};
 use ir_knn::{
     FlatIndex, HnswConfig, PutOutcome, SegmentedVectorIndex, VectorIndexConfig, VectorIndexWriter,
     VectorSimilarity,
@@ -71,6 +71,16 @@ fn many_vectors_in_several_segments() {
                     let found = pool.install(|| index.search(query, how));
                     assert_eq!(&found.unwrap(), ranking);
                 }
+            }
+            // A filter that lists its members is that of a predicate.
+            let members = (0..index.len() as u32).step_by(97).map(DocNum::new);
+            let members: DocSet = members.collect();
+            let predicate = |doc: DocNum| doc.get().is_multiple_of(97);
+            for (query, how) in &asked {
+                assert_eq!(
+                    index.search(query, &how.within(&members)).unwrap(),
+                    index.search(query, &how.within(&predicate)).unwrap()
+                );
             }
             writer.compact().unwrap();
             test.check(&test.read(folder.path()), &model.0);

@@ -222,6 +222,31 @@ impl QuantizedQuery {
         }
     }
 
+    /// Lower bound of the score of a row, from its upper bound and its statistics: every summand
+    /// but the product of the codes may have the other sign. Computed scores are not below it.
+    ///
+    /// Not for [`VectorSimilarity::Euclidean`].
+    pub(super) fn lower_score(
+        &self,
+        similarity: VectorSimilarity,
+        upper: f32,
+        stats: TileStats<'_>,
+        row: usize,
+    ) -> f32 {
+        let error = f64::from(self.screen.error) * f64::from(stats.norm[row])
+            + f64::from(self.screen.norm) * f64::from(stats.error[row]);
+        let lower = (f64::from(upper) - 2.0 * error * (1.0 + 1e-6)) * self.scale;
+        let score = match similarity {
+            VectorSimilarity::Cosine => lower / self.squared_norm.sqrt(),
+            _ => lower,
+        };
+        let score = (score - score.abs() * 2.0_f64.powi(-20)) as f32;
+        match score.is_finite() {
+            true => score.next_down(),
+            false => f32::NEG_INFINITY,
+        }
+    }
+
     /// Interleaved codes of several queries, in the layout of [`Cpu::screen`]: four bytes per query
     /// and four dimensions.
     pub(super) fn interleave<'a>(queries: impl Iterator<Item = &'a Self> + Clone) -> Vec<i8> {
@@ -243,7 +268,7 @@ impl QuantizedQuery {
 mod tests {
     use super::*;
     use crate::index::similarity::WideQuery;
-    use crate::simd::MAX_QUERIES;
+    use crate::simd::Screened;
 
     const ALL: [VectorSimilarity; 3] = [
         VectorSimilarity::InnerProduct,
@@ -296,10 +321,15 @@ mod tests {
                         }
                         let mut screen = quantized.screen;
                         screen.threshold = quantized.threshold(similarity, score.next_down());
-                        let mut passed = [0; MAX_QUERIES];
-                        cpu.screen(codes, stats, &query_codes, &[screen], &mut passed);
+                        let mut screened = Screened::default();
+                        cpu.screen(codes, stats, &query_codes, &[screen], &mut screened);
+                        if similarity != VectorSimilarity::Euclidean {
+                            let upper = screened.bounds[0][at];
+                            let lower = quantized.lower_score(similarity, upper, stats, at);
+                            assert!(lower <= score, "{lower} {score} {dim} {of_rows} {of_query}");
+                        }
                         assert!(
-                            passed[0] >> at & 1 == 1,
+                            screened.passed[0] >> at & 1 == 1,
                             "{similarity} {dim} {of_rows} {of_query} row {at} {cpu:?}"
                         );
                     }
@@ -331,9 +361,9 @@ mod tests {
             let mut count = 0;
             for tile in 0..20 {
                 let (codes, stats) = tiles.get(tile);
-                let mut passed = [0; MAX_QUERIES];
-                cpu.screen(codes, stats, &query_codes, &[screen], &mut passed);
-                count += passed[0].count_ones();
+                let mut screened = Screened::default();
+                cpu.screen(codes, stats, &query_codes, &[screen], &mut screened);
+                count += screened.passed[0].count_ones();
             }
             assert!((10..40).contains(&count), "{similarity}: {count}");
         }

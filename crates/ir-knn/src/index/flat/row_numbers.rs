@@ -75,6 +75,18 @@ impl RowNumbers {
         DocNum::new(self.first + rank)
     }
 
+    /// Number after that of the last row that is not deleted, of `count` rows.
+    pub(in crate::index) fn end(&self, count: usize) -> u32 {
+        let live = match &self.live {
+            None => count as u32,
+            Some(live) => {
+                let last = live.ranks.last().zip(live.tiles.last());
+                last.map_or(0, |(before, tile)| before + tile.count_ones())
+            }
+        };
+        self.first + live
+    }
+
     /// Row of a document, which is one of the segment.
     pub(in crate::index) fn row(&self, doc: DocNum) -> usize {
         let rank = doc.get() - self.first;
@@ -102,6 +114,7 @@ mod tests {
                 let numbers = RowNumbers::new(7, count, &deleted);
                 let docs = (0..count as u32).map(DocNum::new);
                 let live: Vec<DocNum> = docs.filter(|&doc| !deleted.contains(doc)).collect();
+                assert_eq!(numbers.end(count), 7 + live.len() as u32);
                 for (number, &row) in (7..).map(DocNum::new).zip(&live) {
                     let (tile, bit) = (row.index() / TILE_ROWS, row.index() % TILE_ROWS);
                     assert!(numbers.live_in_tile(tile) >> bit & 1 == 1);

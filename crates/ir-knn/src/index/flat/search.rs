@@ -1,8 +1,10 @@
 //! Exact top-k search: every row is screened, few are scored.
 
+use std::iter;
 use std::ops::Range;
+use std::sync::atomic::{AtomicU32, Ordering};
 
-use ir_core::{Ranking, Search, SearchError, TopK};
+use ir_core::{DocNum, Ranking, Search, SearchError, TopK};
 use rayon::prelude::*;
 
 use super::codes::{CodeTiles, QuantizedQuery, STATS_PER_TILE, TileEncoder};
@@ -10,7 +12,8 @@ use super::row_numbers::RowNumbers;
 use crate::index::similarity::{VectorSimilarity, WideQuery};
 use crate::index::validate::check_query;
 use crate::simd::{
-    AlignedBytes, Cpu, MAX_DIM, MAX_QUERIES, ScreenQuery, TILE_ROWS, TileStats, tile_size,
+    AlignedBytes, Cpu, MAX_DIM, MAX_QUERIES, ScreenQuery, Screened, TILE_ROWS, TileStats, prefetch,
+    tile_size,
 };
 
 /// Minimum batch size at which rows are quantized during the search.
@@ -19,6 +22,20 @@ const MIN_BATCH_TO_QUANTIZE: usize = 4;
 const MAX_GROUP: usize = 1008;
 /// Minimum size of a query group. Every group quantizes all rows again, on its own thread.
 const MIN_GROUP: usize = 240;
+/// A filter that lists its members is scored row by row if at most one of this many rows passes.
+const ROWS_PER_MEMBER: usize = 32;
+/// Number of candidates whose rows are prefetched: they fit the L1 cache.
+const PREFETCHED: usize = 4;
+/// Number of candidates of a query and a range at which those below the floor are removed, for `k`
+/// hits.
+const fn max_candidates(k: usize) -> usize {
+    match k {
+        ..64 => 512,
+        64..512 => 8 * k,
+        _ => 4096,
+    }
+}
+
 /// Minimum number of multiplications per thread.
 const MIN_WORK_PER_THREAD: usize = 1 << 19;
 
@@ -53,7 +70,7 @@ struct ScanTile<'a> {
 
 /// Iterates over the bits that are 1.
 fn ones(mut mask: u64) -> impl Iterator<Item = usize> {
-    std::iter::from_fn(move || {
+    iter::from_fn(move || {
         let at = (mask != 0).then(|| mask.trailing_zeros() as usize);
         mask &= mask.wrapping_sub(1);
         at
@@ -65,6 +82,8 @@ struct FlatQuery<'q, 's> {
     wide: WideQuery,
     /// [`None`] if every row is scored.
     quantized: Option<QuantizedQuery>,
+    /// Whether the members of the filter are scored, instead of all rows.
+    lists_members: bool,
     search: &'q Search<'s>,
 }
 
@@ -115,22 +134,66 @@ impl<'a> FlatScan<'a> {
         }
         let has_codes = self.segments.iter().all(|segment| segment.tiles.is_some());
         let screens = self.dim <= MAX_DIM && (has_codes || count >= MIN_BATCH_TO_QUANTIZE);
-        let prepared: Vec<FlatQuery<'_, '_>> = queries
-            .iter()
-            .map(|(query, search)| {
-                let wide = WideQuery::new(self.cpu, query);
-                // If k is a large fraction of all rows, bounds screen out none.
-                let screens = screens && search.k() < self.len() / 4;
-                let quantized =
-                    screens.then(|| QuantizedQuery::new(self.similarity, query, wide.squared_norm));
-                FlatQuery {
-                    wide,
-                    quantized,
-                    search,
-                }
-            })
-            .collect();
-        self.search_prepared(&prepared)
+        let prepared = queries.iter().map(|(query, search)| {
+            let wide = WideQuery::new(self.cpu, query);
+            // If k is a large fraction of all rows, bounds screen out none.
+            let screens = screens && search.k() < self.len() / 4;
+            let lists_members = self.lists_members(search);
+            let quantized = (screens && !lists_members)
+                .then(|| QuantizedQuery::new(self.similarity, query, wide.squared_norm));
+            FlatQuery {
+                wide,
+                quantized,
+                lists_members,
+                search,
+            }
+        });
+        let (listed, scanned): (Vec<_>, Vec<_>) = (0..)
+            .zip(prepared)
+            .partition(|(_, query)| query.lists_members);
+        let mut rankings = vec![Ranking::default(); count];
+        let members = listed
+            .par_iter()
+            .map(|(at, query)| Ok((*at, self.score_members(query)?)));
+        for (at, ranking) in members.collect::<Result<Vec<(usize, Ranking)>, SearchError>>()? {
+            rankings[at] = ranking;
+        }
+        if !scanned.is_empty() {
+            let (places, queries): (Vec<usize>, Vec<_>) = scanned.into_iter().unzip();
+            for (at, ranking) in places.into_iter().zip(self.search_prepared(&queries)?) {
+                rankings[at] = ranking;
+            }
+        }
+        Ok(rankings)
+    }
+
+    /// Whether few rows pass the filter of a search, and the filter lists them.
+    fn lists_members(&self, search: &Search<'_>) -> bool {
+        let count = search.filter().and_then(|filter| filter.count());
+        count.is_some_and(|count| count.saturating_mul(ROWS_PER_MEMBER) <= self.len())
+            && search
+                .filter()
+                .is_some_and(|filter| filter.members().is_some())
+    }
+
+    /// Top k of a query among the members of its filter.
+    fn score_members(&self, query: &FlatQuery<'_, '_>) -> Result<Ranking, SearchError> {
+        let mut best = TopK::new(query.search.k());
+        let mut segments = self.segments.iter();
+        let mut segment = segments.next();
+        let members = query.search.filter().and_then(|filter| filter.members());
+        for doc in members.into_iter().flatten() {
+            let end =
+                |segment: &ScanSegment<'_>| segment.numbers.end(segment.rows.len() / self.dim);
+            while segment.is_some_and(|segment| doc.get() >= end(segment)) {
+                segment = segments.next();
+            }
+            let Some(segment) = segment else { break };
+            let row = segment.numbers.row(doc);
+            let row = &segment.rows[row * self.dim..][..self.dim];
+            best.push(doc, self.similarity.score(self.cpu, &query.wide, row));
+        }
+        best.finish()
     }
 
     /// Divides queries and tiles among threads and merges the rankings.
@@ -156,15 +219,17 @@ impl<'a> FlatScan<'a> {
         };
         let first_tile = |range: usize| range * tiles / ranges;
         let tasks = groups * ranges;
+        let floors: Vec<SharedFloor> = queries.iter().map(|_| SharedFloor::default()).collect();
         let run = |task: usize| {
             let (group, range) = (task / ranges, task % ranges);
             let end = queries.len().min((group + 1) * group_size);
             self.search_tiles(
                 first_tile(range)..first_tile(range + 1),
                 &queries[group * group_size..end],
+                &floors[group * group_size..end],
             )
         };
-        let found: Vec<Vec<TopK>> = if threads == 1 {
+        let found: Vec<Vec<RangeHits<'_>>> = if threads == 1 {
             (0..tasks).map(run).collect()
         } else {
             (0..tasks)
@@ -173,30 +238,79 @@ impl<'a> FlatScan<'a> {
                 .map(run)
                 .collect()
         };
-        let mut rankings = Vec::with_capacity(queries.len());
-        let mut found = found.into_iter();
-        for group in 0..groups {
-            let mut best = found.next().unwrap_or_default();
-            for range in found.by_ref().take(ranges - 1) {
-                for (best, range) in best.iter_mut().zip(range) {
-                    for hit in &range.finish()? {
-                        best.push(hit.doc, hit.score);
-                    }
-                }
-            }
-            debug_assert!(best.len() <= group_size && group * group_size < queries.len());
-            for best in best {
-                rankings.push(best.finish()?);
+        // The hits of each query in all ranges.
+        let mut by_query: Vec<Vec<RangeHits<'_>>> = queries.iter().map(|_| Vec::new()).collect();
+        for (task, hits) in found.into_iter().enumerate() {
+            let first = task / ranges * group_size;
+            for (all, hits) in by_query[first..].iter_mut().zip(hits) {
+                all.push(hits);
             }
         }
-        Ok(rankings)
+        let finish = |(ranges, (query, floor))| self.finish(query, ranges, floor);
+        if threads == 1 {
+            let queries = queries.iter().zip(&floors);
+            return by_query.into_iter().zip(queries).map(finish).collect();
+        }
+        let queries = queries.par_iter().zip(&floors);
+        by_query.into_par_iter().zip(queries).map(finish).collect()
     }
 
-    /// Top k of each query among the rows of some tiles.
-    fn search_tiles(&self, tiles: Range<usize>, queries: &[FlatQuery<'_, '_>]) -> Vec<TopK> {
-        let mut best: Vec<TopK> = queries
+    /// Merges the hits of a query in all ranges: candidates are scored that may exceed the floor.
+    fn finish(
+        &self,
+        query: &FlatQuery<'_, '_>,
+        ranges: Vec<RangeHits<'_>>,
+        floor: &SharedFloor,
+    ) -> Result<Ranking, SearchError> {
+        let mut best = TopK::new(query.search.k());
+        let mut candidates = Vec::new();
+        for range in ranges {
+            for hit in &range.best.finish()? {
+                best.push(hit.doc, hit.score);
+            }
+            candidates.extend(range.candidates);
+        }
+        if let Some(quantized) = &query.quantized {
+            let threshold = quantized.threshold(self.similarity, floor.get().next_down());
+            candidates.retain(|candidate| candidate.exceeds(threshold));
+        }
+        self.score_candidates(query, &candidates, &mut best);
+        best.finish()
+    }
+
+    /// Scores the rows of candidates and adds them to the hits.
+    fn score_candidates(
+        &self,
+        query: &FlatQuery<'_, '_>,
+        candidates: &[Candidate<'_>],
+        best: &mut TopK,
+    ) {
+        // Their rows are far from each other.
+        let ahead = candidates.iter().skip(PREFETCHED).map(Some);
+        let ahead = ahead.chain(iter::repeat(None));
+        for candidate in candidates.iter().take(PREFETCHED) {
+            prefetch(bytemuck::cast_slice(candidate.row));
+        }
+        for (candidate, ahead) in candidates.iter().zip(ahead) {
+            if let Some(ahead) = ahead {
+                prefetch(bytemuck::cast_slice(ahead.row));
+            }
+            let score = self.similarity.score(self.cpu, &query.wide, candidate.row);
+            best.push(candidate.doc, score);
+        }
+    }
+
+    /// Hits of each query among the rows of some tiles. Rows whose scores are below the floor of
+    /// the query may be missing.
+    fn search_tiles(
+        &self,
+        tiles: Range<usize>,
+        queries: &[FlatQuery<'_, '_>],
+        floors: &[SharedFloor],
+    ) -> Vec<RangeHits<'a>> {
+        let mut found: Vec<RangeHits<'a>> = queries
             .iter()
-            .map(|query| TopK::new(query.search.k()))
+            .map(|query| RangeHits::new(query.search.k()))
             .collect();
         let (screened, unscreened): (Vec<usize>, Vec<usize>) = (0..queries.len())
             .filter(|&at| queries[at].search.k() > 0)
@@ -206,6 +320,7 @@ impl<'a> FlatScan<'a> {
             .map(|some| ScreenBatch::new(some, queries))
             .collect();
         let mut buffer: Option<TileBuffer> = None;
+        let mut screened = Screened::default();
         for (segment, number) in self.tiles(tiles) {
             let first_row = number * TILE_ROWS;
             let count = TILE_ROWS.min(segment.rows.len() / self.dim - first_row);
@@ -216,7 +331,7 @@ impl<'a> FlatScan<'a> {
                 numbers: segment.numbers,
             };
             for &at in &unscreened {
-                self.score_all(tile, &queries[at], &mut best[at]);
+                self.score_all(tile, &queries[at], &mut found[at].best);
             }
             if batches.is_empty() || tile.live == 0 {
                 continue;
@@ -228,24 +343,77 @@ impl<'a> FlatScan<'a> {
                     buffer.encode(self.dim, tile.rows)
                 }
             };
-            let mut passed = [0; MAX_QUERIES];
             for batch in &mut batches {
+                for at in 0..batch.queries.len() {
+                    let number = batch.queries[at];
+                    // Rows of other ranges with an equal score may precede those of the floor.
+                    let floor = floors[number].get().next_down();
+                    batch.raise(at, floor, &queries[number], self.similarity);
+                }
                 self.cpu
-                    .screen(codes, stats, &batch.codes, &batch.screens, &mut passed);
-                for (at, passed) in passed.iter().enumerate().take(batch.queries.len()) {
-                    if passed & tile.live != 0 {
-                        let number = batch.queries[at];
-                        let (query, best) = (&queries[number], &mut best[number]);
-                        self.score_passed(tile, passed & tile.live, query, best);
-                        if let (Some(worst), Some(quantized)) = (best.worst(), &query.quantized) {
-                            batch.screens[at].threshold =
-                                quantized.threshold(self.similarity, worst.score);
+                    .screen(codes, stats, &batch.codes, &batch.screens, &mut screened);
+                for at in 0..batch.queries.len() {
+                    let passed = screened.passed[at] & tile.live;
+                    if passed == 0 {
+                        continue;
+                    }
+                    let number = batch.queries[at];
+                    let (query, found) = (&queries[number], &mut found[number]);
+                    if self.similarity == VectorSimilarity::Euclidean {
+                        self.score_passed(tile, passed, query, &mut found.best);
+                        if let Some(worst) = found.best.worst() {
+                            floors[number].raise(worst.score);
+                            batch.raise(at, worst.score, query, self.similarity);
+                        }
+                        continue;
+                    }
+                    self.add_candidates(tile, passed, query, (stats, &screened.bounds[at]), found);
+                    if let Some(worst) = found.lower.worst() {
+                        floors[number].raise(worst.score);
+                        batch.raise(at, worst.score.next_down(), query, self.similarity);
+                    }
+                    let max = max_candidates(query.search.k());
+                    if found.candidates.len() >= max {
+                        let threshold = batch.screens[at].threshold;
+                        let candidates = &mut found.candidates;
+                        candidates.retain(|candidate| candidate.exceeds(threshold));
+                        if candidates.len() >= max / 2 {
+                            self.score_candidates(query, candidates, &mut found.best);
+                            candidates.clear();
                         }
                     }
                 }
             }
         }
-        best
+        found
+    }
+
+    /// Adds the rows of a tile that passed the screen, given as a bit mask, as candidates. The last
+    /// but one argument has the statistics and the upper bounds of the rows.
+    fn add_candidates(
+        &self,
+        tile: ScanTile<'a>,
+        passed: u64,
+        query: &FlatQuery<'_, '_>,
+        (stats, bounds): (TileStats<'_>, &[f32; TILE_ROWS]),
+        found: &mut RangeHits<'a>,
+    ) {
+        let Some(quantized) = &query.quantized else {
+            return;
+        };
+        for at in ones(passed) {
+            let doc = tile.numbers.number(tile.first_row + at);
+            if query.search.allows(doc) {
+                let upper = bounds[at];
+                let lower = quantized.lower_score(self.similarity, upper, stats, at);
+                found.lower.push(doc, lower);
+                found.candidates.push(Candidate {
+                    upper,
+                    doc,
+                    row: &tile.rows[at * self.dim..(at + 1) * self.dim],
+                });
+            }
+        }
     }
 
     fn score_all(&self, tile: ScanTile<'_>, query: &FlatQuery<'_, '_>, best: &mut TopK) {
@@ -286,12 +454,83 @@ impl<'a> FlatScan<'a> {
     }
 }
 
+/// Row that may be one of the best, with the upper bound of its score in units of the screen.
+struct Candidate<'a> {
+    upper: f32,
+    doc: DocNum,
+    row: &'a [f32],
+}
+
+impl Candidate<'_> {
+    /// Whether the row passes a screen with a threshold. A NaN passes.
+    fn exceeds(&self, threshold: f32) -> bool {
+        let below = self.upper <= threshold;
+        !below
+    }
+}
+
+/// Hits of a query in a range of tiles.
+struct RangeHits<'a> {
+    /// Hits that are scored.
+    best: TopK,
+    /// The largest lower bounds of scores. The k-th is a floor of the k-th best score, found
+    /// without reading the rows.
+    lower: TopK,
+    /// Rows that are scored at the end, when the floor is high.
+    candidates: Vec<Candidate<'a>>,
+}
+
+impl RangeHits<'_> {
+    fn new(k: usize) -> Self {
+        Self {
+            best: TopK::new(k),
+            lower: TopK::new(k),
+            candidates: Vec::new(),
+        }
+    }
+}
+
+/// Largest score known to be reached by `k` rows of a query, shared by the threads that search it:
+/// rows with a lower score are not among the best `k`.
+struct SharedFloor(AtomicU32);
+
+impl Default for SharedFloor {
+    fn default() -> Self {
+        Self(AtomicU32::new(ascending_bits(f32::NEG_INFINITY)))
+    }
+}
+
+impl SharedFloor {
+    fn get(&self) -> f32 {
+        let bits = self.0.load(Ordering::Relaxed);
+        f32::from_bits(match bits >> 31 {
+            0 => !bits,
+            _ => bits ^ 1 << 31,
+        })
+    }
+
+    fn raise(&self, score: f32) {
+        self.0.fetch_max(ascending_bits(score), Ordering::Relaxed);
+    }
+}
+
+/// Bits that ascend with the score.
+fn ascending_bits(score: f32) -> u32 {
+    let bits = score.to_bits();
+    match bits >> 31 {
+        0 => bits | 1 << 31,
+        _ => !bits,
+    }
+}
+
 /// Queries that are screened in one call.
 struct ScreenBatch {
     /// Indices of the queries.
     queries: Vec<usize>,
     codes: Vec<i8>,
     screens: Vec<ScreenQuery>,
+    /// Scores that rows must exceed, from which the thresholds of `screens` are computed.
+    floors: Vec<f32>,
 }
 
 impl ScreenBatch {
@@ -301,6 +540,23 @@ impl ScreenBatch {
             queries: at.to_vec(),
             codes: QuantizedQuery::interleave(quantized.clone()),
             screens: quantized.map(|query| query.screen).collect(),
+            floors: vec![f32::NEG_INFINITY; at.len()],
+        }
+    }
+
+    /// Raises the score that rows must exceed for a query.
+    fn raise(
+        &mut self,
+        at: usize,
+        floor: f32,
+        query: &FlatQuery<'_, '_>,
+        similarity: VectorSimilarity,
+    ) {
+        if floor > self.floors[at]
+            && let Some(quantized) = &query.quantized
+        {
+            self.floors[at] = floor;
+            self.screens[at].threshold = quantized.threshold(similarity, floor);
         }
     }
 }
