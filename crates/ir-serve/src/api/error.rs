@@ -72,7 +72,15 @@ impl From<ServiceError> for ApiError {
                 Self::new(
                     StatusCode::INSUFFICIENT_STORAGE,
                     "disk_full",
-                    "the disk is full, or writing failed; nothing was changed",
+                    "the disk is full, or a quota or limit is reached; nothing was changed",
+                )
+            }
+            ServiceError::Store(error) if error.is_file_error() => {
+                tracing::error!(?error, "the disk failed");
+                Self::new(
+                    StatusCode::INTERNAL_SERVER_ERROR,
+                    "disk_error",
+                    "the disk failed to read or write; the log has the cause",
                 )
             }
             ServiceError::Store(StoreError::Conflict { .. }) => {

@@ -54,7 +54,10 @@ impl Modify for ServerErrors {
     fn modify(&self, openapi: &mut utoipa::openapi::OpenApi) {
         for (path, item) in &mut openapi.paths.paths {
             let mut errors = vec![
-                ("500", "Internal error; the log has the cause"),
+                (
+                    "500",
+                    "Internal error, or the disk fails; the log has the cause",
+                ),
                 ("504", "The time limit of a request is exceeded"),
             ];
             if path.starts_with("/v1/search/") {
@@ -63,7 +66,7 @@ impl Modify for ServerErrors {
             if path.starts_with("/v1/index/") {
                 errors.push((
                     "507",
-                    "The disk is full, or writing failed; nothing was changed",
+                    "The disk is full, or a quota or limit is reached; nothing was changed",
                 ));
             }
             for operation in [&mut item.get, &mut item.post].into_iter().flatten() {

@@ -69,7 +69,11 @@ impl From<ServiceError> for PageError {
             ServiceError::Store(store) if store.is_full() => {
                 // The debug format has the extended code of SQLite.
                 tracing::error!(error = ?store, "a write failed");
-                "The disk is full, or writing failed. Nothing was changed.".to_owned()
+                "The disk is full, or a quota or limit is reached. Nothing was changed.".to_owned()
+            }
+            ServiceError::Store(store) if store.is_file_error() => {
+                tracing::error!(error = ?store, "the disk failed");
+                "The disk of the server failed to read or write. Its log has the reason.".to_owned()
             }
             error if status == StatusCode::INTERNAL_SERVER_ERROR => {
                 tracing::error!(%error, "a page failed");

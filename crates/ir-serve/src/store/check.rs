@@ -269,16 +269,16 @@ const READ_ERRORS: [c_int; 5] = [
 
 /// The error of a damaged file, where the database could not be read further.
 pub(super) fn damage_of(error: StoreError, path: &str) -> StoreError {
-    let StoreError::Database(error) = error else {
+    let (StoreError::Database(database) | StoreError::File { database, .. }) = &error else {
         return error;
     };
-    let is_unreadable = error
+    let is_unreadable = database
         .sqlite_error()
         .is_some_and(|error| READ_ERRORS.contains(&error.extended_code));
-    let found = match error.sqlite_error_code() {
-        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => error.to_string(),
-        _ if is_unreadable => format!("the file cannot be read: {error}"),
-        _ => return error.into(),
+    let found = match database.sqlite_error_code() {
+        Some(ErrorCode::DatabaseCorrupt | ErrorCode::NotADatabase) => database.to_string(),
+        _ if is_unreadable => format!("the file cannot be read: {database}"),
+        _ => return error,
     };
     StoreError::DamagedPages {
         path: path.to_owned(),

@@ -38,7 +38,22 @@ pub enum StoreError {
     #[error("canceled")]
     Canceled,
     #[error("store: {}{}", .0, advice(.0))]
-    Database(#[from] rusqlite::Error),
+    Database(rusqlite::Error),
+    /// The operating system failed to read or write a file of the store.
+    #[error("store: {database}: {system}")]
+    File {
+        database: rusqlite::Error,
+        system: io::Error,
+    },
+}
+
+impl From<rusqlite::Error> for StoreError {
+    /// Converts an error at once: the cause of an error of a file is the last error of the
+    /// operating system on this thread.
+    fn from(error: rusqlite::Error) -> Self {
+        let system = io::Error::last_os_error();
+        Self::of_system(error, system)
+    }
 }
 
 /// What to do about an error of the database.
@@ -50,15 +65,65 @@ fn advice(error: &rusqlite::Error) -> &'static str {
 }
 
 impl StoreError {
-    /// Whether a write failed, most often because the disk is full, or because a quota or a limit
-    /// on the size of files is reached. SQLite distinguishes a full disk from other errors of
-    /// writing, but not a quota or a limit from an error of the device.
+    /// Error of the database, with that of the operating system when it occurred.
+    pub(crate) fn of_system(database: rusqlite::Error, system: io::Error) -> Self {
+        match database.sqlite_error_code() {
+            Some(rusqlite::ErrorCode::SystemIoFailure) => Self::File { database, system },
+            _ => Self::Database(database),
+        }
+    }
+
+    /// Whether a write failed because the disk is full, or a quota or a limit on the size of files
+    /// is reached.
     #[must_use]
     pub fn is_full(&self) -> bool {
-        let Self::Database(rusqlite::Error::SqliteFailure(error, _)) = self else {
-            return false;
+        match self {
+            Self::Database(error) => {
+                error.sqlite_error_code() == Some(rusqlite::ErrorCode::DiskFull)
+            }
+            // SQLite has a code for a full disk, but none for a quota or a limit.
+            Self::File { system, .. } => matches!(
+                system.kind(),
+                io::ErrorKind::StorageFull
+                    | io::ErrorKind::QuotaExceeded
+                    | io::ErrorKind::FileTooLarge
+            ),
+            _ => false,
+        }
+    }
+
+    /// Whether a file could not be read or written for another reason than a full disk, such as an
+    /// error of the device.
+    #[must_use]
+    pub fn is_file_error(&self) -> bool {
+        matches!(self, Self::File { .. }) && !self.is_full()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rusqlite::ffi;
+
+    use super::*;
+
+    #[test]
+    fn full_disks_are_no_errors_of_files() {
+        let error = |code: i32, system: io::ErrorKind| {
+            let database = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
+            let error = StoreError::of_system(database, system.into());
+            (error.is_full(), error.is_file_error())
         };
-        error.code == rusqlite::ErrorCode::DiskFull
-            || error.extended_code == rusqlite::ffi::SQLITE_IOERR_WRITE
+        let (full, failed, neither) = ((true, false), (false, true), (false, false));
+        for (code, system, expected) in [
+            (ffi::SQLITE_FULL, io::ErrorKind::NotFound, full),
+            (ffi::SQLITE_IOERR_WRITE, io::ErrorKind::FileTooLarge, full),
+            (ffi::SQLITE_IOERR_WRITE, io::ErrorKind::QuotaExceeded, full),
+            (ffi::SQLITE_IOERR_SHMSIZE, io::ErrorKind::StorageFull, full),
+            (ffi::SQLITE_IOERR_WRITE, io::ErrorKind::Other, failed),
+            (ffi::SQLITE_IOERR_FSYNC, io::ErrorKind::Other, failed),
+            (ffi::SQLITE_BUSY, io::ErrorKind::StorageFull, neither),
+        ] {
+            assert_eq!(error(code, system), expected, "{code} {system}");
+        }
     }
 }
