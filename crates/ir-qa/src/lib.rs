@@ -6,6 +6,7 @@ mod chunk;
 pub mod documents;
 mod frame;
 pub mod frames;
+pub mod generation;
 pub mod highlight;
 pub mod questions;
 pub mod reader;

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use ir_core::NoProgress;
 use ir_data::chat::EndpointConfig;
+use ir_qa::generation::{AnswerGenerator, AnswerPrompt, EndpointAnswers, Quote};
 use ir_qa::questions::{
     EndpointQuestions, QuestionError, QuestionFile, QuestionGenerator, QuestionPrompt,
     add_questions,
@@ -209,4 +210,59 @@ fn names_change_with_model_and_prompt() {
     assert_eq!(default, name(&moved, QuestionPrompt::default()));
     let other = EndpointConfig::new("http://a/v1", "n");
     assert_ne!(default, name(&other, QuestionPrompt::default()));
+}
+
+#[test]
+fn answers_from_quotes() {
+    let server = Server::new(vec![
+        says("Tea grows in Asia [2]. "),
+        says("NONE"),
+        status(500),
+        (200, "{}".to_owned()),
+    ]);
+    let config = EndpointConfig {
+        attempts: 1,
+        ..EndpointConfig::new(&server.url, "tiny-model")
+    };
+    let generator = EndpointAnswers::new(config, None).unwrap();
+    assert_eq!(generator.name(), "tiny-model");
+    let quotes = ["Tea is a drink.", "It grows in Asia."].map(|answer| Quote {
+        title: "On tea",
+        answer,
+    });
+    let generate = || generator.generate("Where does tea grow?", &quotes);
+    let generated = generate().unwrap().unwrap();
+    assert_eq!(generated.text, "Tea grows in Asia [2].");
+    assert_eq!(generated.cited, [1]);
+    let prompt = AnswerPrompt::default().render("Where does tea grow?", &quotes);
+    assert!(prompt.contains("\n[1] Tea is a drink. (On tea)\n[2] It grows in Asia. (On tea)\n"));
+    let request = server.requests.lock().unwrap().remove(0);
+    assert_eq!(request["model"], "tiny-model");
+    assert_eq!(
+        request["messages"],
+        json!([{"role": "user", "content": prompt}])
+    );
+    assert_eq!(generate().unwrap(), None);
+    for expected in ["500", "expected a chat completion"] {
+        let error = generate().unwrap_err();
+        assert_eq!(error.to_string(), "tiny-model: no answer was generated");
+        let source = error.source().unwrap().to_string();
+        assert!(source.contains(expected), "{source}");
+    }
+}
+
+#[test]
+fn slow_answers_are_errors() {
+    // Accepts no connection.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/v1", listener.local_addr().unwrap());
+    let config = EndpointConfig {
+        attempts: 1,
+        timeout: Duration::from_millis(200),
+        ..EndpointConfig::new(url, "tiny-model")
+    };
+    let generator = EndpointAnswers::new(config, None).unwrap();
+    let start = std::time::Instant::now();
+    generator.generate("Where?", &[]).unwrap_err();
+    assert!(start.elapsed() < Duration::from_secs(10));
 }

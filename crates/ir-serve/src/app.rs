@@ -11,7 +11,7 @@ use crate::api::ApiError;
 use crate::config::AccessConfig;
 use crate::error::ServiceError;
 use crate::metrics::Metrics;
-use crate::service::Service;
+use crate::service::{GeneratedAnswer, ScoredAnswer, Service};
 use crate::store::sha256;
 
 /// State of the web server, shared by all requests.
@@ -68,6 +68,30 @@ pub(crate) async fn searching<T: Send + 'static>(
     // The semaphore is never closed.
     let _permit = app.searches.acquire().await;
     blocking(app, run).await
+}
+
+/// Generates an answer from the best answers of a question; `None` without a generator. Ends within
+/// half of the time of a request, so that the answers are returned in any case.
+pub(crate) async fn generating(
+    app: &Arc<App>,
+    question: &str,
+    answers: &[ScoredAnswer],
+) -> Option<GeneratedAnswer> {
+    let question = question.to_owned();
+    let sentences = app.service.generator_sentences()?;
+    let answers: Vec<ScoredAnswer> = answers.iter().take(sentences).cloned().collect();
+    let count = answers.len();
+    let generated = blocking(
+        app,
+        move |service| Ok(service.generate(&question, &answers)),
+    );
+    match tokio::time::timeout(app.service.limits().time / 2, generated).await {
+        Ok(Ok(generated)) => generated,
+        Ok(Err(_)) | Err(_) => {
+            tracing::warn!("generation failed, or exceeded half of the time of a request");
+            app.service.generation_failure(count)
+        }
+    }
 }
 
 /// Runs a blocking function of the service on a thread for such functions.

@@ -1,144 +1,164 @@
-//! Concurrent encodes in batches.
+//! Jobs of concurrent callers in batches.
 
+use std::collections::VecDeque;
+use std::mem;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use ir_core::{EncodeError, Encoder, Side};
-
-/// Encoder that encodes the texts of concurrent callers together: the first caller encodes what has
-/// accumulated while the previous batch was encoded. Vectors are those of the inner encoder.
-pub(crate) struct BatchingEncoder {
-    inner: Arc<dyn Encoder>,
-    state: Mutex<State>,
-    ended: Condvar,
+/// Queue of jobs that are run in batches on the threads of their callers. While fewer batches run
+/// than may run at the same time, a job is run at once, alone; otherwise it waits, and the next
+/// batch has all that wait, up to its largest size.
+pub(crate) struct BatchQueue<J, R> {
+    state: Mutex<State<J, R>>,
+    /// Batches that may run at the same time.
+    runners: usize,
+    /// Largest number of jobs in a batch.
+    size: usize,
 }
 
-#[derive(Default)]
-struct State {
-    /// Texts that wait, with the places of their results.
-    waiting: Vec<WaitingText>,
-    is_encoding: bool,
+struct State<J, R> {
+    waiting: VecDeque<QueuedJob<J, R>>,
+    running: usize,
 }
 
-/// Text with the place of its vector.
-type WaitingText = (Side, String, Arc<Slot>);
+/// Job with the place of its result.
+struct QueuedJob<J, R> {
+    job: J,
+    slot: Arc<Slot<J, R>>,
+}
 
-/// Place of the vector of a text.
-#[derive(Default)]
-struct Slot(Mutex<Option<Result<Vec<f32>, String>>>);
+/// What a caller waits for.
+struct Slot<J, R> {
+    event: Mutex<Option<Event<J, R>>>,
+    changed: Condvar,
+}
 
-/// Texts in a batch.
-const BATCH: usize = 32;
+enum Event<J, R> {
+    /// The caller runs a batch, which has its own job.
+    Run(Vec<QueuedJob<J, R>>),
+    /// Result; `None` if the batch panicked.
+    End(Option<R>),
+}
 
-impl BatchingEncoder {
-    pub(crate) fn new(inner: Arc<dyn Encoder>) -> Self {
+impl<J, R> Slot<J, R> {
+    fn new() -> Self {
         Self {
-            inner,
-            state: Mutex::default(),
-            ended: Condvar::new(),
+            event: Mutex::new(None),
+            changed: Condvar::new(),
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn set(&self, event: Event<J, R>) {
+        *self.event.lock().unwrap_or_else(PoisonError::into_inner) = Some(event);
+        self.changed.notify_one();
+    }
+
+    fn wait(&self) -> Event<J, R> {
+        let mut event = self.event.lock().unwrap_or_else(PoisonError::into_inner);
+        loop {
+            match event.take() {
+                Some(event) => return event,
+                None => {
+                    let waited = self.changed.wait(event);
+                    event = waited.unwrap_or_else(PoisonError::into_inner);
+                }
+            }
+        }
+    }
+}
+
+impl<J, R> BatchQueue<J, R> {
+    /// Creates a queue that runs at most `runners` batches at the same time, of at most `size`
+    /// jobs. Both are at least 1.
+    pub(crate) fn new(runners: usize, size: usize) -> Self {
+        Self {
+            state: Mutex::new(State {
+                waiting: VecDeque::new(),
+                running: 0,
+            }),
+            runners: runners.max(1),
+            size: size.max(1),
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State<J, R>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Encodes a batch and stores the vectors. One failing text does not fail the others.
-    fn encode_batch(&self, batch: &[WaitingText]) {
-        for side in [Side::Document, Side::Query] {
-            let of_side: Vec<_> = batch.iter().filter(|(s, ..)| *s == side).collect();
-            let texts: Vec<&str> = of_side.iter().map(|(_, text, _)| &**text).collect();
-            if texts.is_empty() {
-                continue;
-            }
-            match self.inner.encode(side, &texts) {
-                Ok(vectors) => {
-                    let rows = vectors.chunks_exact(self.inner.dim().max(1));
-                    for ((.., slot), row) in of_side.iter().zip(rows) {
-                        slot.set(Ok(row.to_vec()));
-                    }
-                }
-                Err(_) => {
-                    for (_, text, slot) in of_side {
-                        let result = self.inner.encode(side, &[text]);
-                        slot.set(result.map_err(|error| error.to_string()));
-                    }
-                }
-            }
-        }
-    }
-}
-
-impl Slot {
-    fn set(&self, result: Result<Vec<f32>, String>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
-    }
-
-    fn take(&self) -> Option<Result<Vec<f32>, String>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).take()
-    }
-}
-
-impl Encoder for BatchingEncoder {
-    fn dim(&self) -> usize {
-        self.inner.dim()
-    }
-
-    fn encode_into(&self, side: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
-        let [text] = texts else {
-            return self.inner.encode_into(side, texts, out);
+    /// Runs a job in a batch, and returns its result. `run` returns the results of a batch in the
+    /// order of its jobs. `None` if it panicked on the thread of another caller, or returned too
+    /// few.
+    pub(crate) fn run(&self, job: J, run: impl FnOnce(&[J]) -> Vec<R>) -> Option<R> {
+        let slot = Arc::new(Slot::new());
+        let queued = QueuedJob {
+            job,
+            slot: Arc::clone(&slot),
         };
-        let slot = Arc::new(Slot::default());
         let mut state = self.lock();
-        state
-            .waiting
-            .push((side, (*text).to_owned(), Arc::clone(&slot)));
-        loop {
-            if let Some(result) = slot.take() {
-                let vector = result.map_err(|message| EncodeError::Model {
-                    model: "of the answers".to_owned(),
-                    source: message.into(),
-                })?;
-                out.copy_from_slice(&vector);
-                return Ok(());
+        let batch = match state.running < self.runners {
+            true => {
+                state.running += 1;
+                drop(state);
+                vec![queued]
             }
-            if state.is_encoding {
-                state = self
-                    .ended
-                    .wait(state)
-                    .unwrap_or_else(PoisonError::into_inner);
-                continue;
+            false => {
+                state.waiting.push_back(queued);
+                drop(state);
+                match slot.wait() {
+                    Event::Run(batch) => batch,
+                    Event::End(result) => return result,
+                }
             }
-            state.is_encoding = true;
-            let count = state.waiting.len().min(BATCH);
-            let batch: Vec<_> = state.waiting.drain(..count).collect();
-            drop(state);
-            let encoding = Encoding {
-                encoder: self,
-                batch: &batch,
-            };
-            self.encode_batch(&batch);
-            drop(encoding);
-            state = self.lock();
+        };
+        let (jobs, slots) = batch
+            .into_iter()
+            .map(|queued| (queued.job, queued.slot))
+            .unzip();
+        let running = Running { queue: self, slots };
+        let jobs: Vec<J> = jobs;
+        for (slot, result) in running.slots.iter().zip(run(&jobs)) {
+            slot.set(Event::End(Some(result)));
+        }
+        drop(running);
+        match slot.wait() {
+            Event::End(result) => result,
+            Event::Run(_) => None,
+        }
+    }
+
+    /// Ends a batch: the first of the waiting callers runs the next one.
+    fn end_batch(&self) {
+        let mut state = self.lock();
+        let count = state.waiting.len().min(self.size);
+        let batch: Vec<_> = state.waiting.drain(..count).collect();
+        match batch.first() {
+            None => state.running -= 1,
+            Some(first) => {
+                drop(state);
+                let slot = Arc::clone(&first.slot);
+                slot.set(Event::Run(batch));
+            }
         }
     }
 }
 
-/// Ends the encoding of a batch when dropped, by a panic too: no caller waits forever.
-struct Encoding<'a> {
-    encoder: &'a BatchingEncoder,
-    batch: &'a [WaitingText],
+/// Ends a batch when dropped, by a panic too: no caller waits forever.
+struct Running<'q, J, R> {
+    queue: &'q BatchQueue<J, R>,
+    slots: Vec<Arc<Slot<J, R>>>,
 }
 
-impl Drop for Encoding<'_> {
+impl<J, R> Drop for Running<'_, J, R> {
     fn drop(&mut self) {
-        for (.., slot) in self.batch {
-            let mut result = slot.0.lock().unwrap_or_else(PoisonError::into_inner);
-            result.get_or_insert_with(|| Err("no vector".to_owned()));
+        for slot in mem::take(&mut self.slots) {
+            // A caller that has taken its result waits no more.
+            let mut event = slot.event.lock().unwrap_or_else(PoisonError::into_inner);
+            if event.is_none() {
+                *event = Some(Event::End(None));
+                drop(event);
+                slot.changed.notify_one();
+            }
         }
-        let mut state = self.encoder.lock();
-        state.is_encoding = false;
-        drop(state);
-        self.encoder.ended.notify_all();
+        self.queue.end_batch();
     }
 }
 
@@ -149,80 +169,66 @@ mod tests {
 
     use super::*;
 
-    /// Length of a text. Fails for `bad`, panics for `panic`, and counts its batches.
-    #[derive(Default)]
-    struct Lengths(AtomicUsize);
-
-    impl Encoder for Lengths {
-        fn dim(&self) -> usize {
-            1
-        }
-
-        fn encode_into(&self, _: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
-            self.0.fetch_add(1, Ordering::Relaxed);
-            std::thread::sleep(Duration::from_millis(2));
-            assert!(!texts.contains(&"panic"));
-            if texts.contains(&"bad") {
-                return Err(EncodeError::Shape {
-                    expected: 0,
-                    found: 1,
-                });
-            }
-            for (text, value) in texts.iter().zip(out) {
-                *value = text.len() as f32;
-            }
-            Ok(())
-        }
-    }
-
     #[test]
-    fn concurrent_texts_share_batches_and_fail_alone() {
-        let inner = Arc::new(Lengths::default());
-        let encoder = BatchingEncoder::new(Arc::clone(&inner) as Arc<dyn Encoder>);
-        std::thread::scope(|scope| {
-            let encoder = &encoder;
-            for n in 0..64 {
-                scope.spawn(move || {
-                    let text = if n % 16 == 3 {
-                        "bad".to_owned()
-                    } else {
-                        "x".repeat(n)
-                    };
-                    let side = [Side::Document, Side::Query][n % 2];
-                    let result = encoder.encode(side, &[&text]);
-                    match n % 16 {
-                        3 => assert!(result.is_err()),
-                        _ => assert_eq!(result.unwrap(), [n as f32]),
-                    }
-                });
+    fn concurrent_jobs_share_batches() {
+        for (runners, size) in [(1, 1), (1, 32), (3, 5), (2, 100)] {
+            let queue = BatchQueue::new(runners, size);
+            let (batches, running) = (AtomicUsize::new(0), AtomicUsize::new(0));
+            std::thread::scope(|scope| {
+                for caller in 0..64_usize {
+                    let (queue, batches, running) = (&queue, &batches, &running);
+                    scope.spawn(move || {
+                        for round in 0..3 {
+                            let job = 1_000 * round + caller;
+                            let result = queue.run(job, |jobs| {
+                                assert!((1..=size).contains(&jobs.len()));
+                                assert!(running.fetch_add(1, Ordering::SeqCst) < runners);
+                                batches.fetch_add(1, Ordering::SeqCst);
+                                std::thread::sleep(Duration::from_millis(2));
+                                running.fetch_sub(1, Ordering::SeqCst);
+                                jobs.iter().map(|job| job + 1).collect()
+                            });
+                            assert_eq!(result, Some(job + 1));
+                        }
+                    });
+                }
+            });
+            let batches = batches.into_inner();
+            match size {
+                1 => assert_eq!(batches, 192),
+                _ => assert!(batches < 150, "{batches}"),
             }
-        });
-        let batches = inner.0.load(Ordering::Relaxed);
-        assert!(batches < 60, "{batches}");
-        assert_eq!(
-            encoder.encode(Side::Query, &["ab", "c"]).unwrap(),
-            [2.0, 1.0]
-        );
+            assert_eq!(queue.lock().running, 0);
+            assert_eq!(queue.run(7, |jobs| jobs.to_vec()), Some(7));
+        }
     }
 
     #[test]
     fn a_panic_ends_no_other_caller() {
-        let encoder = BatchingEncoder::new(Arc::new(Lengths::default()));
+        let queue = BatchQueue::new(1, 4);
+        let run = |jobs: &[usize]| {
+            std::thread::sleep(Duration::from_millis(2));
+            assert!(!jobs.contains(&0), "the job that panics");
+            jobs.to_vec()
+        };
         std::thread::scope(|scope| {
-            let encoder = &encoder;
-            let callers: Vec<_> = (0..8)
-                .map(|n| {
-                    let text = if n == 0 { "panic" } else { "abc" };
-                    scope.spawn(move || encoder.encode(Side::Query, &[text]))
-                })
+            let queue = &queue;
+            let callers: Vec<_> = (0..16)
+                .map(|n| scope.spawn(move || queue.run(n, run)))
                 .collect();
-            // Every caller ends: with a vector, an error or, one of them, the panic.
-            let panics = callers
-                .into_iter()
-                .filter_map(|caller| caller.join().err())
-                .count();
-            assert!(panics <= 1);
+            // Every caller ends: with its result, without one or, one of them, with the panic.
+            let ends: Vec<_> = callers.into_iter().map(|caller| caller.join()).collect();
+            assert_eq!(ends.iter().filter(|end| end.is_err()).count(), 1);
+            let lost = ends.iter().filter(|end| matches!(end, Ok(None))).count();
+            assert!(lost < 4, "{lost}");
+            for (n, end) in ends.into_iter().enumerate() {
+                if let Ok(Some(result)) = end {
+                    assert_eq!(result, n);
+                }
+            }
         });
-        assert_eq!(encoder.encode(Side::Query, &["abc"]).unwrap(), [3.0]);
+        assert_eq!(queue.run(3, run), Some(3));
+        // Too few results.
+        assert_eq!(queue.run(3, |_| Vec::new()), None);
     }
 }

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use ir_core::{Attributes, Encoder, Retriever};
 use ir_qa::frames::FrameConfig;
+use ir_qa::generation::AnswerGenerator;
 use ir_qa::questions::QuestionGenerator;
 use ir_qa::retrieval::AnswerConfig;
 
@@ -24,6 +25,8 @@ pub struct ServiceConfig {
     pub encoder: Option<ServiceEncoder>,
     /// Generator of questions, whose vectors find their answers. Default: none.
     pub questions: Option<ServiceQuestions>,
+    /// Generator of answers from quoted sentences, on demand. Default: none.
+    pub generator: Option<ServiceGenerator>,
     /// Further retrievers, searched over REST by name.
     pub collections: Vec<Collection>,
     /// Limits on size, time and number of requests.
@@ -64,6 +67,55 @@ impl fmt::Debug for ServiceQuestions {
         f.debug_struct("ServiceQuestions")
             .field("generator", &self.generator.name())
             .field("file", &self.file)
+            .finish()
+    }
+}
+
+/// Generator of answers from the best sentences. What it writes is marked, and is shown with the
+/// sentences that it got.
+#[derive(Clone)]
+#[non_exhaustive]
+pub struct ServiceGenerator {
+    /// Client of a language model.
+    pub generator: Arc<dyn AnswerGenerator>,
+    /// Number of sentences that the generator gets. Range: ≥ 1. Default: 5.
+    pub sentences: usize,
+    /// Answers that are generated at the same time; further requests for one get none. Range: 1 to
+    /// 32. Default: 4.
+    pub concurrency: usize,
+}
+
+impl ServiceGenerator {
+    /// Creates the configuration of a generator with the defaults.
+    pub fn new(generator: Arc<dyn AnswerGenerator>) -> Self {
+        Self {
+            generator,
+            sentences: 5,
+            concurrency: 4,
+        }
+    }
+
+    /// Sets [`ServiceGenerator::sentences`].
+    #[must_use]
+    pub fn with_sentences(mut self, sentences: usize) -> Self {
+        self.sentences = sentences;
+        self
+    }
+
+    /// Sets [`ServiceGenerator::concurrency`].
+    #[must_use]
+    pub fn with_concurrency(mut self, concurrency: usize) -> Self {
+        self.concurrency = concurrency;
+        self
+    }
+}
+
+impl fmt::Debug for ServiceGenerator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("ServiceGenerator")
+            .field("generator", &self.generator.name())
+            .field("sentences", &self.sentences)
+            .field("concurrency", &self.concurrency)
             .finish()
     }
 }
@@ -183,6 +235,7 @@ impl ServiceConfig {
             headings: false,
             encoder: None,
             questions: None,
+            generator: None,
             collections: Vec::new(),
             limits: Limits::default(),
         }
@@ -202,6 +255,13 @@ impl ServiceConfig {
     #[must_use]
     pub fn with_questions(mut self, questions: ServiceQuestions) -> Self {
         self.questions = Some(questions);
+        self
+    }
+
+    /// Sets [`ServiceConfig::generator`].
+    #[must_use]
+    pub fn with_generator(mut self, generator: ServiceGenerator) -> Self {
+        self.generator = Some(generator);
         self
     }
 

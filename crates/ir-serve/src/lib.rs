@@ -19,10 +19,13 @@ mod timed_writes;
 
 pub use api::openapi;
 pub use config::{
-    AccessConfig, Collection, Limits, ServiceConfig, ServiceEncoder, ServiceQuestions,
+    AccessConfig, Collection, Limits, ServiceConfig, ServiceEncoder, ServiceGenerator,
+    ServiceQuestions,
 };
 pub use error::ServiceError;
 pub use pages::pages;
 pub use published::{AnswerPosition, PublishError, PublishedDocument, PublishedState};
 pub use server::{Server, ServerError};
-pub use service::{AnswerList, Question, ScoredAnswer, Service, record_of};
+pub use service::{
+    AnswerList, GeneratedAnswer, GenerationOutcome, Question, ScoredAnswer, Service, record_of,
+};

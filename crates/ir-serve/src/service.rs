@@ -1,6 +1,8 @@
 //! API behind REST and the pages: documents, publication, answers, suggestions, keys.
 
+mod batched_search;
 mod folder;
+mod generation;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
@@ -11,7 +13,9 @@ use ir_qa::Frame;
 use ir_qa::documents::Paper;
 use ir_qa::soco::{SocoContent, SocoDocument};
 
-use crate::batching::BatchingEncoder;
+use self::batched_search::{BatchedSearch, QuestionSearch};
+use self::generation::Generation;
+pub use self::generation::{GeneratedAnswer, GenerationOutcome};
 use crate::config::{Collection, Limits, ServiceConfig, ServiceEncoder};
 use crate::error::ServiceError;
 use crate::published::{PublishConfig, PublishedState};
@@ -28,10 +32,12 @@ use crate::store::{
 pub struct Service {
     store: Arc<Store>,
     publisher: Publisher,
+    searches: BatchedSearch,
     log: QueryLog,
     /// Hashes and roles of the keys of the store.
     keys: RwLock<Vec<([u8; 32], KeyRole)>>,
     collections: BTreeMap<String, Collection>,
+    generation: Option<Generation>,
     limits: Limits,
     check: BackgroundCheck,
 }
@@ -90,9 +96,6 @@ const ID_CHARACTERS: usize = 1_000;
 
 /// Largest number of characters of the id of a user, which the query log stores.
 const USER_CHARACTERS: usize = 200;
-
-/// Number of related questions.
-const RELATED: usize = 3;
 
 impl Question {
     /// Creates a question for at most `limit` answers, without filters.
@@ -162,10 +165,7 @@ impl Service {
         let store = Arc::new(Store::open(&config.data)?);
         let encoder = config.encoder.map(|encoder| ServiceEncoder {
             name: encoder.name,
-            encoder: Arc::new(
-                CachedEncoder::new(BatchingEncoder::new(encoder.encoder))
-                    .with_capacity(CACHED_VECTORS),
-            ),
+            encoder: Arc::new(CachedEncoder::new(encoder.encoder).with_capacity(CACHED_VECTORS)),
         });
         let publishing = PublishConfig {
             frames: config.frames,
@@ -188,10 +188,12 @@ impl Service {
         }
         Ok(Self {
             store,
+            searches: BatchedSearch::new(publisher.has_encoder(), CACHED_VECTORS),
             publisher,
             log,
             keys,
             collections,
+            generation: config.generator.map(Generation::new),
             limits: config.limits,
             check,
         })
@@ -345,27 +347,30 @@ impl Service {
         let start = Instant::now();
         let index = state.index();
         let filter = filter(&question.filters, |predicate| index.select(predicate));
-        let mut answers = Vec::new();
-        for answer in index.answers(&question.text, question.limit, filter.as_ref())? {
-            let explanation = match index.ids().get(&answer.frame.id) {
-                Some(doc) if question.explain => {
-                    let mut search = Search::top(1);
-                    if let Some(filter) = &filter {
-                        search = search.within(filter);
-                    }
-                    index.explain(&question.text, doc, &search)?
+        let found = self.searches.search(QuestionSearch {
+            state: Arc::clone(&state),
+            text: question.text.clone(),
+            limit: question.limit,
+            filter,
+        })?;
+        let mut answers = Vec::with_capacity(found.answers.len());
+        for hit in &found.answers {
+            let explanation = match question.explain {
+                true => {
+                    // Scores do not depend on the filter; one document is searched fast.
+                    let only: DocSet = [hit.doc].into_iter().collect();
+                    let search = Search::top(1).within(&only);
+                    index.explain(&question.text, hit.doc, &search)?
                 }
-                _ => None,
+                false => None,
             };
             answers.push(ScoredAnswer {
-                frame: answer.frame.clone(),
-                score: answer.score,
+                frame: index.frames()[hit.doc.index()].clone(),
+                score: hit.score,
                 explanation,
             });
         }
-        let related = index.related_questions(&question.text, RELATED)?;
-        let related = related.iter().map(|related| related.question.text.clone());
-        let related = related.collect();
+        let related = found.related;
         let query = match question.is_continued {
             true => 0,
             false => self.log.log(LoggedQuery {
@@ -380,6 +385,42 @@ impl Service {
             query,
             answers,
             related,
+        })
+    }
+
+    /// Name of the model that generates answers, if there is one.
+    #[must_use]
+    pub fn generator(&self) -> Option<&str> {
+        self.generation.as_ref().map(Generation::model)
+    }
+
+    /// Generates an answer to a question from the best of its answers; `None` without a generator.
+    /// Waits for the generator. A failure is an outcome, since the answers are usable without it.
+    #[must_use]
+    pub fn generate(&self, question: &str, answers: &[ScoredAnswer]) -> Option<GeneratedAnswer> {
+        let state = self.published().ok();
+        let title = |paper: &str| {
+            let document = state.as_ref().and_then(|state| state.document(paper));
+            document
+                .map_or(paper, |document| document.title())
+                .to_owned()
+        };
+        let generation = self.generation.as_ref()?;
+        Some(generation.generate(question, answers, title))
+    }
+
+    /// Number of sentences that the generator gets, if there is one.
+    pub(crate) fn generator_sentences(&self) -> Option<usize> {
+        self.generation.as_ref().map(Generation::sentences)
+    }
+
+    /// The outcome of a generation from a number of sentences that did not end.
+    pub(crate) fn generation_failure(&self, sentences: usize) -> Option<GeneratedAnswer> {
+        let generation = self.generation.as_ref()?;
+        Some(GeneratedAnswer {
+            model: generation.model().to_owned(),
+            sentences,
+            outcome: GenerationOutcome::Failed,
         })
     }
 

@@ -17,13 +17,15 @@ use ir_qa::documents::DocumentError;
 use ir_qa::retrieval::AnswerConfig;
 use ir_serve::store::{KeyRole, Store, StoreError};
 use ir_serve::{
-    Collection, Limits, Server, Service, ServiceConfig, ServiceError, ServiceQuestions, record_of,
+    Collection, Limits, Server, Service, ServiceConfig, ServiceError, ServiceGenerator,
+    ServiceQuestions, record_of,
 };
 
 use crate::shared::answer_options::AnswerOptions;
 use crate::shared::console::{Console, Interrupted, bail_usage, check_stopped, stop_on_interrupt};
 use crate::shared::document_reader::document_reader;
 use crate::shared::format::grouped;
+use crate::shared::generation_options::GenerationOptions;
 use crate::shared::input::{CollectionSource, open_collection};
 use crate::shared::options::positive;
 use crate::shared::output::{OutputSink, failed};
@@ -90,6 +92,9 @@ pub(crate) struct Args {
 
     #[command(flatten)]
     questions: QuestionOptions,
+
+    #[command(flatten)]
+    generation: GenerationOptions,
 
     /// Index, searched with BM25 at /v1/collections/NAME/search; may be repeated
     #[arg(long, value_name = "NAME=INDEX", value_parser = named_index)]
@@ -288,6 +293,9 @@ fn config(
             .is_endpoint()
             .then(|| data.join("questions.jsonl"));
         config = config.with_questions(ServiceQuestions { generator, file });
+    }
+    if let Some(generator) = args.generation.generator()? {
+        config = config.with_generator(ServiceGenerator::new(generator));
     }
     #[cfg(feature = "dense")]
     if let Some(encoder) = args.answers.encoder()? {

@@ -10,6 +10,8 @@ pub(crate) mod experiment;
 pub(crate) mod feedback_collection;
 pub(crate) mod filter;
 pub(crate) mod format;
+#[cfg(feature = "serve")]
+pub(crate) mod generation_options;
 pub(crate) mod indexing;
 pub(crate) mod input;
 pub(crate) mod list_style;

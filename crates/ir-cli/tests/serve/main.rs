@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests")]
 
 mod faults;
+mod generation;
 mod server;
 
 use std::collections::BTreeMap;

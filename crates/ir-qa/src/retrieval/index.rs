@@ -180,6 +180,32 @@ impl AnswerIndex {
         k: usize,
     ) -> Result<Vec<RelatedQuestion<'_>>, SearchError> {
         let ranking = self.questions.search(question, &Search::top(k))?;
+        Ok(self.ranked_questions(&ranking))
+    }
+
+    /// Returns the displayable questions that are most similar to each question: those of
+    /// [`AnswerIndex::related_questions`].
+    ///
+    /// # Errors
+    /// If the encoder fails.
+    pub fn related_questions_batch(
+        &self,
+        questions: &[&str],
+        k: usize,
+    ) -> Result<Vec<Vec<RelatedQuestion<'_>>>, SearchError> {
+        if self.question_places.is_empty() {
+            return Ok(vec![Vec::new(); questions.len()]);
+        }
+        let searches = questions.iter().map(|&question| (question, Search::top(k)));
+        let searches: Vec<(&str, Search<'_>)> = searches.collect();
+        let rankings = self.questions.search_batch(&searches)?;
+        let related = rankings
+            .iter()
+            .map(|ranking| self.ranked_questions(ranking));
+        Ok(related.collect())
+    }
+
+    fn ranked_questions(&self, ranking: &Ranking) -> Vec<RelatedQuestion<'_>> {
         let related = |hit: &ir_core::Hit| {
             let (frame, question) = self.question_places[hit.doc.index()];
             let frame = &self.frames[frame];
@@ -189,7 +215,7 @@ impl AnswerIndex {
                 score: hit.score,
             }
         };
-        Ok(ranking.iter().map(related).collect())
+        ranking.iter().map(related).collect()
     }
 }
 

@@ -205,6 +205,19 @@ fn related_questions_are_displayable() {
         .map(|related| &*related.question.text)
         .collect();
     assert_eq!(texts, ["What is coffee?", "Where does tea grow?"]);
+    let asked = ["What is coffee?", "", "tea question"];
+    for index in [lexical, dense] {
+        let batch = index.related_questions_batch(&asked, 2).unwrap();
+        let alone = asked.map(|question| index.related_questions(question, 2).unwrap());
+        let values = |lists: &[Vec<RelatedQuestion<'_>>]| -> Vec<Vec<(String, f32)>> {
+            let value = |one: &RelatedQuestion<'_>| (one.question.text.clone(), one.score);
+            lists
+                .iter()
+                .map(|list| list.iter().map(value).collect())
+                .collect()
+        };
+        assert_eq!(values(&batch), values(&alone));
+    }
 }
 
 /// Ids that are not in the order of the frames, and numbers of questions of several digits.

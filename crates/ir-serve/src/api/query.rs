@@ -14,8 +14,8 @@ use super::ApiError;
 use super::auth::QueryAccess;
 use super::body::JsonBody;
 use super::error::ErrorBody;
-use crate::app::{App, searching};
-use crate::service::{AnswerList, Question, ScoredAnswer};
+use crate::app::{App, generating, searching};
+use crate::service::{AnswerList, GeneratedAnswer, GenerationOutcome, Question, ScoredAnswer};
 use crate::store::random_hex;
 
 /// Body of `/v1/search/query`. Unknown fields are ignored.
@@ -50,6 +50,10 @@ struct QueryFields {
     /// Whether results have explanations of their scores.
     #[serde(default)]
     explain: bool,
+    /// Whether a language model writes an answer from the best results. An error if the server has
+    /// none.
+    #[serde(default)]
+    generate: bool,
 }
 
 /// Counts of the values of a field.
@@ -85,9 +89,37 @@ pub(super) struct QueryResponse {
     related: Vec<QuestionText>,
     /// Number of the query in the query log.
     query_id: i64,
+    /// Answer that a language model wrote from the first results, if asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generated: Option<GeneratedFields>,
     /// Counts of values by the names of the request.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     aggs: BTreeMap<String, Vec<ValueCount>>,
+}
+
+/// Answer that a language model wrote from quoted sentences. Without a text there is an error.
+#[derive(Debug, Serialize, ToSchema)]
+struct GeneratedFields {
+    /// Name of the model.
+    model: String,
+    /// Text of the model, which may be wrong. `[1]` cites the first of the sentences.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    text: Option<String>,
+    /// Why there is no text.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'static str>,
+    /// The sentences that the model got: the first results.
+    sentences: Vec<SentenceFields>,
+}
+
+#[derive(Debug, Serialize, ToSchema)]
+struct SentenceFields {
+    /// Id of the answer.
+    id: String,
+    /// Text of the answer sentence.
+    value: String,
+    /// Whether the text cites the sentence.
+    cited: bool,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -209,6 +241,11 @@ pub(super) async fn query(
         )));
     }
     let fields = request.query;
+    if fields.generate && app.service.generator().is_none() {
+        return Err(ApiError::invalid(
+            "generate: expected a server that has a language model (ir serve --generate URL)",
+        ));
+    }
     let n_best = fields.n_best;
     let uid = match request.uid {
         Some(uid) => uid,
@@ -218,7 +255,7 @@ pub(super) async fn query(
         true => n_best,
         false => n_best.max(AGGREGATED.min(app.service.limits().results)),
     };
-    let mut question = Question::new(fields.query, depth)
+    let mut question = Question::new(fields.query.clone(), depth)
         .with_user(uid)
         .with_explain(fields.explain);
     if let Some(filter) = fields.filter {
@@ -232,7 +269,12 @@ pub(super) async fn query(
         .map(|(name, aggregation)| (name.clone(), count(aggregation)));
     let aggs = aggs.collect();
     list.answers.truncate(n_best);
-    Ok(Json(QueryResponse::new(list, aggs)))
+    let generated = match fields.generate {
+        true => generating(&app, &fields.query, &list.answers).await,
+        false => None,
+    };
+    let generated = generated.map(|generated| GeneratedFields::new(generated, &list.answers));
+    Ok(Json(QueryResponse::new(list, generated, aggs)))
 }
 
 /// Completes what a user has typed, with questions and phrases of the published documents.
@@ -258,13 +300,40 @@ pub(super) async fn suggest(
 }
 
 impl QueryResponse {
-    fn new(list: AnswerList, aggs: BTreeMap<String, Vec<ValueCount>>) -> Self {
+    fn new(
+        list: AnswerList,
+        generated: Option<GeneratedFields>,
+        aggs: BTreeMap<String, Vec<ValueCount>>,
+    ) -> Self {
         let related = list.related.into_iter().map(|value| QuestionText { value });
         Self {
             results: list.answers.into_iter().map(QueryResult::from).collect(),
             related: related.collect(),
             query_id: list.query,
+            generated,
             aggs,
+        }
+    }
+}
+
+impl GeneratedFields {
+    fn new(generated: GeneratedAnswer, answers: &[ScoredAnswer]) -> Self {
+        let error = generated.outcome.message();
+        let (text, cited) = match generated.outcome {
+            GenerationOutcome::Text { text, cited } => (Some(text), cited),
+            _ => (None, Vec::new()),
+        };
+        let sentences = answers.iter().take(generated.sentences).enumerate();
+        let sentences = sentences.map(|(position, answer)| SentenceFields {
+            id: answer.frame.id.clone(),
+            value: answer.frame.answer.clone(),
+            cited: cited.contains(&position),
+        });
+        Self {
+            model: generated.model,
+            text,
+            error,
+            sentences: sentences.collect(),
         }
     }
 }

@@ -1,3 +1,4 @@
+mod generation;
 mod limits;
 mod mcp;
 
@@ -38,8 +39,15 @@ impl TestServer {
     }
 
     fn with_access(limits: Limits, access: AccessConfig) -> Self {
+        Self::with_config(access, |config| config.with_limits(limits))
+    }
+
+    fn with_config(
+        access: AccessConfig,
+        configure: impl FnOnce(ServiceConfig) -> ServiceConfig,
+    ) -> Self {
         let data = TempDir::new().unwrap();
-        let config = ServiceConfig::new(data.path()).with_limits(limits);
+        let config = configure(ServiceConfig::new(data.path()));
         let service = Arc::new(Service::open(config).unwrap());
         while service.published().is_err() {
             thread::sleep(Duration::from_millis(1));
@@ -60,13 +68,17 @@ impl TestServer {
 
     fn with_bundled_papers() -> Self {
         let server = Self::new();
+        server.add_bundled_papers();
+        server
+    }
+
+    fn add_bundled_papers(&self) {
         let papers = ir_qa::bundled_papers().unwrap();
         let records: Vec<SocoDocument> = papers.iter().map(record_of).collect();
         let body = json!({"data": records, "auto_index": true});
-        let (status, added) = server.post("/v1/index/add", &server.admin, &body);
+        let (status, added) = self.post("/v1/index/add", &self.admin, &body);
         assert_eq!((status, &added["new"]), (200, &json!(20)), "{added}");
-        server.wait(added["op_id"].as_str().unwrap());
-        server
+        self.wait(added["op_id"].as_str().unwrap());
     }
 
     fn request(&self, method: &str, path: &str, key: Option<&str>, body: &str) -> (u16, String) {
@@ -500,4 +512,20 @@ fn description_has_every_route() {
         let name = reference.split('"').next().unwrap();
         assert!(schemas.contains_key(name), "{name}");
     }
+}
+
+#[test]
+fn failing_disks_are_no_full_disks() {
+    let response = |system: std::io::ErrorKind| {
+        let code = rusqlite::ffi::SQLITE_IOERR_WRITE;
+        let database = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
+        let error = crate::store::StoreError::of_system(database, system.into());
+        let error = super::ApiError::from(crate::ServiceError::from(error));
+        (error.status.as_u16(), error.code)
+    };
+    assert_eq!(
+        response(std::io::ErrorKind::FileTooLarge),
+        (507, "disk_full")
+    );
+    assert_eq!(response(std::io::ErrorKind::Other), (500, "disk_error"));
 }

@@ -11,6 +11,7 @@ mod document;
 mod error;
 mod excerpt;
 mod export;
+mod generated;
 mod guard;
 mod insight;
 mod layout;
@@ -35,7 +36,7 @@ use crate::service::Service;
 /// Routes of the pages, with the checks of hosts and origins, the headers, and the sessions.
 pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
     Router::new()
-        .route("/", get(search::page))
+        .route("/", get(search::page).post(search::generate))
         .route("/suggest", get(search::suggest))
         .route("/open", get(search::open))
         .route("/sign-in", get(sign_in::page).post(sign_in::sign_in))

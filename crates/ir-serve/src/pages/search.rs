@@ -14,13 +14,14 @@ use maud::{Markup, PreEscaped, html};
 use super::access::Visitor;
 use super::error::{PageError, status_of};
 use super::excerpt::{Excerpt, analysis, explanation};
+use super::generated::generation_of;
 use super::layout::{Page, count, page_url, pagination, slice_of};
-use super::parameters::{Parameters, UrlParameters};
+use super::parameters::{FormParameters, Parameters, UrlParameters};
 use super::urls::{document_url, url};
-use crate::app::{App, searching};
+use crate::app::{App, generating, searching};
 use crate::error::ServiceError;
 use crate::published::PublishedState;
-use crate::service::{AnswerList, Question, ScoredAnswer, Service};
+use crate::service::{AnswerList, GeneratedAnswer, Question, ScoredAnswer, Service};
 
 /// Answers on a page.
 const ANSWERS: usize = 10;
@@ -54,6 +55,9 @@ struct SearchResult {
     /// Suggestions: for a question without answers, or for the empty form.
     suggestions: Vec<String>,
     time: Duration,
+    /// Model that can generate an answer.
+    model: Option<String>,
+    generated: Option<GeneratedAnswer>,
 }
 
 impl SearchForm {
@@ -141,7 +145,26 @@ pub(super) async fn page(
     visitor: Visitor,
     UrlParameters(parameters): UrlParameters,
 ) -> Result<Response, PageError> {
-    let form = SearchForm::new(&parameters);
+    respond(&app, visitor, &parameters, false).await
+}
+
+/// Page of search with an answer that a language model writes. A form with `POST`, so that neither
+/// another site nor a crawler makes the model work.
+pub(super) async fn generate(
+    State(app): State<Arc<App>>,
+    visitor: Visitor,
+    FormParameters(parameters): FormParameters,
+) -> Result<Response, PageError> {
+    respond(&app, visitor, &parameters, true).await
+}
+
+async fn respond(
+    app: &Arc<App>,
+    visitor: Visitor,
+    parameters: &Parameters,
+    generates: bool,
+) -> Result<Response, PageError> {
+    let form = SearchForm::new(parameters);
     let filters = match form.filters() {
         Ok(filters) => filters,
         Err(message) => {
@@ -150,7 +173,7 @@ pub(super) async fn page(
                 (form_of(&form, &state))
                 p.error role="alert" { (message) }
             };
-            let page = page_of(&app, &form, &content);
+            let page = page_of(app, &form, &content);
             return Ok((StatusCode::BAD_REQUEST, Html(page)).into_response());
         }
     };
@@ -163,7 +186,10 @@ pub(super) async fn page(
         .with_is_continued(form.query.is_some())
         .with_explain(true);
     let question = filters.into_iter().fold(question, Question::with_filter);
-    let result = searching(&app, move |service| search(service, &question)).await?;
+    let mut result = searching(app, move |service| search(service, &question)).await?;
+    if generates && let Ok(Some(list)) = &result.found {
+        result.generated = generating(app, &form.question, &list.answers).await;
+    }
     let status = match &result.found {
         Ok(_) => StatusCode::OK,
         Err(error) => status_of(error),
@@ -172,7 +198,7 @@ pub(super) async fn page(
         (form_of(&form, &result.state))
         (results(&form, &result))
     };
-    Ok((status, Html(page_of(&app, &form, &content))).into_response())
+    Ok((status, Html(page_of(app, &form, &content))).into_response())
 }
 
 fn search(service: &Service, question: &Question) -> Result<SearchResult, ServiceError> {
@@ -198,6 +224,8 @@ fn search(service: &Service, question: &Question) -> Result<SearchResult, Servic
         found,
         suggestions,
         time,
+        model: service.generator().map(str::to_owned),
+        generated: None,
     })
 }
 
@@ -352,6 +380,14 @@ fn results(form: &SearchForm, result: &SearchResult) -> Markup {
                         "Answers " (first + 1) " to " (first + answers.len())
                     } @else { (count(answers.len(), "answer")) }
                     " in " (format!("{milliseconds:.1}")) " ms"
+                }
+                @if form.page == 1 {
+                    @let parameters = {
+                        let mut parameters = form.with_question(&form.question);
+                        parameters.push(("query", &query));
+                        parameters
+                    };
+                    (generation_of(&result.state, result.model.as_deref(), result.generated.as_ref(), answers, &parameters))
                 }
                 ol.answers start=((form.page - 1) * ANSWERS + 1) {
                     @for paragraph in &paragraphs(&result.state, answers) {

@@ -147,6 +147,48 @@ fn a_query_is_encoded_once() {
 }
 
 #[test]
+fn concurrent_questions_have_the_answers_of_one_at_a_time() {
+    let data = TempDir::new().unwrap();
+    let encoder = Arc::new(CountingEncoder {
+        delay: Duration::from_millis(1),
+        ..CountingEncoder::default()
+    });
+    let config = ServiceConfig::new(data.path()).with_encoder("letters", encoder.clone());
+    let service = Service::open(config).unwrap();
+    let text: String = (0..120)
+        .map(|n| format!("Sentence {n} of {} is about tea. ", "abcd".repeat(n % 7)))
+        .collect();
+    let ids = ["cup", "pot", "jug"];
+    let documents = ids.map(|id| document(id, &text.replace("tea", id)));
+    service.add(documents.to_vec()).unwrap();
+    publish(&service);
+    let ask = |n: usize| {
+        let question = Question::new(format!("sentence {} of dab {n}", n % 11), 1 + n % 40);
+        let question = match n % 3 {
+            0 => question.with_explain(n.is_multiple_of(2)),
+            _ => question.in_document(ids[n % 2]),
+        };
+        let list = service.ask(&question).unwrap();
+        let answers = list.answers.into_iter();
+        let values = answers.map(|one| (one.frame.id, one.score, one.explanation));
+        (values.collect::<Vec<_>>(), list.related)
+    };
+    let expected: Vec<_> = (0..96).map(ask).collect();
+    for (answers, _) in &expected {
+        assert!(!answers.is_empty());
+    }
+    thread::scope(|scope| {
+        let (ask, service) = (&ask, &service);
+        let asked: Vec<_> = (0..96).map(|n| scope.spawn(move || ask(n))).collect();
+        // The same documents are published while they are asked.
+        scope.spawn(move || publish(service));
+        for (asked, expected) in asked.into_iter().zip(&expected) {
+            assert_eq!(&asked.join().unwrap(), expected);
+        }
+    });
+}
+
+#[test]
 fn an_abort_keeps_the_published_state_and_the_vectors() {
     let data = TempDir::new().unwrap();
     let encoder = Arc::new(CountingEncoder {

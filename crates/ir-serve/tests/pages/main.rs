@@ -6,6 +6,7 @@ mod annotations;
 mod datasets;
 mod document;
 mod escaping;
+mod generation;
 mod insight;
 mod review;
 mod search;

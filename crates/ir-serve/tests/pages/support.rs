@@ -57,8 +57,17 @@ impl Site {
 
     /// Publishes records on pages with this access.
     pub(crate) fn with_access(records: Vec<SocoDocument>, access: AccessConfig) -> Self {
+        Self::with_config(records, access, |config| config)
+    }
+
+    /// Publishes records with a configuration that is derived from the default one.
+    pub(crate) fn with_config(
+        records: Vec<SocoDocument>,
+        access: AccessConfig,
+        configure: impl FnOnce(ServiceConfig) -> ServiceConfig,
+    ) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let config = ServiceConfig::new(folder.path().join("data"));
+        let config = configure(ServiceConfig::new(folder.path().join("data")));
         let service = Arc::new(Service::open(config).unwrap());
         let site = Self {
             router: pages(

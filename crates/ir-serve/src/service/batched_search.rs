@@ -1,0 +1,122 @@
+//! Searches of concurrent questions in batches.
+
+use std::fmt;
+use std::num::NonZeroUsize;
+use std::sync::Arc;
+use std::thread;
+
+use ir_core::{DocSet, Ranking, Retriever, Search, SearchError};
+
+use crate::batching::BatchQueue;
+use crate::error::ServiceError;
+use crate::published::PublishedState;
+
+/// Answers and related questions of a question.
+pub(super) struct Found {
+    /// Documents are the frames of the index.
+    pub(super) answers: Ranking,
+    /// Texts of the related questions.
+    pub(super) related: Vec<String>,
+}
+
+/// Search of a question in the state that was published when it was asked.
+pub(super) struct QuestionSearch {
+    pub(super) state: Arc<PublishedState>,
+    pub(super) text: String,
+    pub(super) limit: usize,
+    pub(super) filter: Option<DocSet>,
+}
+
+/// Searches of concurrent questions. With an encoder these form batches: their texts are encoded
+/// together, and each block of vectors is read once for all of them. Without one, every question is
+/// searched on its own thread.
+pub(super) struct BatchedSearch {
+    queue: Option<BatchQueue<QuestionSearch, Result<Found, SearchError>>>,
+}
+
+/// Largest number of questions in a batch. Larger ones are hardly more efficient.
+const BATCH: usize = 32;
+
+/// Number of related questions.
+const RELATED: usize = 3;
+
+impl fmt::Debug for BatchedSearch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("BatchedSearch")
+    }
+}
+
+impl BatchedSearch {
+    /// `cached` vectors are those of all batches that run at the same time.
+    pub(super) fn new(has_encoder: bool, cached: usize) -> Self {
+        let threads = thread::available_parallelism().map_or(2, NonZeroUsize::get);
+        let runners = threads.min(cached / BATCH);
+        Self {
+            queue: has_encoder.then(|| BatchQueue::new(runners, BATCH)),
+        }
+    }
+
+    /// Searches answers and related questions. Results do not depend on the batch.
+    pub(super) fn search(&self, search: QuestionSearch) -> Result<Found, ServiceError> {
+        let found = match &self.queue {
+            None => search.run(),
+            Some(queue) => queue.run(search, run_batch).ok_or(ServiceError::Panic)?,
+        };
+        Ok(found?)
+    }
+}
+
+impl QuestionSearch {
+    fn parameters(&self) -> Search<'_> {
+        let search = Search::top(self.limit);
+        match &self.filter {
+            None => search,
+            Some(filter) => search.within(filter),
+        }
+    }
+
+    fn run(&self) -> Result<Found, SearchError> {
+        let index = self.state.index();
+        let answers = index.search(&self.text, &self.parameters())?;
+        let related = index.related_questions(&self.text, RELATED)?;
+        let related = related.iter().map(|related| related.question.text.clone());
+        Ok(Found {
+            answers,
+            related: related.collect(),
+        })
+    }
+}
+
+/// Searches questions, those of one state together. One that fails does not fail the others.
+fn run_batch(searches: &[QuestionSearch]) -> Vec<Result<Found, SearchError>> {
+    let of_one_state = searches.chunk_by(|a, b| Arc::ptr_eq(&a.state, &b.state));
+    let results = of_one_state.flat_map(|searches| match run_together(searches) {
+        Ok(found) => found.into_iter().map(Ok).collect(),
+        Err(_) => searches.iter().map(QuestionSearch::run).collect::<Vec<_>>(),
+    });
+    results.collect()
+}
+
+/// Searches questions of one state.
+fn run_together(searches: &[QuestionSearch]) -> Result<Vec<Found>, SearchError> {
+    let [first, _, ..] = searches else {
+        return searches.iter().map(QuestionSearch::run).collect();
+    };
+    let index = first.state.index();
+    let questions = searches
+        .iter()
+        .map(|search| (&*search.text, search.parameters()));
+    let questions: Vec<(&str, Search<'_>)> = questions.collect();
+    let answers = index.search_batch(&questions)?;
+    let texts: Vec<&str> = questions.iter().map(|(text, _)| *text).collect();
+    let related = index.related_questions_batch(&texts, RELATED)?;
+    let found = answers.into_iter().zip(related);
+    let found = found.map(|(answers, related)| Found {
+        answers,
+        related: related
+            .iter()
+            .map(|related| related.question.text.clone())
+            .collect(),
+    });
+    Ok(found.collect())
+}
