@@ -21,6 +21,7 @@
 //! decreases with the length: BM25 for all `k1` >= 0, 0 <= `b` <= 1 and both length encodings.
 
 mod cursor;
+mod decoded_block;
 mod encode;
 mod impacts;
 mod kth_impacts;

@@ -30,7 +30,7 @@ pub(crate) use explain::explain;
 use list_scorer::TermScores;
 pub(crate) use list_scorer::{BoundModel, ListScorer, ListStatistics, ScoredList};
 pub(crate) use query::{QueryPlan, TermList, count_terms, open_lists};
-use score_window::{NARROW_WINDOW, WIDE_WINDOW, with_window};
+use score_window::{WIDE_WINDOW, with_window};
 pub(crate) use scoring::{Bound, Scoring};
 pub use weighted_term::WeightedTerm;
 
@@ -81,8 +81,12 @@ pub(crate) fn rank<S: ListScorer>(
         with_window(&WIDE_WINDOW, |window| {
             exhaustive::score_all(window, terms, documents, how, &mut best);
         });
+    } else if terms.len() <= MAX_BLOCK_MAX_LISTS && *T_WIDE {
+        with_window(&WIDE_WINDOW, |window| {
+            block_max::search(window, terms, documents, how, &mut best);
+        });
     } else if terms.len() <= MAX_BLOCK_MAX_LISTS {
-        with_window(&NARROW_WINDOW, |window| {
+        with_window(&WIDE_WINDOW, |window| {
             block_max::search(window, terms, documents, how, &mut best);
         });
     } else {
@@ -109,3 +113,5 @@ pub(crate) fn search_error(error: OpenIndexError) -> SearchError {
         source: Box::new(error),
     }
 }
+
+static T_WIDE: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| std::env::var("T_WIDE").is_ok());

@@ -161,13 +161,7 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
             if doc == END || doc >= end {
                 return doc;
             }
-            let postings = cursor.postings();
-            let n = match postings.docs.last() {
-                Some(&last) if last < end => postings.docs.len(),
-                _ => postings.docs.partition_point(|&doc| doc < end),
-            };
-            let next = postings.docs.get(n).copied();
-            let inside = postings.first(n);
+            let (inside, next) = cursor.postings_below(end);
             if self.added.len() < Self::MANY {
                 self.added.extend_from_slice(inside.docs);
             }
