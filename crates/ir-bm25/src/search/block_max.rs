@@ -125,7 +125,7 @@ impl<S: ListScorer> BlockMaxSearch<'_, '_, '_, S> {
     /// The end of the range from `start`: the first end of a block of an essential list, but
     /// at least the minimum range.
     fn range_end(&mut self, start: u32) -> u32 {
-        let mut end = start.saturating_add(*T_MAX);
+        let mut end = start.saturating_add(MAX_RANGE);
         // If no list was essential, the last one stands in.
         let essential = self.non_essential.min(self.lists.len().saturating_sub(1));
         for list in self.lists.get_mut(essential..).unwrap_or_default() {
@@ -133,7 +133,7 @@ impl<S: ListScorer> BlockMaxSearch<'_, '_, '_, S> {
             cursor.shallow(start);
             end = end.min(cursor.last_of(cursor.block()).saturating_add(1));
         }
-        end.max(start.saturating_add(*T_MIN + PER_LIST * self.lists.len() as u32))
+        end.max(start.saturating_add(MIN_RANGE + PER_LIST * self.lists.len() as u32))
     }
 
     /// Makes as many lists non-essential as the threshold allows, those with the lowest bound per
@@ -374,7 +374,3 @@ fn block_bound<S: ListScorer>(
 fn is_pruned(sum: f64, threshold: f64) -> bool {
     sum <= threshold
 }
-
-fn env(name: &str, default: u32) -> u32 { std::env::var(name).ok().and_then(|v| v.parse().ok()).unwrap_or(default) }
-static T_MAX: std::sync::LazyLock<u32> = std::sync::LazyLock::new(|| env("T_MAX", MAX_RANGE));
-static T_MIN: std::sync::LazyLock<u32> = std::sync::LazyLock::new(|| env("T_MIN", MIN_RANGE));

@@ -81,10 +81,6 @@ pub(crate) fn rank<S: ListScorer>(
         with_window(&WIDE_WINDOW, |window| {
             exhaustive::score_all(window, terms, documents, how, &mut best);
         });
-    } else if terms.len() <= MAX_BLOCK_MAX_LISTS && *T_WIDE {
-        with_window(&WIDE_WINDOW, |window| {
-            block_max::search(window, terms, documents, how, &mut best);
-        });
     } else if terms.len() <= MAX_BLOCK_MAX_LISTS {
         with_window(&WIDE_WINDOW, |window| {
             block_max::search(window, terms, documents, how, &mut best);
@@ -113,5 +109,3 @@ pub(crate) fn search_error(error: OpenIndexError) -> SearchError {
         source: Box::new(error),
     }
 }
-
-static T_WIDE: std::sync::LazyLock<bool> = std::sync::LazyLock::new(|| std::env::var("T_WIDE").is_ok());
