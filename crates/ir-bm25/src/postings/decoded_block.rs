@@ -3,6 +3,7 @@
 use bitpacking::{BitPacker, BitPacker4x};
 use ir_core::store::ByteReader;
 
+use super::unpack::unpack_ascending;
 use super::{BLOCK, END};
 
 /// Documents per group of [`DecodedBlock::lower_bound`].
@@ -70,13 +71,20 @@ impl DecodedBlock {
 
     /// Unpacks the documents of a full block, after the document `previous`. [`None`] for invalid
     /// data.
-    pub(super) fn unpack_docs(&mut self, previous: Option<u32>, bits: u8, data: &[u8]) -> Option<()> {
+    pub(super) fn unpack_docs(
+        &mut self,
+        previous: Option<u32>,
+        bits: u8,
+        data: &[u8],
+    ) -> Option<()> {
         let packed = data.get(..16 * usize::from(bits))?;
-        BitPacker4x::new().decompress_strictly_sorted(previous, packed, &mut self.docs, bits);
+        unpack_ascending(previous, packed, bits, &mut self.docs);
         self.len = BLOCK;
         let is_ascending = cannot_overflow(previous, bits) || {
             let first = previous.is_none_or(|previous| previous < self.docs[0]);
-            self.docs.windows(2).fold(first, |so_far, pair| so_far & (pair[0] < pair[1]))
+            self.docs
+                .windows(2)
+                .fold(first, |so_far, pair| so_far & (pair[0] < pair[1]))
         };
         is_ascending.then_some(())
     }

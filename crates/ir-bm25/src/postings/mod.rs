@@ -26,6 +26,7 @@ mod encode;
 mod impacts;
 mod kth_impacts;
 mod positions;
+mod unpack;
 
 pub(crate) use cursor::{END, PostingsCursor, PostingsSlice};
 pub(crate) use encode::{Posting, encode, write_gap};
