@@ -15,6 +15,8 @@ pub(super) struct DecodedBlock {
     /// Ascending; [`END`] from `len` on.
     docs: [u32; BLOCK],
     tfs: [u32; BLOCK],
+    /// Whether all frequencies are 1.
+    is_reset: bool,
     len: usize,
 }
 
@@ -23,6 +25,7 @@ impl DecodedBlock {
         Box::new(Self {
             docs: [END; BLOCK],
             tfs: [1; BLOCK],
+            is_reset: true,
             len: 0,
         })
     }
@@ -92,11 +95,12 @@ impl DecodedBlock {
     /// Unpacks the frequencies of a full block. [`None`] for invalid data.
     pub(super) fn unpack_tfs(&mut self, bits: u8, data: &[u8]) -> Option<()> {
         if bits == 0 {
-            self.tfs = [1; BLOCK];
+            self.reset_tfs();
             return Some(());
         }
         (bits <= 32).then_some(())?;
         let packed = data.get(..16 * usize::from(bits))?;
+        self.is_reset = false;
         BitPacker4x::new().decompress(packed, &mut self.tfs, bits);
         if bits < 32 {
             self.tfs.iter_mut().for_each(|tf| *tf += 1);
@@ -109,7 +113,10 @@ impl DecodedBlock {
 
     /// Sets all frequencies to 1.
     pub(super) fn reset_tfs(&mut self) {
-        self.tfs = [1; BLOCK];
+        if !self.is_reset {
+            self.tfs = [1; BLOCK];
+            self.is_reset = true;
+        }
     }
 
     /// Decodes an incomplete block of `n` postings from the document `next` on, all below
@@ -123,6 +130,7 @@ impl DecodedBlock {
         data: &[u8],
     ) -> Option<u8> {
         self.clear();
+        self.is_reset = false;
         let mut input = ByteReader::new(data);
         let mut frequencies = 0;
         for (doc, tf) in self.docs.iter_mut().zip(&mut self.tfs).take(n) {
