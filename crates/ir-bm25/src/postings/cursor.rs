@@ -34,18 +34,6 @@ pub(crate) struct PostingsSlice<'a> {
     pub(crate) tf_bits: u8,
 }
 
-impl<'a> PostingsSlice<'a> {
-    /// The first `n` postings.
-    #[inline]
-    pub(crate) fn first(self, n: usize) -> Self {
-        Self {
-            docs: self.docs.get(..n).unwrap_or(self.docs),
-            tfs: self.tfs.get(..n).unwrap_or(self.tfs),
-            tf_bits: self.tf_bits,
-        }
-    }
-}
-
 /// Forward-only cursor over the posting list of one term.
 ///
 /// Checksums of the header and the block entries are verified when the list is opened, those of a
@@ -282,25 +270,36 @@ impl<'a> PostingsCursor<'a> {
     #[inline]
     pub(crate) fn postings(&mut self) -> PostingsSlice<'_> {
         self.load_tfs();
-        PostingsSlice {
-            docs: self.decoded.docs().get(self.at..).unwrap_or_default(),
-            tfs: self.decoded.tfs().get(self.at..).unwrap_or_default(),
-            tf_bits: self.packed_tfs.0,
-        }
+        self.slice(self.at..self.decoded.len())
     }
 
-    /// The postings from the current one to the last one of its block below `end`, and the document
-    /// after these if it is in the block, after [`PostingsCursor::seek`].
+    /// Moves past the postings of the current block below `end`, after [`PostingsCursor::seek`].
+    /// Returns these and the document after them, if it is in the block.
     #[inline]
-    pub(crate) fn postings_below(&mut self, end: u32) -> (PostingsSlice<'_>, Option<u32>) {
-        let at = self.at;
+    pub(crate) fn take_below(&mut self, end: u32) -> (PostingsSlice<'_>, Option<u32>) {
+        let from = self.at;
         let len = self.decoded.len();
-        let below = match len.checked_sub(1) {
-            Some(last) if self.decoded.doc(last) >= end => self.decoded.lower_bound(end),
-            _ => len,
+        let next = match len.checked_sub(1) {
+            Some(last) if self.decoded.doc(last) >= end => {
+                self.at = self.decoded.lower_bound(end).max(from);
+                Some(self.decoded.doc(self.at))
+            }
+            _ => {
+                self.at = len;
+                None
+            }
         };
-        let next = (below < len).then(|| self.decoded.doc(below));
-        (self.postings().first(below.saturating_sub(at)), next)
+        self.load_tfs();
+        (self.slice(from..self.at), next)
+    }
+
+    #[inline]
+    fn slice(&self, range: Range<usize>) -> PostingsSlice<'_> {
+        PostingsSlice {
+            docs: self.decoded.docs().get(range.clone()).unwrap_or_default(),
+            tfs: self.decoded.tfs().get(range).unwrap_or_default(),
+            tf_bits: self.packed_tfs.0,
+        }
     }
 
     /// Appends all postings, from the start of a list whose cursor was not moved.

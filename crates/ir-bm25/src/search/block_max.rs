@@ -196,7 +196,7 @@ impl<S: ListScorer> BlockMaxSearch<'_, '_, '_, S> {
                 return;
             }
             let QueryTerm { cursor, scorer, .. } = &mut *list.term;
-            let (inside, _) = cursor.postings_below(end);
+            let (inside, _) = cursor.take_below(end);
             let (threshold, candidates) = (self.threshold, &mut self.candidates);
             scorer.for_each_score(inside, |doc, score| {
                 let sum = f64::from(score);
