@@ -56,7 +56,7 @@ struct Node<'a> {
     addr: usize,
     /// Offset of the first byte.
     start: usize,
-    /// Number of transitions.
+    /// Number of transitions, at most 256.
     len: usize,
     inputs: Inputs,
     /// End of the addresses of the transitions, of which the first is the last one. Their outputs

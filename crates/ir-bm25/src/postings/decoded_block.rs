@@ -36,7 +36,7 @@ impl DecodedBlock {
         self.len = 0;
     }
 
-    /// Number of postings.
+    /// Postings decoded, at most [`BLOCK`].
     #[inline]
     pub(super) const fn len(&self) -> usize {
         self.len

@@ -3,7 +3,7 @@
 //!
 //! # Layout
 //! A block of 128 gaps takes `bits` words of four 32-bit lanes. Gap `n` is the `n / 4`-th number of
-//! lane `n % 4`; the numbers of a lane follow each other, from the lowest bits of its first word on.
+//! lane `n % 4`; the numbers of a lane follow each other, from the lowest bits of its first word.
 
 use bitpacking::{BitPacker, BitPacker4x};
 
