@@ -30,7 +30,7 @@ impl DecodedBlock {
         })
     }
 
-    /// Removes all postings.
+    /// Removes the decoded postings.
     pub(super) fn clear(&mut self) {
         self.docs = [END; BLOCK];
         self.len = 0;
