@@ -19,7 +19,7 @@ pub struct RankingOverlap {
     pub overlap: f64,
     /// Extrapolated rank-biased overlap with p = 0.9. Range: from 0 to 1.
     pub rbo: f64,
-    /// Number of queries.
+    /// Number of queries for which both systems retrieve documents.
     pub queries: usize,
 }
 

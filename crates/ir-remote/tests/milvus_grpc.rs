@@ -50,8 +50,8 @@ fn no_server() {
     });
 }
 
-/// Port of a server that answers every connection in HTTP/1.1. It reads until the client closes: a server that closes
-/// first may reset the connection before the client has read the response.
+/// Port of a server that answers every connection in HTTP/1.1. It reads until the client closes: a
+/// server that closes first may reset the connection before the client has read the response.
 fn http_1_server() -> u16 {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();

@@ -90,7 +90,8 @@ proptest! {
         let expected = int8_reference(&dense, levels, &right, &bias, from);
         for (found, expected) in found.iter().zip(expected) {
             let error = (f64::from(*found) - expected).abs();
-            // Rounding of a tie by one unit in f32 would be an error of about 1e-3, or 1e-4 with 12 bits.
+            // Rounding of a tie by one unit in f32 would be an error of about 1e-3, or 1e-4 with 12
+            // bits.
             prop_assert!(error < 1e-5 * (1.0 + expected.abs()), "{found} {expected}");
         }
     }
