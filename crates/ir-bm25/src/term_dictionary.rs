@@ -1,15 +1,15 @@
 //! Term dictionary: a finite-state transducer from a key, which is a field number and a term, to
 //! the offset of the posting list.
 //!
-//! The crate `fst` trusts its bytes, and panics for invalid ones. Checksums find damage; bytes
-//! could still be forged with correct checksums. So the layout of every node is verified before
-//! `fst` reads it.
+//! The crate `fst` writes it. It is not read with `fst`, which trusts its bytes and panics for
+//! invalid ones: checksums find damage, but bytes could be forged with correct checksums. Here,
+//! every offset is verified while a node is read.
 //!
 //! # Layout of a node
 //! The address of a node is that of its last byte, the state. Its fields precede that byte, the
 //! last one first:
 //! - state 0b11......: one transition, to the node that precedes this one. The input (1) if the low
-//!   six bits are 0;
+//!   six bits are 0, which otherwise are the number of a frequent input;
 //! - state 0b10......: one transition. The input (1) if the low six bits are 0; the sizes (1); the
 //!   address; the output;
 //! - state 0b0.......: the number of transitions (1, where 1 means 256) if the low six bits are 0;
@@ -19,7 +19,7 @@
 //! The sizes are those of an address (high four bits) and of an output. An address is the distance
 //! from the first byte of the node, or 0 for the node 0, which is final and has no transition.
 
-use fst::raw::{Fst, Node, Output};
+use fst::raw::Fst;
 use ir_core::store::SectionBytes;
 
 /// The bytes are not a term dictionary.
@@ -38,116 +38,216 @@ const EMPTY: usize = 0;
 const MAX_WITHOUT_INDEX: usize = 32;
 const INDEX: usize = 256;
 
+/// One more than the number of inputs that a state encodes.
+const FREQUENT: usize = 64;
+
 #[derive(Clone)]
 pub(crate) struct TermDictionary {
-    fst: Fst<SectionBytes>,
+    bytes: SectionBytes,
     root: usize,
+    /// The inputs by their number in a state.
+    frequent: [u8; FREQUENT],
 }
 
-/// A node whose layout is valid.
+/// A node, whose fields lie between the header and its state.
 #[derive(Clone, Copy)]
-struct VerifiedNode<'a> {
-    node: Node<'a>,
+struct Node<'a> {
     bytes: &'a [u8],
-    /// Offset in the dictionary of the first byte of the node.
+    addr: usize,
+    /// Offset of the first byte.
     start: usize,
-    /// End of the addresses of the transitions, of which the first is the last one; 0 if the only
-    /// transition is to the node before.
+    /// Number of transitions, at most 256.
+    len: usize,
+    inputs: Inputs,
+    /// End of the addresses of the transitions, of which the first is the last one. Their outputs
+    /// precede the addresses in the same order.
     addresses: usize,
+    /// 0 if the only transition is to the node before.
     address_size: usize,
+    output_size: usize,
+    is_final: bool,
 }
 
-impl<'a> VerifiedNode<'a> {
-    /// Verifies and reads the node at an address.
-    fn new(fst: &'a Fst<SectionBytes>, addr: usize) -> Result<Self, InvalidDictionary> {
-        let bytes = fst.as_bytes();
-        let (start, addresses, address_size) = layout(bytes, addr).ok_or(InvalidDictionary)?;
-        Ok(Self {
-            node: fst.node(addr),
+#[derive(Clone, Copy)]
+enum Inputs {
+    One(u8),
+    /// End of the inputs, of which the first is the last one, and whether an index follows.
+    Many(usize, bool),
+}
+
+impl<'a> Node<'a> {
+    const EMPTY: Self = Self {
+        bytes: &[],
+        addr: EMPTY,
+        start: EMPTY,
+        len: 0,
+        inputs: Inputs::Many(0, false),
+        addresses: 0,
+        address_size: 0,
+        output_size: 0,
+        is_final: true,
+    };
+
+    /// Reads the node at an address.
+    #[inline]
+    fn new(dictionary: &'a TermDictionary, addr: usize) -> Result<Self, InvalidDictionary> {
+        Self::read(dictionary, addr).ok_or(InvalidDictionary)
+    }
+
+    #[inline]
+    fn read(dictionary: &'a TermDictionary, addr: usize) -> Option<Self> {
+        if addr == EMPTY {
+            return Some(Self::EMPTY);
+        }
+        let bytes = dictionary.bytes.as_ref();
+        (addr < bytes.len().checked_sub(FOOTER)?).then_some(())?;
+        let state = *bytes.get(addr)?;
+        let low = usize::from(state & 0b11_1111);
+        // Offset below `from` of a field of this size.
+        let field = |from: usize, size: usize| from.checked_sub(size).filter(|&at| at >= HEADER);
+        let mut node = Self {
             bytes,
-            start,
-            addresses,
-            address_size,
-        })
+            addr,
+            start: addr,
+            len: 1,
+            ..Self::EMPTY
+        };
+        if state & 0b1000_0000 == 0 {
+            let mut at = addr;
+            node.len = low;
+            if low == 0 {
+                at = field(at, 1)?;
+                node.len = match *bytes.get(at)? {
+                    1 => 256,
+                    n => usize::from(n),
+                };
+            }
+            at = field(at, 1)?;
+            node.read_sizes(*bytes.get(at)?)?;
+            let has_index = node.len > MAX_WITHOUT_INDEX;
+            let inputs = field(at, if has_index { INDEX } else { 0 })?;
+            node.inputs = Inputs::Many(inputs, has_index);
+            node.addresses = field(inputs, node.len)?;
+            node.is_final = state & 0b100_0000 != 0;
+            let outputs = node.len + usize::from(node.is_final);
+            let size = node.len * node.address_size + outputs * node.output_size;
+            node.start = field(node.addresses, size)?;
+            return Some(node);
+        }
+        let mut at = addr;
+        let mut input = dictionary.frequent[low];
+        if low == 0 {
+            at = field(at, 1)?;
+            input = *bytes.get(at)?;
+        }
+        node.inputs = Inputs::One(input);
+        node.is_final = false;
+        if state & 0b100_0000 == 0 {
+            at = field(at, 1)?;
+            node.read_sizes(*bytes.get(at)?)?;
+            node.addresses = at;
+            at = field(at, node.address_size + node.output_size)?;
+        }
+        node.start = at;
+        Some(node)
+    }
+
+    #[inline]
+    fn read_sizes(&mut self, sizes: u8) -> Option<()> {
+        self.address_size = usize::from(sizes >> 4);
+        self.output_size = usize::from(sizes & 15);
+        let has_addresses = self.len == 0 || self.address_size > 0;
+        (self.address_size <= 8 && self.output_size <= 8 && has_addresses).then_some(())
+    }
+
+    /// The integer of `size` bytes, at most 8, below `end`.
+    #[inline]
+    fn integer(&self, end: usize, size: usize) -> Option<u64> {
+        // The footer follows the last node, so that there are eight bytes.
+        let eight = self.bytes.get(end.checked_sub(size)?..)?.first_chunk()?;
+        let mask = u64::MAX.checked_shr(64 - 8 * size as u32).unwrap_or(0);
+        Some(u64::from_le_bytes(*eight) & mask)
+    }
+
+    /// The number of the transition with an input.
+    #[inline]
+    fn find(&self, input: u8) -> Option<usize> {
+        match self.inputs {
+            Inputs::One(only) => (only == input).then_some(0),
+            Inputs::Many(end, true) => {
+                let at = usize::from(*self.bytes.get(end + usize::from(input))?);
+                (at < self.len).then_some(at)
+            }
+            Inputs::Many(end, false) => {
+                let inputs = self.bytes.get(end - self.len..end)?;
+                inputs.iter().rev().position(|&byte| byte == input)
+            }
+        }
+    }
+
+    /// The input of a transition below [`Node::len`].
+    fn input(&self, at: usize) -> Option<u8> {
+        match self.inputs {
+            Inputs::One(only) => Some(only),
+            Inputs::Many(end, _) => self.bytes.get(end.checked_sub(at + 1)?).copied(),
+        }
     }
 
     /// Output and address of a transition below [`Node::len`]. The address is lower than that of
     /// the node: nodes are written after those that they lead to, so there are no cycles.
     #[inline]
-    fn follow(&self, at: usize) -> Result<(u8, Output, usize), InvalidDictionary> {
-        if self.addresses > 0 {
-            let end = self.addresses.checked_sub(at * self.address_size);
-            let start = end.and_then(|end| end.checked_sub(self.address_size));
-            let range = start.zip(end).ok_or(InvalidDictionary)?;
-            let distance = self.bytes.get(range.0..range.1).ok_or(InvalidDictionary)?;
-            let byte = |sum, &byte: &u8| sum << 8 | u64::from(byte);
-            let distance = distance.iter().rev().fold(0, byte);
-            if distance > self.start as u64 {
-                return Err(InvalidDictionary);
-            }
+    fn follow(&self, at: usize) -> Result<(u64, usize), InvalidDictionary> {
+        self.transition(at).ok_or(InvalidDictionary)
+    }
+
+    #[inline]
+    fn transition(&self, at: usize) -> Option<(u64, usize)> {
+        if self.address_size == 0 {
+            return Some((0, self.start.checked_sub(1)?)).filter(|_| self.start > HEADER);
         }
-        let transition = self.node.transition(at);
-        if transition.addr >= self.node.addr() {
-            return Err(InvalidDictionary);
+        let end = self.addresses - at * self.address_size;
+        let distance = self.integer(end, self.address_size)?;
+        let addr = match usize::try_from(distance).ok()? {
+            0 => EMPTY,
+            distance => self.start.checked_sub(distance)?,
+        };
+        let outputs = self.addresses - self.len * self.address_size;
+        let output = self.integer(outputs - at * self.output_size, self.output_size)?;
+        (addr < self.addr).then_some((output, addr))
+    }
+
+    /// The output of the key that ends at a final node.
+    fn final_output(&self) -> Result<u64, InvalidDictionary> {
+        if self.output_size == 0 {
+            return Ok(0);
         }
-        Ok((transition.inp, transition.out, transition.addr))
+        let output = self.integer(self.start + self.output_size, self.output_size);
+        output.ok_or(InvalidDictionary)
     }
 }
 
-/// The first byte of the node at an address, and the end and size of the addresses of its
-/// transitions; [`None`] if it is invalid.
-#[inline]
-fn layout(bytes: &[u8], addr: usize) -> Option<(usize, usize, usize)> {
-    if addr == EMPTY {
-        return Some((0, 0, 0));
-    }
-    (addr < bytes.len().checked_sub(FOOTER)?).then_some(())?;
-    let state = *bytes.get(addr)?;
-    let is_short = state & 0b11_1111 != 0;
-    let mut at = addr;
-    // Moves to the byte before the fields of the node that are so long.
-    let mut skip = |len: usize| {
-        at = at.checked_sub(len).filter(|&at| at >= HEADER)?;
-        Some(at)
-    };
-    if state >> 6 == 0b11 {
-        let start = skip(usize::from(!is_short))?;
-        return Some((start, 0, 0));
-    }
-    let (transitions, has_output, index) = match state >> 6 {
-        0b10 => {
-            skip(usize::from(!is_short))?;
-            (1, false, None)
+/// The inputs that `fst` encodes in a state, by their number there. `fst` does not export them, so
+/// they are read from a dictionary that has a node for each.
+fn frequent_inputs() -> [u8; FREQUENT] {
+    let mut bytes = VERSION.to_le_bytes().to_vec();
+    bytes.resize(HEADER, 0);
+    bytes.extend((0..FREQUENT as u8).map(|number| 0b1100_0000 | number));
+    let root = bytes.len() as u64 - 1;
+    bytes.extend(0_u64.to_le_bytes());
+    bytes.extend(root.to_le_bytes());
+    bytes.extend([0; 4]);
+    let mut inputs = [0; FREQUENT];
+    if let Ok(fst) = Fst::new(bytes) {
+        for (number, input) in inputs.iter_mut().enumerate().skip(1) {
+            *input = fst.node(HEADER + number).transition(0).inp;
         }
-        _ => {
-            let transitions = match state & 0b11_1111 {
-                0 => match *bytes.get(skip(1)?)? {
-                    1 => 256,
-                    n => usize::from(n),
-                },
-                n => usize::from(n),
-            };
-            let index = if transitions > MAX_WITHOUT_INDEX {
-                INDEX
-            } else {
-                0
-            };
-            (transitions, state >> 6 == 0b01, Some(index))
-        }
-    };
-    let sizes = *bytes.get(skip(1)?)?;
-    let (address_size, output_size) = (usize::from(sizes >> 4), usize::from(sizes & 15));
-    let is_valid = address_size <= 8 && output_size <= 8 && (transitions == 0 || address_size > 0);
-    is_valid.then_some(())?;
-    let inputs = index.map_or(0, |index| index + transitions);
-    let addresses = skip(inputs)?;
-    let outputs = transitions + usize::from(has_output);
-    let start = skip(transitions * address_size + outputs * output_size)?;
-    Some((start, addresses, address_size))
+    }
+    inputs
 }
 
 impl TermDictionary {
     pub(crate) fn new(bytes: SectionBytes) -> Result<Self, fst::Error> {
+        // Verifies the size of the header and the footer.
         let fst = Fst::new(bytes)?;
         let bytes = fst.as_bytes();
         let version = bytes.first_chunk().map(|bytes| u64::from_le_bytes(*bytes));
@@ -159,7 +259,11 @@ impl TermDictionary {
         let root = root.map(|bytes| u64::from_le_bytes(*bytes));
         let root = root.and_then(|root| usize::try_from(root).ok());
         match (version, root) {
-            (Some(VERSION), Some(root)) => Ok(Self { fst, root }),
+            (Some(VERSION), Some(root)) => Ok(Self {
+                bytes: fst.into_inner(),
+                root,
+                frequent: frequent_inputs(),
+            }),
             (Some(got), Some(_)) => {
                 let expected = VERSION;
                 Err(fst::raw::Error::Version { expected, got }.into())
@@ -169,20 +273,20 @@ impl TermDictionary {
     }
 
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<u64>, InvalidDictionary> {
-        let mut node = VerifiedNode::new(&self.fst, self.root)?;
-        let mut output = Output::zero();
+        let mut node = Node::new(self, self.root)?;
+        let mut output = 0;
         for &byte in key {
-            let Some(at) = node.node.find_input(byte) else {
+            let Some(at) = node.find(byte) else {
                 return Ok(None);
             };
-            let (_, of_transition, addr) = node.follow(at)?;
+            let (of_transition, addr) = node.follow(at)?;
             output = sum(output, of_transition)?;
-            node = VerifiedNode::new(&self.fst, addr)?;
+            node = Node::new(self, addr)?;
         }
-        if !node.node.is_final() {
+        if !node.is_final {
             return Ok(None);
         }
-        sum(output, node.node.final_output()).map(|offset| Some(offset.value()))
+        sum(output, node.final_output()?).map(Some)
     }
 
     /// The keys, ascending, with their offsets.
@@ -205,53 +309,54 @@ pub(crate) struct TermKeys<'a> {
 }
 
 struct Step<'a> {
-    node: VerifiedNode<'a>,
+    node: Node<'a>,
     /// Sum of the outputs on the path.
-    output: Output,
+    output: u64,
     is_listed: bool,
     next_transition: usize,
 }
 
 impl<'a> TermKeys<'a> {
     pub(crate) fn next(&mut self) -> Result<Option<(&[u8], u64)>, InvalidDictionary> {
-        let TermDictionary { fst, root } = self.dictionary;
+        let dictionary = self.dictionary;
         if !self.is_started {
             self.is_started = true;
-            let root = VerifiedNode::new(fst, *root)?;
-            self.path.push(Step::new(root, Output::zero()));
+            let root = Node::new(dictionary, dictionary.root)?;
+            self.path.push(Step::new(root, 0));
         }
         while let Some(step) = self.path.last_mut() {
-            let node = step.node.node;
+            let node = step.node;
             if !step.is_listed {
                 step.is_listed = true;
-                if node.is_final() {
-                    let offset = sum(step.output, node.final_output())?;
-                    return Ok(Some((&self.key, offset.value())));
+                if node.is_final {
+                    let offset = sum(step.output, node.final_output()?)?;
+                    return Ok(Some((&self.key, offset)));
                 }
                 // Every path leads to a key, except in a dictionary without keys. Otherwise the
                 // number of paths would not be bounded by that of keys.
-                if node.is_empty() && !self.key.is_empty() {
+                if node.len == 0 && !self.key.is_empty() {
                     return Err(InvalidDictionary);
                 }
             }
-            if step.next_transition == node.len() {
+            if step.next_transition == node.len {
                 self.path.pop();
                 self.key.pop();
                 continue;
             }
-            let (input, of_transition, addr) = step.node.follow(step.next_transition)?;
+            let input = node.input(step.next_transition).ok_or(InvalidDictionary)?;
+            let (of_transition, addr) = node.follow(step.next_transition)?;
             step.next_transition += 1;
             let output = sum(step.output, of_transition)?;
             self.key.push(input);
             self.path
-                .push(Step::new(VerifiedNode::new(fst, addr)?, output));
+                .push(Step::new(Node::new(dictionary, addr)?, output));
         }
         Ok(None)
     }
 }
 
 impl<'a> Step<'a> {
-    fn new(node: VerifiedNode<'a>, output: Output) -> Self {
+    fn new(node: Node<'a>, output: u64) -> Self {
         Self {
             node,
             output,
@@ -261,9 +366,8 @@ impl<'a> Step<'a> {
     }
 }
 
-fn sum(a: Output, b: Output) -> Result<Output, InvalidDictionary> {
-    let sum = a.value().checked_add(b.value());
-    sum.map(Output::new).ok_or(InvalidDictionary)
+fn sum(a: u64, b: u64) -> Result<u64, InvalidDictionary> {
+    a.checked_add(b).ok_or(InvalidDictionary)
 }
 
 #[cfg(test)]
@@ -282,6 +386,22 @@ mod tests {
 
     fn open(bytes: Vec<u8>) -> Option<TermDictionary> {
         TermDictionary::new(SectionBytes::from(IndexBytes::from(bytes))).ok()
+    }
+
+    /// Nodes of one transition, with every input: in the state or a byte of its own, and with an
+    /// output and the address of a node or neither.
+    #[test]
+    fn every_input_is_read() {
+        let key = |byte: u8, n: u8| vec![byte, n, byte, byte];
+        let of_byte = |byte| [(key(byte, 0), u64::from(byte)), (key(byte, 1), 1 << 40)];
+        let keys: BTreeMap<_, _> = (0..=u8::MAX).flat_map(of_byte).collect();
+        let dictionary = open(dictionary(&keys)).unwrap();
+        let mut listed = dictionary.keys();
+        for (key, &offset) in &keys {
+            assert_eq!(listed.next(), Ok(Some((key.as_slice(), offset))));
+            assert_eq!(dictionary.get(key), Ok(Some(offset)));
+        }
+        assert_eq!(listed.next(), Ok(None));
     }
 
     proptest! {

@@ -6,6 +6,7 @@ use ir_eval::{Comparison, Evaluator, Measure, Report, Rules};
 
 use crate::error::ExperimentError;
 use crate::file::{Experiment, ScoreFormatName};
+use crate::overlap::overlaps;
 use crate::results::TaskResults;
 use crate::selection::SelectionResult;
 use crate::task::TaskData;
@@ -70,13 +71,8 @@ pub(crate) fn evaluate(
     selections: Vec<SelectionResult>,
 ) -> Result<TaskResults, ExperimentError> {
     let qrels = data.test.qrels.clone();
-    let reports = reports(
-        experiment,
-        data.rules(experiment),
-        &qrels,
-        &experiment.measures,
-        &runs,
-    )?;
+    let rules = data.rules(experiment);
+    let reports = reports(experiment, rules, &qrels, &experiment.measures, &runs)?;
     let comparison = match reports.len() {
         0 | 1 => None,
         _ => {
@@ -87,6 +83,7 @@ pub(crate) fn evaluate(
             Some(compared.map_err(invalid)?)
         }
     };
+    let overlaps = overlaps(&experiment.comparison, &runs);
     Ok(TaskResults {
         name: data.name.clone(),
         documents: data.ids().len(),
@@ -94,6 +91,7 @@ pub(crate) fn evaluate(
         measures: experiment.measures.clone(),
         reports,
         comparison,
+        overlaps,
         selections,
         runs,
         qrels,

@@ -14,6 +14,7 @@ mod lookup;
 #[cfg(feature = "dense")]
 pub mod model;
 mod observer;
+mod overlap;
 mod queries;
 mod registry;
 mod reproduction;
@@ -37,6 +38,7 @@ pub use file::{
     TaskEntry, TestName, TrecFile, json_schema, json_schema_with,
 };
 pub use observer::{Observer, StageReport, StageStatus};
+pub use overlap::RankingOverlap;
 pub use registry::{Registry, SystemType};
 pub use reproduction::{ReproducedValue, Reproduction, WallTime};
 pub use results::{ExperimentResults, ResultFile, ResultsError, TaskResults, portable_file_name};

@@ -12,8 +12,9 @@ use serde::{Serialize, Serializer};
 use crate::classification::ClassificationResults;
 use crate::file::{Experiment, OutputFormat};
 use crate::hash::ContentHash;
+use crate::overlap::RankingOverlap;
 use crate::selection::SelectionResult;
-use crate::tables::{TableFormat, accuracies, task_table};
+use crate::tables::{TableFormat, accuracies, overlap_table, task_table};
 
 /// Number of wins and losses of each pair of systems on a page.
 const PAGE_QUERIES: usize = 10;
@@ -55,6 +56,9 @@ pub struct TaskResults {
     pub reports: Vec<Report>,
     /// Comparison of the systems; `None` if there is only one.
     pub comparison: Option<Comparison>,
+    /// Agreement of the rankings of the systems; empty without
+    /// [`overlap_depth`](crate::ComparisonEntry::overlap_depth).
+    pub overlaps: Vec<RankingOverlap>,
     /// Selected points of the grids.
     pub selections: Vec<SelectionResult>,
     /// Runs of the systems, with exact scores.
@@ -94,7 +98,7 @@ pub enum ResultsError {
 
 impl Serialize for TaskResults {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let mut fields = serializer.serialize_struct("TaskResults", 7)?;
+        let mut fields = serializer.serialize_struct("TaskResults", 8)?;
         fields.serialize_field("name", &self.name)?;
         fields.serialize_field("documents", &self.documents)?;
         fields.serialize_field("queries", &self.queries)?;
@@ -110,6 +114,9 @@ impl Serialize for TaskResults {
                 let missing: Vec<&str> = report.into_iter().flat_map(Report::missing).collect();
                 fields.serialize_field("queries_without_hits", &missing)?;
             }
+        }
+        if !self.overlaps.is_empty() {
+            fields.serialize_field("overlaps", &self.overlaps)?;
         }
         fields.serialize_field("selections", &self.selections)?;
         fields.end()
@@ -196,6 +203,7 @@ impl ExperimentResults {
         for task in &self.tasks {
             text.push_str(&format!("\n{}\n\n", heading(task)));
             text.push_str(&task_table(task, TableFormat::Text));
+            text.push_str(&overlap_table(task, TableFormat::Text));
             for note in task.notes() {
                 text.push_str(&format!("{note}\n"));
             }
@@ -220,6 +228,7 @@ impl ExperimentResults {
         for task in &self.tasks {
             text.push_str(&format!("\n## {}\n\n", heading(task)));
             text.push_str(&task_table(task, TableFormat::Markdown));
+            text.push_str(&overlap_table(task, TableFormat::Markdown));
             for note in task.notes() {
                 text.push_str(&format!("\n{note}\n"));
             }
@@ -232,14 +241,15 @@ impl ExperimentResults {
     #[must_use]
     pub fn to_latex(&self) -> String {
         let mut text = String::new();
+        let format = TableFormat::Latex { title: &self.title };
         for task in &self.tasks {
             text.push_str(&format!("% {}: {}\n", self.title, heading(task)));
             for note in task.notes() {
                 text.push_str(&format!("% {}\n", note.replace(char::is_control, " ")));
             }
-            text.push_str(&task_table(task, TableFormat::Latex { title: &self.title }));
+            text.push_str(&task_table(task, format));
+            text.push_str(&overlap_table(task, format));
         }
-        let format = TableFormat::Latex { title: &self.title };
         text.push_str(&accuracies(&self.classifications, format));
         text
     }

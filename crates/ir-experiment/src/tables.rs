@@ -116,6 +116,41 @@ pub(crate) fn task_table(task: &TaskResults, format: TableFormat<'_>) -> String 
     table.write(format)
 }
 
+/// Table of the agreement of rankings after an empty line; empty without any.
+pub(crate) fn overlap_table(task: &TaskResults, format: TableFormat<'_>) -> String {
+    let Some(first) = task.overlaps.first() else {
+        return String::new();
+    };
+    let depth = first.depth;
+    let header = [
+        "pair".to_owned(),
+        format!("overlap@{depth}"),
+        format!("RBO@{depth}"),
+    ];
+    let mut rows = vec![header.to_vec()];
+    for found in &task.overlaps {
+        let [first, second] = &found.systems;
+        rows.push(vec![
+            format!("{first}, {second}"),
+            format!("{:.4}", found.overlap),
+            format!("{:.4}", found.rbo),
+        ]);
+    }
+    let table = PlainTable {
+        caption: format!(
+            "{}. Agreement of the first {depth} documents",
+            heading(task)
+        ),
+        label: format!("{}-overlap", file_name(&task.name)),
+        rows,
+    };
+    let text = table.write(format);
+    match format {
+        TableFormat::Latex { .. } => text,
+        _ => format!("\n{text}"),
+    }
+}
+
 /// Table of the classifications after an empty line; empty without any.
 pub(crate) fn accuracies(all: &[ClassificationResults], format: TableFormat<'_>) -> String {
     if all.is_empty() {

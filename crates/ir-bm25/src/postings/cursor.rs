@@ -7,8 +7,7 @@
 
 use std::ops::Range;
 
-use bitpacking::{BitPacker, BitPacker4x};
-
+use super::decoded_block::DecodedBlock;
 use super::impacts::Impact;
 use super::{
     BLOCK, BLOCK_IMPACTS, ENTRY, LIST_IMPACTS, Posting, VARINTS, kth_impacts, positions, read_gaps,
@@ -33,18 +32,6 @@ pub(crate) struct PostingsSlice<'a> {
     pub(crate) tfs: &'a [u32],
     /// No frequency minus one takes more bits.
     pub(crate) tf_bits: u8,
-}
-
-impl<'a> PostingsSlice<'a> {
-    /// The first `n` postings.
-    #[inline]
-    pub(crate) fn first(self, n: usize) -> Self {
-        Self {
-            docs: self.docs.get(..n).unwrap_or(self.docs),
-            tfs: self.tfs.get(..n).unwrap_or(self.tfs),
-            tf_bits: self.tf_bits,
-        }
-    }
 }
 
 /// Forward-only cursor over the posting list of one term.
@@ -73,11 +60,9 @@ pub(crate) struct PostingsCursor<'a> {
     last: u32,
     loaded: usize,
     with_tfs: usize,
-    docs: [u32; BLOCK],
-    tfs: [u32; BLOCK],
+    decoded: Box<DecodedBlock>,
     /// Bits per frequency minus one and the packed frequencies of the loaded block.
     packed_tfs: (u8, &'a [u8]),
-    len: usize,
     at: usize,
     damage: Option<OpenIndexError>,
     positions: PositionsCursor<'a>,
@@ -161,10 +146,8 @@ impl<'a> PostingsCursor<'a> {
             last: 0,
             loaded: NONE,
             with_tfs: NONE,
-            docs: [0; BLOCK],
-            tfs: [0; BLOCK],
+            decoded: DecodedBlock::new(),
             packed_tfs: (0, &[]),
-            len: 0,
             at: 0,
             damage: None,
             positions,
@@ -261,15 +244,13 @@ impl<'a> PostingsCursor<'a> {
             if self.loaded != self.block && !self.load() {
                 return END;
             }
-            let rest = self.docs.get(self.at..self.len).unwrap_or_default();
-            match rest.first() {
-                Some(&first) if first >= doc => return first,
-                Some(_) => {}
-                None => return END,
+            let current = self.decoded.doc(self.at);
+            if current >= doc {
+                return current;
             }
-            self.at += rest.partition_point(|&d| d < doc);
-            if self.at < self.len {
-                return self.docs.get(self.at).copied().unwrap_or(END);
+            self.at = self.decoded.lower_bound(doc);
+            if self.at < self.decoded.len() {
+                return self.decoded.doc(self.at);
             }
             // Reached only if the block ends before its entry says.
             self.next_block();
@@ -289,9 +270,34 @@ impl<'a> PostingsCursor<'a> {
     #[inline]
     pub(crate) fn postings(&mut self) -> PostingsSlice<'_> {
         self.load_tfs();
+        self.slice(self.at..self.decoded.len())
+    }
+
+    /// Moves past the postings of the current block below `end`, after [`PostingsCursor::seek`].
+    /// Returns these and the document after them, if it is in the block.
+    #[inline]
+    pub(crate) fn take_below(&mut self, end: u32) -> (PostingsSlice<'_>, Option<u32>) {
+        let from = self.at;
+        let len = self.decoded.len();
+        let next = match len.checked_sub(1) {
+            Some(last) if self.decoded.doc(last) >= end => {
+                self.at = self.decoded.lower_bound(end).max(from);
+                Some(self.decoded.doc(self.at))
+            }
+            _ => {
+                self.at = len;
+                None
+            }
+        };
+        self.load_tfs();
+        (self.slice(from..self.at), next)
+    }
+
+    #[inline]
+    fn slice(&self, range: Range<usize>) -> PostingsSlice<'_> {
         PostingsSlice {
-            docs: self.docs.get(self.at..self.len).unwrap_or_default(),
-            tfs: self.tfs.get(self.at..self.len).unwrap_or_default(),
+            docs: self.decoded.docs().get(range.clone()).unwrap_or_default(),
+            tfs: self.decoded.tfs().get(range).unwrap_or_default(),
             tf_bits: self.packed_tfs.0,
         }
     }
@@ -336,10 +342,10 @@ impl<'a> PostingsCursor<'a> {
 
     fn read_positions(&mut self, to: &mut Vec<u32>) -> Option<()> {
         let next = &mut self.positions;
-        let skipped = self.tfs.get(next.at..self.at)?;
+        let skipped = self.decoded.tfs().get(next.at..self.at)?;
         let skipped = skipped.iter().map(|&tf| u64::from(tf)).sum();
         let mut input = ByteReader::new(positions::skip(next.rest, skipped)?);
-        read_gaps(&mut input, *self.tfs.get(self.at)?, to)?;
+        read_gaps(&mut input, *self.decoded.tfs().get(self.at)?, to)?;
         next.at = self.at + 1;
         next.rest = input.rest();
         Some(())
@@ -349,7 +355,7 @@ impl<'a> PostingsCursor<'a> {
     #[inline]
     pub(crate) fn tf(&mut self) -> u32 {
         self.load_tfs();
-        self.tfs.get(self.at).copied().unwrap_or(1)
+        self.decoded.tfs().get(self.at).copied().unwrap_or(1)
     }
 
     /// Decodes the documents of the current block; `false` at the end.
@@ -361,7 +367,7 @@ impl<'a> PostingsCursor<'a> {
             self.damage = Some(damage);
             self.block = self.blocks;
             self.last = END;
-            self.len = 0;
+            self.decoded.clear();
             return false;
         }
         self.loaded = self.block;
@@ -414,78 +420,34 @@ impl<'a> PostingsCursor<'a> {
         let full = (self.block + 1) * BLOCK <= self.df as usize;
         if doc_bits == VARINTS {
             (!full).then_some(())?;
-            return self.decode_varints(previous, data);
+            let n = self.df as usize - self.block * BLOCK;
+            let next = previous.map_or(0, |doc| u64::from(doc) + 1);
+            let decoded = &mut self.decoded;
+            self.packed_tfs.0 = decoded.decode_varints(n, next, self.documents, data)?;
+            self.with_tfs = self.block;
+            return Some(());
         }
         (full && doc_bits <= 32).then_some(())?;
-        let packed = data.get(..16 * usize::from(doc_bits))?;
-        BitPacker4x::new().decompress_strictly_sorted(previous, packed, &mut self.docs, doc_bits);
-        self.len = BLOCK;
-        let last = self.docs[BLOCK - 1];
-        let ascending = Self::cannot_overflow(previous, doc_bits) || {
-            let first = previous.is_none_or(|previous| previous < self.docs[0]);
-            (1..BLOCK).fold(first, |so_far, n| {
-                so_far & (self.docs[n - 1] < self.docs[n])
-            })
-        };
-        (ascending && last == self.last && last < self.documents).then_some(())
-    }
-
-    /// Returns whether the 128 gaps of a block after a document cannot overflow; every gap is at
-    /// most `2^doc_bits`.
-    fn cannot_overflow(previous: Option<u32>, doc_bits: u8) -> bool {
-        const { assert!(BLOCK << 24 <= 1 << 31) };
-        doc_bits <= 24 && previous.is_none_or(|previous| previous < 1 << 31)
-    }
-
-    fn decode_varints(&mut self, previous: Option<u32>, data: &[u8]) -> Option<()> {
-        let n = self.df as usize - self.block * BLOCK;
-        let mut input = ByteReader::new(data);
-        let mut next = previous.map_or(0, |doc| u64::from(doc) + 1);
-        let mut frequencies = 0;
-        for (doc, tf) in self.docs.iter_mut().zip(&mut self.tfs).take(n) {
-            let code = input.varint()?;
-            let number = next.checked_add(code >> 1)?;
-            (number < u64::from(self.documents)).then_some(())?;
-            *doc = number as u32;
-            *tf = match code & 1 {
-                1 => 1,
-                _ => input.varint32().filter(|&tf| tf > 0)?,
-            };
-            frequencies |= *tf - 1;
-            next = number + 1;
-        }
-        self.packed_tfs.0 = (u32::BITS - frequencies.leading_zeros()) as u8;
-        self.len = n;
-        self.with_tfs = self.block;
-        Some(())
+        self.decoded.unpack_docs(previous, doc_bits, data)?;
+        let last = self.decoded.doc(BLOCK - 1);
+        (last == self.last && last < self.documents).then_some(())
     }
 
     #[inline]
     fn load_tfs(&mut self) {
-        if self.with_tfs != self.loaded && self.unpack_tfs().is_none() {
+        if self.with_tfs != self.loaded {
+            self.unpack_tfs();
+        }
+    }
+
+    fn unpack_tfs(&mut self) {
+        let (tf_bits, data) = self.packed_tfs;
+        if self.decoded.unpack_tfs(tf_bits, data).is_none() {
             self.damage = Some(self.malformed());
-            self.tfs = [1; BLOCK];
+            self.decoded.reset_tfs();
             self.packed_tfs.0 = 0;
         }
         self.with_tfs = self.loaded;
-    }
-
-    fn unpack_tfs(&mut self) -> Option<()> {
-        let (tf_bits, data) = self.packed_tfs;
-        if tf_bits == 0 {
-            self.tfs = [1; BLOCK];
-            return Some(());
-        }
-        (tf_bits <= 32).then_some(())?;
-        let packed = data.get(..16 * usize::from(tf_bits))?;
-        BitPacker4x::new().decompress(packed, &mut self.tfs, tf_bits);
-        if tf_bits < 32 {
-            self.tfs.iter_mut().for_each(|tf| *tf += 1);
-        } else {
-            let tfs = self.tfs.iter_mut();
-            tfs.for_each(|tf| *tf = tf.saturating_add(1));
-        }
-        Some(())
     }
 }
 

@@ -21,10 +21,12 @@
 //! decreases with the length: BM25 for all `k1` >= 0, 0 <= `b` <= 1 and both length encodings.
 
 mod cursor;
+mod decoded_block;
 mod encode;
 mod impacts;
 mod kth_impacts;
 mod positions;
+mod unpack;
 
 pub(crate) use cursor::{END, PostingsCursor, PostingsSlice};
 pub(crate) use encode::{Posting, encode, write_gap};

@@ -38,7 +38,7 @@ const MIN_RANGE: u32 = 2048;
 const PER_LIST: u32 = 64;
 /// Maximum number of documents per range: the partition into essential and non-essential lists must
 /// follow the rising threshold.
-const MAX_RANGE: u32 = 1 << 16;
+const MAX_RANGE: u32 = 1 << 18;
 /// Cost of a seek in a list, relative to scoring a posting.
 const SEEK_COST: f64 = 4.0;
 /// A list with more blocks in a range is bounded there by the bound of the whole list.
@@ -196,11 +196,7 @@ impl<S: ListScorer> BlockMaxSearch<'_, '_, '_, S> {
                 return;
             }
             let QueryTerm { cursor, scorer, .. } = &mut *list.term;
-            let postings = cursor.postings();
-            let inside = match postings.docs.last() {
-                Some(&last) if last < end => postings,
-                _ => postings.first(postings.docs.partition_point(|&doc| doc < end)),
-            };
+            let (inside, _) = cursor.take_below(end);
             let (threshold, candidates) = (self.threshold, &mut self.candidates);
             scorer.for_each_score(inside, |doc, score| {
                 let sum = f64::from(score);

@@ -304,14 +304,19 @@ impl ListScorer for Bm25Scorer<'_> {
     fn for_each_score(&self, postings: PostingsSlice<'_>, mut visit: impl FnMut(u32, f32)) {
         let PostingsSlice { docs, tfs, tf_bits } = postings;
         let pairs = docs.iter().zip(tfs);
-        let table = self.table.as_ref();
-        match table.filter(|_| tf_bits <= ScoreTable::TF_BITS) {
-            Some(table) => {
+        match &self.table {
+            Some(table) if tf_bits == 0 => {
+                let scores = table.of_one_occurrence();
+                for &doc in docs {
+                    visit(doc, scores[usize::from(self.code(doc))]);
+                }
+            }
+            Some(table) if tf_bits <= ScoreTable::TF_BITS => {
                 for (&doc, &tf) in pairs {
                     visit(doc, table.score(self.code(doc), tf));
                 }
             }
-            None => {
+            _ => {
                 for (&doc, &tf) in pairs {
                     visit(doc, self.score(doc, tf));
                 }
@@ -325,16 +330,22 @@ impl ListScorer for Bm25Scorer<'_> {
         window: &mut ScoreWindow<WORDS>,
         postings: PostingsSlice<'_>,
     ) {
+        let codes = self.codes;
         match &self.table {
-            Some(table) if postings.tf_bits <= ScoreTable::TF_BITS => {
-                window.add_scores(self.codes, postings, |_, code, tf| table.score(code, tf));
+            Some(table) if postings.tf_bits == 0 => {
+                let scores = table.of_one_occurrence();
+                let score = |_, code, _| scores[usize::from(code)];
+                window.add_scores_of(codes, postings.docs, std::iter::repeat(1), score);
             }
-            Some(table) => window.add_scores(self.codes, postings, |_, code, tf| {
+            Some(table) if postings.tf_bits <= ScoreTable::TF_BITS => {
+                window.add_scores(codes, postings, |_, code, tf| table.score(code, tf));
+            }
+            Some(table) => window.add_scores(codes, postings, |_, code, tf| {
                 table.get(code, tf).unwrap_or_else(|| {
                     score_of(self.weight, tf as f32, self.model.inverse_of_code(code))
                 })
             }),
-            None => window.add_scores(self.codes, postings, |doc, _, tf| self.score(doc, tf)),
+            None => window.add_scores(codes, postings, |doc, _, tf| self.score(doc, tf)),
         }
     }
 

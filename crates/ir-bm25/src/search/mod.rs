@@ -30,7 +30,7 @@ pub(crate) use explain::explain;
 use list_scorer::TermScores;
 pub(crate) use list_scorer::{BoundModel, ListScorer, ListStatistics, ScoredList};
 pub(crate) use query::{QueryPlan, TermList, count_terms, open_lists};
-use score_window::{NARROW_WINDOW, WIDE_WINDOW, with_window};
+use score_window::{WIDE_WINDOW, with_window};
 pub(crate) use scoring::{Bound, Scoring};
 pub use weighted_term::WeightedTerm;
 
@@ -82,7 +82,7 @@ pub(crate) fn rank<S: ListScorer>(
             exhaustive::score_all(window, terms, documents, how, &mut best);
         });
     } else if terms.len() <= MAX_BLOCK_MAX_LISTS {
-        with_window(&NARROW_WINDOW, |window| {
+        with_window(&WIDE_WINDOW, |window| {
             block_max::search(window, terms, documents, how, &mut best);
         });
     } else {

@@ -161,13 +161,7 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
             if doc == END || doc >= end {
                 return doc;
             }
-            let postings = cursor.postings();
-            let n = match postings.docs.last() {
-                Some(&last) if last < end => postings.docs.len(),
-                _ => postings.docs.partition_point(|&doc| doc < end),
-            };
-            let next = postings.docs.get(n).copied();
-            let inside = postings.first(n);
+            let (inside, next) = cursor.take_below(end);
             if self.added.len() < Self::MANY {
                 self.added.extend_from_slice(inside.docs);
             }
@@ -182,12 +176,24 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
 
     /// Adds the scores of postings. `codes` are the length codes of all documents; `score` gets the
     /// document, its length code and the frequency.
-    // Not inlined: the loop needs all registers.
-    #[inline(never)]
+    #[inline]
     pub(super) fn add_scores(
         &mut self,
         codes: &[u8],
         postings: PostingsSlice<'_>,
+        score: impl Fn(u32, u8, u32) -> f32,
+    ) {
+        self.add_scores_of(codes, postings.docs, postings.tfs.iter().copied(), score);
+    }
+
+    /// As [`ScoreWindow::add_scores`], of documents with these frequencies.
+    // Not inlined: the loop needs all registers.
+    #[inline(never)]
+    pub(super) fn add_scores_of(
+        &mut self,
+        codes: &[u8],
+        docs: &[u32],
+        tfs: impl Iterator<Item = u32>,
         score: impl Fn(u32, u8, u32) -> f32,
     ) {
         let (start, cutoff) = (self.start, self.cutoff);
@@ -195,7 +201,7 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
         let sums = self.sums.as_flattened_mut();
         let size = sums.len().min(codes.len());
         let (sums, codes) = (&mut sums[..size], &codes[..size]);
-        for (&doc, &tf) in postings.docs.iter().zip(postings.tfs) {
+        for (&doc, tf) in docs.iter().zip(tfs) {
             let at = doc.wrapping_sub(start) as usize;
             if at >= size {
                 continue;

@@ -30,7 +30,8 @@ pub enum Precision {
     /// than f32.
     Bf16,
     /// 8-bit integers with integer sums. Weights are quantized symmetrically per output channel
-    /// when the model is opened, inputs asymmetrically per token; no calibration data is needed.
+    /// when the model is opened, inputs asymmetrically per token, those of the projections of
+    /// queries, keys and values to 12 bits; no calibration data is needed.
     /// Output channels whose weights do not fit 8 bits are f32
     /// ([`BiEncoder::outlier_channels`](crate::BiEncoder::outlier_channels)). `vpdpbusd` computes
     /// it on CPUs that have it (`avx512_vnni`, `avx_vnni`); others compute the same sums without

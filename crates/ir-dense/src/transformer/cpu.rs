@@ -182,12 +182,14 @@ impl CpuTransformer {
         add_linear(checksum, &name("down"), &weights.down);
         add_norm(checksum, &name("norm"), &weights.norm);
         let epsilon = self.embedding_norm.epsilon;
+        let linear = |weights| CpuLinear::new(weights, precision, LowPrecision::W8A8);
         self.layers.push(CpuLayer {
-            qkv: CpuLinear::new(weights.qkv, precision)?,
-            output: CpuLinear::new(weights.output, precision)?,
+            // Rounding of their inputs to 8 bits would be almost half of the error of a vector.
+            qkv: CpuLinear::new(weights.qkv, precision, LowPrecision::W8A12)?,
+            output: linear(weights.output)?,
             attention_norm: CpuLayerNorm::new(weights.attention_norm, epsilon),
-            up: CpuLinear::new(weights.up, precision)?,
-            down: CpuLinear::new(weights.down, precision)?,
+            up: linear(weights.up)?,
+            down: linear(weights.down)?,
             norm: CpuLayerNorm::new(weights.norm, epsilon),
         });
         Some(())
@@ -361,7 +363,9 @@ impl CpuLayer {
 }
 
 impl CpuLinear {
-    fn new(linear: LinearWeights, precision: Precision) -> Option<Self> {
+    /// Packs the weights; `None` if there are too many inputs for int8. `int8`: the integers of
+    /// that precision, of which [`LowPrecision::W8A8`] is used for too many inputs of another.
+    fn new(linear: LinearWeights, precision: Precision, int8: LowPrecision) -> Option<Self> {
         let LinearWeights { weight, bias } = linear;
         let to = bias.len();
         let from = weight.len() / to.max(1);
@@ -370,7 +374,7 @@ impl CpuLinear {
             weight: match precision {
                 Precision::F32 => CpuWeight::F32(PackedMatrix::new(&weight, from, to)),
                 Precision::Bf16 => CpuWeight::Low(low(LowPrecision::Bf16)?),
-                Precision::Int8 => CpuWeight::Low(low(LowPrecision::Int8)?),
+                Precision::Int8 => CpuWeight::Low(low(int8).or_else(|| low(LowPrecision::W8A8))?),
             },
             bias,
         })

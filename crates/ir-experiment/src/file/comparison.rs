@@ -17,6 +17,10 @@ pub struct ComparisonEntry {
     pub baseline: Option<String>,
     /// Compares every pair of systems instead of each with the baseline. Default: false.
     pub all_pairs: bool,
+    /// Number of first documents of which a table below the scores has the overlap and the
+    /// rank-biased overlap with the baseline, as in `ir diff`. Range: ≥ 1. Default: no such table.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub overlap_depth: Option<usize>,
     /// Significance test. Default: `t`.
     pub test: TestName,
     /// Alternative hypothesis: `two-sided`, `greater` or `less`. Default: `two-sided`; `greater`
@@ -64,6 +68,7 @@ impl Default for ComparisonEntry {
         Self {
             baseline: None,
             all_pairs: false,
+            overlap_depth: None,
             test: TestName::T,
             alternative: None,
             correction: config.correction,
@@ -114,6 +119,9 @@ impl ComparisonEntry {
         if self.all_pairs && self.baseline.is_some() {
             let message = "expected either a baseline or all pairs, found both";
             return Err(("all_pairs", message.to_owned()));
+        }
+        if self.overlap_depth == Some(0) {
+            return Err(("overlap_depth", "expected at least 1, found 0".to_owned()));
         }
         if !(self.level > 0.0 && self.level < 1.0) {
             let message = format!("expected a number between 0 and 1, found {}", self.level);

@@ -1,9 +1,10 @@
 //! Matrix products in 8-bit integers and in bf16, with a right matrix that is packed once.
 //!
-//! **int8.** Weights are quantized symmetrically per column (output channel) to -127..=127: w ≈
-//! s·q. The left matrix is quantized asymmetrically per row (token) to 0..=255: x ≈ t·(p - z),
-//! with z so that 0 is exact. An element of the product is (Σ p·q - z·Σ q) as f32, times t, times
-//! s, plus the bias. Integer sums are exact.
+//! **W8A8, W8A12.** Weights are quantized symmetrically per column (output channel) to -127..=127:
+//! w ≈ s·q. The left matrix is quantized asymmetrically per row (token) to 0..=255 (W8A8) or
+//! 0..=4095 (W8A12): x ≈ t·(p - z), with z so that 0 is exact. An element of the product is
+//! (Σ p·q - z·Σ q) as f32, times t, times s, plus the bias. Integer sums are exact. With 12 bits,
+//! p = 16·h + l: rows of h and of l take turns in the left matrix of 8-bit products.
 //!
 //! **bf16.** Both matrices are rounded to bf16, sums are f32 in the order of
 //! [`super::word_tiles`]. Matrices of attention are packed for one product (`bf16`).
@@ -18,10 +19,10 @@ mod tests;
 
 use pulp::{Arch, Simd, WithSimd};
 pub(crate) use rows::LowPrecisionRows;
-use rows::{ROUND, RowQuantization, round_row};
+use rows::{LOWER_BITS, ROUND, RowQuantization, round_row};
 
 use super::aligned::AlignedBuffer;
-use super::elementwise::activate_row;
+use super::elementwise::activate_rounded_row;
 use super::matrix::{PackedMatrix, StridedRows, TILE_ROWS};
 pub(crate) use super::word_tiles::MAX_DEPTH;
 use super::word_tiles::{
@@ -38,7 +39,10 @@ const OUTLIER_RATIO: f32 = 16.0;
 pub(crate) enum LowPrecision {
     #[default]
     Bf16,
-    Int8,
+    /// 8-bit weights, 8-bit activations.
+    W8A8,
+    /// 8-bit weights, 12-bit activations.
+    W8A12,
 }
 
 /// Right matrix in low precision, packed in panels of [`PANEL_COLUMNS`] columns.
@@ -74,7 +78,25 @@ impl LowPrecision {
     const fn per_word(self) -> usize {
         match self {
             Self::Bf16 => 2,
-            Self::Int8 => 4,
+            Self::W8A8 | Self::W8A12 => 4,
+        }
+    }
+
+    /// Rows of words of a row of the left matrix.
+    const fn word_rows(self) -> usize {
+        match self {
+            Self::Bf16 | Self::W8A8 => 1,
+            Self::W8A12 => 2,
+        }
+    }
+
+    /// Maximum inner dimension whose sums fit 32 bits.
+    const fn max_depth(self) -> usize {
+        match self {
+            Self::Bf16 => usize::MAX,
+            Self::W8A8 => MAX_DEPTH,
+            // 2³¹ / (4095 · 127), rounded down.
+            Self::W8A12 => 4096,
         }
     }
 }
@@ -87,7 +109,7 @@ impl LowPrecisionMatrix {
         from: usize,
         to: usize,
     ) -> Option<Self> {
-        if precision == LowPrecision::Int8 && from > MAX_DEPTH {
+        if from > precision.max_depth() {
             return None;
         }
         let depth = from.div_ceil(precision.per_word());
@@ -106,7 +128,7 @@ impl LowPrecisionMatrix {
             LowPrecision::Bf16 => {
                 packed.pack(matrix, |_, x| round_to_bf16(x));
             }
-            LowPrecision::Int8 => {
+            LowPrecision::W8A8 | LowPrecision::W8A12 => {
                 let channels = Channels::new(matrix, to);
                 let inverses: Vec<f32> = channels.scales.iter().map(|s| s.recip()).collect();
                 let mut sums = vec![0; to];
@@ -182,7 +204,7 @@ impl LowPrecisionMatrix {
     ) {
         let tile = match self.precision {
             LowPrecision::Bf16 => bf16_tile(),
-            LowPrecision::Int8 => int8_tile(),
+            LowPrecision::W8A8 | LowPrecision::W8A12 => int8_tile(),
         };
         Arch::new().dispatch(LowPrecisionProduct {
             left,
@@ -371,6 +393,8 @@ impl WithSimd for LowPrecisionProduct<'_> {
         let (right, left) = (self.right, self.left);
         let mut sums = TileSums::default();
         let (words, _) = right.words.values().as_chunks::<PANEL_COLUMNS>();
+        let word_rows = right.precision.word_rows();
+        let (count, tile_rows) = (self.count * word_rows, TILE_ROWS / word_rows * word_rows);
         // A panel stays in the cache for all rows.
         for (panel, words) in words.chunks_exact(right.depth.max(1)).enumerate() {
             let first = panel * PANEL_COLUMNS;
@@ -379,9 +403,9 @@ impl WithSimd for LowPrecisionProduct<'_> {
             if !self.bias.is_empty() {
                 bias[..columns].copy_from_slice(&self.bias[first..][..columns]);
             }
-            for row in (0..self.count).step_by(TILE_ROWS) {
-                let rows = TILE_ROWS.min(self.count - row);
-                let (words_of_tile, left_stride, k_stride) = left.tile(row);
+            for word_row in (0..count).step_by(tile_rows) {
+                let rows = tile_rows.min(count - word_row);
+                let (words_of_tile, left_stride, k_stride) = left.tile(word_row);
                 let tile = WordTile {
                     left: words_of_tile,
                     left_stride,
@@ -390,9 +414,11 @@ impl WithSimd for LowPrecisionProduct<'_> {
                     panel: words,
                 };
                 (self.tile)(&tile, &mut sums);
-                for (at, sums) in sums.0.iter().enumerate().take(rows) {
+                let row = word_row / word_rows;
+                for (at, sums) in sums.0[..rows].chunks_exact(word_rows).enumerate() {
                     let cells = PanelCells {
-                        sums,
+                        sums: &sums[0],
+                        lower_sums: sums.get(1),
                         bias: &bias,
                         row: left.quantization.get(row + at),
                         channels: right.channels.get(panel),
@@ -430,6 +456,8 @@ impl WithSimd for LowPrecisionProduct<'_> {
 /// Cells of a row of the product in a panel.
 struct PanelCells<'a> {
     sums: &'a [u32; PANEL_COLUMNS],
+    /// Sums of the lower four bits of 12-bit activations.
+    lower_sums: Option<&'a [u32; PANEL_COLUMNS]>,
     bias: &'a [f32; PANEL_COLUMNS],
     /// `None` for bf16.
     row: Option<&'a RowQuantization>,
@@ -442,14 +470,17 @@ impl PanelCells<'_> {
     #[inline(always)]
     fn write<S: Simd>(self, simd: S, out: &mut [f32; PANEL_COLUMNS]) {
         match (self.row, self.channels) {
-            (Some(row), Some(channels)) => {
-                let cells = out.iter_mut().zip(self.sums).zip(self.bias);
-                let channels = channels.scales.iter().zip(&channels.sums);
-                for (((out, &sum), bias), (scale, weights)) in cells.zip(channels) {
-                    let exact = (sum as i32).wrapping_sub(row.zero.wrapping_mul(*weights));
-                    *out = exact as f32 * row.scale * scale + bias;
+            (Some(row), Some(channels)) => match self.lower_sums {
+                None => dequantize(out, self.sums, row, channels, self.bias),
+                Some(lower) => {
+                    let upper_and_lower = self.sums.iter().zip(lower);
+                    let mut sums = [0; PANEL_COLUMNS];
+                    for (sum, (upper, lower)) in sums.iter_mut().zip(upper_and_lower) {
+                        *sum = (upper << LOWER_BITS).wrapping_add(*lower);
+                    }
+                    dequantize(out, &sums, row, channels, self.bias);
                 }
-            }
+            },
             _ => {
                 let sums: &[f32] = pulp::bytemuck::cast_slice(self.sums);
                 let cells = S::as_mut_simd_f32s(out).0.iter_mut();
@@ -463,7 +494,24 @@ impl PanelCells<'_> {
             }
         }
         if let Some(activation) = self.activation {
-            activate_row::<S>(activation, out);
+            activate_rounded_row::<S>(activation, out);
         }
+    }
+}
+
+/// Writes the elements of a row whose integer sums are `sums`.
+#[inline(always)]
+fn dequantize(
+    out: &mut [f32; PANEL_COLUMNS],
+    sums: &[u32; PANEL_COLUMNS],
+    row: &RowQuantization,
+    channels: &PanelChannels,
+    bias: &[f32; PANEL_COLUMNS],
+) {
+    let cells = out.iter_mut().zip(sums).zip(bias);
+    let channels = channels.scales.iter().zip(&channels.sums);
+    for (((out, &sum), bias), (scale, weights)) in cells.zip(channels) {
+        let exact = (sum as i32).wrapping_sub(row.zero.wrapping_mul(*weights));
+        *out = exact as f32 * row.scale * scale + bias;
     }
 }

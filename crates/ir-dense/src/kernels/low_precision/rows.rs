@@ -1,4 +1,4 @@
-//! Rounding of the rows of a left matrix to 8-bit integers or bf16.
+//! Rounding of the rows of a left matrix to integers of 8 or 12 bits or to bf16.
 
 use std::ops::Range;
 
@@ -10,6 +10,8 @@ use crate::kernels::word_tiles::{bf16_rounding, round_to_bf16};
 
 /// 1.5 · 2²³: adding it rounds to the nearest integer, which is then in the lowest bits.
 pub(super) const ROUND: f32 = 12_582_912.0;
+/// Bits of the lower part of a 12-bit integer.
+pub(super) const LOWER_BITS: u32 = 4;
 /// Words between the ends of two rows, so that rows of a tile are in different sets of the L1
 /// cache.
 pub(super) const ROW_GAP: usize = 16;
@@ -42,7 +44,8 @@ impl LowPrecisionRows {
     pub(super) fn resize(&mut self, precision: LowPrecision, count: usize, width: usize) {
         self.stride = width.div_ceil(precision.per_word()) + ROW_GAP;
         self.panel = None;
-        self.words.resize(count * self.stride, 0);
+        self.words
+            .resize(count * precision.word_rows() * self.stride, 0);
         self.quantization.clear();
     }
 
@@ -129,29 +132,41 @@ impl WithSimd for RoundRows<'_> {
         } = self.out;
         let rows = self.rows.values.chunks(self.rows.stride);
         let rows = rows.take(self.rows.count).map(|row| &row[..self.width]);
-        for (row, words) in rows.zip(words.chunks_exact_mut(*stride)) {
-            match self.precision {
+        let word_rows = self.precision.word_rows();
+        for (row, words) in rows.zip(words.chunks_exact_mut(word_rows * *stride)) {
+            let levels = match self.precision {
                 LowPrecision::Bf16 => {
                     round_row(row, words);
+                    continue;
                 }
-                LowPrecision::Int8 => {
-                    let range = RowRange::new(simd, row);
-                    let bytes: &mut [u8] = pulp::bytemuck::cast_slice_mut(words);
-                    for (byte, &x) in bytes.iter_mut().zip(row) {
-                        *byte = range.quantize(x);
-                    }
-                    // Bytes after the end have no effect: they are multiplied by weights 0.
-                    if cfg!(target_endian = "big") {
-                        for word in words {
-                            *word = u32::from_le(*word);
-                        }
-                    }
-                    quantization.push(RowQuantization {
-                        scale: range.scale,
-                        zero: range.zero as i32,
-                    });
+                LowPrecision::W8A8 => 255.0,
+                LowPrecision::W8A12 => 4095.0,
+            };
+            let range = RowRange::new(simd, row, levels);
+            let (upper, lower) = words.split_at_mut(*stride);
+            let upper_bytes: &mut [u8] = pulp::bytemuck::cast_slice_mut(upper);
+            if self.precision == LowPrecision::W8A8 {
+                for (byte, &x) in upper_bytes.iter_mut().zip(row) {
+                    *byte = range.quantize(x) as u8;
+                }
+            } else {
+                let lower_bytes: &mut [u8] = pulp::bytemuck::cast_slice_mut(lower);
+                for ((upper, lower), &x) in upper_bytes.iter_mut().zip(lower_bytes).zip(row) {
+                    let level = range.quantize(x);
+                    *upper = (level >> LOWER_BITS) as u8;
+                    *lower = (level & ((1 << LOWER_BITS) - 1)) as u8;
                 }
             }
+            // Bytes after the end have no effect: they are multiplied by weights 0.
+            if cfg!(target_endian = "big") {
+                for word in words {
+                    *word = u32::from_le(*word);
+                }
+            }
+            quantization.push(RowQuantization {
+                scale: range.scale,
+                zero: range.zero as i32,
+            });
         }
     }
 }
@@ -189,19 +204,22 @@ pub(super) struct RowRange {
     inverse: f32,
     /// Zero point z, an integer.
     pub(super) zero: f32,
+    /// Largest integer, 255 or 4095.
+    levels: f32,
 }
 
 impl RowRange {
     #[inline(always)]
-    pub(super) fn new<S: Simd>(simd: S, row: &[f32]) -> Self {
+    pub(super) fn new<S: Simd>(simd: S, row: &[f32], levels: f32) -> Self {
         let (least, most, is_finite) = extremes(simd, row);
-        let scale = (most - least) / 255.0;
+        let scale = (most - least) / levels;
         // Nothing but zeros, or numbers so small that their scale is subnormal.
         if is_finite && scale < f32::MIN_POSITIVE {
             return Self {
                 scale: 0.0,
                 inverse: 0.0,
                 zero: 0.0,
+                levels,
             };
         }
         let inverse = 1.0 / scale;
@@ -209,16 +227,17 @@ impl RowRange {
             scale: if is_finite { scale } else { f32::NAN },
             inverse,
             zero: (ROUND - least * inverse) - ROUND,
+            levels,
         }
     }
 
-    /// Nearest integer to x/t + z, in 0..=255.
+    /// Nearest integer to x/t + z, in 0..=levels.
     #[inline(always)]
-    pub(super) fn quantize(self, x: f32) -> u8 {
-        const MAX: f32 = ROUND + 255.0;
+    pub(super) fn quantize(self, x: f32) -> u32 {
+        let most = ROUND + self.levels;
         let shifted = x * self.inverse + (ROUND + self.zero);
-        let shifted = if shifted < MAX { shifted } else { MAX };
-        shifted.to_bits() as u8
+        let shifted = if shifted < most { shifted } else { most };
+        shifted.to_bits() & 0xfff
     }
 }
 

@@ -5,6 +5,8 @@ use proptest::prelude::*;
 use super::rows::{ROW_GAP, RoundRows, RowRange};
 use super::*;
 
+const ALL: [LowPrecision; 3] = [LowPrecision::Bf16, LowPrecision::W8A8, LowPrecision::W8A12];
+
 fn numbers(count: usize, seed: u64, spread: f32) -> Vec<f32> {
     let mut random = ir_core::SplitMix64::new(seed, 3);
     let number = |_| (random.below(4001) as f32 / 2000.0 - 1.0) * spread;
@@ -28,7 +30,7 @@ fn product(
 }
 
 /// The formulas of the module in f64, from quantized values that are computed by definition.
-fn int8_reference(left: &[f32], right: &[f32], bias: &[f32], from: usize) -> Vec<f64> {
+fn int8_reference(left: &[f32], levels: f32, right: &[f32], bias: &[f32], from: usize) -> Vec<f64> {
     let to = bias.len();
     let column = |column: usize| right.iter().skip(column).step_by(to);
     let channels: Vec<(f32, Vec<f64>)> = (0..to)
@@ -43,11 +45,11 @@ fn int8_reference(left: &[f32], right: &[f32], bias: &[f32], from: usize) -> Vec
     let row = |row: &[f32]| -> Vec<f64> {
         let least = row.iter().copied().fold(0.0, f32::min);
         let most = row.iter().copied().fold(0.0, f32::max);
-        let scale = (most - least) / 255.0;
+        let scale = (most - least) / levels;
         let zero = (-least * (1.0 / scale)).round_ties_even();
         let quantized = row.iter().map(|x| {
             let p = (f64::from(x * (1.0 / scale)) + f64::from(zero)).round_ties_even();
-            p.clamp(0.0, 255.0) - f64::from(zero)
+            p.clamp(0.0, f64::from(levels)) - f64::from(zero)
         });
         let quantized: Vec<f64> = quantized.collect();
         let cell = |(at, (channel, weights)): (usize, &(f32, Vec<f64>))| {
@@ -68,6 +70,7 @@ proptest! {
         to in 1..100_usize,
         gap in 0..20_usize,
         shift in -1.5..1.5_f32,
+        wide: bool,
         seed: u64,
     ) {
         let mut left = numbers(rows * (from + gap), seed, 2.0);
@@ -79,11 +82,16 @@ proptest! {
             .copied()
             .collect();
         let strided = StridedRows { values: &left, stride: from + gap, count: rows };
-        let found = product(LowPrecision::Int8, strided, &right, &bias, from);
-        let expected = int8_reference(&dense, &right, &bias, from);
+        let (precision, levels) = match wide {
+            false => (LowPrecision::W8A8, 255.0),
+            true => (LowPrecision::W8A12, 4095.0),
+        };
+        let found = product(precision, strided, &right, &bias, from);
+        let expected = int8_reference(&dense, levels, &right, &bias, from);
         for (found, expected) in found.iter().zip(expected) {
             let error = (f64::from(*found) - expected).abs();
-            // Rounding of a tie by one unit in f32 would be an error of about 1e-3.
+            // Rounding of a tie by one unit in f32 would be an error of about 1e-3, or 1e-4 with 12
+            // bits.
             prop_assert!(error < 1e-5 * (1.0 + expected.abs()), "{found} {expected}");
         }
     }
@@ -111,8 +119,8 @@ proptest! {
     }
 
     #[test]
-    fn row_has_same_bits_in_any_batch(rows in 2..30_usize, int8: bool, seed: u64) {
-        let precision = if int8 { LowPrecision::Int8 } else { LowPrecision::Bf16 };
+    fn row_has_same_bits_in_any_batch(rows in 2..30_usize, precision in 0..3_usize, seed: u64) {
+        let precision = ALL[precision];
         let (from, to) = (300, 45);
         let (left, mut right) = (numbers(rows * from, seed, 2.0), numbers(from * to, 1, 0.1));
         // An outlier: a single large weight.
@@ -127,16 +135,22 @@ proptest! {
     }
 
     #[test]
-    fn quantized_numbers_are_nearest(seed: u64, least in -9.0..1.0_f32, width in 0.01..20.0_f32) {
+    fn quantized_numbers_are_nearest(
+        seed: u64,
+        least in -9.0..1.0_f32,
+        width in 0.01..20.0_f32,
+        wide: bool,
+    ) {
+        let levels = if wide { 4095.0 } else { 255.0 };
         let row = numbers(100, seed, width / 2.0);
         let row: Vec<f32> = row.iter().map(|x| x + least + width / 2.0).collect();
-        let range = RowRange::new(pulp::Scalar, &row);
+        let range = RowRange::new(pulp::Scalar, &row, levels);
         for &x in &row {
-            let restored = (f32::from(range.quantize(x)) - range.zero) * range.scale;
+            let restored = (range.quantize(x) as f32 - range.zero) * range.scale;
             // Half a step, or a little more at the upper end of the range.
             prop_assert!((restored - x).abs() <= 0.5001 * range.scale + 1e-6, "{x} {restored}");
         }
-        prop_assert_eq!(f32::from(range.quantize(0.0)), range.zero);
+        prop_assert_eq!(range.quantize(0.0) as f32, range.zero);
     }
 }
 
@@ -144,7 +158,7 @@ proptest! {
 #[test]
 fn all_instruction_sets_compute_the_same_bits() {
     let (count, to) = (13, 40);
-    for (precision, from) in [LowPrecision::Int8, LowPrecision::Bf16]
+    for (precision, from) in ALL
         .into_iter()
         .flat_map(|precision| (1..70).map(move |from| (precision, from)))
     {
@@ -156,7 +170,7 @@ fn all_instruction_sets_compute_the_same_bits() {
             ($simd:expr) => {{
                 let stride = from + ROW_GAP;
                 let mut rows = LowPrecisionRows {
-                    words: vec![0; count * stride],
+                    words: vec![0; count * precision.word_rows() * stride],
                     stride,
                     ..Default::default()
                 };
@@ -174,7 +188,7 @@ fn all_instruction_sets_compute_the_same_bits() {
                     right: &right,
                     tile: match precision {
                         LowPrecision::Bf16 => bf16_tile(),
-                        LowPrecision::Int8 => int8_tile(),
+                        LowPrecision::W8A8 | LowPrecision::W8A12 => int8_tile(),
                     },
                     bias: &bias,
                     activation: None,
@@ -212,7 +226,7 @@ fn outlier_channels_are_f32() {
         right[500 * to + column] = 30.0;
     }
     let bias = numbers(to, 3, 1.0);
-    let packed = LowPrecisionMatrix::new(LowPrecision::Int8, &right, from, to).unwrap();
+    let packed = LowPrecisionMatrix::new(LowPrecision::W8A8, &right, from, to).unwrap();
     assert_eq!(packed.outliers(), [7, 39]);
     let rows = StridedRows::new(&left, from);
     let exact = PackedMatrix::new(&right, from, to);
@@ -236,7 +250,7 @@ fn outlier_channels_are_f32() {
         }
     }
     let even = numbers(from * to, 2, 0.1);
-    let packed = LowPrecisionMatrix::new(LowPrecision::Int8, &even, from, to).unwrap();
+    let packed = LowPrecisionMatrix::new(LowPrecision::W8A8, &even, from, to).unwrap();
     assert!(packed.outliers().is_empty());
 }
 
@@ -247,7 +261,7 @@ fn zeros_infinities_and_subnormal_numbers() {
     let bias = [1.0, -2.0, 0.5];
     let run = |row: &[f32], right: &[f32]| {
         product(
-            LowPrecision::Int8,
+            LowPrecision::W8A8,
             StridedRows::new(row, from),
             right,
             &bias,
@@ -263,10 +277,26 @@ fn zeros_infinities_and_subnormal_numbers() {
         let row = [1.0, bad, 1.0, 1.0, 1.0, 1.0];
         assert!(run(&row, &right).iter().all(|x| x.is_nan()), "{bad}");
     }
-    let too_deep = vec![0.0; MAX_DEPTH + 1];
-    let [int8, bf16] = [LowPrecision::Int8, LowPrecision::Bf16]
-        .map(|precision| LowPrecisionMatrix::new(precision, &too_deep, MAX_DEPTH + 1, 1));
-    assert!(int8.is_none() && bf16.is_some());
+}
+
+/// At the maximum depth, sums of the largest integers fit 32 bits.
+#[test]
+fn maximum_depths() {
+    for precision in [LowPrecision::W8A8, LowPrecision::W8A12] {
+        let depth = precision.max_depth();
+        let too_deep = vec![0.0; depth + 1];
+        assert!(LowPrecisionMatrix::new(precision, &too_deep, depth + 1, 1).is_none());
+        assert!(LowPrecisionMatrix::new(LowPrecision::Bf16, &too_deep, depth + 1, 1).is_some());
+        for x in [2.0, -2.0] {
+            let left = vec![x; depth];
+            let rows = StridedRows::new(&left, depth);
+            for w in [0.5, -0.5] {
+                let found = product(precision, rows, &vec![w; depth], &[0.0], depth);
+                let expected = x * w * depth as f32;
+                assert!((found[0] / expected - 1.0).abs() < 1e-6, "{precision:?}");
+            }
+        }
+    }
 }
 
 /// Keys and values of attention: the words of the matrix that is packed once.
