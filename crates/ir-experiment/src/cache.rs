@@ -16,7 +16,7 @@ use tempfile::TempDir;
 use crate::error::ExperimentError;
 
 /// Version of the cache keys. Part of every key.
-pub(crate) const CACHE_VERSION: u32 = 2;
+pub(crate) const CACHE_VERSION: u32 = 3;
 
 /// Stage of an experiment whose result is cached.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]

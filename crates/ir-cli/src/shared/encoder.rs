@@ -118,7 +118,7 @@ pub(crate) const PRECISIONS: [(&str, &str, Precision); 3] = [
     ),
     (
         "int8",
-        "8-bit integers by channel and token, for CPUs with VNNI",
+        "8-bit integers per channel and token, for CPUs with VNNI",
         Precision::Int8,
     ),
 ];

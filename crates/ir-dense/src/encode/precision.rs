@@ -31,7 +31,8 @@ pub enum Precision {
     Bf16,
     /// 8-bit integers with integer sums. Weights are quantized symmetrically per output channel
     /// when the model is opened, inputs asymmetrically per token, those of the projections of
-    /// queries, keys and values to 12 bits; no calibration data is needed.
+    /// queries, keys and values to 12 bits (8 if there are more than 4,096); no calibration data is
+    /// needed.
     /// Output channels whose weights do not fit 8 bits are f32
     /// ([`BiEncoder::outlier_channels`](crate::BiEncoder::outlier_channels)). `vpdpbusd` computes
     /// it on CPUs that have it (`avx512_vnni`, `avx_vnni`); others compute the same sums without

@@ -495,14 +495,18 @@ mod tests {
         }
     }
 
-    struct Activated<'a>(Activation, &'a mut [f32]);
+    /// Activation of a row, of a rounded product if the flag is set.
+    struct Activated<'a>(Activation, bool, &'a mut [f32]);
 
     impl WithSimd for Activated<'_> {
         type Output = ();
 
         #[inline(always)]
         fn with_simd<S: Simd>(self, _: S) {
-            activate_row::<S>(self.0, self.1);
+            match self.1 {
+                false => activate_row::<S>(self.0, self.2),
+                true => activate_rounded_row::<S>(self.0, self.2),
+            }
         }
     }
 
@@ -513,9 +517,11 @@ mod tests {
         let (scale, shift) = (rows(1, width), rows(2, width)[width..].to_vec());
         let mut all = Vec::new();
         for activation in [Activation::Gelu, Activation::GeluTanh, Activation::Relu] {
-            let mut found = before.clone();
-            Simd::vectorize(simd, Activated(activation, &mut found));
-            all.extend(found);
+            for is_rounded in [false, true] {
+                let mut found = before.clone();
+                Simd::vectorize(simd, Activated(activation, is_rounded, &mut found));
+                all.extend(found);
+            }
         }
         let mut found = before.clone();
         Simd::vectorize(

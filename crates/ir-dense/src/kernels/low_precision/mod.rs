@@ -4,13 +4,13 @@
 //! w ≈ s·q. The left matrix is quantized asymmetrically per row (token) to 0..=255 (W8A8) or
 //! 0..=4095 (W8A12): x ≈ t·(p - z), with z so that 0 is exact. An element of the product is
 //! (Σ p·q - z·Σ q) as f32, times t, times s, plus the bias. Integer sums are exact. With 12 bits,
-//! p = 16·h + l: rows of h and of l take turns in the left matrix of 8-bit products.
+//! p = 16·h + l: rows of h and of l are interleaved in the left matrix of 8-bit products.
 //!
 //! **bf16.** Both matrices are rounded to bf16, sums are f32 in the order of
 //! [`super::word_tiles`]. Matrices of attention are packed for one product (`bf16`).
 //!
-//! Neither product uses fused multiply-add, so that all CPUs compute the same bits, in any batch
-//! and on any number of threads.
+//! No product uses fused multiply-add, so that all CPUs compute the same bits, in any batch and on
+//! any number of threads. GELU does, where the CPU has it.
 
 mod bf16;
 mod rows;
@@ -31,7 +31,8 @@ use super::word_tiles::{
 use crate::Activation;
 
 /// Largest weight of a channel in units of its root mean square above which the channel is an
-/// outlier. Quantized, its mean error is more than 1/27 of the root mean square: 16/127/√12.
+/// outlier. Quantized, its root mean square error would be above 1/28 of the root mean square of
+/// its weights: 16/127/√12.
 const OUTLIER_RATIO: f32 = 16.0;
 
 /// Number format of a product below f32.
@@ -303,7 +304,10 @@ impl Channels {
             // A scale that is subnormal has too few bits.
             let is_tiny = largest > 0.0 && largest / 127.0 < f32::MIN_POSITIVE;
             let deviation = (squares / f64::from(rows.max(1))).sqrt();
-            is_tiny || f64::from(largest) > f64::from(OUTLIER_RATIO) * deviation
+            // A NaN or infinity would become 0.
+            !squares.is_finite()
+                || is_tiny
+                || f64::from(largest) > f64::from(OUTLIER_RATIO) * deviation
         };
         let columns = largest.iter().zip(&squares).enumerate();
         let outliers: Vec<usize> = columns

@@ -279,6 +279,22 @@ fn zeros_infinities_and_subnormal_numbers() {
     }
 }
 
+#[test]
+fn columns_with_non_finite_weights_are_f32() {
+    let (from, to) = (8, 3);
+    let bias = [0.0; 3];
+    for bad in [f32::NAN, f32::INFINITY] {
+        let mut right = numbers(from * to, 2, 0.1);
+        right[3 * to + 1] = bad;
+        let packed = LowPrecisionMatrix::new(LowPrecision::W8A8, &right, from, to).unwrap();
+        assert_eq!(packed.outliers(), [1]);
+        let row = [1.0; 8];
+        let rows = StridedRows::new(&row, from);
+        let found = product(LowPrecision::W8A8, rows, &right, &bias, from);
+        assert!(found[0].is_finite() && !found[1].is_finite() && found[2].is_finite());
+    }
+}
+
 /// At the maximum depth, sums of the largest integers fit 32 bits.
 #[test]
 fn maximum_depths() {
