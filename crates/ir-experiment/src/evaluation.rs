@@ -83,7 +83,10 @@ pub(crate) fn evaluate(
             Some(compared.map_err(invalid)?)
         }
     };
-    let overlaps = overlaps(&experiment.comparison, &runs);
+    let overlaps = match (&comparison, experiment.comparison.overlap_depth) {
+        (Some(comparison), Some(depth)) => overlaps(comparison, depth, &runs),
+        _ => Vec::new(),
+    };
     Ok(TaskResults {
         name: data.name.clone(),
         documents: data.ids().len(),

@@ -1,10 +1,8 @@
 //! Agreement of the rankings of two systems.
 
 use ir_core::{Run, RunOrder};
-use ir_eval::{DiffRules, RunDiff};
+use ir_eval::{Comparison, DiffRules, RunDiff};
 use serde::Serialize;
-
-use crate::file::ComparisonEntry;
 
 /// Agreement of the first documents of two systems, mean over the queries for which both retrieve
 /// documents.
@@ -23,32 +21,14 @@ pub struct RankingOverlap {
     pub queries: usize,
 }
 
-/// Overlaps of the pairs of a comparison; none without a depth.
-pub(crate) fn overlaps(comparison: &ComparisonEntry, runs: &[Run]) -> Vec<RankingOverlap> {
-    let Some(depth) = comparison.overlap_depth else {
-        return Vec::new();
-    };
-    let baseline = comparison.baseline.as_ref();
-    let baseline = baseline.and_then(|name| runs.iter().position(|run| run.tag == *name));
-    let baseline = baseline.unwrap_or(0);
-    let mut pairs = Vec::new();
-    for first in 0..runs.len() {
-        for second in 0..runs.len() {
-            let is_compared = match comparison.all_pairs {
-                true => first < second,
-                false => first == baseline && second != baseline,
-            };
-            if is_compared {
-                pairs.push([&runs[first], &runs[second]]);
-            }
-        }
-    }
+/// Overlaps of the baseline with every other system or, if all pairs are compared, of every pair.
+pub(crate) fn overlaps(comparison: &Comparison, depth: usize, runs: &[Run]) -> Vec<RankingOverlap> {
     let rules = DiffRules {
         order: RunOrder::File,
         depth: Some(depth),
         ..DiffRules::default()
     };
-    let overlap = |[first, second]: [&Run; 2]| {
+    let overlap = |first: &Run, second: &Run| {
         let diff = RunDiff::new(first, second, rules);
         let (overlap, queries) = diff.mean(|query| Some(query.overlap())).unwrap_or_default();
         RankingOverlap {
@@ -59,5 +39,15 @@ pub(crate) fn overlaps(comparison: &ComparisonEntry, runs: &[Run]) -> Vec<Rankin
             queries,
         }
     };
-    pairs.into_iter().map(overlap).collect()
+    let mut found = Vec::new();
+    for (at, first) in runs.iter().enumerate() {
+        let others = match comparison.baseline() {
+            None => &runs[at + 1..],
+            Some(name) if first.tag == name => runs,
+            Some(_) => &[],
+        };
+        let others = others.iter().filter(|other| other.tag != first.tag);
+        found.extend(others.map(|other| overlap(first, other)));
+    }
+    found
 }

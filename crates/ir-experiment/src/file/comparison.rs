@@ -17,8 +17,9 @@ pub struct ComparisonEntry {
     pub baseline: Option<String>,
     /// Compares every pair of systems instead of each with the baseline. Default: false.
     pub all_pairs: bool,
-    /// Number of first documents of which a table below the scores has the overlap and the
-    /// rank-biased overlap with the baseline, as in `ir diff`. Range: ≥ 1. Default: no such table.
+    /// Depth of a table below the scores, in text, Markdown, LaTeX and JSON: overlap and
+    /// rank-biased overlap of the top documents of the compared systems, as in `ir diff`. Range:
+    /// ≥ 1. Default: no table.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub overlap_depth: Option<usize>,
     /// Significance test. Default: `t`.

@@ -6,6 +6,17 @@ use super::{AnswerGenerator, AnswerPrompt, GeneratedText, GenerationError, Quote
 ///
 /// Requests are those of the [`EndpointConfig`]: for users who wait, set a short time limit and one
 /// attempt.
+///
+/// ```no_run
+/// use ir_data::chat::EndpointConfig;
+/// use ir_qa::generation::{AnswerGenerator, EndpointAnswers, Quote};
+/// let config = EndpointConfig::new("http://localhost:11434/v1/chat/completions", "llama3.2");
+/// let model = EndpointAnswers::new(config, None)?;
+/// let quotes = [Quote { title: "On tea", answer: "Tea grows in Asia." }];
+/// let answer = model.generate("Where does tea grow?", &quotes)?;
+/// println!("{}", answer.map_or("no answer".to_owned(), |answer| answer.text));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct EndpointAnswers {
     client: ChatClient,

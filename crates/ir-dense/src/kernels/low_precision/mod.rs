@@ -398,7 +398,7 @@ impl WithSimd for LowPrecisionProduct<'_> {
         let mut sums = TileSums::default();
         let (words, _) = right.words.values().as_chunks::<PANEL_COLUMNS>();
         let word_rows = right.precision.word_rows();
-        let (count, tile_rows) = (self.count * word_rows, TILE_ROWS / word_rows * word_rows);
+        let count = self.count * word_rows;
         // A panel stays in the cache for all rows.
         for (panel, words) in words.chunks_exact(right.depth.max(1)).enumerate() {
             let first = panel * PANEL_COLUMNS;
@@ -407,8 +407,9 @@ impl WithSimd for LowPrecisionProduct<'_> {
             if !self.bias.is_empty() {
                 bias[..columns].copy_from_slice(&self.bias[first..][..columns]);
             }
-            for word_row in (0..count).step_by(tile_rows) {
-                let rows = tile_rows.min(count - word_row);
+            // The rows of words of a row are in one tile: their number divides `TILE_ROWS`.
+            for word_row in (0..count).step_by(TILE_ROWS) {
+                let rows = TILE_ROWS.min(count - word_row);
                 let (words_of_tile, left_stride, k_stride) = left.tile(word_row);
                 let tile = WordTile {
                     left: words_of_tile,

@@ -145,7 +145,7 @@ impl WithSimd for RoundRows<'_> {
             let range = RowRange::new(simd, row, levels);
             let (upper, lower) = words.split_at_mut(*stride);
             let upper_bytes: &mut [u8] = pulp::bytemuck::cast_slice_mut(upper);
-            if self.precision == LowPrecision::W8A8 {
+            if lower.is_empty() {
                 for (byte, &x) in upper_bytes.iter_mut().zip(row) {
                     *byte = range.quantize(x) as u8;
                 }
