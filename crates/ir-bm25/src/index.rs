@@ -166,11 +166,15 @@ impl Index {
         if read_years(years.as_ref(), self.len()).is_none() {
             return Err(file.malformed(section::YEARS, "a year for every document"));
         }
+        let expected: u64 = self.field_stats().iter().map(|stats| stats.terms).sum();
         let (mut terms, mut found) = (self.inner.terms.keys(), 0);
         while terms.next().map_err(|_| self.malformed_terms())?.is_some() {
             found += 1;
+            // A forged dictionary of few nodes may have any number of keys.
+            if found > expected {
+                break;
+            }
         }
-        let expected: u64 = self.field_stats().iter().map(|stats| stats.terms).sum();
         if found != expected {
             return Err(self.malformed_terms());
         }

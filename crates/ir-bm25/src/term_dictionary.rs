@@ -39,21 +39,20 @@ const MAX_WITHOUT_INDEX: usize = 32;
 const INDEX: usize = 256;
 
 /// One more than the number of inputs that a state encodes.
-const FREQUENT: usize = 64;
+const COMMON_INPUTS: usize = 64;
 
 #[derive(Clone)]
 pub(crate) struct TermDictionary {
     bytes: SectionBytes,
     root: usize,
     /// The inputs by their number in a state.
-    frequent: [u8; FREQUENT],
+    common_inputs: [u8; COMMON_INPUTS],
 }
 
 /// A node, whose fields lie between the header and its state.
 #[derive(Clone, Copy)]
 struct Node<'a> {
     bytes: &'a [u8],
-    addr: usize,
     /// Offset of the first byte.
     start: usize,
     /// Number of transitions, at most 256.
@@ -78,7 +77,6 @@ enum Inputs {
 impl<'a> Node<'a> {
     const EMPTY: Self = Self {
         bytes: &[],
-        addr: EMPTY,
         start: EMPTY,
         len: 0,
         inputs: Inputs::Many(0, false),
@@ -107,7 +105,6 @@ impl<'a> Node<'a> {
         let field = |from: usize, size: usize| from.checked_sub(size).filter(|&at| at >= HEADER);
         let mut node = Self {
             bytes,
-            addr,
             start: addr,
             len: 1,
             ..Self::EMPTY
@@ -135,7 +132,7 @@ impl<'a> Node<'a> {
             return Some(node);
         }
         let mut at = addr;
-        let mut input = dictionary.frequent[low];
+        let mut input = dictionary.common_inputs[low];
         if low == 0 {
             at = field(at, 1)?;
             input = *bytes.get(at)?;
@@ -193,8 +190,8 @@ impl<'a> Node<'a> {
         }
     }
 
-    /// Output and address of a transition below [`Node::len`]. The address is lower than that of
-    /// the node: nodes are written after those that they lead to, so there are no cycles.
+    /// Output and address of a transition below [`Node::len`]. The address is a positive distance
+    /// below the node: nodes are written after those that they lead to, so there are no cycles.
     #[inline]
     fn follow(&self, at: usize) -> Result<(u64, usize), InvalidDictionary> {
         self.transition(at).ok_or(InvalidDictionary)
@@ -213,7 +210,7 @@ impl<'a> Node<'a> {
         };
         let outputs = self.addresses - self.len * self.address_size;
         let output = self.integer(outputs - at * self.output_size, self.output_size)?;
-        (addr < self.addr).then_some((output, addr))
+        Some((output, addr))
     }
 
     /// The output of the key that ends at a final node.
@@ -228,15 +225,15 @@ impl<'a> Node<'a> {
 
 /// The inputs that `fst` encodes in a state, by their number there. `fst` does not export them, so
 /// they are read from a dictionary that has a node for each.
-fn frequent_inputs() -> [u8; FREQUENT] {
+fn common_inputs() -> [u8; COMMON_INPUTS] {
     let mut bytes = VERSION.to_le_bytes().to_vec();
     bytes.resize(HEADER, 0);
-    bytes.extend((0..FREQUENT as u8).map(|number| 0b1100_0000 | number));
+    bytes.extend((0..COMMON_INPUTS as u8).map(|number| 0b1100_0000 | number));
     let root = bytes.len() as u64 - 1;
     bytes.extend(0_u64.to_le_bytes());
     bytes.extend(root.to_le_bytes());
     bytes.extend([0; 4]);
-    let mut inputs = [0; FREQUENT];
+    let mut inputs = [0; COMMON_INPUTS];
     if let Ok(fst) = Fst::new(bytes) {
         for (number, input) in inputs.iter_mut().enumerate().skip(1) {
             *input = fst.node(HEADER + number).transition(0).inp;
@@ -262,7 +259,7 @@ impl TermDictionary {
             (Some(VERSION), Some(root)) => Ok(Self {
                 bytes: fst.into_inner(),
                 root,
-                frequent: frequent_inputs(),
+                common_inputs: common_inputs(),
             }),
             (Some(got), Some(_)) => {
                 let expected = VERSION;
@@ -402,6 +399,22 @@ mod tests {
             assert_eq!(dictionary.get(key), Ok(Some(offset)));
         }
         assert_eq!(listed.next(), Ok(None));
+    }
+
+    /// Roots of one transition with every input, an output and the address of a node.
+    #[test]
+    fn every_input_with_output_is_read() {
+        for byte in 0..=u8::MAX {
+            let keys = [(vec![byte, 0], 1 << 40), (vec![byte, 1], (1 << 40) + 1)];
+            let keys = BTreeMap::from(keys);
+            let dictionary = open(dictionary(&keys)).unwrap();
+            let root = Node::new(&dictionary, dictionary.root).unwrap();
+            assert!(matches!(root.inputs, Inputs::One(_)) && root.output_size > 0);
+            for (key, &offset) in &keys {
+                assert_eq!(dictionary.get(key), Ok(Some(offset)));
+            }
+            assert_eq!(dictionary.get(&[byte]), Ok(None));
+        }
     }
 
     proptest! {

@@ -287,7 +287,7 @@ fn large() -> &'static Index {
             state >> 33
         };
         let mut docs = Vec::new();
-        for n in 0..40_000 {
+        for n in 0..90_000 {
             // Runs of longer documents, so that blocks differ.
             let length = 1 + random() % if n / 3000 % 3 == 0 { 40 } else { 8 };
             let mut words: Vec<String> = (0..length)

@@ -60,6 +60,13 @@ impl<E: Encoder> CachedEncoder<E> {
 
     /// Sets the maximum number of texts of each side; those that were cached first are evicted.
     /// Range: any; 0 caches nothing. Default: no limit.
+    ///
+    /// ```no_run
+    /// # fn example(encoder: std::sync::Arc<dyn ir_core::Encoder>) {
+    /// use ir_core::CachedEncoder;
+    /// let encoder = CachedEncoder::new(encoder).with_capacity(256);
+    /// # }
+    /// ```
     #[must_use]
     pub fn with_capacity(mut self, texts: usize) -> Self {
         self.capacity = texts;

@@ -30,8 +30,15 @@ pub trait DocFilter: Send + Sync {
         None
     }
 
-    /// Returns the documents that pass in ascending order, if they can be listed in a time that
-    /// hardly depends on the collection. Engines then read these documents alone.
+    /// Lists the documents that pass, each once, in ascending order, if that is faster than asking
+    /// for all documents. Engines may score these instead of scanning, if [`count`](Self::count) is
+    /// a small fraction of the collection; numbers beyond it are ignored. Default: `None`.
+    ///
+    /// ```
+    /// use ir_core::{DocFilter, DocNum, DocSet};
+    /// let set: DocSet = [7, 3].map(DocNum::new).into_iter().collect();
+    /// assert_eq!(set.members().unwrap().map(DocNum::get).collect::<Vec<_>>(), [3, 7]);
+    /// ```
     fn members(&self) -> Option<Box<dyn Iterator<Item = DocNum> + '_>> {
         None
     }

@@ -1,6 +1,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread;
+use std::time::Instant;
 
 use governor::clock::DefaultClock;
 use governor::state::keyed::DashMapStateStore;
@@ -11,7 +12,7 @@ use crate::api::ApiError;
 use crate::config::AccessConfig;
 use crate::error::ServiceError;
 use crate::metrics::Metrics;
-use crate::service::{GeneratedAnswer, ScoredAnswer, Service};
+use crate::service::{GeneratedAnswer, GenerationOutcome, ScoredAnswer, Service};
 use crate::store::sha256;
 
 /// State of the web server, shared by all requests.
@@ -70,26 +71,37 @@ pub(crate) async fn searching<T: Send + 'static>(
     blocking(app, run).await
 }
 
-/// Generates an answer from the best answers of a question; `None` without a generator. Ends within
-/// half of the time of a request, so that the answers are returned in any case.
+/// Generates an answer from the best answers of a question; `None` without a generator. Ends when
+/// half of the time of the request, which began at `start`, has passed: the answers are returned in
+/// any case. A generation that waits for a thread then is canceled.
 pub(crate) async fn generating(
     app: &Arc<App>,
+    start: Instant,
     question: &str,
     answers: &[ScoredAnswer],
 ) -> Option<GeneratedAnswer> {
-    let question = question.to_owned();
-    let sentences = app.service.generator_sentences()?;
-    let answers: Vec<ScoredAnswer> = answers.iter().take(sentences).cloned().collect();
+    let generation = app.service.generation()?;
+    let answers: Vec<ScoredAnswer> = answers
+        .iter()
+        .take(generation.sentences())
+        .cloned()
+        .collect();
     let count = answers.len();
-    let generated = blocking(
-        app,
-        move |service| Ok(service.generate(&question, &answers)),
-    );
-    match tokio::time::timeout(app.service.limits().time / 2, generated).await {
+    let Some(permit) = generation.permit() else {
+        return Some(generation.answer(count, GenerationOutcome::Busy));
+    };
+    let (service_of, question) = (Arc::clone(app), question.to_owned());
+    let mut running = tokio::task::spawn_blocking(move || {
+        let service = &service_of.service;
+        service.generate_with(&permit, &question, &answers)
+    });
+    let end = start + app.service.limits().time / 2;
+    match tokio::time::timeout_at(end.into(), &mut running).await {
         Ok(Ok(generated)) => generated,
         Ok(Err(_)) | Err(_) => {
+            running.abort();
             tracing::warn!("generation failed, or exceeded half of the time of a request");
-            app.service.generation_failure(count)
+            Some(generation.answer(count, GenerationOutcome::Failed))
         }
     }
 }

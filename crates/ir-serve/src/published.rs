@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ir_core::{Attributes, Flow, Progress, Side};
+use ir_core::{Attributes, CachedEncoder, Flow, Progress, Side};
 use ir_qa::frames::{FrameConfig, normalized};
 use ir_qa::questions::{QuestionError, QuestionFile, add_questions};
 use ir_qa::retrieval::{AnswerConfig, AnswerIndex, AnswerIndexError, FrameVectors};
@@ -16,6 +16,13 @@ use ir_qa::{Chunk, ChunkKind, Frame, FrameQuestion, character_count};
 
 use crate::config::{ServiceEncoder, ServiceQuestions};
 use crate::store::{Publication, PublishedQuestion, Store, StoreError, sha256};
+
+/// Number of vectors of queries that are cached: a query searches several indexes, some of them
+/// more than once, and as many requests as by default ([`Limits::concurrency`]) run at the same
+/// time.
+///
+/// [`Limits::concurrency`]: crate::Limits::concurrency
+pub(crate) const CACHED_VECTORS: usize = 256;
 
 /// Documents, answers and suggestions of a publication. Immutable.
 #[derive(Debug)]
@@ -149,7 +156,8 @@ impl PublishedState {
                 let questions = vectors(Side::Query, &questions)?;
                 let vectors = FrameVectors { answers, questions };
                 report(progress, "indexing", 0, 1)?;
-                let encoder = Arc::clone(&encoder.encoder);
+                let encoder = CachedEncoder::new(Arc::clone(&encoder.encoder));
+                let encoder = Arc::new(encoder.with_capacity(CACHED_VECTORS));
                 AnswerIndex::with_vectors(frames, &config.answers, encoder, vectors)?
             }
         };

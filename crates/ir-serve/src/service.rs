@@ -8,17 +8,18 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
 use std::time::Instant;
 
-use ir_core::{AttributeValue, CachedEncoder, DocSet, Explanation, Predicate, Retriever, Search};
+use ir_core::{AttributeValue, DocSet, Explanation, Predicate, Retriever, Search};
 use ir_qa::Frame;
 use ir_qa::documents::Paper;
 use ir_qa::soco::{SocoContent, SocoDocument};
+use tokio::sync::OwnedSemaphorePermit;
 
 use self::batched_search::{BatchedSearch, QuestionSearch};
-use self::generation::Generation;
+pub(crate) use self::generation::Generation;
 pub use self::generation::{GeneratedAnswer, GenerationOutcome};
-use crate::config::{Collection, Limits, ServiceConfig, ServiceEncoder};
+use crate::config::{Collection, Limits, ServiceConfig};
 use crate::error::ServiceError;
-use crate::published::{PublishConfig, PublishedState};
+use crate::published::{CACHED_VECTORS, PublishConfig, PublishedState};
 use crate::publisher::Publisher;
 use crate::query_log::QueryLog;
 use crate::store::{
@@ -86,10 +87,6 @@ pub struct ScoredAnswer {
     /// Explanation of the score, if asked for.
     pub explanation: Option<Explanation>,
 }
-
-/// Number of vectors that are cached: a query searches several indexes, some of them more than
-/// once, and as many requests as by default ([`Limits::concurrency`]) run at the same time.
-const CACHED_VECTORS: usize = 256;
 
 /// Largest number of characters of the id of a document, which every answer repeats.
 const ID_CHARACTERS: usize = 1_000;
@@ -163,15 +160,11 @@ impl Service {
     /// name.
     pub fn open(config: ServiceConfig) -> Result<Self, ServiceError> {
         let store = Arc::new(Store::open(&config.data)?);
-        let encoder = config.encoder.map(|encoder| ServiceEncoder {
-            name: encoder.name,
-            encoder: Arc::new(CachedEncoder::new(encoder.encoder).with_capacity(CACHED_VECTORS)),
-        });
         let publishing = PublishConfig {
             frames: config.frames,
             answers: config.answers,
             headings: config.headings,
-            encoder,
+            encoder: config.encoder,
             questions: config.questions,
             encoded: Arc::default(),
         };
@@ -398,6 +391,23 @@ impl Service {
     /// Waits for the generator. A failure is an outcome, since the answers are usable without it.
     #[must_use]
     pub fn generate(&self, question: &str, answers: &[ScoredAnswer]) -> Option<GeneratedAnswer> {
+        let generation = self.generation.as_ref()?;
+        match generation.permit() {
+            Some(permit) => self.generate_with(&permit, question, answers),
+            None => {
+                let sentences = answers.len().min(generation.sentences());
+                Some(generation.answer(sentences, GenerationOutcome::Busy))
+            }
+        }
+    }
+
+    /// [`Service::generate`] with a permit.
+    pub(crate) fn generate_with(
+        &self,
+        permit: &OwnedSemaphorePermit,
+        question: &str,
+        answers: &[ScoredAnswer],
+    ) -> Option<GeneratedAnswer> {
         let state = self.published().ok();
         let title = |paper: &str| {
             let document = state.as_ref().and_then(|state| state.document(paper));
@@ -406,22 +416,12 @@ impl Service {
                 .to_owned()
         };
         let generation = self.generation.as_ref()?;
-        Some(generation.generate(question, answers, title))
+        Some(generation.generate(permit, question, answers, title))
     }
 
-    /// Number of sentences that the generator gets, if there is one.
-    pub(crate) fn generator_sentences(&self) -> Option<usize> {
-        self.generation.as_ref().map(Generation::sentences)
-    }
-
-    /// The outcome of a generation from a number of sentences that did not end.
-    pub(crate) fn generation_failure(&self, sentences: usize) -> Option<GeneratedAnswer> {
-        let generation = self.generation.as_ref()?;
-        Some(GeneratedAnswer {
-            model: generation.model().to_owned(),
-            sentences,
-            outcome: GenerationOutcome::Failed,
-        })
+    /// The generation of answers, if there is a generator.
+    pub(crate) fn generation(&self) -> Option<&Generation> {
+        self.generation.as_ref()
     }
 
     /// Logs that a user opened the answer of a query, in the background. `rank` counts from 1.

@@ -16,7 +16,7 @@ pub(super) struct DecodedBlock {
     docs: [u32; BLOCK],
     tfs: [u32; BLOCK],
     /// Whether all frequencies are 1.
-    is_reset: bool,
+    are_tfs_one: bool,
     len: usize,
 }
 
@@ -25,7 +25,7 @@ impl DecodedBlock {
         Box::new(Self {
             docs: [END; BLOCK],
             tfs: [1; BLOCK],
-            is_reset: true,
+            are_tfs_one: true,
             len: 0,
         })
     }
@@ -100,7 +100,7 @@ impl DecodedBlock {
         }
         (bits <= 32).then_some(())?;
         let packed = data.get(..16 * usize::from(bits))?;
-        self.is_reset = false;
+        self.are_tfs_one = false;
         BitPacker4x::new().decompress(packed, &mut self.tfs, bits);
         if bits < 32 {
             self.tfs.iter_mut().for_each(|tf| *tf += 1);
@@ -113,9 +113,9 @@ impl DecodedBlock {
 
     /// Sets all frequencies to 1.
     pub(super) fn reset_tfs(&mut self) {
-        if !self.is_reset {
+        if !self.are_tfs_one {
             self.tfs = [1; BLOCK];
-            self.is_reset = true;
+            self.are_tfs_one = true;
         }
     }
 
@@ -130,7 +130,7 @@ impl DecodedBlock {
         data: &[u8],
     ) -> Option<u8> {
         self.clear();
-        self.is_reset = false;
+        self.are_tfs_one = false;
         let mut input = ByteReader::new(data);
         let mut frequencies = 0;
         for (doc, tf) in self.docs.iter_mut().zip(&mut self.tfs).take(n) {

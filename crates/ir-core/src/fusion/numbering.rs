@@ -21,14 +21,22 @@ pub(super) struct NumberedRetriever<R> {
 
 /// Records of each common document number, ascending.
 #[derive(Debug, Clone)]
-struct RecordLists {
-    /// Start of the records of each document, and the end of the last.
-    starts: Vec<u32>,
-    records: Vec<DocNum>,
+enum RecordLists {
+    /// Every record is the document of its number.
+    Identity { count: usize },
+    Lists {
+        /// Start of the records of each document, and the end of the last.
+        starts: Vec<u32>,
+        records: Vec<DocNum>,
+    },
 }
 
 impl RecordLists {
     fn new(documents: &[DocNum]) -> Self {
+        if (0..).zip(documents).all(|(n, doc)| doc.get() == n) {
+            let count = documents.len();
+            return Self::Identity { count };
+        }
         let count = documents.iter().map(|doc| doc.index() + 1).max();
         // The end of each list while it is counted, then its start, as records are put before it.
         let mut starts = vec![0_u32; count.unwrap_or(0) + 1];
@@ -46,23 +54,27 @@ impl RecordLists {
             *start -= 1;
             records[*start as usize] = DocNum::new(record as u32);
         }
-        Self { starts, records }
+        Self::Lists { starts, records }
     }
 
-    fn of(&self, doc: DocNum) -> &[DocNum] {
-        match self.starts.get(doc.index()..doc.index() + 2) {
-            Some(&[start, end]) => &self.records[start as usize..end as usize],
-            _ => &[],
-        }
+    fn of(&self, doc: DocNum) -> impl Iterator<Item = DocNum> + '_ {
+        let (same, listed) = match self {
+            Self::Identity { count } => (Some(doc).filter(|doc| doc.index() < *count), &[][..]),
+            Self::Lists { starts, records } => match starts.get(doc.index()..doc.index() + 2) {
+                Some(&[start, end]) => (None, &records[start as usize..end as usize]),
+                _ => (None, &[][..]),
+            },
+        };
+        same.into_iter().chain(listed.iter().copied())
     }
 
     /// The records of documents.
     fn of_all(&self, docs: impl Iterator<Item = DocNum>) -> DocSet {
-        docs.flat_map(|doc| self.of(doc)).copied().collect()
+        docs.flat_map(|doc| self.of(doc)).collect()
     }
 }
 
-/// A filter becomes a set of records if at most one of this many documents passes.
+/// A filter becomes a set of records if at most 1/16 of the documents pass.
 const DOCUMENTS_PER_MEMBER: usize = 16;
 
 /// Documents of one retriever, best first, each once.
@@ -234,8 +246,7 @@ impl<R: Retriever> NumberedRetriever<R> {
         let filter = search.filter().map(|filter| self.record_filter(filter));
         let local = Search::top(search.k().min(self.documents.len()));
         let local = filter.as_ref().map_or(local, |filter| local.within(filter));
-        let records = (0..).map(DocNum::new).zip(&self.documents);
-        for (record, _) in records.filter(|(_, of)| **of == doc) {
+        for record in self.records.of(doc) {
             let explained = self.retriever.explain(query, record, &local)?;
             // Of several records, the best is the document's.
             let explains = |tree: &Explanation| tree.score().to_bits() == score.to_bits();

@@ -1,6 +1,7 @@
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::Instant;
 
 use axum::Json;
 use axum::extract::State;
@@ -234,6 +235,7 @@ pub(super) async fn query(
     _: QueryAccess,
     JsonBody(request): JsonBody<QueryRequest>,
 ) -> Result<Json<QueryResponse>, ApiError> {
+    let start = Instant::now();
     if request.aggs.len() > AGGREGATIONS {
         return Err(ApiError::invalid(format!(
             "aggs: expected at most {AGGREGATIONS}, found {}",
@@ -270,7 +272,7 @@ pub(super) async fn query(
     let aggs = aggs.collect();
     list.answers.truncate(n_best);
     let generated = match fields.generate {
-        true => generating(&app, &fields.query, &list.answers).await,
+        true => generating(&app, start, &fields.query, &list.answers).await,
         false => None,
     };
     let generated = generated.map(|generated| GeneratedFields::new(generated, &list.answers));
@@ -320,7 +322,7 @@ impl GeneratedFields {
     fn new(generated: GeneratedAnswer, answers: &[ScoredAnswer]) -> Self {
         let error = generated.outcome.message();
         let (text, cited) = match generated.outcome {
-            GenerationOutcome::Text { text, cited } => (Some(text), cited),
+            GenerationOutcome::Text(generated) => (Some(generated.text), generated.cited),
             _ => (None, Vec::new()),
         };
         let sentences = answers.iter().take(generated.sentences).enumerate();

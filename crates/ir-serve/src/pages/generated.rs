@@ -36,7 +36,7 @@ fn form(model: &str, parameters: &[(&str, &str)]) -> Markup {
 fn answer(state: &PublishedState, generated: &GeneratedAnswer, answers: &[ScoredAnswer]) -> Markup {
     let sentences = &answers[..answers.len().min(generated.sentences)];
     let (text, cited) = match &generated.outcome {
-        GenerationOutcome::Text { text, cited } => (Some(text), cited.as_slice()),
+        GenerationOutcome::Text(generated) => (Some(&generated.text), &generated.cited[..]),
         _ => (None, &[][..]),
     };
     html! {

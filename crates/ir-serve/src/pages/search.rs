@@ -164,6 +164,7 @@ async fn respond(
     parameters: &Parameters,
     generates: bool,
 ) -> Result<Response, PageError> {
+    let start = Instant::now();
     let form = SearchForm::new(parameters);
     let filters = match form.filters() {
         Ok(filters) => filters,
@@ -187,8 +188,12 @@ async fn respond(
         .with_explain(true);
     let question = filters.into_iter().fold(question, Question::with_filter);
     let mut result = searching(app, move |service| search(service, &question)).await?;
-    if generates && let Ok(Some(list)) = &result.found {
-        result.generated = generating(app, &form.question, &list.answers).await;
+    // Only the first page displays it.
+    if generates
+        && form.page == 1
+        && let Ok(Some(list)) = &result.found
+    {
+        result.generated = generating(app, start, &form.question, &list.answers).await;
     }
     let status = match &result.found {
         Ok(_) => StatusCode::OK,

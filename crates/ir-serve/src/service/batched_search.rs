@@ -1,9 +1,9 @@
 //! Searches of concurrent questions in batches.
 
-use std::fmt;
 use std::num::NonZeroUsize;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::thread;
+use std::{fmt, slice, thread};
 
 use ir_core::{DocSet, Ranking, Retriever, Search, SearchError};
 
@@ -28,10 +28,10 @@ pub(super) struct QuestionSearch {
 }
 
 /// Searches of concurrent questions. With an encoder these form batches: their texts are encoded
-/// together, and each block of vectors is read once for all of them. Without one, every question is
-/// searched on its own thread.
+/// together, and blocks of vectors are read once for several of them. Without one, every question
+/// is searched on its own thread.
 pub(super) struct BatchedSearch {
-    queue: Option<BatchQueue<QuestionSearch, Result<Found, SearchError>>>,
+    queue: Option<BatchQueue<QuestionSearch, Result<Found, ServiceError>>>,
 }
 
 /// Largest number of questions in a batch. Larger ones are hardly more efficient.
@@ -58,11 +58,10 @@ impl BatchedSearch {
 
     /// Searches answers and related questions. Results do not depend on the batch.
     pub(super) fn search(&self, search: QuestionSearch) -> Result<Found, ServiceError> {
-        let found = match &self.queue {
-            None => search.run(),
+        match &self.queue {
+            None => Ok(search.run()?),
             Some(queue) => queue.run(search, run_batch).ok_or(ServiceError::Panic)?,
-        };
-        Ok(found?)
+        }
     }
 }
 
@@ -87,12 +86,21 @@ impl QuestionSearch {
     }
 }
 
-/// Searches questions, those of one state together. One that fails does not fail the others.
-fn run_batch(searches: &[QuestionSearch]) -> Vec<Result<Found, SearchError>> {
+/// Searches questions, those of one state together. One that fails or panics does not fail the
+/// others.
+fn run_batch(searches: &[QuestionSearch]) -> Vec<Result<Found, ServiceError>> {
+    // Searches change nothing but caches, which are usable after a panic.
+    let caught = |searches: &[QuestionSearch]| {
+        catch_unwind(AssertUnwindSafe(|| run_together(searches))).ok()
+    };
+    let alone = |search: &QuestionSearch| {
+        let found = caught(slice::from_ref(search)).ok_or(ServiceError::Panic)??;
+        found.into_iter().next().ok_or(ServiceError::Panic)
+    };
     let of_one_state = searches.chunk_by(|a, b| Arc::ptr_eq(&a.state, &b.state));
-    let results = of_one_state.flat_map(|searches| match run_together(searches) {
-        Ok(found) => found.into_iter().map(Ok).collect(),
-        Err(_) => searches.iter().map(QuestionSearch::run).collect::<Vec<_>>(),
+    let results = of_one_state.flat_map(|searches| match caught(searches) {
+        Some(Ok(found)) => found.into_iter().map(Ok).collect(),
+        _ => searches.iter().map(alone).collect::<Vec<_>>(),
     });
     results.collect()
 }

@@ -1,9 +1,10 @@
 //! Answers that are generated from quoted sentences.
 
 use std::error::Error;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::Arc;
 
-use ir_qa::generation::Quote;
+use ir_qa::generation::{GeneratedText, Quote};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 use crate::config::ServiceGenerator;
 use crate::service::ScoredAnswer;
@@ -23,13 +24,8 @@ pub struct GeneratedAnswer {
 /// End of a generation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum GenerationOutcome {
-    /// Text, and the positions of the sentences that it cites, ascending.
-    Text {
-        /// Text of the model.
-        text: String,
-        /// Positions of cited sentences, ascending.
-        cited: Vec<usize>,
-    },
+    /// Text of the model, and the positions of the sentences that it cites.
+    Text(GeneratedText),
     /// The sentences do not answer the question, or there are none.
     NoAnswer,
     /// The model did not answer, or not in time.
@@ -43,7 +39,7 @@ impl GenerationOutcome {
     #[must_use]
     pub fn message(&self) -> Option<&'static str> {
         match self {
-            Self::Text { .. } => None,
+            Self::Text(_) => None,
             Self::NoAnswer => Some("the sentences do not answer the question"),
             Self::Failed => Some("the language model did not answer in time, or failed"),
             Self::Busy => Some("too many answers are being generated; try again later"),
@@ -51,20 +47,11 @@ impl GenerationOutcome {
     }
 }
 
-/// Generator with the number of its running requests.
+/// Generator that bounds the number of its running requests.
 #[derive(Debug)]
-pub(super) struct Generation {
+pub(crate) struct Generation {
     config: ServiceGenerator,
-    running: AtomicUsize,
-}
-
-/// Counts a running request until it is dropped.
-struct Permit<'a>(&'a AtomicUsize);
-
-impl Drop for Permit<'_> {
-    fn drop(&mut self) {
-        self.0.fetch_sub(1, Ordering::Relaxed);
-    }
+    permits: Arc<Semaphore>,
 }
 
 /// Largest number of requests at the same time: each of them occupies a thread.
@@ -72,21 +59,41 @@ const MAX_CONCURRENCY: usize = 32;
 
 impl Generation {
     pub(super) fn new(config: ServiceGenerator) -> Self {
-        let running = AtomicUsize::new(0);
-        Self { config, running }
+        let permits = Semaphore::new(config.concurrency.clamp(1, MAX_CONCURRENCY));
+        Self {
+            config,
+            permits: Arc::new(permits),
+        }
     }
 
-    pub(super) fn model(&self) -> &str {
+    /// Permit of a request; `None` if as many as permitted are running.
+    pub(crate) fn permit(&self) -> Option<OwnedSemaphorePermit> {
+        Arc::clone(&self.permits).try_acquire_owned().ok()
+    }
+
+    pub(crate) fn model(&self) -> &str {
         self.config.generator.name()
     }
 
-    pub(super) fn sentences(&self) -> usize {
+    /// Number of sentences that the model gets.
+    pub(crate) fn sentences(&self) -> usize {
         self.config.sentences.max(1)
     }
 
-    /// Generates an answer from the best of `answers`; `title` returns the title of a paper.
+    /// The answer of a generation from a number of sentences that ended with an outcome.
+    pub(crate) fn answer(&self, sentences: usize, outcome: GenerationOutcome) -> GeneratedAnswer {
+        GeneratedAnswer {
+            model: self.model().to_owned(),
+            sentences,
+            outcome,
+        }
+    }
+
+    /// Generates an answer from the best of `answers`, with a permit; `title` returns the title of
+    /// a paper.
     pub(super) fn generate(
         &self,
+        _permit: &OwnedSemaphorePermit,
         question: &str,
         answers: &[ScoredAnswer],
         title: impl Fn(&str) -> String,
@@ -101,29 +108,15 @@ impl Generation {
             answer: &answer.frame.answer,
         });
         let quotes: Vec<Quote<'_>> = quotes.collect();
-        GeneratedAnswer {
-            model: self.model().to_owned(),
-            sentences: quotes.len(),
-            outcome: self.outcome(question, &quotes),
-        }
+        self.answer(quotes.len(), self.outcome(question, &quotes))
     }
 
     fn outcome(&self, question: &str, quotes: &[Quote<'_>]) -> GenerationOutcome {
         if quotes.is_empty() {
             return GenerationOutcome::NoAnswer;
         }
-        let permitted = self.config.concurrency.clamp(1, MAX_CONCURRENCY);
-        let permit = Permit(&self.running);
-        if self.running.fetch_add(1, Ordering::Relaxed) >= permitted {
-            return GenerationOutcome::Busy;
-        }
-        let generated = self.config.generator.generate(question, quotes);
-        drop(permit);
-        match generated {
-            Ok(Some(generated)) => GenerationOutcome::Text {
-                text: generated.text,
-                cited: generated.cited,
-            },
+        match self.config.generator.generate(question, quotes) {
+            Ok(Some(generated)) => GenerationOutcome::Text(generated),
             Ok(None) => GenerationOutcome::NoAnswer,
             Err(error) => {
                 let cause = error.source().map(ToString::to_string).unwrap_or_default();

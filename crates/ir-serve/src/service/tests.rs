@@ -17,6 +17,8 @@ use crate::store::{AnnotationStatus, JobStatus, NewAnnotation, Verdict};
 struct CountingEncoder {
     documents: AtomicUsize,
     queries: AtomicUsize,
+    /// Number of batches of queries.
+    batches: AtomicUsize,
     delay: Duration,
 }
 
@@ -27,9 +29,13 @@ impl Encoder for CountingEncoder {
 
     fn encode_into(&self, side: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
         thread::sleep(self.delay);
+        assert!(!texts.contains(&"panic"), "the text that panics");
         let counter = match side {
             Side::Document => &self.documents,
-            Side::Query => &self.queries,
+            Side::Query => {
+                self.batches.fetch_add(1, Ordering::Relaxed);
+                &self.queries
+            }
         };
         counter.fetch_add(texts.len(), Ordering::Relaxed);
         for (text, row) in texts.iter().zip(out.chunks_exact_mut(27)) {
@@ -146,44 +152,84 @@ fn a_query_is_encoded_once() {
     assert_eq!(encoder.queries.load(Ordering::Relaxed), 1);
 }
 
-#[test]
-fn concurrent_questions_have_the_answers_of_one_at_a_time() {
+/// Service with an encoder and documents of 120 sentences.
+fn tea_service(encoder: Arc<CountingEncoder>) -> (TempDir, Service) {
     let data = TempDir::new().unwrap();
-    let encoder = Arc::new(CountingEncoder {
-        delay: Duration::from_millis(1),
-        ..CountingEncoder::default()
-    });
-    let config = ServiceConfig::new(data.path()).with_encoder("letters", encoder.clone());
+    let config = ServiceConfig::new(data.path()).with_encoder("letters", encoder);
     let service = Service::open(config).unwrap();
     let text: String = (0..120)
         .map(|n| format!("Sentence {n} of {} is about tea. ", "abcd".repeat(n % 7)))
         .collect();
-    let ids = ["cup", "pot", "jug"];
-    let documents = ids.map(|id| document(id, &text.replace("tea", id)));
+    let documents = TEA_DOCUMENTS.map(|id| document(id, &text.replace("tea", id)));
     service.add(documents.to_vec()).unwrap();
     publish(&service);
-    let ask = |n: usize| {
+    (data, service)
+}
+
+const TEA_DOCUMENTS: [&str; 3] = ["cup", "pot", "jug"];
+
+#[test]
+fn concurrent_questions_have_the_answers_of_one_at_a_time() {
+    let ask = |service: &Service, n: usize| {
         let question = Question::new(format!("sentence {} of dab {n}", n % 11), 1 + n % 40);
         let question = match n % 3 {
             0 => question.with_explain(n.is_multiple_of(2)),
-            _ => question.in_document(ids[n % 2]),
+            _ => question.in_document(TEA_DOCUMENTS[n % 2]),
         };
         let list = service.ask(&question).unwrap();
         let answers = list.answers.into_iter();
         let values = answers.map(|one| (one.frame.id, one.score, one.explanation));
         (values.collect::<Vec<_>>(), list.related)
     };
-    let expected: Vec<_> = (0..96).map(ask).collect();
+    // Another service, whose cache has no effect on that of the concurrent questions.
+    let (_data, one_at_a_time) = tea_service(Arc::default());
+    let expected: Vec<_> = (0..96).map(|n| ask(&one_at_a_time, n)).collect();
     for (answers, _) in &expected {
         assert!(!answers.is_empty());
     }
+    let encoder = Arc::new(CountingEncoder {
+        delay: Duration::from_millis(10),
+        ..CountingEncoder::default()
+    });
+    let (_data, service) = tea_service(Arc::clone(&encoder));
+    encoder.batches.store(0, Ordering::Relaxed);
     thread::scope(|scope| {
         let (ask, service) = (&ask, &service);
-        let asked: Vec<_> = (0..96).map(|n| scope.spawn(move || ask(n))).collect();
+        let asked: Vec<_> = (0..96)
+            .map(|n| scope.spawn(move || ask(service, n)))
+            .collect();
         // The same documents are published while they are asked.
         scope.spawn(move || publish(service));
         for (asked, expected) in asked.into_iter().zip(&expected) {
             assert_eq!(&asked.join().unwrap(), expected);
+        }
+    });
+    let batches = encoder.batches.load(Ordering::Relaxed);
+    assert!((1..96).contains(&batches), "{batches}");
+}
+
+#[test]
+fn a_question_that_panics_fails_no_other() {
+    let encoder = Arc::new(CountingEncoder {
+        delay: Duration::from_millis(10),
+        ..CountingEncoder::default()
+    });
+    let (_data, service) = tea_service(encoder);
+    thread::scope(|scope| {
+        let service = &service;
+        let asked = (0..32).map(|n| {
+            let text = match n {
+                9 => "panic".to_owned(),
+                _ => format!("dab {n}"),
+            };
+            scope.spawn(move || service.ask(&Question::new(text, 5)))
+        });
+        let asked: Vec<_> = asked.collect();
+        for (n, asked) in asked.into_iter().enumerate() {
+            match asked.join().unwrap() {
+                Ok(list) => assert!(n != 9 && !list.answers.is_empty()),
+                Err(error) => assert!(n == 9 && matches!(error, ServiceError::Panic), "{error}"),
+            }
         }
     });
 }

@@ -22,7 +22,7 @@ const MIN_BATCH_TO_QUANTIZE: usize = 4;
 const MAX_GROUP: usize = 1008;
 /// Minimum size of a query group. Every group quantizes all rows again, on its own thread.
 const MIN_GROUP: usize = 240;
-/// A filter that lists its members is scored row by row if at most one of this many rows passes.
+/// A filter that lists its members is scored row by row if at most 1/32 of the rows pass.
 const ROWS_PER_MEMBER: usize = 32;
 /// Number of candidates whose rows are prefetched: they fit the L1 cache.
 const PREFETCHED: usize = 4;
