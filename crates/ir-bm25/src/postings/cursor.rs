@@ -7,7 +7,7 @@
 
 use std::ops::Range;
 
-use super::decoded_block::DecodedBlock;
+use super::decoded_block::PooledBlock;
 use super::impacts::Impact;
 use crate::prefetch::prefetch;
 use super::{
@@ -63,7 +63,7 @@ pub(crate) struct PostingsCursor<'a> {
     last: u32,
     loaded: usize,
     with_tfs: usize,
-    decoded: Box<DecodedBlock>,
+    decoded: PooledBlock,
     /// Bits per frequency minus one and the packed frequencies of the loaded block.
     packed_tfs: (u8, &'a [u8]),
     at: usize,
@@ -160,7 +160,7 @@ impl<'a> PostingsCursor<'a> {
             last: 0,
             loaded: NONE,
             with_tfs: NONE,
-            decoded: DecodedBlock::new(),
+            decoded: PooledBlock::take(),
             packed_tfs: (0, &[]),
             at: 0,
             damage: None,
