@@ -280,12 +280,11 @@ impl<'a> PostingsCursor<'a> {
         self.last = self.last_of(self.block);
     }
 
-    /// Loads the block that is decoded next into the cache, unless postings of the current one are
-    /// left.
+    /// Loads the packed block that is decoded next into the cache, if postings below `end` are read.
     #[inline]
-    pub(crate) fn prefetch(&self) {
+    pub(crate) fn prefetch(&self, end: u32) {
         let next = match self.loaded == self.block {
-            true if self.at < self.decoded.len() => return,
+            true if self.last >= end => return,
             true => self.block + 1,
             false => self.block,
         };

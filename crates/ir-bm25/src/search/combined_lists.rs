@@ -209,9 +209,9 @@ impl TermScores for CombinedList<'_> {
         next
     }
 
-    fn prefetch(&self) {
+    fn prefetch(&self, end: u32) {
         for field in &self.fields {
-            field.cursor.prefetch();
+            field.cursor.prefetch(end);
         }
     }
 

@@ -92,8 +92,8 @@ pub(crate) trait TermScores {
     /// window, of the next document to score.
     fn add_to_window<const WORDS: usize>(&mut self, window: &mut ScoreWindow<WORDS>) -> u32;
 
-    /// Loads the postings that are decoded next into the cache.
-    fn prefetch(&self);
+    /// Loads the postings that are decoded next into the cache, if those below `end` are read.
+    fn prefetch(&self, end: u32);
 
     /// The score of a document; [`None`] if it does not contain the term. Successive calls must
     /// pass ascending documents.

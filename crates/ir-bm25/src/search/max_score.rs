@@ -72,7 +72,7 @@ pub(super) fn search<const WORDS: usize, T: TermScores>(
         let mut next = END;
         for at in 0..essential.len() {
             if let Some(ahead) = essential.get(at + PREFETCH) {
-                ahead.prefetch();
+                ahead.prefetch(window.range().1);
             }
             next = next.min(essential[at].add_to_window(window));
         }

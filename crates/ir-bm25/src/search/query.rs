@@ -40,8 +40,8 @@ impl<S: ListScorer> TermScores for QueryTerm<'_, S> {
         window.add(&mut self.cursor, &self.scorer, |_| false)
     }
 
-    fn prefetch(&self) {
-        self.cursor.prefetch();
+    fn prefetch(&self, end: u32) {
+        self.cursor.prefetch(end);
     }
 
     fn score_of(&mut self, doc: u32) -> Option<f64> {
@@ -158,7 +158,7 @@ pub(crate) fn open_lists<'a>(
     });
     let lists: Vec<_> = found.collect();
     for list in &lists {
-        list.cursor.prefetch();
+        list.cursor.prefetch(0);
     }
     Ok(lists)
 }
