@@ -161,6 +161,7 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
             if doc == END || doc >= end {
                 return doc;
             }
+            cursor.prefetch(end);
             let (inside, next) = cursor.take_below(end);
             if self.added.len() < Self::MANY {
                 self.added.extend_from_slice(inside.docs);
