@@ -438,7 +438,9 @@ impl Index {
             ends.push(bytes.len());
         }
         let mut start = 0;
-        let keys = ends.iter().map(|&end| &bytes[std::mem::replace(&mut start, end)..end]);
+        let keys = ends
+            .iter()
+            .map(|&end| &bytes[std::mem::replace(&mut start, end)..end]);
         let keys: Vec<_> = keys.collect();
         let offsets = self.inner.terms.get_all(&keys);
         let offsets = offsets.map_err(|_| self.malformed_terms())?;

@@ -515,6 +515,22 @@ mod tests {
             prop_assert_eq!(listed.next(), Ok(None));
             prop_assert_eq!(dictionary.get(b"not a key"), Ok(None));
         }
+
+        /// Known and unknown keys, some twice, more and fewer than are looked up at once.
+        #[test]
+        fn lookups_at_once_find_the_same(
+            keys in prop::collection::btree_map("[ab\u{e9}]{0,6}", any::<u64>(), 0..80),
+            unknown in prop::collection::vec("[abc]{0,6}", 0..20),
+            size in 0_usize..200,
+        ) {
+            let keys: BTreeMap<_, _> =
+                keys.into_iter().map(|(key, offset)| (key.into_bytes(), offset)).collect();
+            let dictionary = open(dictionary(&keys)).unwrap();
+            let searched = keys.keys().map(Vec::as_slice).chain(unknown.iter().map(String::as_bytes));
+            let searched: Vec<_> = searched.cycle().step_by(3).take(size).collect();
+            let expected: Result<Vec<_>, _> = searched.iter().map(|key| dictionary.get(key)).collect();
+            prop_assert_eq!(dictionary.get_all(&searched), expected);
+        }
     }
 
     /// Sets every byte of dictionaries to several values, and runs of bytes to random ones.
@@ -564,10 +580,10 @@ mod tests {
         let Some(dictionary) = open(bytes) else {
             return true;
         };
-        let mut is_error = false;
-        for key in keys.keys() {
-            is_error |= dictionary.get(key).is_err();
-        }
+        let found: Result<Vec<_>, _> = keys.keys().map(|key| dictionary.get(key)).collect();
+        let all: Vec<_> = keys.keys().map(Vec::as_slice).collect();
+        assert_eq!(dictionary.get_all(&all), found);
+        let is_error = found.is_err();
         let mut listed = dictionary.keys();
         for _ in 0..2 * keys.len() {
             match listed.next() {

@@ -9,10 +9,10 @@ use std::ops::Range;
 
 use super::decoded_block::PooledBlock;
 use super::impacts::Impact;
-use crate::prefetch::prefetch;
 use super::{
     BLOCK, BLOCK_IMPACTS, ENTRY, LIST_IMPACTS, Posting, VARINTS, kth_impacts, positions, read_gaps,
 };
+use crate::prefetch::prefetch;
 use ir_core::store::{ByteReader, OpenIndexError, PagedSection};
 
 /// Document number past the last posting.

@@ -61,8 +61,7 @@ impl Deref for PooledBlock {
 impl DerefMut for PooledBlock {
     #[inline]
     fn deref_mut(&mut self) -> &mut DecodedBlock {
-        self.0
-            .get_or_insert_with(|| Box::new(DecodedBlock::EMPTY))
+        self.0.get_or_insert_with(|| Box::new(DecodedBlock::EMPTY))
     }
 }
 

@@ -344,9 +344,7 @@ impl ListScorer for Bm25Scorer<'_> {
                     f64::from(score_of(self.weight, tf as f32, inverse))
                 })
             }),
-            None => window.add_scores(codes, postings, |doc, _, tf| {
-                f64::from(self.score(doc, tf))
-            }),
+            None => window.add_scores(codes, postings, |doc, _, tf| f64::from(self.score(doc, tf))),
         }
     }
 

@@ -146,16 +146,19 @@ pub(crate) fn open_lists<'a>(
         .iter()
         .map(|&(_, field, of_query, _)| (field, of_query.term.as_str()));
     let cursors = index.cursors(keys)?;
-    let found = searched.iter().zip(cursors).filter_map(|(searched, cursor)| {
-        let &(number, field, of_query, weight) = searched;
-        Some(TermList {
-            cursor: cursor?,
-            field,
-            number,
-            count: of_query.weight,
-            weight,
-        })
-    });
+    let found = searched
+        .iter()
+        .zip(cursors)
+        .filter_map(|(searched, cursor)| {
+            let &(number, field, of_query, weight) = searched;
+            Some(TermList {
+                cursor: cursor?,
+                field,
+                number,
+                count: of_query.weight,
+                weight,
+            })
+        });
     let lists: Vec<_> = found.collect();
     for list in &lists {
         list.cursor.prefetch(0);
