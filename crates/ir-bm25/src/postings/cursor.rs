@@ -280,7 +280,8 @@ impl<'a> PostingsCursor<'a> {
         self.last = self.last_of(self.block);
     }
 
-    /// Loads the packed block that is decoded next into the cache, if postings below `end` are read.
+    /// Loads the packed block that is decoded next into the cache, if postings below `end` are
+    /// read.
     #[inline]
     pub(crate) fn prefetch(&self, end: u32) {
         let next = match self.loaded == self.block {
