@@ -17,6 +17,8 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 use pulp::{Arch, Simd, WithSimd};
 pub(crate) use rows::LowPrecisionRows;
 use rows::{LOWER_BITS, ROUND, RowQuantization, round_row};
@@ -25,9 +27,8 @@ use super::aligned::AlignedBuffer;
 use super::elementwise::activate_rounded_row;
 use super::matrix::{PackedMatrix, StridedRows, TILE_ROWS};
 pub(crate) use super::word_tiles::MAX_DEPTH;
-use super::word_tiles::{
-    PANEL_COLUMNS, TileFunction, TileSums, WordTile, bf16_tile, int8_tile, round_to_bf16,
-};
+pub(crate) use super::word_tiles::PANEL_COLUMNS;
+use super::word_tiles::{TileFunction, TileSums, WordTile, bf16_tile, int8_tile, round_to_bf16};
 use crate::Activation;
 
 /// Largest weight of a channel in units of its root mean square above which the channel is an
@@ -186,19 +187,52 @@ impl LowPrecisionMatrix {
         (out, out_stride): (&mut [f32], usize),
         scratch: &mut LowPrecisionRows,
     ) {
-        scratch.round(self.precision, left, self.from);
-        self.product_of_words(scratch, left.count, bias, activation, (out, out_stride));
+        self.round_left(left, scratch);
+        let out = (out, out_stride);
+        self.product_of_words(scratch, left.count, bias, activation, (out.0, out.1));
+        self.replace_outliers(left, bias, activation, out, scratch);
+    }
+
+    /// Rounds the left matrix of a product to the precision of this matrix.
+    pub(crate) fn round_left(&self, left: StridedRows<'_>, out: &mut LowPrecisionRows) {
+        out.round(self.precision, left, self.from);
+    }
+
+    /// Replaces the columns of a product that are multiplied in f32.
+    pub(crate) fn replace_outliers(
+        &self,
+        left: StridedRows<'_>,
+        bias: &[f32],
+        activation: Option<Activation>,
+        out: (&mut [f32], usize),
+        scratch: &mut LowPrecisionRows,
+    ) {
         if let Some(outliers) = &self.outliers {
-            let scratch = &mut scratch.outliers;
-            outliers.product(left, bias, activation, (out, out_stride), scratch);
+            outliers.product(left, bias, activation, out, &mut scratch.outliers);
         }
     }
 
-    /// [`Self::product`] in bf16 with a left matrix that is rounded.
+    /// [`Self::product`] with a left matrix that is rounded, but for outliers.
     pub(crate) fn product_of_words(
         &self,
         left: &LowPrecisionRows,
         count: usize,
+        bias: &[f32],
+        activation: Option<Activation>,
+        out: (&mut [f32], usize),
+    ) {
+        self.columns_of_words(left, count, 0..self.to, bias, activation, out);
+    }
+
+    /// Columns of [`Self::product_of_words`], from a multiple of [`PANEL_COLUMNS`] on.
+    ///
+    /// # Shapes
+    /// `bias`: `[to]`, or empty for bf16; `out`: rows of `columns.len()` elements, `out.1` apart.
+    pub(crate) fn columns_of_words(
+        &self,
+        left: &LowPrecisionRows,
+        count: usize,
+        columns: Range<usize>,
         bias: &[f32],
         activation: Option<Activation>,
         (out, out_stride): (&mut [f32], usize),
@@ -211,6 +245,7 @@ impl LowPrecisionMatrix {
             left,
             count,
             right: self,
+            columns,
             tile,
             bias,
             activation,
@@ -231,6 +266,7 @@ impl LowPrecisionMatrix {
             left,
             count,
             right: self,
+            columns: 0..self.to,
             tile: bf16_tile(),
             bias: &[],
             activation: None,
@@ -255,6 +291,7 @@ impl LowPrecisionMatrix {
             left: scratch,
             count: left.count,
             right: self,
+            columns: 0..self.to,
             tile: bf16_tile(),
             bias,
             activation,
@@ -352,13 +389,9 @@ impl Outliers {
         scratch.extend(self.columns.iter().map(|&column| bias[column]));
         scratch.resize((left.count + 1) * count, 0.0);
         let (bias, products) = scratch.split_at_mut(count);
-        match activation {
-            None => self.weights.product(left, Some(bias), products, count),
-            Some(activation) => {
-                let weights = &self.weights;
-                weights.activated_product(left, bias, activation, products, count);
-            }
-        }
+        let (columns, cells) = (0..count, (&mut *products, count));
+        self.weights
+            .columns_of_product(left, columns, Some(bias), activation, cells);
         let rows = out.chunks_mut(out_stride).zip(products.chunks_exact(count));
         for (out, products) in rows {
             for (&column, product) in self.columns.iter().zip(products) {
@@ -373,6 +406,8 @@ struct LowPrecisionProduct<'a> {
     /// Rows of the left matrix.
     count: usize,
     right: &'a LowPrecisionMatrix,
+    /// Columns of the product, of which `out` has no others.
+    columns: Range<usize>,
     tile: TileFunction,
     bias: &'a [f32],
     activation: Option<Activation>,
@@ -400,13 +435,15 @@ impl WithSimd for LowPrecisionProduct<'_> {
         let word_rows = right.precision.word_rows();
         let count = self.count * word_rows;
         // A panel stays in the cache for all rows.
-        for (panel, words) in words.chunks_exact(right.depth.max(1)).enumerate() {
-            let first = panel * PANEL_COLUMNS;
-            let columns = PANEL_COLUMNS.min(right.to - first);
+        for column in self.columns.clone().step_by(PANEL_COLUMNS) {
+            let panel = column / PANEL_COLUMNS;
+            let words = &words[panel * right.depth..][..right.depth];
+            let columns = PANEL_COLUMNS.min(self.columns.end - column);
             let mut bias = [0.0; PANEL_COLUMNS];
             if !self.bias.is_empty() {
-                bias[..columns].copy_from_slice(&self.bias[first..][..columns]);
+                bias[..columns].copy_from_slice(&self.bias[column..][..columns]);
             }
+            let first = column - self.columns.start;
             // The rows of words of a row are in one tile: their number divides `TILE_ROWS`.
             for word_row in (0..count).step_by(TILE_ROWS) {
                 let rows = TILE_ROWS.min(count - word_row);

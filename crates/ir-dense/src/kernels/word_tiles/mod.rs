@@ -20,7 +20,7 @@ use pulp::{Arch, Simd, WithSimd};
 use super::matrix::TILE_ROWS;
 
 /// Columns of a panel of the right matrix.
-pub(super) const PANEL_COLUMNS: usize = 32;
+pub(crate) const PANEL_COLUMNS: usize = 32;
 /// Maximum inner dimension of 8-bit products: 2³¹ / (255 · 127), rounded down to thousands.
 pub(crate) const MAX_DEPTH: usize = 66_000;
 /// 2⁻⁵⁰: magnitude below which a number is rounded to the bf16 number 0, so that products are
