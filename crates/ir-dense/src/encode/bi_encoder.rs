@@ -12,7 +12,7 @@ use rayon::prelude::*;
 use super::tokenizer::TokenizedText;
 use super::{EncoderConfig, OutlierChannels, Tower, normalize_row};
 use crate::kernels::low_precision::MAX_DEPTH;
-use crate::kernels::team::{ParallelRegion, ThreadTeam};
+use crate::kernels::team::{CALLS, ParallelRegion, ThreadTeam};
 use crate::transformer::InferenceModel;
 use crate::transformer::cpu::{BLOCK_ROWS, CpuTransformer};
 use crate::{ModelError, SimilarityFunction, TokenBatch};
@@ -302,7 +302,7 @@ impl Encoder for BiEncoder {
         if expected != found {
             return Err(EncodeError::Shape { expected, found });
         }
-        let _call = ThreadTeam::global().call();
+        let _call = CALLS.start();
         if let ([text], InferenceModel::Cpu(model)) = (texts, &*encoder.model) {
             let mut scratch = SCRATCH.take();
             let encoded = self.encode_single(side, text, model, &mut scratch, out);

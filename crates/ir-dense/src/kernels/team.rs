@@ -22,7 +22,16 @@ const SPINS_BEFORE_PARK: u32 = 1 << 8;
 pub(crate) struct ThreadTeam {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
+    calls: &'static Calls,
 }
+
+/// Number of calls of encoders that are in progress. A region is parallel only beside no other
+/// call than that of its thread.
+#[derive(Debug, Default)]
+pub(crate) struct Calls(AtomicUsize);
+
+/// Calls of all encoders of the process.
+pub(crate) static CALLS: Calls = Calls(AtomicUsize::new(0));
 
 /// State of a team, in cache lines by writer.
 #[derive(Debug, Default)]
@@ -38,8 +47,6 @@ struct Shared {
     /// Whether a region is open.
     is_open: AtomicBool,
     is_stopped: AtomicBool,
-    /// Calls that are in progress; a region is parallel only beside no other call.
-    calls: AtomicUsize,
 }
 
 #[derive(Debug, Default)]
@@ -51,8 +58,8 @@ struct Loop<'a> {
     body: &'a (dyn Fn(usize) + Sync),
 }
 
-/// Call of an encoder, counted while the value lives.
-pub(crate) struct Call<'a>(&'a ThreadTeam);
+/// Call of an encoder, which [`Calls`] count while the value lives.
+pub(crate) struct Call<'a>(&'a Calls);
 
 /// Region of a program whose loops run on all threads of a team.
 pub(crate) struct ParallelRegion<'a> {
@@ -63,7 +70,7 @@ pub(crate) struct ParallelRegion<'a> {
 impl ThreadTeam {
     /// Creates a team of `threads` threads, of which one is that of the caller. Smaller if the
     /// operating system has no more threads.
-    pub(crate) fn new(threads: usize) -> Self {
+    pub(crate) fn new(threads: usize, calls: &'static Calls) -> Self {
         let shared = Arc::<Shared>::default();
         let threads = (1..threads).map_while(|number| {
             let shared = shared.clone();
@@ -71,7 +78,11 @@ impl ThreadTeam {
             thread.spawn(move || shared.work()).ok()
         });
         let threads = threads.collect();
-        Self { shared, threads }
+        Self {
+            shared,
+            threads,
+            calls,
+        }
     }
 
     /// Team of the process: as many threads as rayon's pool has when it is used first, at most
@@ -80,22 +91,16 @@ impl ThreadTeam {
         static TEAM: LazyLock<ThreadTeam> = LazyLock::new(|| {
             let cores = thread::available_parallelism().map_or(1, usize::from);
             let threads = rayon::current_num_threads().min(cores).min(MAX_THREADS);
-            ThreadTeam::new(threads)
+            ThreadTeam::new(threads, &CALLS)
         });
         &TEAM
-    }
-
-    /// Counts a call until the result is dropped.
-    pub(crate) fn call(&self) -> Call<'_> {
-        self.shared.calls.fetch_add(1, Ordering::Relaxed);
-        Call(self)
     }
 
     /// Opens a region and wakes the threads. Its loops run on this thread alone if another region
     /// is open.
     pub(crate) fn region(&self) -> ParallelRegion<'_> {
         let is_parallel = !self.threads.is_empty()
-            && !self.shared.has_other_calls()
+            && !self.calls.are_several()
             && !self.shared.is_open.swap(true, Ordering::Acquire);
         if is_parallel {
             self.threads.iter().for_each(|it| it.thread().unpark());
@@ -117,9 +122,21 @@ impl Drop for ThreadTeam {
     }
 }
 
+impl Calls {
+    /// Counts a call until the result is dropped.
+    pub(crate) fn start(&self) -> Call<'_> {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Call(self)
+    }
+
+    fn are_several(&self) -> bool {
+        self.0.load(Ordering::Relaxed) > 1
+    }
+}
+
 impl Drop for Call<'_> {
     fn drop(&mut self) {
-        self.0.shared.calls.fetch_sub(1, Ordering::Relaxed);
+        self.0.0.fetch_sub(1, Ordering::Relaxed);
     }
 }
 
@@ -134,10 +151,11 @@ impl ParallelRegion<'_> {
         self.team.map_or(1, |team| team.threads.len() + 1)
     }
 
-    /// Calls `body` with every number below `count`, once, in any order, on any thread.
+    /// Calls `body` with every number below `count`, once, in any order, on any thread; with 0 on
+    /// this one.
     pub(crate) fn parallel_for(&mut self, count: usize, body: &(dyn Fn(usize) + Sync)) {
         match self.team {
-            Some(team) if count > 1 && !team.shared.has_other_calls() => {
+            Some(team) if count > 1 && !team.calls.are_several() => {
                 team.shared.run(Loop { count, body });
             }
             _ => (0..count).for_each(body),
@@ -154,10 +172,6 @@ impl Drop for ParallelRegion<'_> {
 }
 
 impl Shared {
-    fn has_other_calls(&self) -> bool {
-        self.calls.load(Ordering::Relaxed) > 1
-    }
-
     /// Loop of a thread of the team.
     fn work(&self) {
         let mut spins = 0_u32;
@@ -185,7 +199,7 @@ impl Shared {
         /// Takes the iterations that are not claimed and waits for the others, also in a panic.
         struct Wait<'a> {
             shared: &'a Shared,
-            /// Iterations for other threads to complete, if these claim all.
+            /// Iterations that others complete, if this thread claims no more.
             others: usize,
         }
         impl Drop for Wait<'_> {
@@ -203,19 +217,22 @@ impl Shared {
                 }
             }
         }
-        let count = u64::try_from(new.count).unwrap_or(u64::MAX);
-        if count > u64::from(u32::MAX) {
+        // The first iteration is that of this thread, which so needs its buffers in every loop.
+        let others = new.count.saturating_sub(1);
+        let Ok(unclaimed) = u32::try_from(others) else {
             return (0..new.count).for_each(new.body);
-        }
+        };
         self.completed.0.store(0, Ordering::Relaxed);
         let pointer = std::ptr::from_ref(&new).cast_mut();
         self.current.store(pointer.cast(), Ordering::Relaxed);
         let number = (self.ticket.0.load(Ordering::Relaxed) >> 32).wrapping_add(1);
         let mut wait = Wait {
             shared: self,
-            others: new.count,
+            others,
         };
-        self.ticket.0.store(number << 32 | count, Ordering::Release);
+        let ticket = number << 32 | u64::from(unclaimed);
+        self.ticket.0.store(ticket, Ordering::Release);
+        (new.body)(0);
         while let Some(claimed) = self.claim() {
             wait.others -= 1;
             claimed.run();
@@ -288,10 +305,14 @@ mod tests {
 
     use super::*;
 
+    fn team(threads: usize) -> ThreadTeam {
+        ThreadTeam::new(threads, Box::leak(Box::default()))
+    }
+
     #[test]
     fn every_iteration_runs_once() {
         for threads in [1, 2, 5] {
-            let team = ThreadTeam::new(threads);
+            let team = team(threads);
             for count in [0, 1, 2, 3, 17] {
                 let mut region = team.region();
                 assert_eq!(region.threads(), threads);
@@ -327,7 +348,7 @@ mod tests {
 
     #[test]
     fn iterations_run_at_the_same_time() {
-        let team = ThreadTeam::new(2);
+        let team = team(2);
         assert!(meet(&mut team.region()));
         // After the threads were parked.
         thread::sleep(Duration::from_millis(20));
@@ -336,7 +357,7 @@ mod tests {
 
     #[test]
     fn loops_run_on_one_thread_beside_other_regions_and_calls() {
-        let team = ThreadTeam::new(2);
+        let team = team(2);
         let this = thread::current().id();
         let check = |region: &mut ParallelRegion<'_>| {
             region.parallel_for(100, &|_| assert_eq!(thread::current().id(), this));
@@ -346,10 +367,10 @@ mod tests {
         assert_eq!([first.threads(), second.threads()], [2, 1]);
         check(&mut second);
         drop([first, second]);
-        let own = team.call();
+        let own = team.calls.start();
         let mut region = team.region();
         assert!(meet(&mut region));
-        let other = team.call();
+        let other = team.calls.start();
         check(&mut region);
         drop(region);
         assert_eq!(team.region().threads(), 1);
@@ -361,7 +382,7 @@ mod tests {
 
     #[test]
     fn panics_are_those_of_the_caller() {
-        let team = ThreadTeam::new(2);
+        let team = team(2);
         let this = thread::current().id();
         for on_this_thread in [false, true] {
             let mut region = team.region();

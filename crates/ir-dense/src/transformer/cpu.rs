@@ -537,7 +537,7 @@ mod tests {
             |region: &mut ParallelRegion<'_>| model.forward(batch, region, <[f32]>::to_vec);
         let alone = states(&mut ParallelRegion::sequential());
         for threads in [2, 3] {
-            let team = ThreadTeam::new(threads);
+            let team = ThreadTeam::new(threads, Box::leak(Box::default()));
             let mut region = team.region();
             assert_eq!(region.threads(), threads);
             assert!(states(&mut region) == alone, "{threads} threads");

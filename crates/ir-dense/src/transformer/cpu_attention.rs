@@ -184,7 +184,8 @@ impl CpuAttention {
     }
 
     /// Computes the context vectors of a text in some heads: `out` has their columns, in rows
-    /// `out.1` elements apart. `mask` and `saved` are `[heads, length, length]` or empty.
+    /// `out.1` elements apart. `mask` and `saved` are `[heads, length, length]`, or empty, as they
+    /// must be in bf16.
     #[allow(clippy::too_many_arguments)]
     fn text(
         &self,
@@ -232,13 +233,23 @@ impl CpuAttention {
                 keys.fill_by_columns(dim, stride, length, |token| vector(Projection::Key, token));
                 keys.product(queries, None, scores, stride);
             }
-            if self.relative_position_bias.is_empty() {
-                elementwise::softmax(scores, stride, length, scale);
-            } else {
+            let mut scale = scale;
+            if !self.relative_position_bias.is_empty() {
                 let rows = (&mut scores[..], stride);
                 self.add_position_bias(head, length, rows, scale, biases);
-                elementwise::softmax(scores, stride, length, 1.0);
+                scale = 1.0;
             }
+            let out = &mut out[(head - first) * dim..];
+            if self.bf16 {
+                let Bf16Scratch {
+                    values, rows: left, ..
+                } = bf16;
+                left.round_softmax(scores, stride, length, scale);
+                values.fill_rows(rows(Projection::Value), dim);
+                values.product_of_words(left, length, &[], None, (out, out_stride));
+                continue;
+            }
+            elementwise::softmax(scores, stride, length, scale);
             if !saved.is_empty() {
                 let rows = saved[head * cells..].chunks_exact_mut(length);
                 for (saved, row) in rows.zip(scores.chunks_exact(stride)) {
@@ -256,15 +267,8 @@ impl CpuAttention {
                 stride,
                 count: length,
             };
-            let out = &mut out[(head - first) * dim..];
-            if self.bf16 {
-                let values = &mut bf16.values;
-                values.fill_rows(rows(Projection::Value), dim);
-                values.product(probabilities, &[], None, (out, out_stride), &mut bf16.rows);
-            } else {
-                values.fill_rows(rows(Projection::Value), dim);
-                values.product(probabilities, None, out, out_stride);
-            }
+            values.fill_rows(rows(Projection::Value), dim);
+            values.product(probabilities, None, out, out_stride);
         }
     }
 

@@ -28,7 +28,9 @@ use super::elementwise::activate_rounded_row;
 use super::matrix::{PackedMatrix, StridedRows, TILE_ROWS};
 pub(crate) use super::word_tiles::MAX_DEPTH;
 pub(crate) use super::word_tiles::PANEL_COLUMNS;
-use super::word_tiles::{TileFunction, TileSums, WordTile, bf16_tile, int8_tile, round_to_bf16};
+use super::word_tiles::{
+    TileFunction, TileSums, WordTile, bf16_rounding, bf16_tile, int8_tile, round_to_bf16,
+};
 use crate::Activation;
 
 /// Largest weight of a channel in units of its root mean square above which the channel is an
@@ -430,7 +432,7 @@ impl WithSimd for LowPrecisionProduct<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
         let (right, left) = (self.right, self.left);
-        let mut sums = TileSums::default();
+        let (mut sums, round) = (TileSums::default(), bf16_rounding());
         let (words, _) = right.words.values().as_chunks::<PANEL_COLUMNS>();
         let word_rows = right.precision.word_rows();
         let count = self.count * word_rows;
@@ -474,7 +476,10 @@ impl WithSimd for LowPrecisionProduct<'_> {
                             cells.write(simd, &mut whole);
                             let at = (row + at) * out.stride + first / 2;
                             let words = &mut out.words[at..][..columns.div_ceil(2)];
-                            round_row(&whole[..columns], words);
+                            match round {
+                                Some(round) => round(&whole[..columns], 1.0, words),
+                                None => round_row(&whole[..columns], words),
+                            }
                             continue;
                         }
                     };

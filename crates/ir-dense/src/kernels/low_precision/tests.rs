@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::rows::{ROW_GAP, RoundRows, RowRange};
 use super::*;
+use crate::kernels::elementwise::softmax;
 
 const ALL: [LowPrecision; 3] = [LowPrecision::Bf16, LowPrecision::W8A8, LowPrecision::W8A12];
 
@@ -449,6 +450,25 @@ fn rounded_product_is_rounding_of_product() {
             .zip(expected.words.chunks(expected.stride));
         for (found, expected) in rows {
             assert_eq!(found[..words], expected[..words], "{count}, {from}, {to}");
+        }
+    }
+}
+
+#[test]
+fn rounded_softmax_is_rounding_of_softmax() {
+    for width in (1..70).chain([391]) {
+        let (count, stride) = (3, width + 5);
+        let mut scores = numbers(count * stride, width as u64, 40.0);
+        let mut found = LowPrecisionRows::default();
+        found.round_softmax(&mut scores.clone(), stride, width, 0.3);
+        softmax(&mut scores, stride, width, 0.3);
+        for (row, words) in scores.chunks(stride).zip(found.words.chunks(found.stride)) {
+            let mut row = row[..width].to_vec();
+            row.resize(width.next_multiple_of(2), 0.0);
+            for (pair, word) in row.chunks(2).zip(words) {
+                let expected = round_to_bf16(pair[0]) | round_to_bf16(pair[1]) << 16;
+                assert_eq!(*word, expected, "{width}: {pair:?}");
+            }
         }
     }
 }

@@ -99,8 +99,8 @@ pub(super) fn bf16_tile() -> TileFunction {
     bf16_portable
 }
 
-/// Function that rounds a row to bf16 words.
-pub(super) type RoundingFunction = fn(&[f32], &mut [u32]);
+/// Function that multiplies a row by a factor and rounds it to bf16 words.
+pub(super) type RoundingFunction = fn(&[f32], f32, &mut [u32]);
 
 /// Returns a function with instructions for rounding to bf16, if this CPU has them.
 pub(super) fn bf16_rounding() -> Option<RoundingFunction> {

@@ -118,20 +118,22 @@ fn bf16_avx512_rows<const N: usize>(tile: &WordTile<'_>, sums: &mut TileSums) {
     }
 }
 
-/// Rounds a row to bf16 words with the bits of [`round_to_bf16`](super::round_to_bf16).
-pub(super) fn round_bf16_avx512(row: &[f32], words: &mut [u32]) {
+/// Multiplies a row by a factor and rounds it to bf16 words with the bits of
+/// [`round_to_bf16`](super::round_to_bf16).
+pub(super) fn round_bf16_avx512(row: &[f32], factor: f32, words: &mut [u32]) {
     assert!(has_avx512_bf16());
     // SAFETY: the CPU has the features of the function.
-    unsafe { round_bf16_row(row, words) }
+    unsafe { round_bf16_row(row, factor, words) }
 }
 
 #[target_feature(enable = "avx512f,avx512bf16")]
-fn round_bf16_row(row: &[f32], words: &mut [u32]) {
+fn round_bf16_row(row: &[f32], factor: f32, words: &mut [u32]) {
     /// Elements of a vector register of words.
     const ELEMENTS: usize = 32;
-    let least = _mm512_set1_ps(LEAST_BF16);
+    let (least, factor) = (_mm512_set1_ps(LEAST_BF16), _mm512_set1_ps(factor));
     let round = |elements: [f32; ELEMENTS]| -> [u32; ELEMENTS / 2] {
         let [lower, upper]: [__m512; 2] = cast(elements);
+        let (lower, upper) = (_mm512_mul_ps(lower, factor), _mm512_mul_ps(upper, factor));
         // Also of NaN.
         let is_kept = |x| u32::from(_mm512_cmp_ps_mask::<_CMP_NLT_UQ>(_mm512_abs_ps(x), least));
         let mask = is_kept(lower) | is_kept(upper) << 16;
