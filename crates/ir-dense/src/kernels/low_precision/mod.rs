@@ -7,7 +7,7 @@
 //! p = 16·h + l: rows of h and of l are interleaved in the left matrix of 8-bit products.
 //!
 //! **bf16.** Both matrices are rounded to bf16, sums are f32 in the order of
-//! [`super::word_tiles`]. Matrices of attention are packed for one product (`bf16`).
+//! [`super::microkernels`]. Matrices of attention are packed for one product (`bf16`).
 //!
 //! No product uses fused multiply-add, so that all CPUs compute the same bits, in any batch and on
 //! any number of threads. GELU does, where the CPU has it.
@@ -26,10 +26,11 @@ use rows::{LOWER_BITS, ROUND, RowQuantization, round_row};
 use super::aligned::AlignedBuffer;
 use super::elementwise::activate_rounded_row;
 use super::matrix::{PackedMatrix, StridedRows, TILE_ROWS};
-pub(crate) use super::word_tiles::MAX_DEPTH;
-pub(crate) use super::word_tiles::PANEL_COLUMNS;
-use super::word_tiles::{
-    TileFunction, TileSums, WordTile, bf16_rounding, bf16_tile, int8_tile, round_to_bf16,
+pub(crate) use super::microkernels::MAX_DEPTH;
+pub(crate) use super::microkernels::PANEL_COLUMNS;
+use super::microkernels::{
+    MicroTile, Microkernel, MicrokernelOperands, bf16_microkernel, bf16_rounding, int8_microkernel,
+    round_to_bf16,
 };
 use crate::Activation;
 
@@ -239,16 +240,16 @@ impl LowPrecisionMatrix {
         activation: Option<Activation>,
         (out, out_stride): (&mut [f32], usize),
     ) {
-        let tile = match self.precision {
-            LowPrecision::Bf16 => bf16_tile(),
-            LowPrecision::W8A8 | LowPrecision::W8A12 => int8_tile(),
+        let microkernel = match self.precision {
+            LowPrecision::Bf16 => bf16_microkernel(),
+            LowPrecision::W8A8 | LowPrecision::W8A12 => int8_microkernel(),
         };
         Arch::new().dispatch(LowPrecisionProduct {
             left,
             count,
             right: self,
             columns,
-            tile,
+            microkernel,
             bias,
             activation,
             accumulate: false,
@@ -269,7 +270,7 @@ impl LowPrecisionMatrix {
             count,
             right: self,
             columns: 0..self.to,
-            tile: bf16_tile(),
+            microkernel: bf16_microkernel(),
             bias: &[],
             activation: None,
             accumulate,
@@ -294,7 +295,7 @@ impl LowPrecisionMatrix {
             count: left.count,
             right: self,
             columns: 0..self.to,
-            tile: bf16_tile(),
+            microkernel: bf16_microkernel(),
             bias,
             activation,
             accumulate: false,
@@ -410,7 +411,7 @@ struct LowPrecisionProduct<'a> {
     right: &'a LowPrecisionMatrix,
     /// Columns of the product, of which `out` has no others.
     columns: Range<usize>,
-    tile: TileFunction,
+    microkernel: Microkernel,
     bias: &'a [f32],
     activation: Option<Activation>,
     /// Whether a product in bf16 is added to `out` instead of replacing it.
@@ -432,7 +433,7 @@ impl WithSimd for LowPrecisionProduct<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
         let (right, left) = (self.right, self.left);
-        let (mut sums, round) = (TileSums::default(), bf16_rounding());
+        let (mut sums, round) = (MicroTile::default(), bf16_rounding());
         let (words, _) = right.words.values().as_chunks::<PANEL_COLUMNS>();
         let word_rows = right.precision.word_rows();
         let count = self.count * word_rows;
@@ -450,14 +451,14 @@ impl WithSimd for LowPrecisionProduct<'_> {
             for word_row in (0..count).step_by(TILE_ROWS) {
                 let rows = TILE_ROWS.min(count - word_row);
                 let (words_of_tile, left_stride, k_stride) = left.tile(word_row);
-                let tile = WordTile {
+                let operands = MicrokernelOperands {
                     left: words_of_tile,
                     left_stride,
                     k_stride,
                     rows,
                     panel: words,
                 };
-                (self.tile)(&tile, &mut sums);
+                (self.microkernel)(&operands, &mut sums);
                 let row = word_row / word_rows;
                 for (at, sums) in sums.0[..rows].chunks_exact(word_rows).enumerate() {
                     let cells = PanelCells {

@@ -7,7 +7,7 @@ use pulp::{Arch, Simd, WithSimd};
 use super::LowPrecision;
 use crate::kernels::elementwise::exponentials;
 use crate::kernels::matrix::{StridedRows, TILE_ROWS};
-use crate::kernels::word_tiles::{bf16_rounding, round_to_bf16};
+use crate::kernels::microkernels::{bf16_rounding, round_to_bf16};
 
 /// 1.5 · 2²³: adding it rounds to the nearest integer, which is then in the lowest bits.
 pub(super) const ROUND: f32 = 12_582_912.0;

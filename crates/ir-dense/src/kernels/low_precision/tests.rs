@@ -188,9 +188,9 @@ fn all_instruction_sets_compute_the_same_bits() {
                     count,
                     right: &right,
                     columns: 0..to,
-                    tile: match precision {
-                        LowPrecision::Bf16 => bf16_tile(),
-                        LowPrecision::W8A8 | LowPrecision::W8A12 => int8_tile(),
+                    microkernel: match precision {
+                        LowPrecision::Bf16 => bf16_microkernel(),
+                        LowPrecision::W8A8 | LowPrecision::W8A12 => int8_microkernel(),
                     },
                     bias: &bias,
                     activation: None,
