@@ -467,8 +467,9 @@ impl CpuLinear {
     }
 }
 
-/// Calls `compute` with ranges of `to` columns on all threads of a region, and copies what it wrote
-/// to `count` rows of `out`, which are `out.1` elements apart. Ranges begin at multiples of `panel`.
+/// Calls `compute` with ranges of `to` columns on all threads of a region, and copies what it
+/// wrote to `count` rows of `out`, which are `out.1` elements apart. Ranges begin at multiples of
+/// `panel`.
 fn for_each_columns(
     region: &mut ParallelRegion<'_>,
     count: usize,

@@ -101,7 +101,8 @@ impl CpuAttention {
         texts.into_par_iter().for_each(run);
     }
 
-    /// [`CpuAttention::forward`] of a small batch on the threads of a region, which share the heads.
+    /// [`CpuAttention::forward`] of a small batch on the threads of a region, which share its
+    /// heads.
     pub(super) fn forward_in(
         &self,
         region: &mut ParallelRegion<'_>,

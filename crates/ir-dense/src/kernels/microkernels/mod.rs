@@ -1,14 +1,14 @@
 //! Microkernels of matrix products of 8-bit integers and of bf16 numbers.
 //!
 //! Both formats have the VNNI layout, words of 32 bits along the inner dimension: four 8-bit
-//! integers or two bf16 numbers, the first in the lowest bits. Every function of this file computes the same
-//! bits:
+//! integers or two bf16 numbers, the first in the lowest bits. Every function of this file
+//! computes the same bits:
 //!
 //! - sums of 8-bit products are integers that do not overflow ([`MAX_DEPTH`]);
 //! - a bf16 product is exact in f32. Those of a word are added to the sum one by one, the second
 //!   first, rounded to the nearest f32. This is what `vdpbf16ps` computes if no product and no sum
-//!   is subnormal, as [`round_to_bf16`] ensures. [`bf16_microkernel`] selects the instruction only where
-//!   it gives the bits of the portable function for pseudorandom numbers.
+//!   is subnormal, as [`round_to_bf16`] ensures. [`bf16_microkernel`] selects the instruction only
+//!   where it gives the bits of the portable function for pseudorandom numbers.
 
 #[cfg(test)]
 mod tests;
