@@ -8,10 +8,17 @@
 //!
 //! ```sh
 //! IR_MODEL=$(.ci/model) cargo bench -p bench-encoding --bench memory [-- --texts 200]
-//!         [--threads 1] [--opens 5]
+//!         [--threads 1] [--opens 5] [--random-model bert-base]
 //! ```
+//! `--random-model` creates a model as for the benchmark `onnx_runtime`, instead of `IR_MODEL`.
 
 #![allow(clippy::print_stdout, reason = "a program for a terminal")]
+
+#[allow(
+    dead_code,
+    reason = "workloads are those of the benchmark onnx_runtime"
+)]
+mod workloads;
 
 use std::env;
 use std::fs;
@@ -24,11 +31,22 @@ use ir_core::{Encoder, Fnv1a, Side};
 use ir_data::DocTemplate;
 use ir_data::catalog::Catalog;
 use ir_dense::{BiEncoder, EncoderConfig, Precision};
+use workloads::{Texts, create_model};
 
 fn main() -> Result<()> {
-    let options = Options::parse("--texts --threads --opens --precision")?;
-    let model = env::var_os("IR_MODEL").context("IR_MODEL is not set: expected a model folder")?;
-    let model = PathBuf::from(model);
+    let options = Options::parse("--texts --threads --opens --precision --random-model")?;
+    let folder = tempfile::tempdir()?;
+    let model = match options.value("--random-model") {
+        Some(shape) => {
+            let path = folder.path().join("model");
+            create_model(&path, shape, &Texts::read()?)?;
+            path
+        }
+        None => {
+            let model = env::var_os("IR_MODEL");
+            PathBuf::from(model.context("expected IR_MODEL, a model folder, or --random-model")?)
+        }
+    };
     let texts: usize = options.number("--texts", 200)?;
     let threads: usize = options.number("--threads", 1)?;
     let opens: usize = options.number("--opens", 5)?;
@@ -51,6 +69,7 @@ fn main() -> Result<()> {
     );
     for precision in Precision::ALL {
         let status = Command::new(env::current_exe()?)
+            .env("IR_MODEL", &model)
             .args(["--precision", precision.name()])
             .args(["--texts", &texts.to_string()])
             .args(["--threads", &threads.to_string()])

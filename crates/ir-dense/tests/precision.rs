@@ -133,6 +133,11 @@ fn fingerprints_and_configurations_name_other_precisions_than_f32() {
         }
         let read: EncoderFingerprint = serde_json::from_str(&recorded).unwrap();
         assert_eq!(read, found);
+        // A record without a version is that of earlier arithmetic, in f32 of the same.
+        assert_eq!(found.arithmetic, u32::from(precision != Precision::F32));
+        let earlier = recorded.replace("\"arithmetic\":1,", "");
+        let earlier: EncoderFingerprint = serde_json::from_str(&earlier).unwrap();
+        assert_eq!(earlier == found, precision == Precision::F32);
         assert_eq!(precision.name().parse(), Ok(precision));
         fingerprints.push(found);
     }

@@ -199,6 +199,15 @@ pub(crate) fn outlier_note(encoder: &BiEncoder, side: Side) -> Option<String> {
     })
 }
 
+/// Fields of [`VectorOrigin`] that vectors of queries and of documents have in common.
+pub(crate) const COMPARED_FIELDS: [&str; 5] = [
+    "model",
+    "precision",
+    "arithmetic version",
+    "pooling",
+    "normalize",
+];
+
 /// How the vectors of an index were encoded. `ir encode` stores it in the index as JSON.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub(crate) struct VectorOrigin {
@@ -297,9 +306,15 @@ impl VectorOrigin {
         applies: impl Fn(&str) -> bool,
     ) -> Option<String> {
         let same_model = self.encoder.model == found.encoder.model;
+        let same_precision = self.encoder.precision == found.encoder.precision;
         let fields = self.fields().into_iter().zip(found.fields());
         let different = fields.filter(|((name, expected), (_, found))| {
-            applies(name) && expected != found && !(*name == "model" && same_model)
+            let is_implied = match *name {
+                "model" => same_model,
+                "arithmetic version" => !same_precision,
+                _ => false,
+            };
+            applies(name) && expected != found && !is_implied
         });
         let mut different: Vec<String> = different
             .map(|((name, expected), (_, found))| {
@@ -312,12 +327,13 @@ impl VectorOrigin {
         (!different.is_empty()).then(|| different.join("; "))
     }
 
-    fn fields(&self) -> [(&'static str, String); 7] {
+    fn fields(&self) -> [(&'static str, String); 8] {
         let encoder = &self.encoder;
         let template = self.template.as_deref().unwrap_or("of queries");
         [
             ("model", format!("{} ({})", self.model_name, encoder.model)),
             ("precision", encoder.precision.to_string()),
+            ("arithmetic version", encoder.arithmetic.to_string()),
             ("pooling", self.pooling().to_owned()),
             ("normalize", encoder.normalize.to_string()),
             ("prefix", format!("{:?}", encoder.prefix)),
@@ -351,7 +367,7 @@ impl QueryEncoder<'_> {
         let prefix = self.options.prefix();
         let applies = |field: &str| match field {
             "prefix" => prefix.is_none(),
-            field => ["model", "precision", "pooling", "normalize"].contains(&field),
+            field => COMPARED_FIELDS.contains(&field),
         };
         // Unless the model has this prefix for documents.
         if prefix == Some(origin.prefix()) && expected.prefix() != origin.prefix() {
@@ -371,5 +387,34 @@ impl QueryEncoder<'_> {
                 path.display()
             ),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_of_other_arithmetic_are_different() {
+        let origin = |precision: &str| -> VectorOrigin {
+            let text = format!(
+                r#"{{"model_name": "m", "encoder": {{"model": "1a", {precision} "pooling": "mean",
+                    "normalize": true, "prefix": "", "max_tokens": 9}}, "template": null,
+                    "texts": ""}}"#
+            );
+            serde_json::from_str(&text).unwrap()
+        };
+        let int8 = origin(r#""precision": "int8", "arithmetic": 1,"#);
+        let earlier = origin(r#""precision": "int8","#);
+        let applies = |field: &str| COMPARED_FIELDS.contains(&field);
+        assert_eq!(
+            int8.differences(&earlier, applies).as_deref(),
+            Some("expected arithmetic version 1, found 0")
+        );
+        assert_eq!(int8.differences(&int8, applies), None);
+        assert_eq!(
+            int8.differences(&origin(""), applies).as_deref(),
+            Some("expected precision int8, found f32")
+        );
     }
 }

@@ -12,6 +12,7 @@ use rayon::prelude::*;
 use super::tokenizer::TokenizedText;
 use super::{EncoderConfig, OutlierChannels, Tower, normalize_row};
 use crate::kernels::low_precision::MAX_DEPTH;
+use crate::kernels::team::{CALLS, ParallelRegion, ThreadTeam};
 use crate::transformer::InferenceModel;
 use crate::transformer::cpu::{BLOCK_ROWS, CpuTransformer};
 use crate::{ModelError, SimilarityFunction, TokenBatch};
@@ -230,7 +231,8 @@ impl BiEncoder {
         self.encode_array(Side::Document, texts)
     }
 
-    /// Encodes one text on the CPU: on this thread if it is short.
+    /// Encodes one text on the CPU: if it is short, on this thread and, unless this is one of
+    /// rayon's, the team of the process.
     fn encode_single(
         &self,
         side: Side,
@@ -246,14 +248,22 @@ impl BiEncoder {
             batch,
         } = scratch;
         let tower = &encoder.tower;
+        let mut region = match rayon::current_thread_index() {
+            // The threads wake up during tokenization.
+            None => ThreadTeam::global().region(),
+            Some(_) => ParallelRegion::sequential(),
+        };
         let truncated = tower.tokenize_into(side, config, text, prefixed, ids)?;
         self.truncated[side as usize].fetch_add(u64::from(truncated), Ordering::Relaxed);
         batch.replace([&ids[..]]);
-        match ids.len() {
-            ..=BLOCK_ROWS => encoder.encode_batch(model, batch, out),
+        if ids.len() > BLOCK_ROWS {
+            drop(region);
             // On a thread of the pool, whose tasks wait for each other without switching threads.
-            _ => rayon::scope(|_| encoder.encode_batch(model, batch, out)),
+            return rayon::scope(|_| {
+                encoder.encode_batch(model, batch, &mut ParallelRegion::sequential(), out)
+            });
         }
+        encoder.encode_batch(model, batch, &mut region, out)
     }
 
     fn encode_array(&self, side: Side, texts: &[&str]) -> Result<Array2<f32>, EncodeError> {
@@ -292,6 +302,7 @@ impl Encoder for BiEncoder {
         if expected != found {
             return Err(EncodeError::Shape { expected, found });
         }
+        let _call = CALLS.start();
         if let ([text], InferenceModel::Cpu(model)) = (texts, &*encoder.model) {
             let mut scratch = SCRATCH.take();
             let encoded = self.encode_single(side, text, model, &mut scratch, out);
@@ -388,7 +399,8 @@ impl SideEncoder {
                 let mut scratch = SCRATCH.take();
                 let rows = texts.iter().map(|&text| &ids[text][..]);
                 scratch.batch.replace(rows);
-                let encoded = self.encode_batch(model, &scratch.batch, &mut vectors);
+                let region = &mut ParallelRegion::sequential();
+                let encoded = self.encode_batch(model, &scratch.batch, region, &mut vectors);
                 SCRATCH.set(scratch);
                 return encoded.map(|()| vectors);
             }
@@ -410,10 +422,13 @@ impl SideEncoder {
         &self,
         model: &CpuTransformer,
         batch: &TokenBatch,
+        region: &mut ParallelRegion<'_>,
         out: &mut [f32],
     ) -> Result<(), EncodeError> {
         let tower = &*self.tower;
-        model.forward(batch, |states| tower.pooling.pool_rows(states, batch, out));
+        model.forward(batch, region, |states| {
+            tower.pooling.pool_rows(states, batch, out);
+        });
         if tower.normalize {
             let dim = tower.config().hidden_size.max(1);
             out.chunks_exact_mut(dim).for_each(normalize_row);

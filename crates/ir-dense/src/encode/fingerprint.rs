@@ -10,8 +10,8 @@ use crate::transformer::InferenceModel;
 /// What determines the vectors of one side of a [`BiEncoder`], besides text and backend.
 ///
 /// Stored with document vectors, it identifies at search time an encoder that does not fit them.
-/// Query encoder and document encoder fit if `model`, `precision`, `pooling` and `normalize` of
-/// their document sides are equal.
+/// Query encoder and document encoder fit if `model`, `precision`, `arithmetic`, `pooling` and
+/// `normalize` of their document sides are equal.
 ///
 /// ```
 /// use ir_dense::EncoderFingerprint;
@@ -32,6 +32,10 @@ pub struct EncoderFingerprint {
     /// Number format of the linear layers. Not written if it is f32.
     #[serde(default, skip_serializing_if = "Precision::is_f32")]
     pub precision: Precision,
+    /// Version of the arithmetic of [`Precision::Bf16`] and [`Precision::Int8`], which changes with
+    /// their vectors. 0 and not written for [`Precision::F32`]; 0 in records of earlier versions.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub arithmetic: u32,
     /// Pooling of token vectors.
     pub pooling: Pooling,
     /// Whether vectors are L2-normalized.
@@ -42,6 +46,10 @@ pub struct EncoderFingerprint {
     pub max_tokens: usize,
 }
 
+fn is_zero(version: &u32) -> bool {
+    *version == 0
+}
+
 impl BiEncoder {
     /// Returns the fingerprint of a side. On backends other than the CPU, reads all weights.
     pub fn fingerprint(&self, side: Side) -> EncoderFingerprint {
@@ -49,6 +57,7 @@ impl BiEncoder {
         EncoderFingerprint {
             model: format!("{:08x}", self.model_checksum(side)),
             precision: self.config().precision,
+            arithmetic: self.config().precision.arithmetic(),
             pooling: tower.pooling,
             normalize: tower.normalize,
             prefix: tower.prefix(side, config).to_owned(),

@@ -53,6 +53,16 @@ impl Precision {
         }
     }
 
+    /// Version of the arithmetic, to be increased with every change of the bytes of vectors; see
+    /// [`EncoderFingerprint::arithmetic`](crate::EncoderFingerprint::arithmetic).
+    pub(crate) const fn arithmetic(self) -> u32 {
+        match self {
+            Self::F32 => 0,
+            // 1: GELU by a rational function; inputs of 12 bits in int8.
+            Self::Bf16 | Self::Int8 => 1,
+        }
+    }
+
     /// Whether this is [`Precision::F32`], which files do not record.
     pub(crate) fn is_f32(&self) -> bool {
         *self == Self::F32

@@ -156,29 +156,35 @@ impl WithSimd for SoftmaxRows<'_> {
     fn with_simd<S: Simd>(self, _: S) {
         for row in self.rows.chunks_exact_mut(self.stride.max(1)) {
             let row = &mut row[..self.width];
-            let larger = |most: f32, x: f32, _| if x > most { x } else { most };
-            let most = fold_lanes(row, row, f32::NEG_INFINITY, larger);
-            let most = most.iter().fold(f32::NEG_INFINITY, |a, &b| a.max(b));
-
-            let mut sums = [0.0; LANES];
-            let (blocks, rest) = row.as_chunks_mut::<LANES>();
-            for block in blocks {
-                for (sum, x) in sums.iter_mut().zip(block) {
-                    *x = exp::<S>((*x - most) * self.scale);
-                    *sum += *x;
-                }
-            }
-            for (sum, x) in sums.iter_mut().zip(rest) {
-                *x = exp::<S>((*x - most) * self.scale);
-                *sum += *x;
-            }
-            let whole: f32 = sums.iter().sum();
-            let inverse = 1.0 / whole;
+            let inverse = exponentials::<S>(row, self.scale);
             for x in row {
                 *x *= inverse;
             }
         }
     }
+}
+
+/// Replaces x by exp(scale·x), up to a factor of the row, and returns the reciprocal of the sum.
+#[inline(always)]
+pub(super) fn exponentials<S: Simd>(row: &mut [f32], scale: f32) -> f32 {
+    let larger = |most: f32, x: f32, _| if x > most { x } else { most };
+    let most = fold_lanes(row, row, f32::NEG_INFINITY, larger);
+    let most = most.iter().fold(f32::NEG_INFINITY, |a, &b| a.max(b));
+
+    let mut sums = [0.0; LANES];
+    let (blocks, rest) = row.as_chunks_mut::<LANES>();
+    for block in blocks {
+        for (sum, x) in sums.iter_mut().zip(block) {
+            *x = exp::<S>((*x - most) * scale);
+            *sum += *x;
+        }
+    }
+    for (sum, x) in sums.iter_mut().zip(rest) {
+        *x = exp::<S>((*x - most) * scale);
+        *sum += *x;
+    }
+    let whole: f32 = sums.iter().sum();
+    1.0 / whole
 }
 
 /// Exponential function for x ≤ 0, within 2 units in the last place; 0 where the result would be

@@ -6,7 +6,8 @@
 //! - [`training`]: the functions of [`elementwise`] with saved values and their backward passes
 //! - [`tensor`]: the same in burn's operations, for GPUs and libtorch
 //! - [`low_precision`]: matrix products in 8-bit integers and in bf16, for inference
-//! - [`word_tiles`]: their inner loops, for several instruction sets
+//! - [`microkernels`]: their inner loops, for several instruction sets
+//! - [`team`]: threads that compute a short text together
 //! - [`aligned`]: buffers aligned to cache lines; [`buffers`]: buffers that are used again
 //! - [`memory`]: access to the elements of CPU tensors
 
@@ -17,8 +18,9 @@ pub(crate) mod linear;
 pub(crate) mod low_precision;
 pub(crate) mod matrix;
 pub(crate) mod memory;
+mod microkernels;
+pub(crate) mod team;
 pub(crate) mod tensor;
 #[cfg(test)]
 pub(crate) mod tests;
 pub(crate) mod training;
-mod word_tiles;

@@ -24,6 +24,7 @@ use windows::{Window, WindowBuilder};
 
 use crate::encode::{Precision, batches};
 use crate::kernels::memory;
+use crate::kernels::team::ParallelRegion;
 use crate::model_folder::{TensorSource, WeightFile};
 use crate::random_model::RandomWeights;
 use crate::transformer::{InferenceModel, ModelWeights, TensorNames};
@@ -219,7 +220,8 @@ impl ExtractiveReader {
         let tokens = token_batch(&chosen, self.is_padded(), self.tokenizer.padding());
         let logits = match self.inference.as_deref() {
             Some(InferenceModel::Cpu(model)) => {
-                model.forward(&tokens, |states| self.head.logits(states))
+                let region = &mut ParallelRegion::sequential();
+                model.forward(&tokens, region, |states| self.head.logits(states))
             }
             Some(InferenceModel::Module(model)) => {
                 let states = memory::data(model.forward(&tokens));

@@ -6,6 +6,8 @@
 //! f32 equal those of [`Transformer::forward`] up to rounding.
 
 use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::Device;
 use rayon::prelude::*;
@@ -14,14 +16,20 @@ use super::cpu_attention::CpuAttention;
 use super::weights::{EmbeddingWeights, LayerWeights, LinearWeights, NormWeights, WeightReader};
 use super::{TokenBatch, Transformer};
 use crate::kernels::elementwise;
-use crate::kernels::low_precision::{LowPrecision, LowPrecisionMatrix, LowPrecisionRows};
+use crate::kernels::low_precision::{
+    LowPrecision, LowPrecisionMatrix, LowPrecisionRows, PANEL_COLUMNS,
+};
 use crate::kernels::matrix::{PackedMatrix, StridedRows};
+use crate::kernels::team::ParallelRegion;
 use crate::model_folder::safetensors::TensorChecksum;
 use crate::model_folder::{TensorSource, TensorValues};
 use crate::{Activation, ModelError, OutlierChannels, Precision, TransformerConfig};
 
 /// Rows of a block: they and their intermediate results fit the L2 cache.
 pub(crate) const BLOCK_ROWS: usize = 96;
+
+/// Iterations per thread of a product that several threads compute: enough to balance their loads.
+pub(super) const ITERATIONS_PER_THREAD: usize = 6;
 
 /// Intermediate results of a block.
 #[derive(Default)]
@@ -44,6 +52,8 @@ thread_local! {
     static SCRATCH: RefCell<BlockScratch> = RefCell::default();
     // Taken while it is in use, because a thread may run another batch while it waits for one.
     static BATCH_SCRATCH: RefCell<BatchScratch> = RefCell::default();
+    /// Columns of a product that this thread computes for a text.
+    static COLUMNS: RefCell<Vec<f32>> = RefCell::default();
 }
 
 /// [`Transformer`] with weights packed for CPU inference.
@@ -224,12 +234,18 @@ impl CpuTransformer {
     }
 
     /// Calls `f` with the hidden state of every token of a batch without padding,
-    /// `[tokens, hidden_size]`. A batch of at most [`BLOCK_ROWS`] tokens runs on this thread, and
-    /// allocates only if all before it on this thread were smaller.
+    /// `[tokens, hidden_size]`. A batch of at most [`BLOCK_ROWS`] tokens runs on the threads of the
+    /// region, and allocates only if all before it on these threads were smaller. Others run on
+    /// rayon's threads.
     ///
     /// # Panics
     /// As [`Transformer::forward`].
-    pub(crate) fn forward<T>(&self, batch: &TokenBatch, f: impl FnOnce(&[f32]) -> T) -> T {
+    pub(crate) fn forward<T>(
+        &self,
+        batch: &TokenBatch,
+        region: &mut ParallelRegion<'_>,
+        f: impl FnOnce(&[f32]) -> T,
+    ) -> T {
         let mut scratch = BATCH_SCRATCH.take();
         let BatchScratch { x, qkv, context } = &mut scratch;
         let (hidden, len) = (self.hidden, batch.ids().len() * self.hidden);
@@ -240,11 +256,21 @@ impl CpuTransformer {
         for_each_block((x, hidden), (qkv, 3 * hidden), |x, _| {
             self.embedding_norm.forward(x, &[]);
         });
+        let is_shared = batch.ids().len() <= BLOCK_ROWS && region.threads() > 1;
         for layer in &self.layers {
-            for_each_block((qkv, 3 * hidden), (x, hidden), |qkv, x| layer.qkv(x, qkv));
+            if is_shared {
+                layer.qkv(x, qkv, region);
+                self.attention.forward_in(region, qkv, batch, context);
+                layer.feed_forward(x, context, self.activation, region);
+                continue;
+            }
+            for_each_block((qkv, 3 * hidden), (x, hidden), |qkv, x| {
+                layer.qkv(x, qkv, &mut ParallelRegion::sequential());
+            });
             self.attention.forward(qkv, batch, context);
             for_each_block((x, hidden), (context, hidden), |x, context| {
-                layer.feed_forward(x, context, self.activation);
+                let region = &mut ParallelRegion::sequential();
+                layer.feed_forward(x, context, self.activation, region);
             });
         }
         let result = f(x);
@@ -303,20 +329,27 @@ impl CpuEmbeddings {
 
 impl CpuLayer {
     /// Computes queries, keys and values of a block of rows, concatenated.
-    fn qkv(&self, x: &[f32], qkv: &mut [f32]) {
+    fn qkv(&self, x: &[f32], qkv: &mut [f32], region: &mut ParallelRegion<'_>) {
         let hidden = self.norm.scale.len();
         SCRATCH.with_borrow_mut(|scratch| {
             let rows = StridedRows::new(x, hidden);
             let rounded = &mut scratch.rounded;
-            self.qkv.forward(rows, None, (qkv, 3 * hidden), rounded);
+            let out = (qkv, 3 * hidden);
+            self.qkv.forward(rows, None, out, rounded, region);
         });
     }
 
     /// Output projection and feed-forward network for a block of rows: replaces the input of the
     /// layer, `x`, by its output.
-    fn feed_forward(&self, x: &mut [f32], context: &[f32], activation: Activation) {
+    fn feed_forward(
+        &self,
+        x: &mut [f32],
+        context: &[f32],
+        activation: Activation,
+        region: &mut ParallelRegion<'_>,
+    ) {
         SCRATCH.with_borrow_mut(|scratch| {
-            self.feed_forward_with(x, context, activation, scratch);
+            self.feed_forward_with(x, context, activation, scratch, region);
         });
     }
 
@@ -326,6 +359,7 @@ impl CpuLayer {
         context: &[f32],
         activation: Activation,
         scratch: &mut BlockScratch,
+        region: &mut ParallelRegion<'_>,
     ) {
         let hidden = self.norm.scale.len();
         let count = x.len() / hidden.max(1);
@@ -338,26 +372,30 @@ impl CpuLayer {
             rounded_inner,
         } = scratch;
         let rows = StridedRows::new(context, hidden);
-        self.output.forward(rows, None, (attended, hidden), rounded);
+        let out = (&mut attended[..], hidden);
+        self.output.forward(rows, None, out, rounded, region);
         self.attention_norm.forward(attended, x);
 
         let rows = StridedRows::new(attended, hidden);
         let activation = Some(activation);
         if let (CpuWeight::Low(up), CpuWeight::Low(down)) = (&self.up.weight, &self.down.weight)
             && up.is_bf16()
+            && region.threads() == 1
         {
             up.rounded_product(rows, &self.up.bias, activation, rounded_inner, rounded);
             down.product_of_words(rounded_inner, count, &self.down.bias, None, (x, hidden));
             return self.norm.forward(x, attended);
         }
         inner.resize(count * stride, 0.0);
-        self.up.forward(rows, activation, (inner, stride), rounded);
+        let out = (&mut inner[..], stride);
+        self.up.forward(rows, activation, out, rounded, region);
         let rows = StridedRows {
             values: inner,
             stride,
             count,
         };
-        self.down.forward(rows, None, (x, hidden), rounded);
+        let out = (&mut x[..], hidden);
+        self.down.forward(rows, None, out, rounded, region);
         self.norm.forward(x, attended);
     }
 }
@@ -388,18 +426,72 @@ impl CpuLinear {
         activation: Option<Activation>,
         out: (&mut [f32], usize),
         scratch: &mut LowPrecisionRows,
+        region: &mut ParallelRegion<'_>,
     ) {
-        let bias = &self.bias;
-        match (&self.weight, activation) {
-            (CpuWeight::Low(weight), activation) => {
+        let (bias, all) = (&self.bias, 0..self.bias.len());
+        match &self.weight {
+            CpuWeight::F32(weight) if region.threads() == 1 => {
+                weight.columns_of_product(rows, all, Some(bias), activation, out);
+            }
+            CpuWeight::F32(weight) => {
+                let panel = PackedMatrix::padded(1);
+                for_each_columns(
+                    region,
+                    rows.count,
+                    (all.len(), panel),
+                    out,
+                    |columns, out| {
+                        weight.columns_of_product(rows, columns, Some(bias), activation, out);
+                    },
+                );
+            }
+            CpuWeight::Low(weight) if region.threads() == 1 => {
                 weight.product(rows, bias, activation, out, scratch);
             }
-            (CpuWeight::F32(weight), None) => weight.product(rows, Some(bias), out.0, out.1),
-            (CpuWeight::F32(weight), Some(activation)) => {
-                weight.activated_product(rows, bias, activation, out.0, out.1);
+            CpuWeight::Low(weight) => {
+                weight.round_left(rows, scratch);
+                let (left, count) = (&*scratch, rows.count);
+                let cells = (&mut *out.0, out.1);
+                for_each_columns(
+                    region,
+                    count,
+                    (all.len(), PANEL_COLUMNS),
+                    cells,
+                    |columns, out| {
+                        weight.columns_of_words(left, count, columns, bias, activation, out);
+                    },
+                );
+                weight.replace_outliers(rows, bias, activation, out, scratch);
             }
         }
     }
+}
+
+/// Calls `compute` with ranges of `to` columns on all threads of a region, and copies what it
+/// wrote to `count` rows of `out`, which are `out.1` elements apart. Ranges begin at multiples of
+/// `panel`.
+fn for_each_columns(
+    region: &mut ParallelRegion<'_>,
+    count: usize,
+    (to, panel): (usize, usize),
+    (out, stride): (&mut [f32], usize),
+    compute: impl Fn(Range<usize>, (&mut [f32], usize)) + Sync,
+) {
+    let panels = to.div_ceil(panel);
+    let width = panel * panels.div_ceil(ITERATIONS_PER_THREAD * region.threads());
+    let out = Mutex::new(out);
+    region.parallel_for(to.div_ceil(width.max(1)), &|range| {
+        let columns = range * width..to.min((range + 1) * width);
+        let width = columns.len();
+        COLUMNS.with_borrow_mut(|cells| {
+            cells.resize(count * width, 0.0);
+            compute(columns.clone(), (&mut cells[..], width));
+            let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);
+            for (row, cells) in cells.chunks_exact(width).enumerate() {
+                out[row * stride + columns.start..][..width].copy_from_slice(cells);
+            }
+        });
+    });
 }
 
 impl CpuLayerNorm {
@@ -428,6 +520,7 @@ mod tests {
     use std::path::Path;
 
     use super::*;
+    use crate::kernels::team::ThreadTeam;
     use crate::model_folder::WeightFile;
     use crate::model_folder::safetensors::checksum;
 
@@ -437,6 +530,20 @@ mod tests {
         assert_eq!(states.len(), found.len());
         let differences = states.iter().zip(&found).map(|(a, b)| (a - b).abs());
         differences.fold(0.0, f32::max)
+    }
+
+    /// Hidden states, which are the same on one thread and on a team.
+    fn hidden_states(model: &CpuTransformer, batch: &TokenBatch) -> Vec<f32> {
+        let states =
+            |region: &mut ParallelRegion<'_>| model.forward(batch, region, <[f32]>::to_vec);
+        let alone = states(&mut ParallelRegion::sequential());
+        for threads in [2, 3] {
+            let team = ThreadTeam::new(threads, Box::leak(Box::default()));
+            let mut region = team.region();
+            assert_eq!(region.threads(), threads);
+            assert!(states(&mut region) == alone, "{threads} threads");
+        }
+        alone
     }
 
     /// More inputs than 12-bit integers permit.
@@ -455,7 +562,9 @@ mod tests {
             x[0] = 1.0;
             let mut out = [0.0];
             let scratch = &mut LowPrecisionRows::default();
-            linear.forward(StridedRows::new(&x, from), None, (&mut out, 1), scratch);
+            let region = &mut ParallelRegion::sequential();
+            let rows = StridedRows::new(&x, from);
+            linear.forward(rows, None, (&mut out, 1), scratch, region);
             out[0]
         });
         assert_eq!(wide, 0.5);
@@ -475,7 +584,8 @@ mod tests {
             let model = Transformer::load(config.clone(), &file, &Device::flex()).unwrap();
             for (precision, most) in Precision::ALL.into_iter().zip([1e-4, 0.05, 0.1]) {
                 let packed = CpuTransformer::load(&config, &file, precision);
-                let states = packed.unwrap().unwrap().forward(&batch, <[f32]>::to_vec);
+                let packed = packed.unwrap().unwrap();
+                let states = hidden_states(&packed, &batch);
                 let found = difference(&states, &model, &batch);
                 assert!(found < most, "{activation:?}, {precision}: {found}");
                 if precision == Precision::F32 {
@@ -514,11 +624,8 @@ mod tests {
                 let of_model = CpuTransformer::new(&model, precision).unwrap();
                 assert_eq!(of_file.checksum().with_text("a text"), expected, "{name}");
                 assert_eq!(of_model.checksum().with_text("a text"), expected, "{name}");
-                let states = of_file.forward(&batch, <[f32]>::to_vec);
-                assert!(
-                    states == of_model.forward(&batch, <[f32]>::to_vec),
-                    "{name}"
-                );
+                let states = hidden_states(&of_file, &batch);
+                assert!(states == hidden_states(&of_model, &batch), "{name}");
                 if precision == Precision::F32 {
                     assert!(difference(&states, &model, &batch) < 1e-4, "{name}");
                 }

@@ -1,16 +1,19 @@
 //! Self-attention on the CPU, head by head, and its backward pass.
 
 use std::cell::RefCell;
+use std::ops::Range;
+use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::cpu::BLOCK_ROWS;
+use super::cpu::{BLOCK_ROWS, ITERATIONS_PER_THREAD};
 use super::relative_position::bucket;
 use super::{TokenBatch, Transformer};
 use crate::kernels::elementwise;
 use crate::kernels::low_precision::{LowPrecisionMatrix, LowPrecisionRows};
 use crate::kernels::matrix::{PackedMatrix, StridedColumns, StridedRows};
 use crate::kernels::memory::{self, values};
+use crate::kernels::team::ParallelRegion;
 use crate::{Precision, TransformerConfig};
 
 #[derive(Debug)]
@@ -32,6 +35,8 @@ struct Scratch {
     keys: PackedMatrix,
     values: PackedMatrix,
     scores: Vec<f32>,
+    /// Context vectors of the heads of an iteration.
+    context: Vec<f32>,
     /// Relative position bias by offset.
     biases: Vec<f32>,
     bf16: Bf16Scratch,
@@ -84,7 +89,8 @@ impl CpuAttention {
     pub(super) fn forward(&self, qkv: &[f32], batch: &TokenBatch, out: &mut [f32]) {
         let run = |(length, qkv, out): (usize, &[f32], &mut [f32])| {
             SCRATCH.with_borrow_mut(|scratch| {
-                self.text(length, qkv, out, scratch, &[], &mut []);
+                let (heads, out) = (0..self.heads, (out, self.hidden));
+                self.text(length, heads, qkv, out, scratch, &[], &mut []);
             });
         };
         let texts = self.texts(qkv, batch, out);
@@ -93,6 +99,40 @@ impl CpuAttention {
         }
         let texts: Vec<(usize, &[f32], &mut [f32])> = texts.collect();
         texts.into_par_iter().for_each(run);
+    }
+
+    /// [`CpuAttention::forward`] of a small batch on the threads of a region, which share its
+    /// heads.
+    pub(super) fn forward_in(
+        &self,
+        region: &mut ParallelRegion<'_>,
+        qkv: &[f32],
+        batch: &TokenBatch,
+        out: &mut [f32],
+    ) {
+        let (hidden, dim) = (self.hidden, self.hidden / self.heads);
+        let heads = self
+            .heads
+            .div_ceil(ITERATIONS_PER_THREAD * region.threads());
+        for (length, qkv, out) in self.texts(qkv, batch, out) {
+            let out = Mutex::new(out);
+            region.parallel_for(self.heads.div_ceil(heads), &|group| {
+                let heads = group * heads..self.heads.min((group + 1) * heads);
+                SCRATCH.with_borrow_mut(|scratch| {
+                    let (first, width) = (heads.start * dim, heads.len() * dim);
+                    let mut context = std::mem::take(&mut scratch.context);
+                    context.resize(length * width, 0.0);
+                    let cells = (&mut context[..], width);
+                    self.text(length, heads, qkv, cells, scratch, &[], &mut []);
+                    let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);
+                    for (row, cells) in context.chunks_exact(width).enumerate() {
+                        out[row * hidden + first..][..width].copy_from_slice(cells);
+                    }
+                    drop(out);
+                    scratch.context = context;
+                });
+            });
+        }
     }
 
     /// Length of every text, and its rows of `qkv` and `out`.
@@ -138,17 +178,22 @@ impl CpuAttention {
         texts.for_each(|(text, ((length, qkv, out), saved))| {
             let mask = mask.map_or_else(Vec::new, |mask| mask(text, length));
             SCRATCH.with_borrow_mut(|scratch| {
-                self.text(length, qkv, out, scratch, &mask, saved);
+                let (heads, out) = (0..self.heads, (out, self.hidden));
+                self.text(length, heads, qkv, out, scratch, &mask, saved);
             });
         });
     }
 
-    /// `mask` and `saved` are `[heads, length, length]` or empty.
+    /// Computes the context vectors of a text in some heads: `out` has their columns, in rows
+    /// `out.1` elements apart. `mask` and `saved` are `[heads, length, length]`, or empty, as they
+    /// must be in bf16.
+    #[allow(clippy::too_many_arguments)]
     fn text(
         &self,
         length: usize,
+        heads: Range<usize>,
         qkv: &[f32],
-        out: &mut [f32],
+        (out, out_stride): (&mut [f32], usize),
         scratch: &mut Scratch,
         mask: &[f32],
         saved: &mut [f32],
@@ -159,14 +204,15 @@ impl CpuAttention {
             scores,
             biases,
             bf16,
+            ..
         } = scratch;
         let (hidden, dim) = (self.hidden, self.hidden / self.heads);
         let scale = (dim as f32).sqrt().recip();
         let stride = PackedMatrix::padded(length);
         scores.resize(length * stride, 0.0);
         let cells = length * length;
-        let heads = if length == 0 { 0 } else { self.heads };
-        for head in 0..heads {
+        let first = heads.start;
+        for head in heads.filter(|_| length > 0) {
             let vector = |part, token| self.head_vector(qkv, head, part, token);
             let rows = |part: Projection| StridedRows {
                 values: &qkv[part as usize * hidden + head * dim..],
@@ -188,13 +234,23 @@ impl CpuAttention {
                 keys.fill_by_columns(dim, stride, length, |token| vector(Projection::Key, token));
                 keys.product(queries, None, scores, stride);
             }
-            if self.relative_position_bias.is_empty() {
-                elementwise::softmax(scores, stride, length, scale);
-            } else {
+            let mut scale = scale;
+            if !self.relative_position_bias.is_empty() {
                 let rows = (&mut scores[..], stride);
                 self.add_position_bias(head, length, rows, scale, biases);
-                elementwise::softmax(scores, stride, length, 1.0);
+                scale = 1.0;
             }
+            let out = &mut out[(head - first) * dim..];
+            if self.bf16 {
+                let Bf16Scratch {
+                    values, rows: left, ..
+                } = bf16;
+                left.round_softmax(scores, stride, length, scale);
+                values.fill_rows(rows(Projection::Value), dim);
+                values.product_of_words(left, length, &[], None, (out, out_stride));
+                continue;
+            }
+            elementwise::softmax(scores, stride, length, scale);
             if !saved.is_empty() {
                 let rows = saved[head * cells..].chunks_exact_mut(length);
                 for (saved, row) in rows.zip(scores.chunks_exact(stride)) {
@@ -212,15 +268,8 @@ impl CpuAttention {
                 stride,
                 count: length,
             };
-            let out = &mut out[head * dim..];
-            if self.bf16 {
-                let values = &mut bf16.values;
-                values.fill_rows(rows(Projection::Value), dim);
-                values.product(probabilities, &[], None, (out, hidden), &mut bf16.rows);
-            } else {
-                values.fill_rows(rows(Projection::Value), dim);
-                values.product(probabilities, None, out, hidden);
-            }
+            values.fill_rows(rows(Projection::Value), dim);
+            values.product(probabilities, None, out, out_stride);
         }
     }
 

@@ -81,6 +81,9 @@ struct RecordedFingerprint {
     /// Not recorded if it is f32.
     #[serde(default = "f32_name")]
     precision: String,
+    /// Not recorded for f32.
+    #[serde(default)]
+    arithmetic: u32,
     pooling: String,
     normalize: bool,
 }
@@ -101,6 +104,7 @@ impl RecordedEncoder {
             [
                 ("model", format!("{} ({})", it.model_name, encoder.model)),
                 ("precision", encoder.precision.clone()),
+                ("arithmetic version", encoder.arithmetic.to_string()),
                 ("pooling", encoder.pooling.clone()),
                 ("normalize", encoder.normalize.to_string()),
             ]

@@ -7,7 +7,7 @@ use ir_core::store::Verify;
 use ir_core::{PrecomputedEncoder, Query, Retriever};
 
 use crate::shared::console::Console;
-use crate::shared::encoder::VectorOrigin;
+use crate::shared::encoder::{COMPARED_FIELDS, VectorOrigin};
 use crate::shared::text_hashes::text_hash;
 use crate::shared::vector_files::open_vectors;
 
@@ -33,8 +33,7 @@ pub(super) fn open_queries(
                 path.display()
             );
         }
-        let compared =
-            |field: &str| ["model", "precision", "pooling", "normalize"].contains(&field);
+        let compared = |field: &str| COMPARED_FIELDS.contains(&field);
         let differences = documents.and_then(|documents| documents.differences(origin, compared));
         reject(path, differences, any_encoder, console)?;
     }

@@ -5,7 +5,7 @@ use pulp::{Arch, Simd, WithSimd};
 use super::rows::pack_pairs;
 use super::{LowPrecision, LowPrecisionMatrix, LowPrecisionRows};
 use crate::kernels::matrix::StridedRows;
-use crate::kernels::word_tiles::PANEL_COLUMNS;
+use crate::kernels::microkernels::PANEL_COLUMNS;
 
 impl LowPrecisionMatrix {
     /// Replaces the matrix by one in bf16 whose columns are rows of `columns`, of `from` elements.

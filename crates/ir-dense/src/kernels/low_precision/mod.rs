@@ -7,7 +7,7 @@
 //! p = 16·h + l: rows of h and of l are interleaved in the left matrix of 8-bit products.
 //!
 //! **bf16.** Both matrices are rounded to bf16, sums are f32 in the order of
-//! [`super::word_tiles`]. Matrices of attention are packed for one product (`bf16`).
+//! [`super::microkernels`]. Matrices of attention are packed for one product (`bf16`).
 //!
 //! No product uses fused multiply-add, so that all CPUs compute the same bits, in any batch and on
 //! any number of threads. GELU does, where the CPU has it.
@@ -17,6 +17,8 @@ mod rows;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 use pulp::{Arch, Simd, WithSimd};
 pub(crate) use rows::LowPrecisionRows;
 use rows::{LOWER_BITS, ROUND, RowQuantization, round_row};
@@ -24,9 +26,11 @@ use rows::{LOWER_BITS, ROUND, RowQuantization, round_row};
 use super::aligned::AlignedBuffer;
 use super::elementwise::activate_rounded_row;
 use super::matrix::{PackedMatrix, StridedRows, TILE_ROWS};
-pub(crate) use super::word_tiles::MAX_DEPTH;
-use super::word_tiles::{
-    PANEL_COLUMNS, TileFunction, TileSums, WordTile, bf16_tile, int8_tile, round_to_bf16,
+pub(crate) use super::microkernels::MAX_DEPTH;
+pub(crate) use super::microkernels::PANEL_COLUMNS;
+use super::microkernels::{
+    MicroTile, Microkernel, MicrokernelOperands, bf16_microkernel, bf16_rounding, int8_microkernel,
+    round_to_bf16,
 };
 use crate::Activation;
 
@@ -186,32 +190,66 @@ impl LowPrecisionMatrix {
         (out, out_stride): (&mut [f32], usize),
         scratch: &mut LowPrecisionRows,
     ) {
-        scratch.round(self.precision, left, self.from);
-        self.product_of_words(scratch, left.count, bias, activation, (out, out_stride));
+        self.round_left(left, scratch);
+        let out = (out, out_stride);
+        self.product_of_words(scratch, left.count, bias, activation, (out.0, out.1));
+        self.replace_outliers(left, bias, activation, out, scratch);
+    }
+
+    /// Rounds the left matrix of a product to the precision of this matrix.
+    pub(crate) fn round_left(&self, left: StridedRows<'_>, out: &mut LowPrecisionRows) {
+        out.round(self.precision, left, self.from);
+    }
+
+    /// Replaces the columns of a product that are multiplied in f32.
+    pub(crate) fn replace_outliers(
+        &self,
+        left: StridedRows<'_>,
+        bias: &[f32],
+        activation: Option<Activation>,
+        out: (&mut [f32], usize),
+        scratch: &mut LowPrecisionRows,
+    ) {
         if let Some(outliers) = &self.outliers {
-            let scratch = &mut scratch.outliers;
-            outliers.product(left, bias, activation, (out, out_stride), scratch);
+            outliers.product(left, bias, activation, out, &mut scratch.outliers);
         }
     }
 
-    /// [`Self::product`] in bf16 with a left matrix that is rounded.
+    /// [`Self::product`] with a left matrix that is rounded, but for outliers.
     pub(crate) fn product_of_words(
         &self,
         left: &LowPrecisionRows,
         count: usize,
         bias: &[f32],
         activation: Option<Activation>,
+        out: (&mut [f32], usize),
+    ) {
+        self.columns_of_words(left, count, 0..self.to, bias, activation, out);
+    }
+
+    /// Columns of [`Self::product_of_words`], from a multiple of [`PANEL_COLUMNS`] on.
+    ///
+    /// # Shapes
+    /// `bias`: `[to]`, or empty for bf16; `out`: rows of `columns.len()` elements, `out.1` apart.
+    pub(crate) fn columns_of_words(
+        &self,
+        left: &LowPrecisionRows,
+        count: usize,
+        columns: Range<usize>,
+        bias: &[f32],
+        activation: Option<Activation>,
         (out, out_stride): (&mut [f32], usize),
     ) {
-        let tile = match self.precision {
-            LowPrecision::Bf16 => bf16_tile(),
-            LowPrecision::W8A8 | LowPrecision::W8A12 => int8_tile(),
+        let microkernel = match self.precision {
+            LowPrecision::Bf16 => bf16_microkernel(),
+            LowPrecision::W8A8 | LowPrecision::W8A12 => int8_microkernel(),
         };
         Arch::new().dispatch(LowPrecisionProduct {
             left,
             count,
             right: self,
-            tile,
+            columns,
+            microkernel,
             bias,
             activation,
             accumulate: false,
@@ -231,7 +269,8 @@ impl LowPrecisionMatrix {
             left,
             count,
             right: self,
-            tile: bf16_tile(),
+            columns: 0..self.to,
+            microkernel: bf16_microkernel(),
             bias: &[],
             activation: None,
             accumulate,
@@ -255,7 +294,8 @@ impl LowPrecisionMatrix {
             left: scratch,
             count: left.count,
             right: self,
-            tile: bf16_tile(),
+            columns: 0..self.to,
+            microkernel: bf16_microkernel(),
             bias,
             activation,
             accumulate: false,
@@ -352,13 +392,9 @@ impl Outliers {
         scratch.extend(self.columns.iter().map(|&column| bias[column]));
         scratch.resize((left.count + 1) * count, 0.0);
         let (bias, products) = scratch.split_at_mut(count);
-        match activation {
-            None => self.weights.product(left, Some(bias), products, count),
-            Some(activation) => {
-                let weights = &self.weights;
-                weights.activated_product(left, bias, activation, products, count);
-            }
-        }
+        let (columns, cells) = (0..count, (&mut *products, count));
+        self.weights
+            .columns_of_product(left, columns, Some(bias), activation, cells);
         let rows = out.chunks_mut(out_stride).zip(products.chunks_exact(count));
         for (out, products) in rows {
             for (&column, product) in self.columns.iter().zip(products) {
@@ -373,7 +409,9 @@ struct LowPrecisionProduct<'a> {
     /// Rows of the left matrix.
     count: usize,
     right: &'a LowPrecisionMatrix,
-    tile: TileFunction,
+    /// Columns of the product, of which `out` has no others.
+    columns: Range<usize>,
+    microkernel: Microkernel,
     bias: &'a [f32],
     activation: Option<Activation>,
     /// Whether a product in bf16 is added to `out` instead of replacing it.
@@ -395,30 +433,32 @@ impl WithSimd for LowPrecisionProduct<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
         let (right, left) = (self.right, self.left);
-        let mut sums = TileSums::default();
+        let (mut sums, round) = (MicroTile::default(), bf16_rounding());
         let (words, _) = right.words.values().as_chunks::<PANEL_COLUMNS>();
         let word_rows = right.precision.word_rows();
         let count = self.count * word_rows;
         // A panel stays in the cache for all rows.
-        for (panel, words) in words.chunks_exact(right.depth.max(1)).enumerate() {
-            let first = panel * PANEL_COLUMNS;
-            let columns = PANEL_COLUMNS.min(right.to - first);
+        for column in self.columns.clone().step_by(PANEL_COLUMNS) {
+            let panel = column / PANEL_COLUMNS;
+            let words = &words[panel * right.depth..][..right.depth];
+            let columns = PANEL_COLUMNS.min(self.columns.end - column);
             let mut bias = [0.0; PANEL_COLUMNS];
             if !self.bias.is_empty() {
-                bias[..columns].copy_from_slice(&self.bias[first..][..columns]);
+                bias[..columns].copy_from_slice(&self.bias[column..][..columns]);
             }
+            let first = column - self.columns.start;
             // The rows of words of a row are in one tile: their number divides `TILE_ROWS`.
             for word_row in (0..count).step_by(TILE_ROWS) {
                 let rows = TILE_ROWS.min(count - word_row);
                 let (words_of_tile, left_stride, k_stride) = left.tile(word_row);
-                let tile = WordTile {
+                let operands = MicrokernelOperands {
                     left: words_of_tile,
                     left_stride,
                     k_stride,
                     rows,
                     panel: words,
                 };
-                (self.tile)(&tile, &mut sums);
+                (self.microkernel)(&operands, &mut sums);
                 let row = word_row / word_rows;
                 for (at, sums) in sums.0[..rows].chunks_exact(word_rows).enumerate() {
                     let cells = PanelCells {
@@ -437,7 +477,10 @@ impl WithSimd for LowPrecisionProduct<'_> {
                             cells.write(simd, &mut whole);
                             let at = (row + at) * out.stride + first / 2;
                             let words = &mut out.words[at..][..columns.div_ceil(2)];
-                            round_row(&whole[..columns], words);
+                            match round {
+                                Some(round) => round(&whole[..columns], 1.0, words),
+                                None => round_row(&whole[..columns], words),
+                            }
                             continue;
                         }
                     };

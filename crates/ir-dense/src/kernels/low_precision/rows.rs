@@ -5,8 +5,9 @@ use std::ops::Range;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::LowPrecision;
+use crate::kernels::elementwise::exponentials;
 use crate::kernels::matrix::{StridedRows, TILE_ROWS};
-use crate::kernels::word_tiles::{bf16_rounding, round_to_bf16};
+use crate::kernels::microkernels::{bf16_rounding, round_to_bf16};
 
 /// 1.5 · 2²³: adding it rounds to the nearest integer, which is then in the lowest bits.
 pub(super) const ROUND: f32 = 12_582_912.0;
@@ -64,6 +65,28 @@ impl LowPrecisionRows {
         self.round(LowPrecision::Bf16, rows, width);
     }
 
+    /// Replaces the rows by the softmax of `scale` times the rows of a matrix, in bf16: the same
+    /// bits as after [`softmax`](crate::kernels::elementwise::softmax). Overwrites the matrix.
+    ///
+    /// # Shapes
+    /// `rows`: rows of `width` elements, `stride` apart.
+    pub(crate) fn round_softmax(
+        &mut self,
+        rows: &mut [f32],
+        stride: usize,
+        width: usize,
+        scale: f32,
+    ) {
+        self.resize(LowPrecision::Bf16, rows.len() / stride.max(1), width);
+        Arch::new().dispatch(RoundedSoftmax {
+            rows,
+            stride,
+            width,
+            scale,
+            out: self,
+        });
+    }
+
     /// Replaces the rows by columns of a matrix, in bf16.
     pub(crate) fn round_columns(&mut self, rows: StridedRows<'_>, columns: Range<usize>) {
         let panel = rows.count.div_ceil(2) * TILE_ROWS;
@@ -99,7 +122,7 @@ impl LowPrecisionRows {
         {
             let words = self.words.chunks_exact_mut(self.stride);
             for (row, words) in rows.values.chunks(rows.stride).zip(words) {
-                round(&row[..width], words);
+                round(&row[..width], 1.0, words);
             }
             return;
         }
@@ -167,6 +190,36 @@ impl WithSimd for RoundRows<'_> {
                 scale: range.scale,
                 zero: range.zero as i32,
             });
+        }
+    }
+}
+
+struct RoundedSoftmax<'a> {
+    rows: &'a mut [f32],
+    stride: usize,
+    width: usize,
+    scale: f32,
+    out: &'a mut LowPrecisionRows,
+}
+
+impl WithSimd for RoundedSoftmax<'_> {
+    type Output = ();
+
+    #[inline(always)]
+    fn with_simd<S: Simd>(self, _: S) {
+        let round = bf16_rounding();
+        let rows = self.rows.chunks_exact_mut(self.stride.max(1));
+        let words = self.out.words.chunks_exact_mut(self.out.stride);
+        for (row, words) in rows.zip(words) {
+            let row = &mut row[..self.width];
+            let inverse = exponentials::<S>(row, self.scale);
+            match round {
+                Some(round) => round(row, inverse, words),
+                None => {
+                    row.iter_mut().for_each(|x| *x *= inverse);
+                    round_row(row, words);
+                }
+            }
         }
     }
 }

@@ -4,6 +4,7 @@ use proptest::prelude::*;
 
 use super::rows::{ROW_GAP, RoundRows, RowRange};
 use super::*;
+use crate::kernels::elementwise::softmax;
 
 const ALL: [LowPrecision; 3] = [LowPrecision::Bf16, LowPrecision::W8A8, LowPrecision::W8A12];
 
@@ -186,9 +187,10 @@ fn all_instruction_sets_compute_the_same_bits() {
                     left: &rows,
                     count,
                     right: &right,
-                    tile: match precision {
-                        LowPrecision::Bf16 => bf16_tile(),
-                        LowPrecision::W8A8 | LowPrecision::W8A12 => int8_tile(),
+                    columns: 0..to,
+                    microkernel: match precision {
+                        LowPrecision::Bf16 => bf16_microkernel(),
+                        LowPrecision::W8A8 | LowPrecision::W8A12 => int8_microkernel(),
                     },
                     bias: &bias,
                     activation: None,
@@ -218,6 +220,31 @@ fn all_instruction_sets_compute_the_same_bits() {
 }
 
 #[test]
+fn columns_of_products_are_those_of_the_product() {
+    for precision in [LowPrecision::Bf16, LowPrecision::W8A8, LowPrecision::W8A12] {
+        let (count, from, to) = (5, 70, 100);
+        let (left, right) = (numbers(count * from, 1, 3.0), numbers(from * to, 2, 0.1));
+        let bias = numbers(to, 3, 1.0);
+        let right = LowPrecisionMatrix::new(precision, &right, from, to).unwrap();
+        let left = StridedRows::new(&left, from);
+        let mut rows = LowPrecisionRows::default();
+        let mut whole = vec![0.0; count * to];
+        let gelu = Some(Activation::Gelu);
+        right.product(left, &bias, gelu, (&mut whole, to), &mut rows);
+        for columns in [0..32, 32..96, 64..100, 96..100, 32..32] {
+            let width = columns.len() + 1;
+            let mut found = vec![7.0; count * width];
+            let range = columns.clone();
+            right.columns_of_words(&rows, count, range, &bias, gelu, (&mut found, width));
+            for (found, whole) in found.chunks(width).zip(whole.chunks(to)) {
+                assert_eq!(found[..width - 1], whole[columns.clone()], "{precision:?}");
+                assert_eq!(found[width - 1], 7.0);
+            }
+        }
+    }
+}
+
+#[test]
 fn outlier_channels_are_f32() {
     let (rows, from, to) = (5, 1000, 40);
     let left = numbers(rows * from, 1, 1.0);
@@ -233,10 +260,8 @@ fn outlier_channels_are_f32() {
     for activation in [None, Some(Activation::Relu)] {
         let mut expected = vec![0.0; rows.count * to];
         let mut found = vec![7.0; rows.count * (to + 3)];
-        match activation {
-            None => exact.product(rows, Some(&bias), &mut expected, to),
-            Some(it) => exact.activated_product(rows, &bias, it, &mut expected, to),
-        }
+        let out = (&mut expected[..], to);
+        exact.columns_of_product(rows, 0..to, Some(&bias), activation, out);
         let scratch = &mut LowPrecisionRows::default();
         packed.product(rows, &bias, activation, (&mut found, to + 3), scratch);
         for (found, expected) in found.chunks(to + 3).zip(expected.chunks(to)) {
@@ -425,6 +450,25 @@ fn rounded_product_is_rounding_of_product() {
             .zip(expected.words.chunks(expected.stride));
         for (found, expected) in rows {
             assert_eq!(found[..words], expected[..words], "{count}, {from}, {to}");
+        }
+    }
+}
+
+#[test]
+fn rounded_softmax_is_rounding_of_softmax() {
+    for width in (1..70).chain([391]) {
+        let (count, stride) = (3, width + 5);
+        let mut scores = numbers(count * stride, width as u64, 40.0);
+        let mut found = LowPrecisionRows::default();
+        found.round_softmax(&mut scores.clone(), stride, width, 0.3);
+        softmax(&mut scores, stride, width, 0.3);
+        for (row, words) in scores.chunks(stride).zip(found.words.chunks(found.stride)) {
+            let mut row = row[..width].to_vec();
+            row.resize(width.next_multiple_of(2), 0.0);
+            for (pair, word) in row.chunks(2).zip(words) {
+                let expected = round_to_bf16(pair[0]) | round_to_bf16(pair[1]) << 16;
+                assert_eq!(*word, expected, "{width}: {pair:?}");
+            }
         }
     }
 }

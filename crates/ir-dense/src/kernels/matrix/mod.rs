@@ -9,6 +9,8 @@ mod left;
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
+
 use left::LeftMatrix;
 pub(crate) use left::{LeftPanels, StridedColumns, StridedRows};
 use pulp::{Arch, Simd, WithSimd};
@@ -53,7 +55,7 @@ impl PackedMatrix {
         &mut self,
         from: usize,
         to: usize,
-        row: impl Fn(usize, std::ops::Range<usize>, &mut [f32]),
+        row: impl Fn(usize, Range<usize>, &mut [f32]),
     ) {
         self.resize(from, to, to);
         for k in 0..from {
@@ -156,11 +158,29 @@ impl PackedMatrix {
         out: &mut [f32],
         out_stride: usize,
     ) {
+        self.columns_of_product(left, 0..self.to, bias, None, (out, out_stride));
+    }
+
+    /// Computes columns of `left · self + bias`, and an activation function of them, which is
+    /// applied to every tile while it is in the L1 cache.
+    ///
+    /// # Shapes
+    /// `left`: rows of `from` elements; `columns`: from a multiple of [`PackedMatrix::padded`]`(1)`
+    /// on; `bias`: `[to]`; `out`: rows of `columns.len()` elements, `out_stride` apart.
+    pub(crate) fn columns_of_product(
+        &self,
+        left: StridedRows<'_>,
+        columns: Range<usize>,
+        bias: Option<&[f32]>,
+        activation: Option<Activation>,
+        (out, out_stride): (&mut [f32], usize),
+    ) {
         Arch::new().dispatch(MatrixProduct {
             left: LeftMatrix::from(left),
             right: self,
+            columns,
             bias,
-            activation: None,
+            activation,
             accumulate: false,
             out,
             out_stride,
@@ -182,30 +202,10 @@ impl PackedMatrix {
         Arch::new().dispatch(MatrixProduct {
             left: left.into(),
             right: self,
+            columns: 0..self.to,
             bias: None,
             activation: None,
             accumulate,
-            out,
-            out_stride,
-        });
-    }
-
-    /// [`Self::product`] followed by an activation function, which is applied to every tile while
-    /// it is in the L1 cache.
-    pub(crate) fn activated_product(
-        &self,
-        left: StridedRows<'_>,
-        bias: &[f32],
-        activation: Activation,
-        out: &mut [f32],
-        out_stride: usize,
-    ) {
-        Arch::new().dispatch(MatrixProduct {
-            left: LeftMatrix::from(left),
-            right: self,
-            bias: Some(bias),
-            activation: Some(activation),
-            accumulate: false,
             out,
             out_stride,
         });
@@ -226,6 +226,8 @@ fn panel_width() -> usize {
 struct MatrixProduct<'a> {
     left: LeftMatrix<'a>,
     right: &'a PackedMatrix,
+    /// Columns of the product, of which `out` has no others.
+    columns: Range<usize>,
     bias: Option<&'a [f32]>,
     activation: Option<Activation>,
     /// Whether the product is added to `out` instead of replacing it.
@@ -239,22 +241,20 @@ impl WithSimd for MatrixProduct<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, simd: S) {
-        let PackedMatrix {
-            from, to, width, ..
-        } = *self.right;
+        let PackedMatrix { from, width, .. } = *self.right;
         let tile_rows = match S::REGISTER_COUNT {
             32.. => TILE_ROWS,
             _ => TILE_ROWS / 2,
         };
-        let mut panels = self.right.values.values();
+        let panels = self.right.values.values();
         // A panel stays in the L2 cache for all rows.
         for first in (0..from).step_by(BLOCK_DEPTH) {
             let depth = BLOCK_DEPTH.min(from - first);
             let activation = self.activation.filter(|_| first + depth == from);
-            for column in (0..to).step_by(width) {
-                let (panel, rest) = panels.split_at(depth * width);
-                panels = rest;
-                let columns = width.min(to - column);
+            for column in self.columns.clone().step_by(width) {
+                let panel = self.right.index(column / width, first);
+                let panel = &panels[panel..][..depth * width];
+                let columns = width.min(self.columns.end - column);
                 let bias = match self.bias {
                     Some(bias) if first == 0 => &bias[column..column + columns],
                     _ => &[],
@@ -270,7 +270,8 @@ impl WithSimd for MatrixProduct<'_> {
                         accumulate: self.accumulate || first > 0,
                         columns,
                     };
-                    let out = &mut self.out[row * self.out_stride + column..];
+                    let at = row * self.out_stride + column - self.columns.start;
+                    let out = &mut self.out[at..];
                     let rows = tile_rows.min(self.left.count - row);
                     let stride = self.out_stride;
                     match self.left.by_columns {

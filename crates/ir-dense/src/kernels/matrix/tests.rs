@@ -90,6 +90,7 @@ impl WithSimd for ProductAt<'_> {
         let product = MatrixProduct {
             left: LeftMatrix::from(self.left),
             right: &packed,
+            columns: 0..to,
             bias: Some(self.bias),
             activation: self.activation,
             accumulate: false,
@@ -178,6 +179,28 @@ proptest! {
 }
 
 #[test]
+fn columns_of_products_are_those_of_the_product() {
+    let [rows, from, to] = [13, 800, 170];
+    let (left, right) = (numbers(rows * from, 1), numbers(from * to, 2));
+    let bias = numbers(to, 3);
+    let packed = PackedMatrix::new(&right, from, to);
+    let left = StridedRows::new(&left, from);
+    let mut whole = vec![0.0; rows * to];
+    packed.product(left, Some(&bias), &mut whole, to);
+    let panel = PackedMatrix::padded(1);
+    for columns in [0..panel, panel..3 * panel, 4 * panel..to, panel..panel] {
+        let width = columns.len() + 1;
+        let mut found = vec![7.0; rows * width];
+        let out = (&mut found[..], width);
+        packed.columns_of_product(left, columns.clone(), Some(&bias), None, out);
+        for (found, whole) in found.chunks(width).zip(whole.chunks(to)) {
+            assert_eq!(found[..width - 1], whole[columns.clone()], "{columns:?}");
+            assert_eq!(found[width - 1], 7.0);
+        }
+    }
+}
+
+#[test]
 fn activated_product_is_activation_of_product() {
     let [rows, from, to] = [25, 800, 75];
     let (left, right) = (numbers(rows * from, 1), numbers(from * to, 2));
@@ -189,7 +212,8 @@ fn activated_product_is_activation_of_product() {
     packed.product(left, Some(&bias), &mut sums, to);
     for activation in [Activation::Gelu, Activation::GeluTanh, Activation::Relu] {
         let mut found = vec![7.0; rows * stride];
-        packed.activated_product(left, &bias, activation, &mut found, stride);
+        let out = (&mut found[..], stride);
+        packed.columns_of_product(left, 0..to, Some(&bias), Some(activation), out);
         for (found, sums) in found.chunks(stride).zip(sums.chunks(to)) {
             for (&found, &sum) in found.iter().zip(sums) {
                 let sum = f64::from(sum);

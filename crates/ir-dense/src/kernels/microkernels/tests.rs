@@ -5,11 +5,11 @@ use proptest::prelude::*;
 use super::*;
 
 /// Names and functions for 8-bit integers that this CPU has, without [`int8_portable`].
-fn int8_functions() -> Vec<(&'static str, TileFunction)> {
-    let mut all: Vec<(&str, TileFunction)> = vec![("selected", int8_tile())];
+fn int8_functions() -> Vec<(&'static str, Microkernel)> {
+    let mut all: Vec<(&str, Microkernel)> = vec![("selected", int8_microkernel())];
     #[cfg(target_arch = "x86_64")]
     {
-        let x86: [(&str, bool, TileFunction); 3] = [
+        let x86: [(&str, bool, Microkernel); 3] = [
             ("avx512-vnni", x86::has_avx512_vnni(), x86::int8_avx512_vnni),
             ("avx-vnni", x86::has_avx_vnni(), x86::int8_avx_vnni),
             ("avx2", x86::has_avx2(), x86::int8_avx2),
@@ -22,20 +22,20 @@ fn int8_functions() -> Vec<(&'static str, TileFunction)> {
 
 /// Sums of a portable function at every level of the CPU.
 macro_rules! at_every_level {
-    ($function:ident, $tile:expr) => {{
-        let tile = &$tile;
-        let [mut scalar, mut best] = [TileSums::default(), TileSums::default()];
+    ($function:ident, $operands:expr) => {{
+        let operands = &$operands;
+        let [mut scalar, mut best] = [MicroTile::default(), MicroTile::default()];
         let sums = &mut scalar;
-        $function { tile, sums }.with_simd(pulp::Scalar);
+        $function { operands, sums }.with_simd(pulp::Scalar);
         let sums = &mut best;
-        Arch::new().dispatch($function { tile, sums });
+        Arch::new().dispatch($function { operands, sums });
         #[allow(unused_mut, reason = "other architectures have fewer levels")]
         let mut all = vec![scalar, best];
         #[cfg(target_arch = "x86_64")]
         if let Some(simd) = pulp::x86::V3::try_new() {
-            let mut found = TileSums::default();
+            let mut found = MicroTile::default();
             let sums = &mut found;
-            Simd::vectorize(simd, $function { tile, sums });
+            Simd::vectorize(simd, $function { operands, sums });
             all.push(found);
         }
         all
@@ -62,8 +62,8 @@ impl Operands {
         }
     }
 
-    fn tile(&self) -> WordTile<'_> {
-        WordTile {
+    fn operands(&self) -> MicrokernelOperands<'_> {
+        MicrokernelOperands {
             left: &self.left,
             left_stride: self.left_stride,
             k_stride: 1,
@@ -94,21 +94,21 @@ fn int8_products(operands: &Operands) {
                 .sum::<i64>()
         },
     );
-    let check = |name: &str, sums: &TileSums| {
+    let check = |name: &str, sums: &MicroTile| {
         for (row, (sums, expected)) in sums.0.iter().zip(&expected).enumerate() {
             let found: Vec<i64> = sums.iter().map(|&sum| i64::from(sum as i32)).collect();
             assert_eq!(&found, expected, "{name}, row {row}");
         }
     };
-    for (level, sums) in at_every_level!(PortableInt8, operands.tile())
+    for (level, sums) in at_every_level!(PortableInt8, operands.operands())
         .iter()
         .enumerate()
     {
         check(&format!("portable {level}"), sums);
     }
     for (name, function) in int8_functions() {
-        let mut sums = TileSums::default();
-        function(&operands.tile(), &mut sums);
+        let mut sums = MicroTile::default();
+        function(&operands.operands(), &mut sums);
         check(name, &sums);
     }
 }
@@ -156,7 +156,7 @@ fn bf16_products(operands: &Operands) {
             ]
         },
     );
-    let mut all = at_every_level!(PortableBf16, operands.tile());
+    let mut all = at_every_level!(PortableBf16, operands.operands());
     let depth = operands.panel.len();
     let words = (0..depth * TILE_ROWS).map(|at| {
         let (k, row) = (at / TILE_ROWS, at % TILE_ROWS);
@@ -164,23 +164,23 @@ fn bf16_products(operands: &Operands) {
         row.map_or(0, |row| row.get(k).copied().unwrap_or_default())
     });
     let columns: Vec<u32> = words.collect();
-    let by_columns = WordTile {
+    let by_columns = MicrokernelOperands {
         left: &columns,
         left_stride: 1,
         k_stride: TILE_ROWS,
-        ..operands.tile()
+        ..operands.operands()
     };
     all.extend(at_every_level!(PortableBf16, by_columns));
     #[allow(unused_mut, reason = "other architectures have one function")]
-    let mut functions = vec![bf16_tile()];
+    let mut functions = vec![bf16_microkernel()];
     #[cfg(target_arch = "x86_64")]
     if x86::has_avx512_bf16() && same_bits_of_probes(x86::bf16_avx512) {
         functions.push(x86::bf16_avx512);
     }
     for function in functions {
-        for tile in [operands.tile(), by_columns] {
-            let mut sums = TileSums::default();
-            function(&tile, &mut sums);
+        for operands in [operands.operands(), by_columns] {
+            let mut sums = MicroTile::default();
+            function(&operands, &mut sums);
             all.push(sums);
         }
     }
@@ -217,27 +217,27 @@ proptest! {
 
 #[test]
 fn probes_tell_other_orders_apart() {
-    let reversed: TileFunction = |tile, sums| {
+    let reversed: Microkernel = |operands, sums| {
         let swap = |words: &[u32]| words.iter().map(|word| word.rotate_left(16)).collect();
-        let left: Vec<u32> = swap(tile.left);
-        let panel: Vec<u32> = swap(tile.panel.as_flattened());
+        let left: Vec<u32> = swap(operands.left);
+        let panel: Vec<u32> = swap(operands.panel.as_flattened());
         let (panel, _) = panel.as_chunks();
         let left = &left;
         bf16_portable(
-            &WordTile {
+            &MicrokernelOperands {
                 left,
                 panel,
-                ..*tile
+                ..*operands
             },
             sums,
         );
     };
     assert!(!same_bits_of_probes(reversed));
-    let pairs_first: TileFunction = |tile, sums| {
+    let pairs_first: Microkernel = |operands, sums| {
         for (row, out) in sums.0.iter_mut().enumerate() {
             for (column, out) in out.iter_mut().enumerate() {
                 let mut sum = 0_f32;
-                for (&x, panel) in tile.row(row).iter().zip(tile.panel) {
+                for (&x, panel) in operands.row(row).iter().zip(operands.panel) {
                     let y = panel[column];
                     let product = |shift: u32| {
                         let half = |word: u32| f32::from_bits(word << shift >> 16 << 16);

@@ -1,14 +1,14 @@
-//! Tiles of matrix products of 8-bit integers and of bf16 numbers.
+//! Microkernels of matrix products of 8-bit integers and of bf16 numbers.
 //!
-//! Both formats are packed in words of 32 bits along the inner dimension: four 8-bit integers or
-//! two bf16 numbers, the first in the lowest bits. Every function of this file computes the same
-//! bits:
+//! Both formats have the VNNI layout, words of 32 bits along the inner dimension: four 8-bit
+//! integers or two bf16 numbers, the first in the lowest bits. Every function of this file
+//! computes the same bits:
 //!
 //! - sums of 8-bit products are integers that do not overflow ([`MAX_DEPTH`]);
 //! - a bf16 product is exact in f32. Those of a word are added to the sum one by one, the second
 //!   first, rounded to the nearest f32. This is what `vdpbf16ps` computes if no product and no sum
-//!   is subnormal, as [`round_to_bf16`] ensures. [`bf16_tile`] selects the instruction only where
-//!   it gives the bits of the portable function for pseudorandom numbers.
+//!   is subnormal, as [`round_to_bf16`] ensures. [`bf16_microkernel`] selects the instruction only
+//!   where it gives the bits of the portable function for pseudorandom numbers.
 
 #[cfg(test)]
 mod tests;
@@ -20,27 +20,27 @@ use pulp::{Arch, Simd, WithSimd};
 use super::matrix::TILE_ROWS;
 
 /// Columns of a panel of the right matrix.
-pub(super) const PANEL_COLUMNS: usize = 32;
+pub(crate) const PANEL_COLUMNS: usize = 32;
 /// Maximum inner dimension of 8-bit products: 2³¹ / (255 · 127), rounded down to thousands.
 pub(crate) const MAX_DEPTH: usize = 66_000;
 /// 2⁻⁵⁰: magnitude below which a number is rounded to the bf16 number 0, so that products are
 /// multiples of 2⁻¹¹⁴ and neither they nor their sums are subnormal.
 const LEAST_BF16: f32 = f32::from_bits((127 - 50) << 23);
 
-/// Sums of a tile: i32 or f32, as bits.
+/// Sums of a tile of the product: i32 or f32, as bits.
 #[derive(Debug, Clone)]
 #[repr(align(64))]
-pub(super) struct TileSums(pub(super) [[u32; PANEL_COLUMNS]; TILE_ROWS]);
+pub(super) struct MicroTile(pub(super) [[u32; PANEL_COLUMNS]; TILE_ROWS]);
 
-impl Default for TileSums {
+impl Default for MicroTile {
     fn default() -> Self {
         Self([[0; PANEL_COLUMNS]; TILE_ROWS])
     }
 }
 
-/// Operands of a tile.
+/// Operands of a microkernel: rows of the left matrix, a panel of the right one.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct WordTile<'a> {
+pub(super) struct MicrokernelOperands<'a> {
     /// Rows of `depth` words: word k of row r is at `r * left_stride + k * k_stride`. 8-bit
     /// integers are unsigned.
     pub(super) left: &'a [u32],
@@ -53,7 +53,7 @@ pub(super) struct WordTile<'a> {
     pub(super) panel: &'a [[u32; PANEL_COLUMNS]],
 }
 
-impl<'a> WordTile<'a> {
+impl<'a> MicrokernelOperands<'a> {
     /// Words of a row, of which every `k_stride`-th one belongs to it.
     #[inline(always)]
     fn row(&self, row: usize) -> &'a [u32] {
@@ -65,11 +65,11 @@ impl<'a> WordTile<'a> {
     }
 }
 
-/// Function that computes the sums of a tile.
-pub(super) type TileFunction = fn(&WordTile<'_>, &mut TileSums);
+/// Function that computes a tile of a product.
+pub(super) type Microkernel = fn(&MicrokernelOperands<'_>, &mut MicroTile);
 
 /// Returns the fastest function for 8-bit integers on this CPU.
-pub(super) fn int8_tile() -> TileFunction {
+pub(super) fn int8_microkernel() -> Microkernel {
     #[cfg(target_arch = "x86_64")]
     {
         if x86::has_avx512_vnni() {
@@ -86,7 +86,7 @@ pub(super) fn int8_tile() -> TileFunction {
 }
 
 /// Returns the fastest function for bf16 numbers on this CPU.
-pub(super) fn bf16_tile() -> TileFunction {
+pub(super) fn bf16_microkernel() -> Microkernel {
     #[cfg(target_arch = "x86_64")]
     {
         use std::sync::LazyLock;
@@ -99,8 +99,8 @@ pub(super) fn bf16_tile() -> TileFunction {
     bf16_portable
 }
 
-/// Function that rounds a row to bf16 words.
-pub(super) type RoundingFunction = fn(&[f32], &mut [u32]);
+/// Function that multiplies a row by a factor and rounds it to bf16 words.
+pub(super) type RoundingFunction = fn(&[f32], f32, &mut [u32]);
 
 /// Returns a function with instructions for rounding to bf16, if this CPU has them.
 pub(super) fn bf16_rounding() -> Option<RoundingFunction> {
@@ -114,7 +114,7 @@ pub(super) fn bf16_rounding() -> Option<RoundingFunction> {
 /// Whether a function has the bits of the portable one for pseudorandom numbers of many
 /// magnitudes, which tell the orders of addition and of rounding apart.
 #[cfg(any(test, target_arch = "x86_64"))]
-fn same_bits_of_probes(function: TileFunction) -> bool {
+fn same_bits_of_probes(function: Microkernel) -> bool {
     const DEPTH: usize = 64;
     let mut state = 1_u32;
     let mut bf16 = || {
@@ -127,16 +127,16 @@ fn same_bits_of_probes(function: TileFunction) -> bool {
     let panel: Vec<[u32; PANEL_COLUMNS]> = (0..DEPTH)
         .map(|_| std::array::from_fn(|_| word()))
         .collect();
-    let tile = WordTile {
+    let operands = MicrokernelOperands {
         left: &left,
         left_stride: DEPTH,
         k_stride: 1,
         rows: TILE_ROWS,
         panel: &panel,
     };
-    let [mut found, mut expected] = [TileSums::default(), TileSums::default()];
-    function(&tile, &mut found);
-    bf16_portable(&tile, &mut expected);
+    let [mut found, mut expected] = [MicroTile::default(), MicroTile::default()];
+    function(&operands, &mut found);
+    bf16_portable(&operands, &mut expected);
     found.0 == expected.0
 }
 
@@ -155,17 +155,17 @@ pub(super) fn round_to_bf16(x: f32) -> u32 {
     }
 }
 
-fn int8_portable(tile: &WordTile<'_>, sums: &mut TileSums) {
-    Arch::new().dispatch(PortableInt8 { tile, sums });
+fn int8_portable(operands: &MicrokernelOperands<'_>, sums: &mut MicroTile) {
+    Arch::new().dispatch(PortableInt8 { operands, sums });
 }
 
-fn bf16_portable(tile: &WordTile<'_>, sums: &mut TileSums) {
-    Arch::new().dispatch(PortableBf16 { tile, sums });
+fn bf16_portable(operands: &MicrokernelOperands<'_>, sums: &mut MicroTile) {
+    Arch::new().dispatch(PortableBf16 { operands, sums });
 }
 
 struct PortableInt8<'a> {
-    tile: &'a WordTile<'a>,
-    sums: &'a mut TileSums,
+    operands: &'a MicrokernelOperands<'a>,
+    sums: &'a mut MicroTile,
 }
 
 impl WithSimd for PortableInt8<'_> {
@@ -173,9 +173,9 @@ impl WithSimd for PortableInt8<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        for (row, out) in self.sums.0.iter_mut().enumerate().take(self.tile.rows) {
+        for (row, out) in self.sums.0.iter_mut().enumerate().take(self.operands.rows) {
             let mut sums = [0_i32; PANEL_COLUMNS];
-            for (&x, panel) in self.tile.row(row).iter().zip(self.tile.panel) {
+            for (&x, panel) in self.operands.row(row).iter().zip(self.operands.panel) {
                 let x = [0, 8, 16, 24].map(|shift| (x >> shift & 255) as i32);
                 for (sum, &y) in sums.iter_mut().zip(panel) {
                     let y = [24, 16, 8, 0].map(|shift| (y << shift) as i32 >> 24);
@@ -188,8 +188,8 @@ impl WithSimd for PortableInt8<'_> {
 }
 
 struct PortableBf16<'a> {
-    tile: &'a WordTile<'a>,
-    sums: &'a mut TileSums,
+    operands: &'a MicrokernelOperands<'a>,
+    sums: &'a mut MicroTile,
 }
 
 impl WithSimd for PortableBf16<'_> {
@@ -199,10 +199,14 @@ impl WithSimd for PortableBf16<'_> {
     fn with_simd<S: Simd>(self, _: S) {
         let second = |word: u32| f32::from_bits(word & 0xffff_0000);
         let first = |word: u32| f32::from_bits(word << 16);
-        for (row, out) in self.sums.0.iter_mut().enumerate().take(self.tile.rows) {
+        for (row, out) in self.sums.0.iter_mut().enumerate().take(self.operands.rows) {
             let mut sums = [0_f32; PANEL_COLUMNS];
-            let words = self.tile.row(row).iter().step_by(self.tile.k_stride);
-            for (&x, panel) in words.zip(self.tile.panel) {
+            let words = self
+                .operands
+                .row(row)
+                .iter()
+                .step_by(self.operands.k_stride);
+            for (&x, panel) in words.zip(self.operands.panel) {
                 for (sum, &y) in sums.iter_mut().zip(panel) {
                     *sum += second(x) * second(y);
                     *sum += first(x) * first(y);
