@@ -8,8 +8,8 @@ use std::time::Instant;
 
 use ir_core::{DocIds, NoProgress, Retriever, Search};
 use ir_remote::{
-    CollectionSchema, Consistency, Credentials, LoadOptions, LoadSource, MilvusCollection,
-    Recorder, RemoteVectorIndex, VectorTable,
+    CollectionSchema, Consistency, LoadOptions, LoadSource, MilvusCollection, Recorder,
+    RemoteVectorIndex, VectorTable,
 };
 
 use crate::{DIM, collection, count_of, data, patient};
@@ -104,7 +104,10 @@ fn overhead(name: &str, n: usize, queries: &[&[f32]]) {
     #[cfg(feature = "milvus-grpc")]
     let grpc = {
         let address = format!("milvus+grpc://127.0.0.1/{name}").parse().unwrap();
-        open(MilvusCollection::new(&address, &Credentials::default(), &patient()).unwrap())
+        open(
+            MilvusCollection::new(&address, &ir_remote::Credentials::default(), &patient())
+                .unwrap(),
+        )
     };
     for batch in &batches {
         recorded.search_batch(batch).unwrap();
