@@ -73,6 +73,7 @@ mod indexer;
 pub mod models;
 mod nearest_words;
 mod postings;
+mod prefetch;
 mod search;
 mod segments;
 mod small_float;

@@ -19,8 +19,12 @@
 //! The sizes are those of an address (high four bits) and of an output. An address is the distance
 //! from the first byte of the node, or 0 for the node 0, which is final and has no transition.
 
+use std::ops::ControlFlow::{self, Break, Continue};
+
 use fst::raw::Fst;
 use ir_core::store::SectionBytes;
+
+use crate::prefetch::prefetch;
 
 /// The bytes are not a term dictionary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -38,6 +42,10 @@ const EMPTY: usize = 0;
 const MAX_WITHOUT_INDEX: usize = 32;
 const INDEX: usize = 256;
 
+/// Number of lookups at the same time.
+const LOOKUPS: usize = 16;
+/// Bytes before a node that are in the cache with it, if any is.
+const NEAR: usize = 63;
 /// One more than the number of inputs that a state encodes.
 const COMMON_INPUTS: usize = 64;
 
@@ -270,20 +278,72 @@ impl TermDictionary {
     }
 
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<u64>, InvalidDictionary> {
-        let mut node = Node::new(self, self.root)?;
-        let mut output = 0;
-        for &byte in key {
-            let Some(at) = node.find(byte) else {
-                return Ok(None);
+        let mut lookup = Lookup::new(self, 0, key);
+        loop {
+            if let Break(found) = self.advance(&mut lookup)? {
+                return Ok(found);
+            }
+        }
+    }
+
+    /// The offsets of keys, in their order. Reads the nodes of several keys in turn, so that the
+    /// CPU loads them into the cache at the same time.
+    pub(crate) fn get_all(&self, keys: &[&[u8]]) -> Result<Vec<Option<u64>>, InvalidDictionary> {
+        let mut offsets = vec![None; keys.len()];
+        let mut keys = keys.iter().enumerate();
+        let mut start = || {
+            let (number, key) = keys.next()?;
+            Some(Lookup::new(self, number, key))
+        };
+        let mut lookups: Vec<_> = std::iter::from_fn(&mut start).take(LOOKUPS).collect();
+        while !lookups.is_empty() {
+            let mut at = 0;
+            while let Some(lookup) = lookups.get_mut(at) {
+                let Break(found) = self.advance(lookup)? else {
+                    at += 1;
+                    continue;
+                };
+                offsets[lookup.number] = found;
+                match start() {
+                    Some(next) => *lookup = next,
+                    None => {
+                        lookups.swap_remove(at);
+                    }
+                }
+            }
+        }
+        Ok(offsets)
+    }
+
+    /// Reads nodes up to one that is not in the cache, which is prefetched, or to the end of the
+    /// lookup, which is the offset of the key.
+    #[inline]
+    fn advance(
+        &self,
+        lookup: &mut Lookup<'_>,
+    ) -> Result<ControlFlow<Option<u64>>, InvalidDictionary> {
+        loop {
+            let node = Node::new(self, lookup.addr)?;
+            let Some((&byte, rest)) = lookup.rest.split_first() else {
+                if !node.is_final {
+                    return Ok(Break(None));
+                }
+                let offset = sum(lookup.output, node.final_output()?)?;
+                return Ok(Break(Some(offset)));
             };
-            let (of_transition, addr) = node.follow(at)?;
-            output = sum(output, of_transition)?;
-            node = Node::new(self, addr)?;
+            let Some(at) = node.find(byte) else {
+                return Ok(Break(None));
+            };
+            let (output, addr) = node.follow(at)?;
+            lookup.output = sum(lookup.output, output)?;
+            lookup.addr = addr;
+            lookup.rest = rest;
+            if node.start.saturating_sub(addr) > NEAR && addr != EMPTY {
+                let line = addr.saturating_sub(NEAR)..addr + 1;
+                prefetch(node.bytes.get(line).unwrap_or_default());
+                return Ok(Continue(()));
+            }
         }
-        if !node.is_final {
-            return Ok(None);
-        }
-        sum(output, node.final_output()?).map(Some)
     }
 
     /// The keys, ascending, with their offsets.
@@ -293,6 +353,29 @@ impl TermDictionary {
             key: Vec::new(),
             path: Vec::new(),
             is_started: false,
+        }
+    }
+}
+
+/// Search for the offset of a key.
+struct Lookup<'k> {
+    /// Number of the key.
+    number: usize,
+    /// The part of the key that was not read.
+    rest: &'k [u8],
+    /// Address of the next node.
+    addr: usize,
+    /// Sum of the outputs so far.
+    output: u64,
+}
+
+impl<'k> Lookup<'k> {
+    fn new(dictionary: &TermDictionary, number: usize, key: &'k [u8]) -> Self {
+        Self {
+            number,
+            rest: key,
+            addr: dictionary.root,
+            output: 0,
         }
     }
 }
@@ -432,6 +515,22 @@ mod tests {
             prop_assert_eq!(listed.next(), Ok(None));
             prop_assert_eq!(dictionary.get(b"not a key"), Ok(None));
         }
+
+        /// Known and unknown keys, some twice, more and fewer than are looked up at once.
+        #[test]
+        fn lookups_at_once_find_the_same(
+            keys in prop::collection::btree_map("[ab\u{e9}]{0,6}", any::<u64>(), 0..80),
+            unknown in prop::collection::vec("[abc]{0,6}", 0..20),
+            size in 0_usize..200,
+        ) {
+            let keys: BTreeMap<_, _> =
+                keys.into_iter().map(|(key, offset)| (key.into_bytes(), offset)).collect();
+            let dictionary = open(dictionary(&keys)).unwrap();
+            let searched = keys.keys().map(Vec::as_slice).chain(unknown.iter().map(String::as_bytes));
+            let searched: Vec<_> = searched.cycle().step_by(3).take(size).collect();
+            let expected: Result<Vec<_>, _> = searched.iter().map(|key| dictionary.get(key)).collect();
+            prop_assert_eq!(dictionary.get_all(&searched), expected);
+        }
     }
 
     /// Sets every byte of dictionaries to several values, and runs of bytes to random ones.
@@ -481,10 +580,10 @@ mod tests {
         let Some(dictionary) = open(bytes) else {
             return true;
         };
-        let mut is_error = false;
-        for key in keys.keys() {
-            is_error |= dictionary.get(key).is_err();
-        }
+        let found: Result<Vec<_>, _> = keys.keys().map(|key| dictionary.get(key)).collect();
+        let all: Vec<_> = keys.keys().map(Vec::as_slice).collect();
+        assert_eq!(dictionary.get_all(&all), found);
+        let is_error = found.is_err();
         let mut listed = dictionary.keys();
         for _ in 0..2 * keys.len() {
             match listed.next() {

@@ -159,14 +159,30 @@ impl IntoIterator for Ranking {
 /// # Ok::<(), ir_core::SearchError>(())
 /// ```
 /// # Complexity
-/// O(log k) per document that enters, O(1) per other document. Memory is proportional to the hits
-/// held, not to `k`.
+/// A small `k` has a heap: O(log k) per document that enters, O(1) per other document. For a large
+/// one, up to `2k` hits are held, from which the best `k` are selected when these are full: O(1)
+/// per document, amortized. Memory is proportional to the hits held, not to `k`.
 #[derive(Debug, Clone)]
 pub struct TopK {
     k: usize,
-    /// The worst hit is on top.
-    heap: BinaryHeap<RankKey>,
+    held: Held,
     nan: Option<DocNum>,
+}
+
+/// Maximum `k` with a heap.
+const MAX_HEAP: usize = 128;
+
+#[derive(Debug, Clone)]
+enum Held {
+    /// At most `k` hits, the worst on top.
+    Heap(BinaryHeap<RankKey>),
+    /// Less than `2k` hits.
+    Buffer {
+        keys: Vec<RankKey>,
+        /// The worst of the best `k` when these were last selected, which only hits that rank
+        /// before it can replace. [`None`] before `k` were pushed.
+        worst: Option<RankKey>,
+    },
 }
 
 /// A hit as one number, ascending in ranking order: the score, descending, in the upper half, the
@@ -206,11 +222,14 @@ impl TopK {
     /// Creates an empty selection of the best `k`.
     #[must_use]
     pub fn new(k: usize) -> Self {
-        Self {
-            k,
-            heap: BinaryHeap::with_capacity(k.min(1024)),
-            nan: None,
-        }
+        let held = match k {
+            ..=MAX_HEAP => Held::Heap(BinaryHeap::with_capacity(k)),
+            _ => Held::Buffer {
+                keys: Vec::new(),
+                worst: None,
+            },
+        };
+        Self { k, held, nan: None }
     }
 
     /// Adds a document. A score of -0 becomes 0; a NaN score makes [`TopK::finish`] fail.
@@ -221,25 +240,49 @@ impl TopK {
             return;
         }
         let key = RankKey::new(doc, score);
-        if self.heap.len() < self.k {
-            self.heap.push(key);
-        } else if let Some(mut worst) = self.heap.peek_mut()
-            && key < *worst
-        {
-            *worst = key;
+        match &mut self.held {
+            Held::Heap(heap) if heap.len() < self.k => heap.push(key),
+            Held::Heap(heap) => {
+                if let Some(mut worst) = heap.peek_mut()
+                    && key < *worst
+                {
+                    *worst = key;
+                }
+            }
+            Held::Buffer { keys, worst } => {
+                if worst.is_none_or(|worst| key < worst) {
+                    keys.push(key);
+                    let is_full = keys.len() == self.k.saturating_mul(2);
+                    if is_full || keys.len() == self.k {
+                        *worst = select(keys, self.k);
+                    }
+                }
+            }
         }
     }
 
-    /// Returns the worst hit, once `k` are held: only documents that rank before it can still
-    /// enter. `None` while fewer than `k` are held.
+    /// Returns a hit which only documents that rank before it can replace: the worst, once `k` are
+    /// held; for `k` above 128 it may be a hit that was the worst before. `None` while fewer than
+    /// `k` are held.
     #[inline]
     #[must_use]
     pub fn worst(&self) -> Option<Hit> {
-        if self.heap.len() < self.k {
-            None
-        } else {
-            self.heap.peek().map(|key| key.hit())
+        let worst = match &self.held {
+            Held::Heap(heap) if heap.len() < self.k => None,
+            Held::Heap(heap) => heap.peek().copied(),
+            Held::Buffer { worst, .. } => *worst,
+        };
+        worst.map(RankKey::hit)
+    }
+
+    /// Returns the worst hit, once `k` are held, for any `k`. O(k).
+    pub fn select_worst(&mut self) -> Option<Hit> {
+        if let Held::Buffer { keys, worst } = &mut self.held
+            && keys.len() >= self.k
+        {
+            *worst = select(keys, self.k);
         }
+        self.worst()
     }
 
     /// Returns the best `k`, best first.
@@ -250,12 +293,26 @@ impl TopK {
         if let Some(doc) = self.nan {
             return Err(SearchError::NanScore { doc });
         }
-        let mut keys = self.heap.into_vec();
+        let mut keys = match self.held {
+            Held::Heap(heap) => heap.into_vec(),
+            Held::Buffer { mut keys, .. } => {
+                select(&mut keys, self.k);
+                keys
+            }
+        };
         keys.sort_unstable();
         Ok(Ranking {
             hits: keys.into_iter().map(RankKey::hit).collect(),
         })
     }
+}
+
+/// Removes all but the best `k`, a positive number. Returns the worst of these, if there are `k`.
+fn select(keys: &mut Vec<RankKey>, k: usize) -> Option<RankKey> {
+    let at = k.checked_sub(1).filter(|&at| at < keys.len())?;
+    let (_, &mut worst, _) = keys.select_nth_unstable(at);
+    keys.truncate(k);
+    Some(worst)
 }
 
 #[cfg(test)]
@@ -295,6 +352,32 @@ mod tests {
             }
             let oracle = Ranking::from_hits(hits).unwrap().top(k);
             prop_assert_eq!(best.finish().unwrap(), oracle);
+        }
+
+        /// Around the change from a heap to a buffer. Every worst hit is one that `k` hits do not
+        /// rank after.
+        #[test]
+        fn top_of_large_k_equals_sorting(
+            scores in prop::collection::vec(-9i8..9, 0..700),
+            k in MAX_HEAP - 1..MAX_HEAP + 60,
+            selects in prop::collection::vec(any::<bool>(), 700),
+        ) {
+            let mut best = TopK::new(k);
+            let mut pushed = Vec::new();
+            for ((n, score), is_selected) in scores.into_iter().enumerate().zip(selects) {
+                let hit = Hit::new(DocNum::new(n as u32), f32::from(score));
+                best.push(hit.doc, hit.score);
+                pushed.push(hit);
+                pushed.sort_by(Hit::order);
+                let worst = pushed.get(k - 1).copied();
+                prop_assert_eq!(best.worst().is_some(), worst.is_some());
+                let lags = best.worst().zip(worst).is_some_and(|(found, worst)| worst.order(&found).is_gt());
+                prop_assert!(!lags);
+                if is_selected {
+                    prop_assert_eq!(best.select_worst(), worst);
+                }
+            }
+            prop_assert_eq!(best.finish().unwrap(), Ranking::from_hits(pushed).unwrap().top(k));
         }
     }
 

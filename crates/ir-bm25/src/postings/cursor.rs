@@ -7,11 +7,12 @@
 
 use std::ops::Range;
 
-use super::decoded_block::DecodedBlock;
+use super::decoded_block::PooledBlock;
 use super::impacts::Impact;
 use super::{
     BLOCK, BLOCK_IMPACTS, ENTRY, LIST_IMPACTS, Posting, VARINTS, kth_impacts, positions, read_gaps,
 };
+use crate::prefetch::prefetch;
 use ir_core::store::{ByteReader, OpenIndexError, PagedSection};
 
 /// Document number past the last posting.
@@ -21,6 +22,8 @@ pub(crate) const END: u32 = u32::MAX;
 const NONE: usize = usize::MAX;
 /// Maximum size of the part of a list before its block entries.
 const MAX_HEADER: usize = 5 + 10 + 2 * 10 + 1 + 2 * LIST_IMPACTS + kth_impacts::MAX_SIZE;
+/// Bytes that [`PostingsCursor::prefetch_header`] loads: most headers with the first block entries.
+const PREFETCHED: usize = 192;
 /// Maximum size of a block of varints: five bytes per gap and per frequency.
 const MAX_VARINTS: usize = (BLOCK - 1) * (5 + 5);
 
@@ -60,7 +63,7 @@ pub(crate) struct PostingsCursor<'a> {
     last: u32,
     loaded: usize,
     with_tfs: usize,
-    decoded: Box<DecodedBlock>,
+    decoded: PooledBlock,
     /// Bits per frequency minus one and the packed frequencies of the loaded block.
     packed_tfs: (u8, &'a [u8]),
     at: usize,
@@ -106,6 +109,17 @@ impl<'a> PostingsCursor<'a> {
         Ok(cursor)
     }
 
+    /// Loads the first bytes of the list at `offset` into the cache.
+    pub(crate) fn prefetch_header(section: &PagedSection, offset: u64) {
+        let start = usize::try_from(offset).unwrap_or(usize::MAX);
+        let end = start.saturating_add(PREFETCHED).min(section.len());
+        if start < end
+            && let Ok(header) = section.get(start..end)
+        {
+            prefetch(header);
+        }
+    }
+
     /// Parses the header of a list.
     fn parse(
         section: &'a PagedSection,
@@ -146,7 +160,7 @@ impl<'a> PostingsCursor<'a> {
             last: 0,
             loaded: NONE,
             with_tfs: NONE,
-            decoded: DecodedBlock::new(),
+            decoded: PooledBlock::take(),
             packed_tfs: (0, &[]),
             at: 0,
             damage: None,
@@ -264,6 +278,22 @@ impl<'a> PostingsCursor<'a> {
     pub(crate) fn next_block(&mut self) {
         self.block = (self.block + 1).min(self.blocks);
         self.last = self.last_of(self.block);
+    }
+
+    /// Loads the packed block that is decoded next into the cache, if postings below `end` are
+    /// read.
+    #[inline]
+    pub(crate) fn prefetch(&self, end: u32) {
+        let next = match self.loaded == self.block {
+            true if self.last >= end => return,
+            true => self.block + 1,
+            false => self.block,
+        };
+        if let Some((_, _, range)) = self.block_entry(next)
+            && let Ok(packed) = self.section.get(range)
+        {
+            prefetch(packed);
+        }
     }
 
     /// The postings from the current one to the end of its block, after [`PostingsCursor::seek`].

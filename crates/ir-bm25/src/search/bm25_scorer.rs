@@ -301,14 +301,13 @@ impl ListScorer for Bm25Scorer<'_> {
     }
 
     #[inline]
-    fn for_each_score(&self, postings: PostingsSlice<'_>, mut visit: impl FnMut(u32, f32)) {
+    fn for_each_score(&self, postings: PostingsSlice<'_>, mut visit: impl FnMut(u32, f64)) {
         let PostingsSlice { docs, tfs, tf_bits } = postings;
         let pairs = docs.iter().zip(tfs);
         match &self.table {
             Some(table) if tf_bits == 0 => {
-                let scores = table.of_one_occurrence();
                 for &doc in docs {
-                    visit(doc, scores[usize::from(self.code(doc))]);
+                    visit(doc, table.score(self.code(doc), 1));
                 }
             }
             Some(table) if tf_bits <= ScoreTable::TF_BITS => {
@@ -318,7 +317,7 @@ impl ListScorer for Bm25Scorer<'_> {
             }
             _ => {
                 for (&doc, &tf) in pairs {
-                    visit(doc, self.score(doc, tf));
+                    visit(doc, f64::from(self.score(doc, tf)));
                 }
             }
         }
@@ -333,8 +332,7 @@ impl ListScorer for Bm25Scorer<'_> {
         let codes = self.codes;
         match &self.table {
             Some(table) if postings.tf_bits == 0 => {
-                let scores = table.of_one_occurrence();
-                let score = |_, code, _| scores[usize::from(code)];
+                let score = |_, code, _| table.score(code, 1);
                 window.add_scores_of(codes, postings.docs, std::iter::repeat(1), score);
             }
             Some(table) if postings.tf_bits <= ScoreTable::TF_BITS => {
@@ -342,10 +340,11 @@ impl ListScorer for Bm25Scorer<'_> {
             }
             Some(table) => window.add_scores(codes, postings, |_, code, tf| {
                 table.get(code, tf).unwrap_or_else(|| {
-                    score_of(self.weight, tf as f32, self.model.inverse_of_code(code))
+                    let inverse = self.model.inverse_of_code(code);
+                    f64::from(score_of(self.weight, tf as f32, inverse))
                 })
             }),
-            None => window.add_scores(codes, postings, |doc, _, tf| self.score(doc, tf)),
+            None => window.add_scores(codes, postings, |doc, _, tf| f64::from(self.score(doc, tf))),
         }
     }
 

@@ -255,14 +255,19 @@ impl ListScorer for ModelScorer<'_> {
         }
     }
 
-    fn for_each_score(&self, postings: PostingsSlice<'_>, mut visit: impl FnMut(u32, f32)) {
+    fn for_each_score(&self, postings: PostingsSlice<'_>, mut visit: impl FnMut(u32, f64)) {
         let pairs = postings.docs.iter().zip(postings.tfs);
         match self.precision {
             DocLengths::OneByte => {
-                pairs.for_each(|(&doc, &tf)| visit(doc, self.score_by_code(self.code(doc), tf)));
+                pairs.for_each(|(&doc, &tf)| {
+                    visit(doc, f64::from(self.score_by_code(self.code(doc), tf)));
+                });
             }
             DocLengths::Exact => pairs.for_each(|(&doc, &tf)| {
-                visit(doc, self.score_by_length(self.exact_length(doc), tf));
+                visit(
+                    doc,
+                    f64::from(self.score_by_length(self.exact_length(doc), tf)),
+                );
             }),
         }
     }
@@ -275,11 +280,11 @@ impl ListScorer for ModelScorer<'_> {
         match self.precision {
             DocLengths::OneByte => {
                 window.add_scores(self.codes, postings, |_, code, tf| {
-                    self.score_by_code(code, tf)
+                    f64::from(self.score_by_code(code, tf))
                 });
             }
             DocLengths::Exact => window.add_scores(self.codes, postings, |doc, _, tf| {
-                self.score_by_length(self.exact_length(doc), tf)
+                f64::from(self.score_by_length(self.exact_length(doc), tf))
             }),
         }
     }

@@ -40,6 +40,10 @@ impl<S: ListScorer> TermScores for QueryTerm<'_, S> {
         window.add(&mut self.cursor, &self.scorer, |_| false)
     }
 
+    fn prefetch(&self, end: u32) {
+        self.cursor.prefetch(end);
+    }
+
     fn score_of(&mut self, doc: u32) -> Option<f64> {
         let found = self.cursor.seek(doc);
         if found != doc || found == END {
@@ -130,22 +134,34 @@ pub(crate) fn open_lists<'a>(
     weights: &[f32],
     terms: &[WeightedTerm],
 ) -> Result<Vec<TermList<'a>>, OpenIndexError> {
-    let mut lists = Vec::with_capacity(terms.len());
+    let mut searched = Vec::with_capacity(terms.len());
     for (number, of_query) in terms.iter().enumerate() {
         for (field, &weight) in weights.iter().enumerate() {
-            if weight == 0.0 {
-                continue;
-            }
-            if let Some(cursor) = index.cursor(field, &of_query.term)? {
-                lists.push(TermList {
-                    cursor,
-                    field,
-                    number,
-                    count: of_query.weight,
-                    weight,
-                });
+            if weight != 0.0 {
+                searched.push((number, field, of_query, weight));
             }
         }
+    }
+    let keys = searched
+        .iter()
+        .map(|&(_, field, of_query, _)| (field, of_query.term.as_str()));
+    let cursors = index.cursors(keys)?;
+    let found = searched
+        .iter()
+        .zip(cursors)
+        .filter_map(|(searched, cursor)| {
+            let &(number, field, of_query, weight) = searched;
+            Some(TermList {
+                cursor: cursor?,
+                field,
+                number,
+                count: of_query.weight,
+                weight,
+            })
+        });
+    let lists: Vec<_> = found.collect();
+    for list in &lists {
+        list.cursor.prefetch(0);
     }
     Ok(lists)
 }

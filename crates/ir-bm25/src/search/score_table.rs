@@ -7,55 +7,51 @@ const CODES: usize = 256;
 /// Frequencies from 1 to this have a score.
 const FREQUENCIES: usize = 4;
 
+/// A number for every frequency: at `tf % FREQUENCIES`, which takes one instruction.
+type ByFrequency<T> = [T; FREQUENCIES];
+
 /// `1 + tf / K` for frequencies from 1 to [`FREQUENCIES`], of every length code in use.
 #[derive(Debug, Clone)]
-pub(super) struct Denominators([Box<[f32]>; FREQUENCIES]);
+pub(super) struct Denominators(Box<[ByFrequency<f32>]>);
 
 impl Denominators {
     /// `longest` is the length of the longest document.
     pub(super) fn new(inverse_of_code: &[f32; CODES], longest: u32) -> Self {
         let codes = usize::from(small_float::encode(longest)) + 1;
-        let inverses = || inverse_of_code.iter().take(codes);
-        Self([1.0, 2.0, 3.0, 4.0].map(|tf| inverses().map(|inverse| 1.0 + tf * inverse).collect()))
+        let inverses = inverse_of_code.iter().take(codes);
+        let of_code = |inverse: &f32| [4.0, 1.0, 2.0, 3.0].map(|tf: f32| 1.0 + tf * inverse);
+        Self(inverses.map(of_code).collect())
     }
 }
 
 /// Scores of a term for frequencies from 1 to [`FREQUENCIES`], in documents of every length code in
 /// use.
 #[derive(Debug)]
-pub(super) struct ScoreTable(Box<[[f32; CODES]; FREQUENCIES]>);
+pub(super) struct ScoreTable(Box<[ByFrequency<f32>]>);
 
 impl ScoreTable {
     /// No frequency minus one may take more bits.
     pub(super) const TF_BITS: u8 = FREQUENCIES.ilog2() as u8;
 
     pub(super) fn new(weight: f32, denominators: &Denominators) -> Self {
-        let mut table = Box::new([[0.0; CODES]; FREQUENCIES]);
-        for (row, denominators) in table.iter_mut().zip(&denominators.0) {
-            for (score, denominator) in row.iter_mut().zip(denominators) {
-                *score = weight - weight / denominator;
-            }
-        }
-        Self(table)
+        let score = |denominator| weight - weight / denominator;
+        let rows = denominators.0.iter().map(|row| row.map(score));
+        Self(rows.collect())
     }
 
-    /// The scores of one occurrence by length code.
-    #[inline]
-    pub(super) fn of_one_occurrence(&self) -> &[f32; CODES] {
-        &self.0[0]
-    }
-
-    /// The score of `tf` occurrences, at most [`FREQUENCIES`], in a document.
-    #[inline]
-    pub(super) fn score(&self, code: u8, tf: u32) -> f32 {
-        // The remainder spares a bounds check.
-        self.0[tf.wrapping_sub(1) as usize % FREQUENCIES][usize::from(code)]
+    /// The score of `tf` occurrences, at most [`FREQUENCIES`], in a document; 0 for a length code
+    /// that is not in use.
+    #[inline(always)]
+    pub(super) fn score(&self, code: u8, tf: u32) -> f64 {
+        let row = self.0.get(usize::from(code));
+        f64::from(row.map_or(0.0, |row| row[tf as usize % FREQUENCIES]))
     }
 
     /// The score of `tf` occurrences in a document; [`None`] for frequencies without one.
-    #[inline]
-    pub(super) fn get(&self, code: u8, tf: u32) -> Option<f32> {
-        let row = self.0.get(tf.wrapping_sub(1) as usize);
-        row.map(|row| row[usize::from(code)])
+    #[inline(always)]
+    pub(super) fn get(&self, code: u8, tf: u32) -> Option<f64> {
+        (1..=FREQUENCIES as u32)
+            .contains(&tf)
+            .then(|| self.score(code, tf))
     }
 }

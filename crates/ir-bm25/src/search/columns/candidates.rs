@@ -63,7 +63,7 @@ impl Scratch {
         let mut best = TopK::new(how.k());
         let high = self.first_threshold(how.k()).max(1);
         self.score_range((high, u16::MAX), (index, model), lists, &mut best)?;
-        let low = match best.worst() {
+        let low = match best.select_worst() {
             Some(worst) => lowest_sum(worst.score, lists.unit),
             None => 1,
         };
