@@ -7,6 +7,7 @@ worker is lost is computed again by another one. The vectors are those of `ir wo
 """
 
 import argparse
+import os
 import subprocess
 import threading
 from collections.abc import Iterator
@@ -60,6 +61,9 @@ def main() -> None:
     parser.add_argument("--ir", default="ir", help="path of the command")
     args = parser.parse_args()
 
+    # Executors have working directories of their own.
+    if os.path.exists(args.model):
+        args.model = os.path.abspath(args.model)
     command = [args.ir, "--quiet", "worker", "encode", args.model, "--format", "arrow", "--threads", "1"]
     session = SparkSession.builder.appName("ir encode").getOrCreate()
     documents = session.read.schema("id string, text string").json(args.input).repartition(args.partitions)

@@ -24,6 +24,9 @@ def main() -> None:
     parser.add_argument("--ir", default="ir", help="path of the command")
     args = parser.parse_args()
 
+    # Executors have working directories of their own.
+    if os.path.exists(args.model):
+        args.model = os.path.abspath(args.model)
     if args.task == "encode":
         command = [args.ir, "--quiet", "worker", "encode", args.model, "--threads", "1"]
     else:

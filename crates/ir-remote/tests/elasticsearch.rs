@@ -256,6 +256,7 @@ fn hybrid_scores_are_sums() {
 fn interrupted_loading_neither_loses_nor_doubles() {
     for fault in [
         Fault::CloseBefore,
+        Fault::HalfRequest,
         Fault::CloseAfter,
         Fault::Half,
         Fault::Status(429, "es_rejected_execution_exception"),
@@ -342,6 +343,14 @@ fn errors() {
         assert_eq!(server.open_faults(), 0);
         std::error::Error::source(&error).unwrap().to_string()
     };
+    for fault in [Fault::HalfRequest, Fault::CloseAfter, Fault::Half] {
+        let message = fail(fault, 3);
+        let address = format!("127.0.0.1:{}/", server.port);
+        assert!(
+            message.contains(&address) && message.contains("interrupted"),
+            "{message}"
+        );
+    }
     assert!(fail(Fault::Status(401, "expired"), 1).contains("IR_REMOTE_API_KEY"));
     assert!(fail(Fault::Status(503, "x"), 3).contains("503"));
     assert!(fail(Fault::Text("{}"), 1).contains("the responses to 1 queries"));

@@ -215,6 +215,7 @@ fn conditions_are_exact() {
 fn interrupted_loading_neither_loses_nor_doubles() {
     for fault in [
         Fault::CloseBefore,
+        Fault::HalfRequest,
         Fault::CloseAfter,
         Fault::Half,
         Fault::Status(503, "busy"),

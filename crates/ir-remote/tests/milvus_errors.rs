@@ -55,6 +55,8 @@ fn failures_of_the_server_are_typed() {
     // One failure is repeated.
     for fault in [
         Fault::CloseBefore,
+        Fault::HalfRequest,
+        Fault::CloseAfter,
         Fault::Half,
         Fault::Garbage,
         Fault::Status(500, "panic"),
@@ -82,10 +84,15 @@ fn failures_of_the_server_are_typed() {
         fail(Fault::CloseBefore, 3),
         RemoteError::Unreachable { .. }
     ));
-    assert!(matches!(
-        fail(Fault::Half, 3),
-        RemoteError::Unreachable { .. }
-    ));
+    for fault in [Fault::HalfRequest, Fault::CloseAfter, Fault::Half] {
+        let error = fail(fault, 3);
+        assert!(
+            matches!(error, RemoteError::Unreachable { .. }),
+            "{error:?}"
+        );
+        let address = format!("127.0.0.1:{}/", server.port);
+        assert!(error.to_string().contains(&address), "{error}");
+    }
     assert!(matches!(
         fail(Fault::Garbage, 3),
         RemoteError::NotHttp { .. }
@@ -117,6 +124,10 @@ fn failures_of_the_server_are_typed() {
         r#"{"status":{},"results":{"topks":[1],"scores":[1],"ids":{"IdField":{"IntId":{"data":[99]}}}}}"#,
     );
     assert!(fail(beyond, 1).to_string().contains("below 30, found 99"));
+    let overflow = Fault::Text(
+        r#"{"status":{},"results":{"topks":[18446744073709551615,2],"scores":[1],"ids":{"IdField":{"IntId":{"data":[9]}}}}}"#,
+    );
+    assert!(matches!(fail(overflow, 1), RemoteError::Response { .. }));
     // A slow server.
     let hasty = ClientConfig {
         timeout: Duration::from_secs(1),

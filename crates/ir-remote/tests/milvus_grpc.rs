@@ -2,12 +2,15 @@
 #![allow(clippy::unwrap_used)]
 
 mod common;
+#[path = "common/grpc_double.rs"]
+mod grpc_double;
 
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
 
 use common::quick;
+use grpc_double::{GrpcDouble, Part};
 use ir_core::{Document, NoProgress};
 use ir_remote::{
     CollectionSchema, Credentials, LoadOptions, LoadSource, MilvusCollection, RemoteError,
@@ -85,6 +88,38 @@ fn another_service() {
     let remote = collection(&format!("milvus+grpc+tls://127.0.0.1:{port}/papers"));
     let error = remote.open().unwrap_err();
     assert!(matches!(error, RemoteError::Tls { .. }), "{error:?}");
+}
+
+#[test]
+fn interrupted_within_a_request() {
+    let server = GrpcDouble::start();
+    let address = format!("127.0.0.1:{}", server.port);
+    let remote = collection(&format!("milvus+grpc://{address}/papers"));
+    assert_eq!(remote.record().unwrap(), None);
+    for part in [
+        Part::Nothing,
+        Part::HalfOfTheHeaders,
+        Part::Headers,
+        Part::HalfOfTheMessage,
+        Part::Message,
+    ] {
+        // One failure is repeated.
+        server.interrupt(part, 1);
+        assert_eq!(remote.record().unwrap(), None, "{part:?}");
+        server.interrupt(part, 3);
+        let error = remote.record().unwrap_err();
+        assert!(
+            matches!(error, RemoteError::Unreachable { .. }),
+            "{part:?}: {error:?}"
+        );
+        let message = error.to_string();
+        assert!(
+            message.contains(&address) && message.contains("interrupted"),
+            "{message}"
+        );
+        assert_eq!(server.open_interruptions(), 0);
+        assert_eq!(remote.record().unwrap(), None, "{part:?}");
+    }
 }
 
 #[test]

@@ -170,6 +170,7 @@ fn interrupted_loading_neither_loses_nor_doubles() {
     for is_v2_4 in [false, true] {
         for fault in [
             Fault::CloseBefore,
+            Fault::HalfRequest,
             Fault::CloseAfter,
             Fault::Half,
             Fault::Status(503, "busy"),

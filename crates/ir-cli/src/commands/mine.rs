@@ -4,7 +4,7 @@ use std::collections::{HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use anyhow::{Result, bail};
+use anyhow::{Context, Result, bail};
 use clap::ValueHint;
 use ir_bm25::{Bm25, Index, StoredFields};
 use ir_core::training::mining::{
@@ -268,7 +268,15 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         StoredFields::Attributes
     };
     let config = args.setup.config(&documents, None, store);
-    let index = (args.setup).build(&documents, None, config, args.threads, None, console)?;
+    texts.release();
+    // The file of the index of many documents is mapped.
+    let folder = match texts.is_in_file() {
+        true => Some(tempfile::tempdir().context("cannot create a temporary folder")?),
+        false => None,
+    };
+    let path = folder.as_ref().map(|folder| folder.path().join("index"));
+    let (setup, threads) = (&args.setup, args.threads);
+    let index = setup.build(&documents, None, config, threads, path.as_deref(), console)?;
     let (name, time) = (&args.collection, args.not_later_than_query);
     let mut miner = Miner {
         mining,
@@ -300,6 +308,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             let (name, line) = (out.name().to_owned(), (at + n) as u64 + 1);
             write_example(&mut out, example, &name, line)?;
         }
+        miner.texts.release();
         at = chunk.end;
         let done = (at - range.start) as u64;
         if bar.report("mining", done, Some(total as u64)) == Flow::Stop {

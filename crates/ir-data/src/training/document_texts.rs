@@ -1,10 +1,20 @@
+use std::fs::File;
+use std::io::Write;
+
+use ir_core::store::{IndexBytes, SectionBytes};
 use ir_core::{Corpus, DocIds, DocNum, Document};
 
 use crate::datafinder::underscored;
-use crate::error::DataError;
+use crate::error::{DataError, write_error};
 use crate::template::DocTemplate;
 
-/// Texts of a corpus in memory by document id, for training examples that refer to documents.
+/// Maximum number of bytes of texts in memory.
+const MEMORY: usize = 64 << 20;
+
+/// Texts of a corpus by document id, for training examples that refer to documents.
+///
+/// Memory holds the ids and up to 64 MiB of texts. More texts are in a temporary file, which is
+/// memory-mapped if another crate enables the feature `mmap` of `ir-core`.
 ///
 /// Of several documents with the same id the first counts. An id with white space also matches its
 /// [`underscored`] form, as written by [`DatasetCorpus`](crate::datafinder::DatasetCorpus).
@@ -29,27 +39,109 @@ use crate::template::DocTemplate;
 #[derive(Debug, Default)]
 pub struct DocumentTexts {
     ids: DocIds,
-    /// All texts, one after another: a string for each would need 40 bytes more.
-    texts: String,
+    texts: Texts,
     /// Ends of the texts, in bytes.
     ends: Vec<usize>,
+}
+
+/// All texts, one after another: a string for each would need 40 bytes more.
+#[derive(Debug)]
+enum Texts {
+    Memory(String),
+    File(SectionBytes),
+}
+
+impl Default for Texts {
+    fn default() -> Self {
+        Self::Memory(String::new())
+    }
+}
+
+impl Texts {
+    fn get(&self, start: usize, end: usize) -> Option<&str> {
+        match self {
+            Self::Memory(texts) => texts.get(start..end),
+            Self::File(bytes) => std::str::from_utf8(bytes.as_ref().get(start..end)?).ok(),
+        }
+    }
+}
+
+/// Texts that are read: the last ones in memory, those before in a temporary file.
+#[derive(Default)]
+struct TextSpool {
+    texts: String,
+    file: Option<File>,
+    written: usize,
+}
+
+impl TextSpool {
+    fn spill(&mut self) -> Result<(), DataError> {
+        let folder = std::env::temp_dir();
+        let error = write_error(&folder);
+        let mut file = match self.file.take() {
+            Some(file) => file,
+            None => tempfile::tempfile_in(&folder).map_err(&error)?,
+        };
+        file.write_all(self.texts.as_bytes()).map_err(&error)?;
+        self.written += self.texts.len();
+        self.texts.clear();
+        self.file = Some(file);
+        Ok(())
+    }
+
+    fn finish(mut self) -> Result<Texts, DataError> {
+        if self.file.is_some() {
+            self.spill()?;
+        }
+        let Some(file) = self.file else {
+            self.texts.shrink_to_fit();
+            return Ok(Texts::Memory(self.texts));
+        };
+        let bytes = IndexBytes::from_file(&file).map_err(write_error(&std::env::temp_dir()))?;
+        let bytes = SectionBytes::from(bytes);
+        bytes.advise_random();
+        Ok(Texts::File(bytes))
+    }
 }
 
 impl DocumentTexts {
     /// Reads all documents of a corpus and renders `template` for each.
     ///
     /// # Errors
-    /// The corpus cannot be read.
+    /// The corpus cannot be read, or a temporary file cannot be written.
     pub fn from_corpus(corpus: &dyn Corpus, template: &DocTemplate) -> Result<Self, DataError> {
-        let mut texts = Self::default();
+        Self::read(corpus, template, MEMORY)
+    }
+
+    fn read(corpus: &dyn Corpus, template: &DocTemplate, memory: usize) -> Result<Self, DataError> {
+        let (mut ids, mut ends) = (DocIds::default(), Vec::new());
+        let mut spool = TextSpool::default();
         let mut reader = corpus.open()?;
         let mut doc = Document::default();
         while reader.read(&mut doc)? {
-            texts.ids.push(&doc.id).map_err(ir_core::CorpusError::new)?;
-            texts.texts.push_str(&template.render(&doc));
-            texts.ends.push(texts.texts.len());
+            ids.push(&doc.id).map_err(ir_core::CorpusError::new)?;
+            spool.texts.push_str(&template.render(&doc));
+            ends.push(spool.written + spool.texts.len());
+            if spool.texts.len() > memory {
+                spool.spill()?;
+            }
         }
-        Ok(texts)
+        let texts = spool.finish()?;
+        Ok(Self { ids, texts, ends })
+    }
+
+    /// Whether the texts exceed 64 MiB, so that they are in a temporary file.
+    #[must_use]
+    pub const fn is_in_file(&self) -> bool {
+        matches!(self.texts, Texts::File(_))
+    }
+
+    /// Removes the texts that were read from a file from the resident memory. The system maps more
+    /// pages than are read.
+    pub fn release(&self) {
+        if let Texts::File(bytes) = &self.texts {
+            bytes.release();
+        }
     }
 
     /// Id and text of a document.
@@ -86,7 +178,7 @@ impl DocumentTexts {
             None => 0,
         };
         let end = self.ends.get(number).copied();
-        end.and_then(|end| self.texts.get(start..end)).unwrap_or("")
+        end.and_then(|end| self.texts.get(start, end)).unwrap_or("")
     }
 
     pub(super) fn number(&self, id: &str) -> Option<DocNum> {
@@ -94,5 +186,34 @@ impl DocumentTexts {
             let has_space = id.contains(char::is_whitespace);
             has_space.then(|| self.ids.get(&underscored(id))).flatten()
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_in_a_file_are_those_in_memory() {
+        let corpus: Vec<Document> = (0..300)
+            .map(|n| Document::new(format!("d{n}")).with_text("\u{e4}\u{1d11e}x".repeat(n % 7)))
+            .collect();
+        let read = |memory| DocumentTexts::read(&corpus, &DocTemplate::default(), memory).unwrap();
+        let expected = read(usize::MAX);
+        assert!(!expected.is_in_file());
+        for memory in [0, 1, 50, 2000] {
+            let texts = read(memory);
+            assert!(texts.is_in_file());
+            assert_eq!(texts.len(), corpus.len());
+            for doc in &corpus {
+                assert_eq!(texts.get(&doc.id), expected.get(&doc.id));
+                texts.release();
+                assert_eq!(
+                    texts.get(&doc.id),
+                    Some((doc.id.as_str(), doc.text.as_str()))
+                );
+            }
+            assert_eq!(texts.text(DocNum::new(300)), "");
+        }
     }
 }

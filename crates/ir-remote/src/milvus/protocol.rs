@@ -228,6 +228,12 @@ pub(super) fn texts(response: &Value, field: &str) -> Option<Vec<String>> {
     texts.collect()
 }
 
+/// Sum of the numbers of hits of queries; `None` on overflow.
+pub(super) fn total(counts: &[usize]) -> Option<usize> {
+    let mut counts = counts.iter();
+    counts.try_fold(0_usize, |sum, &count| sum.checked_add(count))
+}
+
 /// Numbers and scores of hits per query; `None` for a response of another form.
 pub(super) fn hits(response: &Value, queries: usize) -> Option<Vec<Vec<(u64, f64)>>> {
     let results = &response["results"];
@@ -237,20 +243,18 @@ pub(super) fn hits(response: &Value, queries: usize) -> Option<Vec<Vec<(u64, f64
         .map(|count| Some(count.as_u64()? as usize))
         .collect();
     let counts = counts?;
-    let none = Vec::new();
-    let list = |value: &'_ Value| value.as_array().cloned();
-    let numbers = list(
-        results
-            .pointer("/ids/IdField/IntId/data")
-            .unwrap_or(&Value::Null),
-    );
-    let numbers = numbers.unwrap_or_else(|| none.clone());
-    let scores = list(&results["scores"]).unwrap_or(none);
-    let total: usize = counts.iter().sum();
+    // Absent if there are no hits.
+    let list = |pointer: &str| match results.pointer(pointer).and_then(Value::as_array) {
+        Some(list) => list.as_slice(),
+        None => &[],
+    };
+    let numbers = list("/ids/IdField/IntId/data");
+    let scores = list("/scores");
+    let total = total(&counts)?;
     if counts.len() != queries || numbers.len() != total || scores.len() != total {
         return None;
     }
-    let mut pairs = numbers.iter().zip(&scores);
+    let mut pairs = numbers.iter().zip(scores);
     let mut all = Vec::with_capacity(queries);
     for count in counts {
         let hits = pairs.by_ref().take(count);

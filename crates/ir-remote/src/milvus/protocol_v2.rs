@@ -207,7 +207,9 @@ pub(super) fn hits(response: &Value, queries: usize, limit: usize) -> V2Hits {
     };
     let counts: Option<Vec<usize>> = match response["topks"].as_array() {
         Some(counts) => {
-            let counts = counts.iter().map(|count| Some(integer(count)? as usize));
+            let counts = counts
+                .iter()
+                .map(|count| usize::try_from(integer(count)?).ok());
             counts.collect()
         }
         None if queries == 1 => Some(vec![rows.len()]),
@@ -219,7 +221,7 @@ pub(super) fn hits(response: &Value, queries: usize, limit: usize) -> V2Hits {
     // Servers without any hit send no counts.
     let counts = match counts {
         Some(counts) if counts.is_empty() && rows.is_empty() => vec![0; queries],
-        Some(counts) if counts.len() == queries && counts.iter().sum::<usize>() == rows.len() => {
+        Some(counts) if counts.len() == queries && protocol::total(&counts) == Some(rows.len()) => {
             counts
         }
         _ => return V2Hits::Unexpected,
@@ -302,6 +304,7 @@ mod tests {
         for unexpected in [
             json!({}),
             json!({"data": [row(1)], "topks": [2]}),
+            json!({"data": [row(1)], "topks": [-1]}),
             json!({"data": [row(-1)]}),
             json!({"data": [{"n": 1}]}),
         ] {
@@ -310,6 +313,8 @@ mod tests {
                 "{unexpected}"
             );
         }
+        let max = json!({"data": [row(1)], "topks": [i64::MAX, i64::MAX, 3]});
+        assert!(matches!(hits(&max, 3, 9), V2Hits::Unexpected));
         assert_eq!(
             integer(&json!("9007199254740993")),
             Some(9_007_199_254_740_993)

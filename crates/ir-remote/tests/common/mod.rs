@@ -23,6 +23,8 @@ pub enum Fault {
     Text(&'static str),
     /// A response that comes too late; the request is handled.
     Slow(Duration),
+    /// The connection closes when half of the body of the request has been read.
+    HalfRequest,
     /// The connection closes before the request is handled.
     CloseBefore,
     /// The connection closes after the request is handled.
@@ -144,18 +146,22 @@ fn serve(stream: TcpStream, handler: &Handler, shared: &Shared) -> Option<()> {
                 _ => {}
             }
         }
+        let fault = {
+            let mut faults = shared.faults.lock().unwrap();
+            let at = faults.iter().position(|(text, _)| path.contains(text));
+            at.and_then(|at| faults.remove(at)).map(|(_, fault)| fault)
+        };
         let mut body = vec![0; length];
+        if matches!(fault, Some(Fault::HalfRequest)) {
+            reader.read_exact(&mut body[..length / 2]).ok()?;
+            return None;
+        }
         reader.read_exact(&mut body).ok()?;
         let body = String::from_utf8(body).ok()?;
         shared.authorizations.lock().unwrap().push(authorization);
         shared.content_types.lock().unwrap().push(content_type);
         let request = (method.clone(), path.clone(), body.clone());
         shared.requests.lock().unwrap().push(request);
-        let fault = {
-            let mut faults = shared.faults.lock().unwrap();
-            let at = faults.iter().position(|(text, _)| path.contains(text));
-            at.and_then(|at| faults.remove(at)).map(|(_, fault)| fault)
-        };
         let respond = |status: u16, text: &str| {
             format!(
                 "HTTP/1.1 {status} X\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n{text}",
@@ -172,7 +178,7 @@ fn serve(stream: TcpStream, handler: &Handler, shared: &Shared) -> Option<()> {
                 out.shutdown(Shutdown::Both).ok()?;
                 return None;
             }
-            Some(Fault::CloseBefore) => {
+            Some(Fault::HalfRequest | Fault::CloseBefore) => {
                 out.shutdown(Shutdown::Both).ok()?;
                 return None;
             }

@@ -1,12 +1,13 @@
 //! A real Milvus server, which `.ci/milvus` starts: contract, exact search beside ir-knn, recall of
-//! HNSW, and a server that is killed. `.ci/milvus-lite` runs it on milvus-lite.
+//! HNSW, and a server that is killed between two requests and within one. `.ci/milvus-lite` runs it
+//! on milvus-lite.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::print_stderr)]
 
+mod killed;
+mod overhead;
+
 use std::cell::Cell;
-use std::io::{Read, Write};
-use std::net::TcpStream;
 use std::process::Command;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use ir_core::{
@@ -15,8 +16,8 @@ use ir_core::{
 use ir_knn::{EfSearch, FlatIndex, HnswConfig, HnswIndex, VectorSimilarity};
 use ir_remote::{
     AttributeType, ClientConfig, CollectionSchema, Consistency, Credentials, EngineAddress,
-    LoadOptions, LoadSource, MilvusCollection, MilvusIndex, Recorder, RemoteError,
-    RemoteSimilarity, RemoteVectorIndex, VectorTable,
+    LoadOptions, LoadSource, MilvusCollection, MilvusIndex, RemoteError, RemoteSimilarity,
+    RemoteVectorIndex, VectorTable,
 };
 
 const DIM: usize = 384;
@@ -247,7 +248,7 @@ fn exact_search_hnsw_and_a_killed_server() {
     let schema = CollectionSchema::default().with_attribute("year", AttributeType::Integer);
     let options = LoadOptions::default();
 
-    // Loading; the server is killed after 40 %.
+    // Loading; the server is killed after 40 %, between two requests, and after 60 %, within one.
     let remote = collection("exact", &patient());
     remote.remove().unwrap();
     let start = Instant::now();
@@ -270,11 +271,12 @@ fn exact_search_hnsw_and_a_killed_server() {
         start.elapsed().as_secs_f64()
     );
     server("start");
+    killed::while_loading(&schema, &source, n);
     let start = Instant::now();
     let report = remote
         .load(&schema, &source, &options, &mut NoProgress)
         .unwrap();
-    assert!(report.inserted < n && !report.created, "{report:?}");
+    assert!(report.inserted <= n / 2 && !report.created, "{report:?}");
     eprintln!(
         "resumed in {:.1} s: {report:?}",
         start.elapsed().as_secs_f64()
@@ -297,7 +299,7 @@ fn exact_search_hnsw_and_a_killed_server() {
             .unwrap();
     check_exact(&index, &embedded, &queries);
 
-    // The server is killed between searches.
+    // The server is killed between searches, and within one.
     let searching = collection("exact", &hasty()).open().unwrap();
     let first = searching.search(queries[0], &Search::top(10)).unwrap();
     server("kill");
@@ -312,6 +314,7 @@ fn exact_search_hnsw_and_a_killed_server() {
         first
     );
     eprintln!("restarted: the same ranking");
+    killed::while_searching(&queries);
 
     // HNSW, with the parameters of ours.
     let g = count_of("IR_MILVUS_GRAPH", n).min(n);
@@ -365,139 +368,6 @@ fn exact_search_hnsw_and_a_killed_server() {
             recall(&theirs, &exact, 10),
             recall(&ours, &exact, 10)
         );
-    }
-}
-
-#[test]
-#[ignore = "needs a Milvus server: .ci/milvus"]
-fn overhead_of_the_client() {
-    if std::env::var("IR_MILVUS_ADDRESS").is_ok() {
-        return;
-    }
-    let n = count_of("IR_MILVUS_GRAPH", 100_000);
-    let ids: DocIds = (0..n).map(|at| format!("d{at}")).collect();
-    let table = VectorTable::new(ids, DIM, data(n, 1)).unwrap();
-    let queries = data(1000, 2);
-    let queries: Vec<&[f32]> = queries.chunks(DIM).collect();
-    let graph = RemoteVectorIndex::Hnsw {
-        m: 16,
-        ef_construction: 200,
-    };
-    for (name, index) in [("exact", RemoteVectorIndex::Exact), ("hnsw", graph)] {
-        let name = format!("overhead_{name}");
-        let remote = collection(&name, &patient());
-        remote.remove().unwrap();
-        let schema = CollectionSchema::default().with_vector_index(index);
-        let (source, options) = (LoadSource::from_vectors(&table), LoadOptions::default());
-        let loaded = remote.load(&schema, &source, &options, &mut NoProgress);
-        loaded.unwrap();
-        overhead(&name, n, &queries);
-    }
-}
-
-/// Batches of 100 searches by the client beside the same requests, built before, over a connection
-/// that is kept, whose responses are read and not parsed. Alternating; medians. Also over gRPC.
-fn overhead(name: &str, n: usize, queries: &[&[f32]]) {
-    const BATCH: usize = 100;
-    let folder = tempfile::tempdir().unwrap();
-    let path = folder.path().join("exchange.jsonl");
-    let remote = collection(name, &patient());
-    let open = |remote: MilvusCollection| {
-        let index = remote.open().unwrap();
-        index.with_consistency(Consistency::Eventual)
-    };
-    let batches: Vec<Vec<(&[f32], Search<'_>)>> = queries
-        .chunks(BATCH)
-        .map(|batch| {
-            batch
-                .iter()
-                .map(|&query| (query, Search::top(10)))
-                .collect()
-        })
-        .collect();
-    let index = open(remote.clone());
-    let recorded = open(remote.with_recorder(Arc::new(Recorder::create(&path).unwrap())));
-    #[cfg(feature = "milvus-grpc")]
-    let grpc = {
-        let address = format!("milvus+grpc://127.0.0.1/{name}").parse().unwrap();
-        open(MilvusCollection::new(&address, &Credentials::default(), &patient()).unwrap())
-    };
-    for batch in &batches {
-        recorded.search_batch(batch).unwrap();
-    }
-    let exchange = std::fs::read_to_string(&path).unwrap();
-    let requests = exchange.lines().map(|line| {
-        let line: serde_json::Value = serde_json::from_str(line).unwrap();
-        (line["path"] == "/search").then(|| line["request"].to_string())
-    });
-    let bodies: Vec<String> = requests.flatten().collect();
-    assert_eq!(bodies.len(), batches.len(), "a request per batch");
-    let mut connection = TcpStream::connect("127.0.0.1:9091").unwrap();
-    connection.set_nodelay(true).unwrap();
-    let mut times = [Vec::new(), Vec::new(), Vec::new()];
-    let timed = |times: &mut Vec<f64>, run: &mut dyn FnMut()| {
-        let start = Instant::now();
-        run();
-        times.push(start.elapsed().as_secs_f64() * 1e3);
-    };
-    for _ in 0..5 {
-        for (batch, body) in batches.iter().zip(&bodies) {
-            timed(&mut times[0], &mut || {
-                let length = raw_request(&mut connection, body);
-                assert!(length > BATCH * 10);
-            });
-            timed(&mut times[1], &mut || {
-                let found = index.search_batch(batch).unwrap();
-                assert!(found.iter().all(|ranking| ranking.len() == 10));
-            });
-            #[cfg(feature = "milvus-grpc")]
-            timed(&mut times[2], &mut || {
-                let found = grpc.search_batch(batch).unwrap();
-                assert!(found.iter().all(|ranking| ranking.len() == 10));
-            });
-        }
-    }
-    let median = |times: &mut Vec<f64>| {
-        times.sort_by(f64::total_cmp);
-        times.get(times.len() / 2).copied().unwrap_or(f64::NAN)
-    };
-    let [raw, client, grpc] = times.each_mut().map(median);
-    eprintln!(
-        "{name}, {n} documents, batches of {BATCH}, top 10: raw request {raw:.1} ms, client {client:.1} ms ({:+.1} %), over gRPC {grpc:.1} ms",
-        (client / raw - 1.0) * 100.0
-    );
-}
-
-/// Sends a request over a connection that is kept; returns the length of the response.
-fn raw_request(connection: &mut TcpStream, body: &str) -> usize {
-    let head = format!(
-        "POST /api/v1/search HTTP/1.1\r\nHost: 127.0.0.1\r\nContent-Type: application/json\r\nContent-Length: {}\r\n\r\n",
-        body.len()
-    );
-    connection.write_all(head.as_bytes()).unwrap();
-    connection.write_all(body.as_bytes()).unwrap();
-    let mut response = Vec::new();
-    let mut buffer = vec![0; 1 << 16];
-    loop {
-        let read = connection.read(&mut buffer).unwrap();
-        assert!(read > 0, "the connection was closed");
-        response.extend_from_slice(&buffer[..read]);
-        let Some(end) = response.windows(4).position(|four| four == b"\r\n\r\n") else {
-            continue;
-        };
-        let head = String::from_utf8_lossy(&response[..end]).to_lowercase();
-        assert!(head.starts_with("http/1.1 200"), "{head}");
-        let length = head
-            .lines()
-            .find_map(|line| line.strip_prefix("content-length: "));
-        let is_complete = match length {
-            Some(length) => response.len() >= end + 4 + length.parse::<usize>().unwrap(),
-            // Chunks: the last one is empty.
-            None => response.ends_with(b"\r\n0\r\n\r\n"),
-        };
-        if is_complete {
-            return response.len();
-        }
     }
 }
 

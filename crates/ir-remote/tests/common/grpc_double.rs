@@ -1,0 +1,135 @@
+//! HTTP/2 server in the process that responds to every call of gRPC that there is no collection,
+//! and closes connections in the middle of responses.
+#![allow(unreachable_pub)]
+
+use std::collections::VecDeque;
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex};
+use std::thread;
+
+/// What a response has when the connection closes.
+#[derive(Debug, Clone, Copy)]
+pub enum Part {
+    Nothing,
+    HalfOfTheHeaders,
+    Headers,
+    HalfOfTheMessage,
+    /// Not the trailers, which have the status.
+    Message,
+}
+
+pub struct GrpcDouble {
+    pub port: u16,
+    interruptions: Arc<Mutex<VecDeque<Part>>>,
+}
+
+// Types and flags of frames.
+const DATA: u8 = 0;
+const HEADERS: u8 = 1;
+const SETTINGS: u8 = 4;
+const PING: u8 = 6;
+const ACK: u8 = 1;
+const END_STREAM: u8 = 1;
+const END_HEADERS: u8 = 4;
+
+/// `DescribeCollectionResponse` with the error code 4, "collection not found" and the code 100.
+const MESSAGE: &[u8] = b"\x0a\x1a\x08\x04\x12\x14collection not found\x18\x64";
+
+impl GrpcDouble {
+    pub fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let interruptions = Arc::default();
+        let shared = Arc::clone(&interruptions);
+        thread::spawn(move || {
+            for stream in listener.incoming() {
+                let shared = Arc::clone(&shared);
+                thread::spawn(move || serve(stream.ok()?, &shared));
+            }
+        });
+        Self {
+            port,
+            interruptions,
+        }
+    }
+
+    /// Interrupts the responses to a number of calls.
+    pub fn interrupt(&self, part: Part, count: usize) {
+        let mut interruptions = self.interruptions.lock().unwrap();
+        interruptions.extend(vec![part; count]);
+    }
+
+    pub fn open_interruptions(&self) -> usize {
+        self.interruptions.lock().unwrap().len()
+    }
+}
+
+fn serve(mut stream: TcpStream, interruptions: &Mutex<VecDeque<Part>>) -> Option<()> {
+    let mut preface = [0; 24];
+    stream.read_exact(&mut preface).ok()?;
+    stream.write_all(&frame(SETTINGS, 0, 0, &[])).ok()?;
+    loop {
+        let mut head = [0; 9];
+        stream.read_exact(&mut head).ok()?;
+        let [l0, l1, l2, kind, flags, s0, s1, s2, s3] = head;
+        let mut payload = vec![0; u32::from_be_bytes([0, l0, l1, l2]) as usize];
+        stream.read_exact(&mut payload).ok()?;
+        let id = u32::from_be_bytes([s0, s1, s2, s3]);
+        match kind {
+            SETTINGS | PING if flags & ACK == 0 => {
+                let payload = if kind == PING { &payload[..] } else { &[] };
+                stream.write_all(&frame(kind, ACK, 0, payload)).ok()?;
+            }
+            DATA | HEADERS if flags & END_STREAM != 0 => {
+                let part = interruptions.lock().unwrap().pop_front();
+                stream.write_all(&response(id, part)).ok()?;
+                if part.is_some() {
+                    stream.shutdown(Shutdown::Both).ok()?;
+                    return None;
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+fn frame(kind: u8, flags: u8, id: u32, payload: &[u8]) -> Vec<u8> {
+    let [_, l0, l1, l2] = (payload.len() as u32).to_be_bytes();
+    let [s0, s1, s2, s3] = id.to_be_bytes();
+    let mut frame = vec![l0, l1, l2, kind, flags, s0, s1, s2, s3];
+    frame.extend_from_slice(payload);
+    frame
+}
+
+/// Header field without indexing and compression.
+fn field(name: &str, value: &str) -> Vec<u8> {
+    let mut bytes = vec![0, name.len() as u8];
+    bytes.extend_from_slice(name.as_bytes());
+    bytes.push(value.len() as u8);
+    bytes.extend_from_slice(value.as_bytes());
+    bytes
+}
+
+/// Response, or a part of it.
+fn response(id: u32, part: Option<Part>) -> Vec<u8> {
+    // Indexed field 8: the status 200.
+    let fields = [vec![0x88], field("content-type", "application/grpc")].concat();
+    let headers = frame(HEADERS, END_HEADERS, id, &fields);
+    let mut message = vec![0, 0, 0, 0, MESSAGE.len() as u8];
+    message.extend_from_slice(MESSAGE);
+    let message = frame(DATA, 0, id, &message);
+    let trailers = field("grpc-status", "0");
+    let trailers = frame(HEADERS, END_HEADERS | END_STREAM, id, &trailers);
+    let end = match part {
+        Some(Part::Nothing) => 0,
+        Some(Part::HalfOfTheHeaders) => headers.len() / 2,
+        Some(Part::Headers) => headers.len(),
+        Some(Part::HalfOfTheMessage) => headers.len() + message.len() / 2,
+        Some(Part::Message) => headers.len() + message.len(),
+        None => headers.len() + message.len() + trailers.len(),
+    };
+    let mut all = [headers, message, trailers].concat();
+    all.truncate(end);
+    all
+}
