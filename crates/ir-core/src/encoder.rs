@@ -139,6 +139,32 @@ impl<E: Encoder, R: Retriever<Query = [f32]>> Encoded<E, R> {
         }
         Ok(vectors)
     }
+
+    /// Encodes the queries that are not blank, and searches them by `search`, which receives their
+    /// numbers, too.
+    fn search_encoded(
+        &self,
+        queries: &[(&str, Search<'_>)],
+        search: impl FnOnce(&[(&[f32], Search<'_>)], &[usize]) -> Result<Vec<Ranking>, SearchError>,
+    ) -> Result<Vec<Ranking>, SearchError> {
+        let mut rankings = vec![Ranking::default(); queries.len()];
+        let numbers = 0..queries.len();
+        let numbers: Vec<usize> = numbers.filter(|&n| !is_blank(queries[n].0)).collect();
+        if numbers.is_empty() {
+            return Ok(rankings);
+        }
+        let dim = self.encoder.dim();
+        let texts: Vec<&str> = numbers.iter().map(|&number| queries[number].0).collect();
+        let vectors = self.encode(&texts)?;
+        let batch = numbers.iter().enumerate();
+        let batch: Vec<(&[f32], Search<'_>)> = batch
+            .map(|(n, &number)| (&vectors[n * dim..][..dim], queries[number].1))
+            .collect();
+        for (&number, found) in numbers.iter().zip(search(&batch, &numbers)?) {
+            rankings[number] = found;
+        }
+        Ok(rankings)
+    }
 }
 
 impl<E: Encoder, R: Retriever<Query = [f32]>> Retriever for Encoded<E, R> {
@@ -156,23 +182,21 @@ impl<E: Encoder, R: Retriever<Query = [f32]>> Retriever for Encoded<E, R> {
     }
 
     fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        let encoded: Vec<_> = queries.iter().filter(|(text, _)| !is_blank(text)).collect();
-        if encoded.is_empty() {
-            return Ok(vec![Ranking::default(); queries.len()]);
-        }
-        let dim = self.encoder.dim();
-        let texts: Vec<&str> = encoded.iter().map(|(text, _)| *text).collect();
-        let vectors = self.encode(&texts)?;
-        let vector = |n: usize| &vectors[n * dim..][..dim];
-        let batch = encoded.iter().enumerate();
-        let batch: Vec<(&[f32], Search<'_>)> =
-            batch.map(|(n, (_, search))| (vector(n), *search)).collect();
-        let mut found = self.index.search_batch(&batch)?.into_iter();
-        let ranking = |(text, _): &(&str, Search<'_>)| match is_blank(text) {
-            true => Ranking::default(),
-            false => found.next().unwrap_or_default(),
-        };
-        Ok(queries.iter().map(ranking).collect())
+        self.search_encoded(queries, |batch, _| self.index.search_batch(batch))
+    }
+
+    fn search_batch_above(
+        &self,
+        queries: &[(&str, Search<'_>)],
+        floors: &[f32],
+    ) -> Result<Vec<Ranking>, SearchError> {
+        self.search_encoded(queries, |batch, numbers| {
+            let floor = |&number: &usize| floors.get(number).copied();
+            let floors = numbers.iter().map(floor);
+            let floors = floors.map(|floor| floor.unwrap_or(f32::NEG_INFINITY));
+            self.index
+                .search_batch_above(batch, &floors.collect::<Vec<f32>>())
+        })
     }
 
     fn explain(

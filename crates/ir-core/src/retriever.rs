@@ -1,3 +1,5 @@
+use std::mem;
+
 use crate::macros::forward;
 use crate::{DocIds, DocNum, Explanation, Ranking, Search, SearchError};
 
@@ -15,6 +17,7 @@ use crate::{DocIds, DocNum, Explanation, Ranking, Search, SearchError};
 ///   matching documents pass.
 /// - An empty query and an empty collection return a valid, possibly empty ranking.
 /// - `search_batch` equals `search` per query, for any number of threads.
+/// - `search_batch_above` equals `search_batch` without the hits below the floors.
 /// - `explain`, if implemented, equals the score of every hit bit for bit, and returns `None` for
 ///   documents that no search returns.
 ///
@@ -79,6 +82,25 @@ pub trait Retriever: Send + Sync {
             .collect()
     }
 
+    /// Returns the hits of [`Retriever::search_batch`] whose score is at least the floor of their
+    /// query. `floors` has one number per query, not NaN; missing ones are negative infinity. An
+    /// engine that skips documents with lower scores early overrides the default, which removes
+    /// these hits.
+    ///
+    /// # Errors
+    /// As [`Retriever::search_batch`].
+    fn search_batch_above(
+        &self,
+        queries: &[(&Self::Query, Search<'_>)],
+        floors: &[f32],
+    ) -> Result<Vec<Ranking>, SearchError> {
+        let mut rankings = self.search_batch(queries)?;
+        for (ranking, &floor) in rankings.iter_mut().zip(floors) {
+            *ranking = mem::take(ranking).retain(|hit| hit.score >= floor);
+        }
+        Ok(rankings)
+    }
+
     /// Explains the score of a document for one query: [`Explanation::score`] equals the score of
     /// the hit that a search with the same parameters returns, bit for bit. Documents beyond the
     /// first `k` hits are explained too.
@@ -105,6 +127,8 @@ forward!(Retriever {
     fn ids(&self) -> &DocIds;
     fn search(&self, query: &T::Query, search: &Search<'_>) -> Result<Ranking, SearchError>;
     fn search_batch(&self, queries: &[(&T::Query, Search<'_>)])
+        -> Result<Vec<Ranking>, SearchError>;
+    fn search_batch_above(&self, queries: &[(&T::Query, Search<'_>)], floors: &[f32])
         -> Result<Vec<Ranking>, SearchError>;
     fn explain(&self, query: &T::Query, doc: DocNum, search: &Search<'_>)
         -> Result<Option<Explanation>, SearchError>;

@@ -12,7 +12,9 @@ use crate::api::ApiError;
 use crate::config::AccessConfig;
 use crate::error::ServiceError;
 use crate::metrics::Metrics;
-use crate::service::{GeneratedAnswer, GenerationOutcome, ScoredAnswer, Service};
+use crate::service::{
+    AnswerList, GeneratedAnswer, GenerationOutcome, Question, ScoredAnswer, Service,
+};
 use crate::store::sha256;
 
 /// State of the web server, shared by all requests.
@@ -69,6 +71,17 @@ pub(crate) async fn searching<T: Send + 'static>(
     // The semaphore is never closed.
     let _permit = app.searches.acquire().await;
     blocking(app, run).await
+}
+
+/// Answers a question: without a thread of its own if it waits for a batch.
+///
+/// # Errors
+/// As [`Service::ask`].
+pub(crate) async fn asking(app: &Arc<App>, question: Question) -> Result<AnswerList, ServiceError> {
+    match app.service.blocks(&question) {
+        true => searching(app, move |service| service.ask(&question)).await,
+        false => app.service.ask_async(&question).await,
+    }
 }
 
 /// Generates an answer from the best answers of a question; `None` without a generator. Ends when

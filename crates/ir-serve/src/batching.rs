@@ -1,164 +1,149 @@
 //! Jobs of concurrent callers in batches.
 
 use std::collections::VecDeque;
-use std::mem;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, mpsc};
+use std::thread::{self, JoinHandle};
 
-/// Queue of jobs that are run in batches on the threads of their callers. While fewer batches run
-/// than may run at the same time, a job is run at once, alone; otherwise it waits, and the next
-/// batch has all that wait, up to its largest size.
+use tokio::sync::oneshot;
+
+/// Queue of jobs that are run in batches, on a thread per runner. A runner without work runs a job
+/// at once, alone; jobs that arrive while all of them work wait, and the next batch has all that
+/// wait, up to its largest size. Dropping the queue runs what waits.
 pub(crate) struct BatchQueue<J, R> {
+    shared: Arc<Shared<J, R>>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+struct Shared<J, R> {
     state: Mutex<State<J, R>>,
-    /// Batches that may run at the same time.
-    runners: usize,
+    changed: Condvar,
     /// Largest number of jobs in a batch.
     size: usize,
 }
 
 struct State<J, R> {
-    waiting: VecDeque<QueuedJob<J, R>>,
-    running: usize,
+    waiting: VecDeque<(J, Reply<R>)>,
+    is_closed: bool,
 }
 
-/// Job with the place of its result.
-struct QueuedJob<J, R> {
-    job: J,
-    slot: Arc<Slot<J, R>>,
+/// Where a caller waits for its result. It is dropped without one if the batch panicked.
+enum Reply<R> {
+    Thread(mpsc::Sender<R>),
+    Task(oneshot::Sender<R>),
 }
 
-/// What a caller waits for.
-struct Slot<J, R> {
-    event: Mutex<Option<Event<J, R>>>,
-    changed: Condvar,
-}
-
-enum Event<J, R> {
-    /// The caller runs a batch, which has its own job.
-    Run(Vec<QueuedJob<J, R>>),
-    /// Result; `None` if the batch panicked.
-    End(Option<R>),
-}
-
-impl<J, R> Slot<J, R> {
-    fn new() -> Self {
-        Self {
-            event: Mutex::new(None),
-            changed: Condvar::new(),
+impl<R> Reply<R> {
+    fn send(self, result: R) {
+        // A caller that went away needs no result.
+        match self {
+            Self::Thread(sender) => drop(sender.send(result)),
+            Self::Task(sender) => drop(sender.send(result)),
         }
     }
 
-    fn set(&self, event: Event<J, R>) {
-        *self.event.lock().unwrap_or_else(PoisonError::into_inner) = Some(event);
-        self.changed.notify_one();
-    }
-
-    fn wait(&self) -> Event<J, R> {
-        let mut event = self.event.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            match event.take() {
-                Some(event) => return event,
-                None => {
-                    let waited = self.changed.wait(event);
-                    event = waited.unwrap_or_else(PoisonError::into_inner);
-                }
-            }
+    /// Whether the caller waits no more.
+    fn is_canceled(&self) -> bool {
+        match self {
+            Self::Thread(_) => false,
+            Self::Task(sender) => sender.is_closed(),
         }
     }
 }
 
-impl<J, R> BatchQueue<J, R> {
-    /// Creates a queue that runs at most `runners` batches at the same time, of at most `size`
-    /// jobs. Both are at least 1.
-    pub(crate) fn new(runners: usize, size: usize) -> Self {
-        Self {
-            state: Mutex::new(State {
-                waiting: VecDeque::new(),
-                running: 0,
-            }),
-            runners: runners.max(1),
-            size: size.max(1),
-        }
-    }
-
+impl<J, R> Shared<J, R> {
     fn lock(&self) -> MutexGuard<'_, State<J, R>> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Runs a job in a batch, and returns its result. `run` returns the results of a batch in the
-    /// order of its jobs. `None` if it panicked on the thread of another caller, or returned too
-    /// few.
-    pub(crate) fn run(&self, job: J, run: impl FnOnce(&[J]) -> Vec<R>) -> Option<R> {
-        let slot = Arc::new(Slot::new());
-        let queued = QueuedJob {
-            job,
-            slot: Arc::clone(&slot),
-        };
+    /// Waits for jobs and returns a batch; `None` when the queue is closed.
+    fn next_batch(&self) -> Option<(Vec<J>, Vec<Reply<R>>)> {
         let mut state = self.lock();
-        let batch = match state.running < self.runners {
-            true => {
-                state.running += 1;
-                drop(state);
-                vec![queued]
-            }
-            false => {
-                state.waiting.push_back(queued);
-                drop(state);
-                match slot.wait() {
-                    Event::Run(batch) => batch,
-                    Event::End(result) => return result,
+        loop {
+            let count = state.waiting.len().min(self.size);
+            let batch = state.waiting.drain(..count);
+            let batch: (Vec<J>, Vec<Reply<R>>) =
+                batch.filter(|(_, reply)| !reply.is_canceled()).unzip();
+            match (batch.0.is_empty(), state.is_closed) {
+                (false, _) => return Some(batch),
+                (true, true) if state.waiting.is_empty() => return None,
+                (true, _) if !state.waiting.is_empty() => {}
+                _ => {
+                    let waited = self.changed.wait(state);
+                    state = waited.unwrap_or_else(PoisonError::into_inner);
                 }
             }
-        };
-        let (jobs, slots) = batch
-            .into_iter()
-            .map(|queued| (queued.job, queued.slot))
-            .unzip();
-        let running = Running { queue: self, slots };
-        let jobs: Vec<J> = jobs;
-        for (slot, result) in running.slots.iter().zip(run(&jobs)) {
-            slot.set(Event::End(Some(result)));
-        }
-        drop(running);
-        match slot.wait() {
-            Event::End(result) => result,
-            Event::Run(_) => None,
-        }
-    }
-
-    /// Ends a batch: the first of the waiting callers runs the next one.
-    fn end_batch(&self) {
-        let mut state = self.lock();
-        let count = state.waiting.len().min(self.size);
-        let batch: Vec<_> = state.waiting.drain(..count).collect();
-        match batch.first() {
-            None => state.running -= 1,
-            Some(first) => {
-                drop(state);
-                let slot = Arc::clone(&first.slot);
-                slot.set(Event::Run(batch));
-            }
         }
     }
 }
 
-/// Ends a batch when dropped, by a panic too: no caller waits forever.
-struct Running<'q, J, R> {
-    queue: &'q BatchQueue<J, R>,
-    slots: Vec<Arc<Slot<J, R>>>,
+impl<J: Send + 'static, R: Send + 'static> BatchQueue<J, R> {
+    /// Starts a thread per function of `runners`, which returns the results of a batch in the order
+    /// of its jobs. A batch has at most `size` jobs, at least 1.
+    pub(crate) fn start<F>(runners: impl IntoIterator<Item = F>, size: usize) -> Self
+    where
+        F: FnMut(&[J]) -> Vec<R> + Send + 'static,
+    {
+        let shared = Arc::new(Shared {
+            state: Mutex::new(State {
+                waiting: VecDeque::new(),
+                is_closed: false,
+            }),
+            changed: Condvar::new(),
+            size: size.max(1),
+        });
+        let threads = runners.into_iter().map(|mut run| {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                while let Some((jobs, replies)) = shared.next_batch() {
+                    // The callers of a batch that panics get no result.
+                    let results = catch_unwind(AssertUnwindSafe(|| run(&jobs)));
+                    for (reply, result) in replies.into_iter().zip(results.unwrap_or_default()) {
+                        reply.send(result);
+                    }
+                }
+            })
+        });
+        let threads = threads.collect();
+        Self { shared, threads }
+    }
+
+    fn push(&self, job: J, reply: Reply<R>) {
+        self.shared.lock().waiting.push_back((job, reply));
+        self.shared.changed.notify_one();
+    }
+
+    /// Runs a job in a batch, and returns its result; blocks. `None` if the batch panicked or
+    /// returned too few results.
+    pub(crate) fn run(&self, job: J) -> Option<R> {
+        let (sender, receiver) = mpsc::channel();
+        self.push(job, Reply::Thread(sender));
+        receiver.recv().ok()
+    }
+
+    /// [`Self::run`] without blocking. A job whose future is dropped before its batch starts is not
+    /// run.
+    pub(crate) async fn run_async(&self, job: J) -> Option<R> {
+        let (sender, receiver) = oneshot::channel();
+        self.push(job, Reply::Task(sender));
+        receiver.await.ok()
+    }
 }
 
-impl<J, R> Drop for Running<'_, J, R> {
+impl<J, R> Drop for BatchQueue<J, R> {
     fn drop(&mut self) {
-        for slot in mem::take(&mut self.slots) {
-            // A caller that has taken its result waits no more.
-            let mut event = slot.event.lock().unwrap_or_else(PoisonError::into_inner);
-            if event.is_none() {
-                *event = Some(Event::End(None));
-                drop(event);
-                slot.changed.notify_one();
-            }
+        self.shared.lock().is_closed = true;
+        self.shared.changed.notify_all();
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
         }
-        self.queue.end_batch();
+    }
+}
+
+impl<J, R> fmt::Debug for BatchQueue<J, R> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("BatchQueue").finish_non_exhaustive()
     }
 }
 
@@ -172,63 +157,105 @@ mod tests {
     #[test]
     fn concurrent_jobs_share_batches() {
         for (runners, size) in [(1, 1), (1, 32), (3, 5), (2, 100)] {
-            let queue = BatchQueue::new(runners, size);
-            let (batches, running) = (AtomicUsize::new(0), AtomicUsize::new(0));
-            std::thread::scope(|scope| {
+            let counts: Arc<(AtomicUsize, AtomicUsize)> = Arc::default();
+            let run = |_| {
+                let counts = Arc::clone(&counts);
+                move |jobs: &[usize]| {
+                    let (batches, running) = &*counts;
+                    assert!((1..=size).contains(&jobs.len()));
+                    assert!(running.fetch_add(1, Ordering::SeqCst) < runners);
+                    batches.fetch_add(1, Ordering::SeqCst);
+                    thread::sleep(Duration::from_millis(2));
+                    running.fetch_sub(1, Ordering::SeqCst);
+                    jobs.iter().map(|job| job + 1).collect()
+                }
+            };
+            let queue = BatchQueue::start((0..runners).map(run), size);
+            let runtime = tokio::runtime::Builder::new_current_thread().build();
+            let runtime = runtime.unwrap();
+            thread::scope(|scope| {
                 for caller in 0..64_usize {
-                    let (queue, batches, running) = (&queue, &batches, &running);
+                    let (queue, runtime) = (&queue, runtime.handle());
                     scope.spawn(move || {
                         for round in 0..3 {
                             let job = 1_000 * round + caller;
-                            let result = queue.run(job, |jobs| {
-                                assert!((1..=size).contains(&jobs.len()));
-                                assert!(running.fetch_add(1, Ordering::SeqCst) < runners);
-                                batches.fetch_add(1, Ordering::SeqCst);
-                                std::thread::sleep(Duration::from_millis(2));
-                                running.fetch_sub(1, Ordering::SeqCst);
-                                jobs.iter().map(|job| job + 1).collect()
-                            });
+                            let result = match caller % 2 {
+                                0 => queue.run(job),
+                                _ => runtime.block_on(queue.run_async(job)),
+                            };
                             assert_eq!(result, Some(job + 1));
                         }
                     });
                 }
             });
-            let batches = batches.into_inner();
+            let batches = counts.0.load(Ordering::SeqCst);
             match size {
                 1 => assert_eq!(batches, 192),
                 _ => assert!(batches < 150, "{batches}"),
             }
-            assert_eq!(queue.lock().running, 0);
-            assert_eq!(queue.run(7, |jobs| jobs.to_vec()), Some(7));
+            assert_eq!(queue.run(7), Some(8));
         }
     }
 
     #[test]
     fn a_panic_ends_no_other_caller() {
-        let queue = BatchQueue::new(1, 4);
         let run = |jobs: &[usize]| {
-            std::thread::sleep(Duration::from_millis(2));
+            thread::sleep(Duration::from_millis(2));
             assert!(!jobs.contains(&0), "the job that panics");
             jobs.to_vec()
         };
-        std::thread::scope(|scope| {
+        let queue = BatchQueue::start([run], 4);
+        thread::scope(|scope| {
             let queue = &queue;
-            let callers: Vec<_> = (0..16)
-                .map(|n| scope.spawn(move || queue.run(n, run)))
-                .collect();
-            // Every caller ends: with its result, without one or, one of them, with the panic.
-            let ends: Vec<_> = callers.into_iter().map(|caller| caller.join()).collect();
-            assert_eq!(ends.iter().filter(|end| end.is_err()).count(), 1);
-            let lost = ends.iter().filter(|end| matches!(end, Ok(None))).count();
-            assert!(lost < 4, "{lost}");
+            let callers: Vec<_> = (0..16).map(|n| scope.spawn(move || queue.run(n))).collect();
+            // Every caller ends: with its result, or without one if its batch had the job.
+            let ends = callers.into_iter().map(|caller| caller.join().unwrap());
+            let ends: Vec<_> = ends.collect();
+            assert_eq!(ends[0], None);
+            let lost = ends.iter().filter(|end| end.is_none()).count();
+            assert!(lost <= 4, "{lost}");
             for (n, end) in ends.into_iter().enumerate() {
-                if let Ok(Some(result)) = end {
-                    assert_eq!(result, n);
-                }
+                assert!(end.is_none_or(|result| result == n));
             }
         });
-        assert_eq!(queue.run(3, run), Some(3));
+        assert_eq!(queue.run(3), Some(3));
         // Too few results.
-        assert_eq!(queue.run(3, |_| Vec::new()), None);
+        let queue = BatchQueue::start([|_: &[usize]| Vec::<usize>::new()], 4);
+        assert_eq!(queue.run(3), None);
+    }
+
+    #[test]
+    fn canceled_jobs_are_not_run_and_waiting_ones_are() {
+        let ran: Arc<Mutex<Vec<usize>>> = Arc::default();
+        let (start, wait) = mpsc::channel::<()>();
+        let of_runner = Arc::clone(&ran);
+        let run = move |jobs: &[usize]| {
+            let _ = wait.recv();
+            of_runner.lock().unwrap().extend(jobs);
+            jobs.to_vec()
+        };
+        let queue = BatchQueue::start([run], 2);
+        thread::scope(|scope| {
+            let first = scope.spawn(|| queue.run(0));
+            // Until the first batch runs.
+            while Arc::strong_count(&queue.shared) < 2 || !queue.shared.lock().waiting.is_empty() {
+                thread::yield_now();
+            }
+            thread::sleep(Duration::from_millis(20));
+            for job in [1, 2, 3] {
+                let (sender, receiver) = oneshot::channel();
+                queue.push(job, Reply::Task(sender));
+                drop(receiver);
+            }
+            let last = scope.spawn(|| queue.run(4));
+            while queue.shared.lock().waiting.len() < 4 {
+                thread::yield_now();
+            }
+            drop(start);
+            assert_eq!(first.join().unwrap(), Some(0));
+            assert_eq!(last.join().unwrap(), Some(4));
+        });
+        drop(queue);
+        assert_eq!(*ran.lock().unwrap(), [0, 4]);
     }
 }

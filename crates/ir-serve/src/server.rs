@@ -53,7 +53,7 @@ pub enum ServerError {
 }
 
 /// Threads of blocking requests; further requests wait. Few, so that searches do not compete for
-/// the CPU, and enough for concurrent encodes to form batches.
+/// the CPU, and enough for filtered questions, which take a thread each, to form batches.
 pub(crate) const BLOCKING_THREADS: usize = 64;
 
 /// Time between two questions whether to stop.

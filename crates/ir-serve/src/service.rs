@@ -14,7 +14,7 @@ use ir_qa::documents::Paper;
 use ir_qa::soco::{SocoContent, SocoDocument};
 use tokio::sync::OwnedSemaphorePermit;
 
-use self::batched_search::{BatchedSearch, QuestionSearch};
+use self::batched_search::{BatchedSearch, Found, QuestionSearch};
 pub(crate) use self::generation::Generation;
 pub use self::generation::{GeneratedAnswer, GenerationOutcome};
 use crate::config::{Collection, Limits, ServiceConfig};
@@ -327,6 +327,30 @@ impl Service {
     /// # Errors
     /// A limit is exceeded, nothing is published yet, or the encoder fails.
     pub fn ask(&self, question: &Question) -> Result<AnswerList, ServiceError> {
+        let start = Instant::now();
+        let search = self.question_search(question)?;
+        let state = Arc::clone(&search.state);
+        let found = self.searches.search(search)?;
+        self.answer_list(question, &state, found, start)
+    }
+
+    /// [`Service::ask`] for tasks: it blocks only if [`Service::blocks`].
+    pub(crate) async fn ask_async(&self, question: &Question) -> Result<AnswerList, ServiceError> {
+        let start = Instant::now();
+        let search = self.question_search(question)?;
+        let state = Arc::clone(&search.state);
+        let found = self.searches.search_async(search).await?;
+        self.answer_list(question, &state, found, start)
+    }
+
+    /// Whether a question needs more time on its own thread than a task may take: without an
+    /// encoder the search runs there; filters read the fields of all frames.
+    pub(crate) fn blocks(&self, question: &Question) -> bool {
+        !self.has_encoder() || question.explain || !question.filters.is_empty()
+    }
+
+    /// The search of a question in the published state.
+    fn question_search(&self, question: &Question) -> Result<QuestionSearch, ServiceError> {
         self.check_query(&question.text, question.limit)?;
         let characters = ir_qa::character_count(&question.user);
         if characters > USER_CHARACTERS {
@@ -337,15 +361,25 @@ impl Service {
             });
         }
         let state = self.published()?;
-        let start = Instant::now();
         let index = state.index();
         let filter = filter(&question.filters, |predicate| index.select(predicate));
-        let found = self.searches.search(QuestionSearch {
-            state: Arc::clone(&state),
+        Ok(QuestionSearch {
             text: question.text.clone(),
             limit: question.limit,
             filter,
-        })?;
+            state,
+        })
+    }
+
+    /// The answers that were found in a state, after logging the question.
+    fn answer_list(
+        &self,
+        question: &Question,
+        state: &PublishedState,
+        found: Found,
+        start: Instant,
+    ) -> Result<AnswerList, ServiceError> {
+        let index = state.index();
         let mut answers = Vec::with_capacity(found.answers.len());
         for hit in &found.answers {
             let explanation = match question.explain {

@@ -139,6 +139,25 @@ impl<Q: ?Sized + Sync + Debug> Contract<'_, Q> {
             single,
             "batch search differs from single searches"
         );
+        let scores = single
+            .iter()
+            .flat_map(|ranking| ranking.iter().map(|hit| hit.score));
+        let mut floors: Vec<f32> = scores.collect();
+        floors.extend([f32::NEG_INFINITY, 0.0, f32::INFINITY]);
+        for first in 0..floors.len().min(20) {
+            // Floors of other queries, too; one is missing.
+            let floors = floors[first..].iter().chain(&floors).copied();
+            let floors: Vec<f32> = floors.take(batch.len() - 1).collect();
+            let above = match retriever.search_batch_above(&batch, &floors) {
+                Ok(rankings) => rankings,
+                Err(error) => panic!("batch search with floors failed: {error:?}"),
+            };
+            let floors = floors.iter().chain([&f32::NEG_INFINITY]);
+            for ((found, single), &floor) in above.iter().zip(&single).zip(floors) {
+                let expected = single.clone().retain(|hit| hit.score >= floor);
+                assert_eq!(found, &expected, "hits above the floor {floor} differ");
+            }
+        }
         assert!(
             answers(&[]).is_empty(),
             "expected no rankings for an empty batch"

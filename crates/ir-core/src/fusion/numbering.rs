@@ -83,6 +83,8 @@ pub(super) struct DocumentHits {
     pub(super) hits: Vec<(DocNum, f32)>,
     /// Whether the list is exhaustive.
     pub(super) all: bool,
+    /// Score that no other document exceeds; one that is not returned has score 0.
+    pub(super) bound: f32,
 }
 
 /// Assigns common document numbers by id.
@@ -182,6 +184,16 @@ impl<R: Retriever> NumberedRetriever<R> {
         queries: &[(&R::Query, Search<'_>)],
         depth: impl Fn(usize) -> usize,
     ) -> Result<Vec<DocumentHits>, SearchError> {
+        self.search_above(queries, depth, &vec![f32::NEG_INFINITY; queries.len()])
+    }
+
+    /// [`Self::search`] without the documents whose score is below the floor of their query.
+    pub(super) fn search_above(
+        &self,
+        queries: &[(&R::Query, Search<'_>)],
+        depth: impl Fn(usize) -> usize,
+        floors: &[f32],
+    ) -> Result<Vec<DocumentHits>, SearchError> {
         let filters = queries.iter().map(|(_, search)| search.filter());
         let filters: Vec<Option<RecordFilter<'_>>> = filters
             .map(|filter| filter.map(|filter| self.record_filter(filter)))
@@ -199,40 +211,61 @@ impl<R: Retriever> NumberedRetriever<R> {
                 )
             });
             let batch: Vec<(&R::Query, Search<'_>)> = batch.collect();
-            let rankings = self.retriever.search_batch(&batch)?;
+            let above: Vec<f32> = open.iter().map(|&n| floors[n]).collect();
+            let rankings = match above.iter().any(|floor| *floor > f32::NEG_INFINITY) {
+                true => self.retriever.search_batch_above(&batch, &above)?,
+                false => self.retriever.search_batch(&batch)?,
+            };
             let answers = open.iter().zip(&batch).zip(rankings);
             let answers = answers.map(|((&n, (_, asked)), ranking)| {
                 let depth = depth(queries[n].1.k());
-                let all = ranking.len() < asked.k() || asked.k() == self.documents.len();
+                // Whether no document at or above the floor is missing.
+                let complete = ranking.len() < asked.k() || asked.k() == self.documents.len();
                 let mut hits = self.documents(&ranking);
-                (all || hits.len() >= depth).then(|| {
-                    let all = all && hits.len() <= depth;
+                (complete || hits.len() >= depth).then(|| {
+                    let complete = complete && hits.len() <= depth;
                     hits.truncate(depth);
-                    DocumentHits { hits, all }
+                    let last = hits.last().map_or(0.0, |hit| hit.1);
+                    let bound = if complete { floors[n] } else { last };
+                    DocumentHits {
+                        all: complete && floors[n] == f32::NEG_INFINITY,
+                        bound: bound.max(0.0),
+                        hits,
+                    }
                 })
             });
             Ok(answers.collect())
         })
     }
 
-    /// Returns the scores of given documents for each query. Documents that the retriever does not
-    /// return are absent.
+    /// Returns given documents with their scores for each query, best first. Documents that the
+    /// retriever does not return are absent.
     pub(super) fn scores(
         &self,
         queries: &[(&R::Query, DocSet)],
-    ) -> Result<Vec<HashMap<DocNum, f32>>, SearchError> {
+    ) -> Result<Vec<Vec<(DocNum, f32)>>, SearchError> {
         let records = queries
             .iter()
             .map(|(_, wanted)| self.records.of_all(wanted.iter()));
         let records: Vec<DocSet> = records.collect();
-        let batch = queries.iter().zip(&records).map(|((query, _), records)| {
+        let mut batch: Vec<(&R::Query, Search<'_>)> = Vec::new();
+        let mut places = Vec::new();
+        for (place, ((query, _), records)) in queries.iter().zip(&records).enumerate() {
             let k = records.count().unwrap_or(self.documents.len());
-            (*query, Search::top(k).within(records))
-        });
-        let batch: Vec<(&R::Query, Search<'_>)> = batch.collect();
+            if k > 0 {
+                batch.push((*query, Search::top(k).within(records)));
+                places.push(place);
+            }
+        }
+        let mut scores = vec![Vec::new(); queries.len()];
+        if batch.is_empty() {
+            return Ok(scores);
+        }
         let rankings = self.retriever.search_batch(&batch)?;
-        let scores = rankings.iter().map(|ranking| self.documents(ranking));
-        Ok(scores.map(|hits| hits.into_iter().collect()).collect())
+        for (place, ranking) in places.into_iter().zip(rankings) {
+            scores[place] = self.documents(&ranking);
+        }
+        Ok(scores)
     }
 
     /// Explains the score that a search or [`Self::scores`] returned for a document. A retriever

@@ -100,8 +100,8 @@ impl<Q: ?Sized + Sync, A: Retriever<Query = Q>, B: Retriever<Query = Q>> Retriev
         };
         let candidates: DocSet = found.hits.iter().map(|hit| hit.0).collect();
         let scores = self.second.scores(&[(query, candidates.clone())])?;
-        let score = scores.first().and_then(|scores| scores.get(&doc));
-        let Some(&score) = score else {
+        let mut scores = scores.into_iter().flatten();
+        let Some((_, score)) = scores.find(|(scored, _)| *scored == doc) else {
             return Ok(None);
         };
         // The sum with 0 turns -0 into 0, as `TopK` does.

@@ -1,11 +1,7 @@
-use std::collections::HashMap;
-
 use super::FusionError;
 use super::numbering::{DocumentHits, NumberedRetriever, number_retrievers};
 use crate::retriever::in_rounds;
-use crate::{
-    DocFilter, DocIds, DocNum, DocSet, Explanation, Ranking, Retriever, Search, SearchError, TopK,
-};
+use crate::{DocIds, DocNum, DocSet, Explanation, Ranking, Retriever, Search, SearchError, TopK};
 
 /// Hybrid retriever that ranks by the weighted sum of the scores of several retrievers, such as
 /// cos + α·BM25.
@@ -15,8 +11,10 @@ use crate::{
 ///
 /// The ranking equals that of scoring every document: candidates are the first hits of each
 /// retriever, all retrievers score every candidate through a filter, and the lists are extended
-/// until no other document can score higher. Scores should be of comparable magnitude: BM25 is
-/// unbounded, so choose α with α·BM25 ≤ 1 when the other score is a cosine.
+/// until no other document can score higher. The last retriever is searched only above the score
+/// with which a further document can enter the top k ([`Retriever::search_batch_above`]): a vector
+/// index, whose scan is faster then, should be the last one. Scores should be of comparable
+/// magnitude: BM25 is unbounded, so choose α with α·BM25 ≤ 1 when the other score is a cosine.
 ///
 /// # Complexity
 /// At least two searches per retriever; more where the retrievers disagree. Batches are encoded and
@@ -95,12 +93,11 @@ impl<R: Retriever> WeightedSum<R> {
         self.retrievers.iter().zip(weights)
     }
 
-    /// Searches a batch. `seen` receives, for every round, query and retriever, the scores of the
-    /// candidates.
+    /// Searches a batch. `seen` receives every candidate of a round with its scores.
     fn search_rounds(
         &self,
         queries: &[(&R::Query, Search<'_>)],
-        seen: &mut dyn FnMut(usize, &HashMap<DocNum, f32>),
+        seen: &mut dyn FnMut(DocNum, &[Option<f32>]),
     ) -> Result<Vec<Ranking>, SearchError> {
         in_rounds(queries.len(), |open, factor| {
             let batch: Vec<(&R::Query, Search<'_>)> = open.iter().map(|&n| queries[n]).collect();
@@ -123,61 +120,129 @@ impl<R: Retriever> WeightedSum<R> {
         &self,
         queries: &[(&R::Query, Search<'_>)],
         depth: &dyn Fn(usize) -> usize,
-        seen: &mut dyn FnMut(usize, &HashMap<DocNum, f32>),
+        seen: &mut dyn FnMut(DocNum, &[Option<f32>]),
     ) -> Result<Vec<(Ranking, bool)>, SearchError> {
-        let found: Vec<Vec<DocumentHits>> = self
-            .weighted()
-            .map(|(retriever, _)| retriever.search(queries, depth))
-            .collect::<Result<_, _>>()?;
-        let union = |n: usize| {
-            let hits = found.iter().flat_map(|found| &found[n].hits);
-            hits.map(|hit| hit.0).collect()
-        };
-        let candidates: Vec<DocSet> = (0..queries.len()).map(union).collect();
-        let zeros = |docs: &DocSet| vec![0.0; docs.iter().count()];
-        let mut sums: Vec<Vec<f64>> = candidates.iter().map(zeros).collect();
-        let mut bounds = vec![0.0; queries.len()];
-        let mut complete = vec![true; queries.len()];
-        for (number, ((retriever, weight), found)) in self.weighted().zip(&found).enumerate() {
-            // Candidates whose score is not in the list of this retriever.
-            let missing: Vec<(&R::Query, DocSet)> = queries
-                .iter()
-                .zip(&candidates)
-                .zip(found)
-                .map(|(((query, _), docs), found)| {
-                    let listed: DocSet = found.hits.iter().map(|hit| hit.0).collect();
-                    let missing = docs
-                        .iter()
-                        .filter(|doc| !found.all && !listed.contains(*doc));
-                    (*query, missing.collect())
-                })
-                .collect();
-            let scores = retriever.scores(&missing)?;
-            for (n, mut scores) in scores.into_iter().enumerate() {
-                scores.extend(found[n].hits.iter().copied());
-                seen(number, &scores);
-                for (sum, doc) in sums[n].iter_mut().zip(candidates[n].iter()) {
-                    let score = scores.get(&doc).copied().unwrap_or_default();
-                    *sum += weight * f64::from(score);
+        let count = queries.len();
+        let selections = queries.iter().map(|(_, search)| TopK::new(search.k()));
+        let mut best: Vec<TopK> = selections.collect();
+        let mut candidates = vec![DocSet::new(); count];
+        let mut lists: Vec<Vec<DocumentHits>> = Vec::with_capacity(self.retrievers.len());
+        for (number, (retriever, weight)) in self.weighted().enumerate() {
+            let is_last = number + 1 == self.retrievers.len();
+            let floors: Vec<f32> = match is_last && number > 0 {
+                true => {
+                    // The sums of the candidates so far bound what is searched in the last list.
+                    self.add_sums(queries, &lists, &candidates, &mut best, seen)?;
+                    let floor = |n: usize| floor(&best[n], self.bound(&lists, n), weight);
+                    (0..count).map(floor).collect()
                 }
-                // A document in no list scores at most the last score, or 0 if not returned at all.
-                let last = found[n].hits.last().map_or(0.0, |hit| f64::from(hit.1));
-                complete[n] &= found[n].all;
-                bounds[n] += weight * if found[n].all { 0.0 } else { last.max(0.0) };
+                false => vec![f32::NEG_INFINITY; count],
+            };
+            let mut found = retriever.search_above(queries, depth, &floors)?;
+            let mut new = vec![DocSet::new(); count];
+            for ((found, new), known) in found.iter_mut().zip(&mut new).zip(&mut candidates) {
+                found.hits.sort_unstable_by_key(|hit| hit.0);
+                for (doc, _) in &found.hits {
+                    if known.insert(*doc) {
+                        new.insert(*doc);
+                    }
+                }
+            }
+            lists.push(found);
+            if is_last {
+                let added = if number > 0 { &new } else { &candidates };
+                self.add_sums(queries, &lists, added, &mut best, seen)?;
             }
         }
-        let mut rounds = Vec::with_capacity(queries.len());
-        for (n, (_, search)) in queries.iter().enumerate() {
-            let mut best = TopK::new(search.k());
-            for (doc, &sum) in candidates[n].iter().zip(&sums[n]) {
+        let rounds = best.into_iter().zip(queries).enumerate();
+        let rounds = rounds.map(|(n, (best, (_, search)))| {
+            let bound = self.bound(&lists, n);
+            let safe = lists.iter().all(|found| found[n].all)
+                || search.k() == 0
+                || best.worst().is_some_and(|hit| hit.score > bound as f32);
+            Ok((best.finish()?, safe))
+        });
+        rounds.collect()
+    }
+
+    /// Bound of the sum of a document in no list.
+    fn bound(&self, lists: &[Vec<DocumentHits>], query: usize) -> f64 {
+        let bounds = lists.iter().zip(self.weighted());
+        bounds
+            .map(|(found, (_, weight))| weight * f64::from(found[query].bound))
+            .sum()
+    }
+
+    /// Adds the sums of documents to the best of each query. `lists` has the hits of the first
+    /// retrievers, in ascending order of documents; other scores are searched.
+    fn add_sums(
+        &self,
+        queries: &[(&R::Query, Search<'_>)],
+        lists: &[Vec<DocumentHits>],
+        documents: &[DocSet],
+        best: &mut [TopK],
+        seen: &mut dyn FnMut(DocNum, &[Option<f32>]),
+    ) -> Result<(), SearchError> {
+        let mut scores: Vec<Vec<Vec<(DocNum, f32)>>> = Vec::with_capacity(self.retrievers.len());
+        for (number, retriever) in self.retrievers.iter().enumerate() {
+            let missing = |n: usize| -> DocSet {
+                let docs = documents[n].iter();
+                match lists.get(number).map(|found| &found[n]) {
+                    None => documents[n].clone(),
+                    Some(found) if found.all => DocSet::new(),
+                    Some(found) => docs
+                        .filter(|&doc| score(&found.hits, doc).is_none())
+                        .collect(),
+                }
+            };
+            let searches = queries.iter().enumerate();
+            let searches = searches.map(|(n, (query, _))| (*query, missing(n)));
+            let mut found = retriever.scores(&searches.collect::<Vec<_>>())?;
+            for found in &mut found {
+                found.sort_unstable_by_key(|hit| hit.0);
+            }
+            scores.push(found);
+        }
+        let mut of_document = vec![None; self.retrievers.len()];
+        for (n, (documents, best)) in documents.iter().zip(best).enumerate() {
+            for doc in documents.iter() {
+                let mut sum = 0.0;
+                for (number, (of_document, &weight)) in
+                    of_document.iter_mut().zip(&self.weights).enumerate()
+                {
+                    let listed = lists.get(number);
+                    let listed = listed.and_then(|found| score(&found[n].hits, doc));
+                    *of_document = listed.or_else(|| score(&scores[number][n], doc));
+                    sum += f64::from(weight) * f64::from(of_document.unwrap_or_default());
+                }
+                seen(doc, &of_document);
                 best.push(doc, sum as f32);
             }
-            let safe = complete[n]
-                || search.k() == 0
-                || best.worst().is_some_and(|hit| hit.score > bounds[n] as f32);
-            rounds.push((best.finish()?, safe));
         }
-        Ok(rounds)
+        Ok(())
+    }
+}
+
+/// Score of a document in hits in ascending order of documents.
+fn score(hits: &[(DocNum, f32)], doc: DocNum) -> Option<f32> {
+    let at = hits.binary_search_by_key(&doc, |hit| hit.0).ok()?;
+    Some(hits[at].1)
+}
+
+/// Largest score in the last list, times `weight`, with which a document in no other list has a
+/// lower sum than the worst of the best: `bound` is that of its sum in the other lists. Negative
+/// infinity if there is none.
+fn floor(best: &TopK, bound: f64, weight: f64) -> f32 {
+    let Some(worst) = best.worst().filter(|_| weight > 0.0) else {
+        return f32::NEG_INFINITY;
+    };
+    let below = f64::from(worst.score.next_down());
+    let floor = (((below - bound) / weight) as f32).next_down();
+    // Sums are rounded in the same order, so that a lower score has no higher sum.
+    let is_below = ((bound + weight * f64::from(floor)) as f32) < worst.score;
+    match is_below && floor > 0.0 {
+        true => floor,
+        false => f32::NEG_INFINITY,
     }
 }
 
@@ -210,15 +275,17 @@ impl<R: Retriever> Retriever for WeightedSum<R> {
         }
         // The scores of the last round, which those of the search are.
         let mut scores: Vec<Option<f32>> = vec![None; self.retrievers.len()];
-        self.search_rounds(&[(query, *search)], &mut |retriever, found| {
-            scores[retriever] = found.get(&doc).copied();
+        self.search_rounds(&[(query, *search)], &mut |candidate, found| {
+            if candidate == doc {
+                scores.copy_from_slice(found);
+            }
         })?;
         if scores.iter().all(Option::is_none) {
             // Not a candidate.
             let only: DocSet = [doc].into_iter().collect();
             for (retriever, score) in self.retrievers.iter().zip(&mut scores) {
                 let found = retriever.scores(&[(query, only.clone())])?;
-                *score = found.first().and_then(|found| found.get(&doc)).copied();
+                *score = found.into_iter().flatten().map(|hit| hit.1).next();
             }
         }
         let mut details = Vec::new();

@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::ApiError;
 use super::auth::QueryAccess;
 use super::body::JsonBody;
-use crate::app::{App, blocking, searching};
+use crate::app::{App, asking, blocking};
 use crate::error::ServiceError;
 use crate::service::{AnswerList, Question, Service};
 
@@ -191,9 +191,7 @@ async fn call_tool(app: &Arc<App>, mut params: Value) -> Result<Value, RpcError>
                     .map_err(|error| invalid(format!("filter: {error}")))?;
                 question = question.with_filter(predicate);
             }
-            searching(app, move |service| service.ask(&question))
-                .await
-                .map(|list| answers(&list))
+            asking(app, question).await.map(|list| answers(&list))
         }
         "read_paper" => {
             let ReadPaper { doc_id } =

@@ -15,7 +15,7 @@ use super::ApiError;
 use super::auth::QueryAccess;
 use super::body::JsonBody;
 use super::error::ErrorBody;
-use crate::app::{App, generating, searching};
+use crate::app::{App, asking, generating, searching};
 use crate::service::{AnswerList, GeneratedAnswer, GenerationOutcome, Question, ScoredAnswer};
 use crate::store::random_hex;
 
@@ -263,7 +263,7 @@ pub(super) async fn query(
     if let Some(filter) = fields.filter {
         question.filters = filter.predicates()?;
     }
-    let mut list = searching(&app, move |service| service.ask(&question)).await?;
+    let mut list = asking(&app, question).await?;
     let count = |aggregation: &Aggregation| value_counts(&list.answers, aggregation);
     let aggs = request
         .aggs

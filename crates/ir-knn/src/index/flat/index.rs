@@ -475,13 +475,22 @@ impl Retriever for FlatIndex {
     /// Searches on the current rayon thread pool. Rows are read once for many queries, so a batch
     /// is much faster than single queries.
     fn search_batch(&self, queries: &[(&[f32], Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
+        self.search_batch_above(queries, &[])
+    }
+
+    /// Faster than a search without floors: rows below them are screened out from the first one on.
+    fn search_batch_above(
+        &self,
+        queries: &[(&[f32], Search<'_>)],
+        floors: &[f32],
+    ) -> Result<Vec<Ranking>, SearchError> {
         let scan = FlatScan {
             cpu: self.cpu(),
             similarity: self.similarity(),
             dim: self.dim(),
             segments: &[self.scan_segment(&ALL_ROWS)],
         };
-        scan.search(queries)
+        scan.search_above(queries, floors)
     }
 
     fn explain(

@@ -84,7 +84,20 @@ struct FlatQuery<'q, 's> {
     quantized: Option<QuantizedQuery>,
     /// Whether the members of the filter are scored, instead of all rows.
     lists_members: bool,
+    /// Lower scores are no hits.
+    floor: f32,
     search: &'q Search<'s>,
+}
+
+impl FlatQuery<'_, '_> {
+    /// The hits at or above the floor.
+    fn finish(&self, best: TopK) -> Result<Ranking, SearchError> {
+        let ranking = best.finish()?;
+        Ok(match self.floor > f32::NEG_INFINITY {
+            true => ranking.retain(|hit| hit.score >= self.floor),
+            false => ranking,
+        })
+    }
 }
 
 impl<'a> FlatScan<'a> {
@@ -117,13 +130,15 @@ impl<'a> FlatScan<'a> {
             .flat_map(|(segment, start, tiles)| tiles.map(move |tile| (segment, tile - start)))
     }
 
-    /// Rankings of all queries.
+    /// Rankings of all queries, without the hits whose score is below the floor of their query. A
+    /// query beyond the end of `floors` has none.
     ///
     /// # Errors
     /// If a query has another dimension or is not valid for the similarity.
-    pub(in crate::index) fn search(
+    pub(in crate::index) fn search_above(
         &self,
         queries: &[(&[f32], Search<'_>)],
+        floors: &[f32],
     ) -> Result<Vec<Ranking>, SearchError> {
         for (query, _) in queries {
             check_query(self.dim, self.similarity, query)?;
@@ -134,7 +149,9 @@ impl<'a> FlatScan<'a> {
         }
         let has_codes = self.segments.iter().all(|segment| segment.tiles.is_some());
         let screens = self.dim <= MAX_DIM && (has_codes || count >= MIN_BATCH_TO_QUANTIZE);
-        let prepared = queries.iter().map(|(query, search)| {
+        let floors = floors.iter().copied();
+        let floors = floors.chain(iter::repeat(f32::NEG_INFINITY));
+        let prepared = queries.iter().zip(floors).map(|((query, search), floor)| {
             let wide = WideQuery::new(self.cpu, query);
             // If k is a large fraction of all rows, bounds screen out none.
             let screens = screens && search.k() < self.len() / 4;
@@ -145,6 +162,7 @@ impl<'a> FlatScan<'a> {
                 wide,
                 quantized,
                 lists_members,
+                floor,
                 search,
             }
         });
@@ -193,7 +211,7 @@ impl<'a> FlatScan<'a> {
             let row = &segment.rows[row * self.dim..][..self.dim];
             best.push(doc, self.similarity.score(self.cpu, &query.wide, row));
         }
-        best.finish()
+        query.finish(best)
     }
 
     /// Divides queries and tiles among threads and merges the rankings.
@@ -219,7 +237,8 @@ impl<'a> FlatScan<'a> {
         };
         let first_tile = |range: usize| range * tiles / ranges;
         let tasks = groups * ranges;
-        let floors: Vec<SharedFloor> = queries.iter().map(|_| SharedFloor::default()).collect();
+        let floors = queries.iter().map(|query| SharedFloor::new(query.floor));
+        let floors: Vec<SharedFloor> = floors.collect();
         let run = |task: usize| {
             let (group, range) = (task / ranges, task % ranges);
             let end = queries.len().min((group + 1) * group_size);
@@ -275,7 +294,7 @@ impl<'a> FlatScan<'a> {
             candidates.retain(|candidate| candidate.exceeds(threshold));
         }
         self.score_candidates(query, &candidates, &mut best);
-        best.finish()
+        query.finish(best)
     }
 
     /// Scores the rows of candidates and adds them to the hits.
@@ -490,17 +509,15 @@ impl RangeHits<'_> {
     }
 }
 
-/// Largest score known to be reached by `k` rows of a query, shared by the threads that search it:
-/// rows with a lower score are not among the best `k`.
+/// Largest score known to be reached by `k` rows of a query, or its floor, shared by the threads
+/// that search it: rows with a lower score are no hits.
 struct SharedFloor(AtomicU32);
 
-impl Default for SharedFloor {
-    fn default() -> Self {
-        Self(AtomicU32::new(ascending_bits(f32::NEG_INFINITY)))
-    }
-}
-
 impl SharedFloor {
+    fn new(score: f32) -> Self {
+        Self(AtomicU32::new(ascending_bits(score)))
+    }
+
     fn get(&self) -> f32 {
         let bits = self.0.load(Ordering::Relaxed);
         f32::from_bits(match bits >> 31 {

@@ -275,6 +275,15 @@ impl Retriever for SegmentedVectorIndex {
     /// As [`FlatIndex::search_batch`](Retriever::search_batch): rows are read once for many
     /// queries, on the current rayon thread pool.
     fn search_batch(&self, queries: &[(&[f32], Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
+        self.search_batch_above(queries, &[])
+    }
+
+    /// As [`FlatIndex::search_batch_above`](Retriever::search_batch_above).
+    fn search_batch_above(
+        &self,
+        queries: &[(&[f32], Search<'_>)],
+        floors: &[f32],
+    ) -> Result<Vec<Ranking>, SearchError> {
         let segments = self.inner.segments.iter();
         let segments: Vec<ScanSegment<'_>> = segments
             .map(|numbered| {
@@ -288,7 +297,7 @@ impl Retriever for SegmentedVectorIndex {
             dim: self.dim(),
             segments: &segments,
         };
-        scan.search(queries)
+        scan.search_above(queries, floors)
     }
 
     fn explain(
