@@ -15,7 +15,7 @@ use crate::kernels::low_precision::MAX_DEPTH;
 use crate::kernels::team::{CALLS, ParallelRegion, ThreadTeam};
 use crate::transformer::InferenceModel;
 use crate::transformer::cpu::{BLOCK_ROWS, CpuTransformer};
-use crate::{ModelError, SimilarityFunction, TokenBatch};
+use crate::{ModelError, Precision, SimilarityFunction, TokenBatch};
 
 /// Bi-encoder: encodes queries and documents to vectors, with one transformer for both or one per
 /// side.
@@ -249,9 +249,10 @@ impl BiEncoder {
         } = scratch;
         let tower = &encoder.tower;
         let mut region = match rayon::current_thread_index() {
-            // The threads wake up during tokenization.
-            None => ThreadTeam::global().region(),
-            Some(_) => ParallelRegion::sequential(),
+            // The threads wake up during tokenization. In int8 a product takes less time than a
+            // loop of the team.
+            None if self.config.precision != Precision::Int8 => ThreadTeam::global().region(),
+            _ => ParallelRegion::sequential(),
         };
         let truncated = tower.tokenize_into(side, config, text, prefixed, ids)?;
         self.truncated[side as usize].fetch_add(u64::from(truncated), Ordering::Relaxed);
