@@ -11,8 +11,10 @@ pub(crate) fn prefetch(bytes: &[u8]) {
         /// Bytes per cache line.
         const LINE: usize = 64;
         if let Some(sse) = Sse::try_new() {
-            for line in bytes.chunks(LINE) {
-                sse._mm_prefetch::<_MM_HINT_T0>(line.as_ptr().cast());
+            // The last byte is in another line if the bytes are not aligned.
+            let firsts = bytes.iter().step_by(LINE);
+            for byte in firsts.chain(bytes.last()) {
+                sse._mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(byte).cast());
             }
         }
     }

@@ -28,7 +28,7 @@ struct State<J, R> {
     is_closed: bool,
 }
 
-/// Where a caller waits for its result. It is dropped without one if the batch panicked.
+/// Channel that returns a result to its caller, dropped without one if the batch panicked.
 enum Reply<R> {
     Thread(mpsc::Sender<R>),
     Task(oneshot::Sender<R>),
@@ -149,24 +149,36 @@ impl<J, R> fmt::Debug for BatchQueue<J, R> {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
     use std::time::Duration;
 
     use super::*;
 
+    const CALLERS: usize = 64;
+
+    #[derive(Default)]
+    struct Counts {
+        batches: AtomicUsize,
+        jobs: AtomicUsize,
+        running: AtomicUsize,
+        released: AtomicBool,
+    }
+
     #[test]
     fn concurrent_jobs_share_batches() {
         for (runners, size) in [(1, 1), (1, 32), (3, 5), (2, 100)] {
-            let counts: Arc<(AtomicUsize, AtomicUsize)> = Arc::default();
+            let counts: Arc<Counts> = Arc::default();
             let run = |_| {
                 let counts = Arc::clone(&counts);
                 move |jobs: &[usize]| {
-                    let (batches, running) = &*counts;
                     assert!((1..=size).contains(&jobs.len()));
-                    assert!(running.fetch_add(1, Ordering::SeqCst) < runners);
-                    batches.fetch_add(1, Ordering::SeqCst);
-                    thread::sleep(Duration::from_millis(2));
-                    running.fetch_sub(1, Ordering::SeqCst);
+                    assert!(counts.running.fetch_add(1, Ordering::SeqCst) < runners);
+                    counts.batches.fetch_add(1, Ordering::SeqCst);
+                    counts.jobs.fetch_add(jobs.len(), Ordering::SeqCst);
+                    while !counts.released.load(Ordering::SeqCst) {
+                        thread::sleep(Duration::from_millis(1));
+                    }
+                    counts.running.fetch_sub(1, Ordering::SeqCst);
                     jobs.iter().map(|job| job + 1).collect()
                 }
             };
@@ -174,7 +186,7 @@ mod tests {
             let runtime = tokio::runtime::Builder::new_current_thread().build();
             let runtime = runtime.unwrap();
             thread::scope(|scope| {
-                for caller in 0..64_usize {
+                for caller in 0..CALLERS {
                     let (queue, runtime) = (&queue, runtime.handle());
                     scope.spawn(move || {
                         for round in 0..3 {
@@ -187,11 +199,17 @@ mod tests {
                         }
                     });
                 }
+                // The first batches run until all callers wait.
+                let waiting = || queue.shared.lock().waiting.len();
+                while waiting() + counts.jobs.load(Ordering::SeqCst) < CALLERS {
+                    thread::yield_now();
+                }
+                counts.released.store(true, Ordering::SeqCst);
             });
-            let batches = counts.0.load(Ordering::SeqCst);
+            let batches = counts.batches.load(Ordering::SeqCst);
             match size {
-                1 => assert_eq!(batches, 192),
-                _ => assert!(batches < 150, "{batches}"),
+                1 => assert_eq!(batches, 3 * CALLERS),
+                _ => assert!(batches < 3 * CALLERS, "{batches}"),
             }
             assert_eq!(queue.run(7), Some(8));
         }
@@ -228,8 +246,10 @@ mod tests {
     fn canceled_jobs_are_not_run_and_waiting_ones_are() {
         let ran: Arc<Mutex<Vec<usize>>> = Arc::default();
         let (start, wait) = mpsc::channel::<()>();
+        let (is_running, running) = mpsc::channel();
         let of_runner = Arc::clone(&ran);
         let run = move |jobs: &[usize]| {
+            let _ = is_running.send(());
             let _ = wait.recv();
             of_runner.lock().unwrap().extend(jobs);
             jobs.to_vec()
@@ -237,11 +257,7 @@ mod tests {
         let queue = BatchQueue::start([run], 2);
         thread::scope(|scope| {
             let first = scope.spawn(|| queue.run(0));
-            // Until the first batch runs.
-            while Arc::strong_count(&queue.shared) < 2 || !queue.shared.lock().waiting.is_empty() {
-                thread::yield_now();
-            }
-            thread::sleep(Duration::from_millis(20));
+            running.recv().unwrap();
             for job in [1, 2, 3] {
                 let (sender, receiver) = oneshot::channel();
                 queue.push(job, Reply::Task(sender));

@@ -147,7 +147,7 @@ impl<Q: ?Sized + Sync + Debug> Contract<'_, Q> {
         for first in 0..floors.len().min(20) {
             // Floors of other queries, too; one is missing.
             let floors = floors[first..].iter().chain(&floors).copied();
-            let floors: Vec<f32> = floors.take(batch.len() - 1).collect();
+            let floors: Vec<f32> = floors.take(batch.len().saturating_sub(1)).collect();
             let above = match retriever.search_batch_above(&batch, &floors) {
                 Ok(rankings) => rankings,
                 Err(error) => panic!("batch search with floors failed: {error:?}"),

@@ -114,7 +114,7 @@ impl<'a> PostingsCursor<'a> {
         let start = usize::try_from(offset).unwrap_or(usize::MAX);
         let end = start.saturating_add(PREFETCHED).min(section.len());
         if start < end
-            && let Ok(header) = section.get(start..end)
+            && let Some(header) = section.get_verified(start..end)
         {
             prefetch(header);
         }
@@ -290,7 +290,7 @@ impl<'a> PostingsCursor<'a> {
             false => self.block,
         };
         if let Some((_, _, range)) = self.block_entry(next)
-            && let Ok(packed) = self.section.get(range)
+            && let Some(packed) = self.section.get_verified(range)
         {
             prefetch(packed);
         }

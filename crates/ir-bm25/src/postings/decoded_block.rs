@@ -68,7 +68,7 @@ impl DerefMut for PooledBlock {
 /// Documents and term frequencies of a block.
 #[derive(Debug)]
 pub(super) struct DecodedBlock {
-    /// Ascending; [`END`] from `len` on.
+    /// Ascending; [`END`] from `len` on, once a block was decoded or cleared.
     docs: [u32; BLOCK],
     tfs: [u32; BLOCK],
     /// Whether all frequencies are 1.

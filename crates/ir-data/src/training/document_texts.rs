@@ -13,8 +13,8 @@ const MEMORY: usize = 64 << 20;
 
 /// Texts of a corpus by document id, for training examples that refer to documents.
 ///
-/// Memory holds the ids and up to 64 MiB of texts. More texts are in a temporary file, which is
-/// memory-mapped if another crate enables the feature `mmap` of `ir-core`.
+/// If another crate enables the feature `mmap` of `ir-core`, memory holds the ids and up to 64 MiB
+/// of texts: more are in a temporary file, which is memory-mapped. Otherwise it holds all texts.
 ///
 /// Of several documents with the same id the first counts. An id with white space also matches its
 /// [`underscored`] form, as written by [`DatasetCorpus`](crate::datafinder::DatasetCorpus).

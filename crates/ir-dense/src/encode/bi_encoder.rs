@@ -248,10 +248,13 @@ impl BiEncoder {
             batch,
         } = scratch;
         let tower = &encoder.tower;
+        // A longer text rarely has so few tokens.
+        let is_short = text.len() <= BYTES_PER_TOKEN * BLOCK_ROWS;
         let mut region = match rayon::current_thread_index() {
-            // The threads wake up during tokenization. In int8 a product takes less time than a
-            // loop of the team.
-            None if self.config.precision != Precision::Int8 => ThreadTeam::global().region(),
+            // The threads wake up during tokenization. In int8, one thread is faster.
+            None if is_short && self.config.precision != Precision::Int8 => {
+                ThreadTeam::global().region()
+            }
             _ => ParallelRegion::sequential(),
         };
         let truncated = tower.tokenize_into(side, config, text, prefixed, ids)?;
@@ -344,6 +347,8 @@ impl Encoder for BiEncoder {
 
 /// Number of texts that are tokenized at once.
 const CHUNK: usize = 1 << 14;
+/// Maximum number of bytes per token of a text that several threads may encode.
+const BYTES_PER_TOKEN: usize = 16;
 
 /// Buffers of a thread, which are reused: after the first text, encoding a single one allocates
 /// only in the library of the tokenizer.

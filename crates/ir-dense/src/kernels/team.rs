@@ -254,7 +254,7 @@ impl Shared {
         while ticket as u32 > 0 {
             let current = self.current.load(Ordering::Relaxed);
             // Succeeds only if `current` is the loop of this ticket: it is replaced when all
-            // iterations are claimed, and no ticket occurs again.
+            // iterations are claimed, and no ticket occurs again within 2^32 loops.
             let next = ticket - 1;
             let exchange = self.ticket.0.compare_exchange_weak(
                 ticket,
