@@ -414,14 +414,9 @@ impl Index {
         field: usize,
         term: &str,
     ) -> Result<Option<PostingsCursor<'_>>, OpenIndexError> {
-        let mut key = Vec::with_capacity(term.len() + 1);
-        key.push(field as u8);
-        key.extend(term.as_bytes());
-        let found = self.inner.terms.get(&key);
-        let Some(offset) = found.map_err(|_| self.malformed_terms())? else {
-            return Ok(None);
-        };
-        self.open_list(offset).map(Some)
+        let found = self.inner.terms.get(&key(field, term));
+        let offset = found.map_err(|_| self.malformed_terms())?;
+        offset.map(|offset| self.open_list(offset)).transpose()
     }
 
     /// Opens the posting lists of terms, each in a field, in their order; [`None`] if no document
@@ -430,28 +425,11 @@ impl Index {
         &self,
         terms: impl Iterator<Item = (usize, &'t str)>,
     ) -> Result<Vec<Option<PostingsCursor<'_>>>, OpenIndexError> {
-        let mut bytes = Vec::new();
-        let mut ends = Vec::new();
-        for (field, term) in terms {
-            bytes.push(field as u8);
-            bytes.extend(term.as_bytes());
-            ends.push(bytes.len());
-        }
-        let mut start = 0;
-        let keys = ends
-            .iter()
-            .map(|&end| &bytes[std::mem::replace(&mut start, end)..end]);
-        let keys: Vec<_> = keys.collect();
-        let offsets = self.inner.terms.get_all(&keys);
-        let offsets = offsets.map_err(|_| self.malformed_terms())?;
-        for &offset in offsets.iter().flatten() {
-            PostingsCursor::prefetch_header(&self.inner.postings, offset);
-        }
-        let cursors = offsets.iter().map(|offset| {
-            let offset = offset.as_ref();
-            offset.map(|&offset| self.open_list(offset)).transpose()
-        });
-        cursors.collect()
+        let keys: Vec<_> = terms.map(|(field, term)| key(field, term)).collect();
+        let found = self.inner.terms.get_all(&keys);
+        let offsets = found.map_err(|_| self.malformed_terms())?.into_iter();
+        let open = |offset: Option<u64>| offset.map(|offset| self.open_list(offset)).transpose();
+        offsets.map(open).collect()
     }
 
     /// Opens the posting list at an offset of the section.
@@ -569,6 +547,14 @@ pub struct TermStats {
     pub docs: u64,
     /// Collection frequency: total number of occurrences.
     pub occurrences: u64,
+}
+
+/// The key of a term in the term dictionary.
+fn key(field: usize, term: &str) -> Vec<u8> {
+    let mut key = Vec::with_capacity(term.len() + 1);
+    key.push(field as u8);
+    key.extend(term.as_bytes());
+    key
 }
 
 /// Decodes the years; [`None`] if damaged, empty if no document has a year.

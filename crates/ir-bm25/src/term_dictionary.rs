@@ -288,12 +288,15 @@ impl TermDictionary {
 
     /// The offsets of keys, in their order. Reads the nodes of several keys in turn, so that the
     /// CPU loads them into the cache at the same time.
-    pub(crate) fn get_all(&self, keys: &[&[u8]]) -> Result<Vec<Option<u64>>, InvalidDictionary> {
+    pub(crate) fn get_all<K: AsRef<[u8]>>(
+        &self,
+        keys: &[K],
+    ) -> Result<Vec<Option<u64>>, InvalidDictionary> {
         let mut offsets = vec![None; keys.len()];
         let mut keys = keys.iter().enumerate();
         let mut start = || {
             let (number, key) = keys.next()?;
-            Some(Lookup::new(self, number, key))
+            Some(Lookup::new(self, number, key.as_ref()))
         };
         let mut lookups: Vec<_> = std::iter::from_fn(&mut start).take(LOOKUPS).collect();
         while !lookups.is_empty() {
@@ -581,7 +584,7 @@ mod tests {
             return true;
         };
         let found: Result<Vec<_>, _> = keys.keys().map(|key| dictionary.get(key)).collect();
-        let all: Vec<_> = keys.keys().map(Vec::as_slice).collect();
+        let all: Vec<_> = keys.keys().collect();
         assert_eq!(dictionary.get_all(&all), found);
         let is_error = found.is_err();
         let mut listed = dictionary.keys();

@@ -7,12 +7,11 @@
 
 use std::ops::Range;
 
-use super::decoded_block::PooledBlock;
+use super::decoded_block::DecodedBlock;
 use super::impacts::Impact;
 use super::{
     BLOCK, BLOCK_IMPACTS, ENTRY, LIST_IMPACTS, Posting, VARINTS, kth_impacts, positions, read_gaps,
 };
-use crate::prefetch::prefetch;
 use ir_core::store::{ByteReader, OpenIndexError, PagedSection};
 
 /// Document number past the last posting.
@@ -22,8 +21,6 @@ pub(crate) const END: u32 = u32::MAX;
 const NONE: usize = usize::MAX;
 /// Maximum size of the part of a list before its block entries.
 const MAX_HEADER: usize = 5 + 10 + 2 * 10 + 1 + 2 * LIST_IMPACTS + kth_impacts::MAX_SIZE;
-/// Bytes that [`PostingsCursor::prefetch_header`] loads: most headers with the first block entries.
-const PREFETCHED: usize = 192;
 /// Maximum size of a block of varints: five bytes per gap and per frequency.
 const MAX_VARINTS: usize = (BLOCK - 1) * (5 + 5);
 
@@ -63,7 +60,7 @@ pub(crate) struct PostingsCursor<'a> {
     last: u32,
     loaded: usize,
     with_tfs: usize,
-    decoded: PooledBlock,
+    decoded: Box<DecodedBlock>,
     /// Bits per frequency minus one and the packed frequencies of the loaded block.
     packed_tfs: (u8, &'a [u8]),
     at: usize,
@@ -109,17 +106,6 @@ impl<'a> PostingsCursor<'a> {
         Ok(cursor)
     }
 
-    /// Loads the first bytes of the list at `offset` into the cache.
-    pub(crate) fn prefetch_header(section: &PagedSection, offset: u64) {
-        let start = usize::try_from(offset).unwrap_or(usize::MAX);
-        let end = start.saturating_add(PREFETCHED).min(section.len());
-        if start < end
-            && let Some(header) = section.get_verified(start..end)
-        {
-            prefetch(header);
-        }
-    }
-
     /// Parses the header of a list.
     fn parse(
         section: &'a PagedSection,
@@ -160,7 +146,7 @@ impl<'a> PostingsCursor<'a> {
             last: 0,
             loaded: NONE,
             with_tfs: NONE,
-            decoded: PooledBlock::take(),
+            decoded: DecodedBlock::new(),
             packed_tfs: (0, &[]),
             at: 0,
             damage: None,
@@ -278,22 +264,6 @@ impl<'a> PostingsCursor<'a> {
     pub(crate) fn next_block(&mut self) {
         self.block = (self.block + 1).min(self.blocks);
         self.last = self.last_of(self.block);
-    }
-
-    /// Loads the packed block that is decoded next into the cache, if postings below `end` are
-    /// read.
-    #[inline]
-    pub(crate) fn prefetch(&self, end: u32) {
-        let next = match self.loaded == self.block {
-            true if self.last >= end => return,
-            true => self.block + 1,
-            false => self.block,
-        };
-        if let Some((_, _, range)) = self.block_entry(next)
-            && let Some(packed) = self.section.get_verified(range)
-        {
-            prefetch(packed);
-        }
     }
 
     /// The postings from the current one to the end of its block, after [`PostingsCursor::seek`].

@@ -1,8 +1,5 @@
 //! The decoded postings of a block.
 
-use std::cell::RefCell;
-use std::ops::{Deref, DerefMut};
-
 use bitpacking::{BitPacker, BitPacker4x};
 use ir_core::store::ByteReader;
 
@@ -12,63 +9,10 @@ use super::{BLOCK, END};
 /// Documents per group of [`DecodedBlock::lower_bound`].
 const GROUP: usize = 16;
 
-/// Maximum number of blocks that a thread keeps: 256 KiB.
-const POOL: usize = 256;
-
-thread_local! {
-    /// Blocks that no cursor has, for the next searches of the thread.
-    #[expect(clippy::vec_box, reason = "the boxes are moved to cursors")]
-    static UNUSED: RefCell<Vec<Box<DecodedBlock>>> = const { RefCell::new(Vec::new()) };
-}
-
-/// A block from the pool of the thread, to which it returns. On the heap, so that cursors are cheap
-/// to move.
-#[derive(Debug)]
-pub(super) struct PooledBlock(Option<Box<DecodedBlock>>);
-
-impl PooledBlock {
-    /// A block without postings.
-    pub(super) fn take() -> Self {
-        let unused = UNUSED.with_borrow_mut(Vec::pop);
-        let mut block = unused.unwrap_or_else(|| Box::new(DecodedBlock::EMPTY));
-        block.len = 0;
-        Self(Some(block))
-    }
-}
-
-impl Drop for PooledBlock {
-    fn drop(&mut self) {
-        let block = self.0.take();
-        // Without effect while the thread ends.
-        let _ = UNUSED.try_with(|unused| {
-            let mut unused = unused.borrow_mut();
-            if unused.len() < POOL {
-                unused.extend(block);
-            }
-        });
-    }
-}
-
-impl Deref for PooledBlock {
-    type Target = DecodedBlock;
-
-    #[inline]
-    fn deref(&self) -> &DecodedBlock {
-        self.0.as_deref().unwrap_or(&DecodedBlock::EMPTY)
-    }
-}
-
-impl DerefMut for PooledBlock {
-    #[inline]
-    fn deref_mut(&mut self) -> &mut DecodedBlock {
-        self.0.get_or_insert_with(|| Box::new(DecodedBlock::EMPTY))
-    }
-}
-
-/// Documents and term frequencies of a block.
+/// Documents and term frequencies of a block. Kept on the heap, so that cursors are cheap to move.
 #[derive(Debug)]
 pub(super) struct DecodedBlock {
-    /// Ascending; [`END`] from `len` on, once a block was decoded or cleared.
+    /// Ascending; [`END`] from `len` on.
     docs: [u32; BLOCK],
     tfs: [u32; BLOCK],
     /// Whether all frequencies are 1.
@@ -77,12 +21,14 @@ pub(super) struct DecodedBlock {
 }
 
 impl DecodedBlock {
-    const EMPTY: Self = Self {
-        docs: [END; BLOCK],
-        tfs: [1; BLOCK],
-        are_tfs_one: true,
-        len: 0,
-    };
+    pub(super) fn new() -> Box<Self> {
+        Box::new(Self {
+            docs: [END; BLOCK],
+            tfs: [1; BLOCK],
+            are_tfs_one: true,
+            len: 0,
+        })
+    }
 
     /// Removes the decoded postings.
     pub(super) fn clear(&mut self) {
@@ -223,7 +169,7 @@ mod tests {
             docs in prop::collection::btree_set(0_u32..400, 0..=BLOCK),
             doc in prop_oneof![0_u32..402, Just(END - 1), Just(END)],
         ) {
-            let mut block = DecodedBlock::EMPTY;
+            let mut block = DecodedBlock::new();
             for (to, &doc) in block.docs.iter_mut().zip(&docs) {
                 *to = doc;
             }

@@ -198,7 +198,8 @@ impl<S: ListScorer> BlockMaxSearch<'_, '_, '_, S> {
             let QueryTerm { cursor, scorer, .. } = &mut *list.term;
             let (inside, _) = cursor.take_below(end);
             let (threshold, candidates) = (self.threshold, &mut self.candidates);
-            scorer.for_each_score(inside, |doc, sum| {
+            scorer.for_each_score(inside, |doc, score| {
+                let sum = f64::from(score);
                 if !is_pruned(sum + others, threshold) {
                     candidates.push(PartialScore { doc, sum });
                 }

@@ -301,7 +301,7 @@ impl ListScorer for Bm25Scorer<'_> {
     }
 
     #[inline]
-    fn for_each_score(&self, postings: PostingsSlice<'_>, mut visit: impl FnMut(u32, f64)) {
+    fn for_each_score(&self, postings: PostingsSlice<'_>, mut visit: impl FnMut(u32, f32)) {
         let PostingsSlice { docs, tfs, tf_bits } = postings;
         let pairs = docs.iter().zip(tfs);
         match &self.table {
@@ -317,7 +317,7 @@ impl ListScorer for Bm25Scorer<'_> {
             }
             _ => {
                 for (&doc, &tf) in pairs {
-                    visit(doc, f64::from(self.score(doc, tf)));
+                    visit(doc, self.score(doc, tf));
                 }
             }
         }
@@ -340,11 +340,10 @@ impl ListScorer for Bm25Scorer<'_> {
             }
             Some(table) => window.add_scores(codes, postings, |_, code, tf| {
                 table.get(code, tf).unwrap_or_else(|| {
-                    let inverse = self.model.inverse_of_code(code);
-                    f64::from(score_of(self.weight, tf as f32, inverse))
+                    score_of(self.weight, tf as f32, self.model.inverse_of_code(code))
                 })
             }),
-            None => window.add_scores(codes, postings, |doc, _, tf| f64::from(self.score(doc, tf))),
+            None => window.add_scores(codes, postings, |doc, _, tf| self.score(doc, tf)),
         }
     }
 

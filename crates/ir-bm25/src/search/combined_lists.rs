@@ -209,12 +209,6 @@ impl TermScores for CombinedList<'_> {
         next
     }
 
-    fn prefetch(&self, end: u32) {
-        for field in &self.fields {
-            field.cursor.prefetch(end);
-        }
-    }
-
     fn score_of(&mut self, doc: u32) -> Option<f64> {
         let mut frequency = None;
         for list in &mut self.fields {

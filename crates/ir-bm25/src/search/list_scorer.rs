@@ -92,9 +92,6 @@ pub(crate) trait TermScores {
     /// window, of the next document to score.
     fn add_to_window<const WORDS: usize>(&mut self, window: &mut ScoreWindow<WORDS>) -> u32;
 
-    /// Loads the postings that are decoded next into the cache, if those below `end` are read.
-    fn prefetch(&self, end: u32);
-
     /// The score of a document; [`None`] if it does not contain the term. Successive calls must
     /// pass ascending documents.
     fn score_of(&mut self, doc: u32) -> Option<f64>;
@@ -119,7 +116,7 @@ pub(crate) trait ListScorer: Sized {
     fn lower_bound(&self, tf: u32, code: u8) -> f32;
 
     /// Calls `visit` with every posting's document and term score.
-    fn for_each_score(&self, postings: PostingsSlice<'_>, visit: impl FnMut(u32, f64));
+    fn for_each_score(&self, postings: PostingsSlice<'_>, visit: impl FnMut(u32, f32));
 
     /// Adds the term scores of postings to a window.
     fn add_to<const WORDS: usize>(

@@ -29,8 +29,6 @@ const FRACTIONS: std::ops::RangeInclusive<f64> = 0.02..=0.9;
 const WINDOWS: u32 = 16;
 /// Minimum number of documents per window.
 const MIN_STEP: u32 = 1024;
-/// Lists whose postings are loaded into the cache while one is scored.
-const PREFETCH: usize = 2;
 /// Maximum number of seeks per skipped posting at which the fraction grows.
 const MAX_SEEKS: f64 = 0.0125;
 
@@ -70,11 +68,8 @@ pub(super) fn search<const WORDS: usize, T: TermScores>(
         let end = start.saturating_add(step).min(documents);
         window.reset(start, end, others, threshold);
         let mut next = END;
-        for at in 0..essential.len() {
-            if let Some(ahead) = essential.get(at + PREFETCH) {
-                ahead.prefetch(window.range().1);
-            }
-            next = next.min(essential[at].add_to_window(window));
+        for list in essential {
+            next = next.min(list.add_to_window(window));
         }
         candidates.clear();
         window.drain(others, threshold, |doc, sum| {

@@ -255,19 +255,14 @@ impl ListScorer for ModelScorer<'_> {
         }
     }
 
-    fn for_each_score(&self, postings: PostingsSlice<'_>, mut visit: impl FnMut(u32, f64)) {
+    fn for_each_score(&self, postings: PostingsSlice<'_>, mut visit: impl FnMut(u32, f32)) {
         let pairs = postings.docs.iter().zip(postings.tfs);
         match self.precision {
             DocLengths::OneByte => {
-                pairs.for_each(|(&doc, &tf)| {
-                    visit(doc, f64::from(self.score_by_code(self.code(doc), tf)));
-                });
+                pairs.for_each(|(&doc, &tf)| visit(doc, self.score_by_code(self.code(doc), tf)));
             }
             DocLengths::Exact => pairs.for_each(|(&doc, &tf)| {
-                visit(
-                    doc,
-                    f64::from(self.score_by_length(self.exact_length(doc), tf)),
-                );
+                visit(doc, self.score_by_length(self.exact_length(doc), tf));
             }),
         }
     }
@@ -280,11 +275,11 @@ impl ListScorer for ModelScorer<'_> {
         match self.precision {
             DocLengths::OneByte => {
                 window.add_scores(self.codes, postings, |_, code, tf| {
-                    f64::from(self.score_by_code(code, tf))
+                    self.score_by_code(code, tf)
                 });
             }
             DocLengths::Exact => window.add_scores(self.codes, postings, |doc, _, tf| {
-                f64::from(self.score_by_length(self.exact_length(doc), tf))
+                self.score_by_length(self.exact_length(doc), tf)
             }),
         }
     }

@@ -40,10 +40,6 @@ impl<S: ListScorer> TermScores for QueryTerm<'_, S> {
         window.add(&mut self.cursor, &self.scorer, |_| false)
     }
 
-    fn prefetch(&self, end: u32) {
-        self.cursor.prefetch(end);
-    }
-
     fn score_of(&mut self, doc: u32) -> Option<f64> {
         let found = self.cursor.seek(doc);
         if found != doc || found == END {
@@ -159,11 +155,7 @@ pub(crate) fn open_lists<'a>(
                 weight,
             })
         });
-    let lists: Vec<_> = found.collect();
-    for list in &lists {
-        list.cursor.prefetch(0);
-    }
-    Ok(lists)
+    Ok(found.collect())
 }
 
 impl<'a, S: ListScorer> QueryPlan<'a, S> {

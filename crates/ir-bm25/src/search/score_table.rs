@@ -42,14 +42,14 @@ impl ScoreTable {
     /// The score of `tf` occurrences, at most [`FREQUENCIES`], in a document; 0 for a length code
     /// that is not in use.
     #[inline(always)]
-    pub(super) fn score(&self, code: u8, tf: u32) -> f64 {
+    pub(super) fn score(&self, code: u8, tf: u32) -> f32 {
         let row = self.0.get(usize::from(code));
-        f64::from(row.map_or(0.0, |row| row[tf as usize % FREQUENCIES]))
+        row.map_or(0.0, |row| row[tf as usize % FREQUENCIES])
     }
 
     /// The score of `tf` occurrences in a document; [`None`] for frequencies without one.
     #[inline(always)]
-    pub(super) fn get(&self, code: u8, tf: u32) -> Option<f64> {
+    pub(super) fn get(&self, code: u8, tf: u32) -> Option<f32> {
         (1..=FREQUENCIES as u32)
             .contains(&tf)
             .then(|| self.score(code, tf))

@@ -161,7 +161,6 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
             if doc == END || doc >= end {
                 return doc;
             }
-            cursor.prefetch(end);
             let (inside, next) = cursor.take_below(end);
             if self.added.len() < Self::MANY {
                 self.added.extend_from_slice(inside.docs);
@@ -182,7 +181,7 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
         &mut self,
         codes: &[u8],
         postings: PostingsSlice<'_>,
-        score: impl Fn(u32, u8, u32) -> f64,
+        score: impl Fn(u32, u8, u32) -> f32,
     ) {
         self.add_scores_of(codes, postings.docs, postings.tfs.iter().copied(), score);
     }
@@ -195,7 +194,7 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
         codes: &[u8],
         docs: &[u32],
         tfs: impl Iterator<Item = u32>,
-        score: impl Fn(u32, u8, u32) -> f64,
+        score: impl Fn(u32, u8, u32) -> f32,
     ) {
         let (start, cutoff) = (self.start, self.cutoff);
         let codes = codes.get(start as usize..).unwrap_or_default();
@@ -207,7 +206,7 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
             if at >= size {
                 continue;
             }
-            sums[at] += score(doc, codes[at], tf);
+            sums[at] += f64::from(score(doc, codes[at], tf));
             if sums[at] > cutoff {
                 self.candidates.insert(at);
             }

@@ -158,18 +158,6 @@ impl PagedSection {
         Ok(bytes)
     }
 
-    /// The bytes of a range within the section, if all of its pages were verified: for hints to
-    /// the CPU, which must not read pages that nothing else reads.
-    #[inline]
-    #[must_use]
-    pub fn get_verified(&self, range: Range<usize>) -> Option<&[u8]> {
-        let mut pages = range.start / PAGE..range.end.div_ceil(PAGE);
-        let bytes = self.bytes.as_ref().get(range)?;
-        let checksums = self.unverified.as_deref();
-        let is_verified = |page| checksums.is_none_or(|checksums| checksums.is_verified(page));
-        pages.all(is_verified).then_some(bytes)
-    }
-
     #[cold]
     fn verify(&self, checksums: &PageChecksums, page: usize) -> Result<(), OpenIndexError> {
         let bytes = self.bytes.as_ref();
