@@ -103,9 +103,9 @@ pub(crate) async fn generating(
     let Some(permit) = generation.permit() else {
         return Some(generation.answer(count, GenerationOutcome::Busy));
     };
-    let (service_of, question) = (Arc::clone(app), question.to_owned());
+    let (task_app, question) = (Arc::clone(app), question.to_owned());
     let mut running = tokio::task::spawn_blocking(move || {
-        let service = &service_of.service;
+        let service = &task_app.service;
         service.generate_with(&permit, &question, &answers)
     });
     let end = start + app.service.limits().time / 2;

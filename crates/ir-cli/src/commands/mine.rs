@@ -277,6 +277,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let path = folder.as_ref().map(|folder| folder.path().join("index"));
     let (setup, threads) = (&args.setup, args.threads);
     let index = setup.build(&documents, None, config, threads, path.as_deref(), console)?;
+    // On Unix the mapped file is readable after its removal, and no interruption leaves it behind.
+    let _folder = folder.filter(|_| !cfg!(unix));
     let (name, time) = (&args.collection, args.not_later_than_query);
     let mut miner = Miner {
         mining,

@@ -27,11 +27,11 @@
 //! # use ir_core::fusion::DocumentPrior;
 //! # let cosine = DocumentPrior::new([("a", 0.9), ("b", 0.8), ("c", 0.1)])?;
 //! # let bm25 = DocumentPrior::new([("c", 4.0), ("b", 12.0)])?;
-//! // cosine: a 0.9, b 0.8, c 0.1; bm25: b 12, c 4.
-//! let hybrid = WeightedSum::new([(cosine, 1.0), (bm25, 0.05)])?;
+//! // bm25: b 12, c 4; cosine: a 0.9, b 0.8, c 0.1.
+//! let hybrid = WeightedSum::new([(bm25, 0.05), (cosine, 1.0)])?;
 //! let ranking = hybrid.search("tea", &Search::top(2))?;
 //! let found: Vec<&str> = ranking.iter().map(|hit| hybrid.ids().id(hit.doc)).collect();
-//! assert_eq!(found, ["b", "a"]); // 0.8 + 0.05 * 12, 0.9 + 0
+//! assert_eq!(found, ["b", "a"]); // 0.05 * 12 + 0.8, 0 + 0.9
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 

@@ -15,7 +15,7 @@ use crate::{DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError
 /// let citations = [("ImageNet", 62_u16), ("COCO", 32), ("smallNORB", 0)];
 /// let prior = DocumentPrior::new(citations.map(|(id, n)| (id, f32::from(n).ln_1p())))?;
 /// let prior: Box<dyn Retriever<Query = str>> = Box::new(prior);
-/// let hybrid = WeightedSum::new([(dense, 1.0), (prior, 0.05)])?;
+/// let hybrid = WeightedSum::new([(prior, 0.05), (dense, 1.0)])?;
 /// let ranking = hybrid.search("image classification", &Search::top(5))?;
 /// # Ok(ranking)
 /// # }

@@ -5,6 +5,8 @@
 //! and claim iterations one by one. A thread that is late claims none, and nobody waits for it.
 
 use std::any::Any;
+use std::cell::RefCell;
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Mutex, PoisonError};
@@ -16,6 +18,14 @@ const MAX_THREADS: usize = 4;
 const SPINS_PER_YIELD: u32 = 1 << 10;
 /// Checks for iterations after a parallel region, in case that another one follows.
 const SPINS_BEFORE_PARK: u32 = 1 << 8;
+
+/// Iterations per thread of a matrix that several threads compute: enough to balance their loads.
+const ITERATIONS_PER_THREAD: usize = 6;
+
+thread_local! {
+    /// Columns of a matrix that this thread computes.
+    static COLUMNS: RefCell<Vec<f32>> = RefCell::default();
+}
 
 /// Threads that run the loops of a [`ParallelRegion`] beside the thread that opened it.
 #[derive(Debug)]
@@ -160,6 +170,39 @@ impl ParallelRegion<'_> {
             }
             _ => (0..count).for_each(body),
         }
+    }
+
+    /// Computes a matrix of `to` columns on all threads: calls `compute` with ranges of columns,
+    /// which begin at multiples of `panel`, and with a matrix of these alone. On one thread, calls
+    /// it once, with all columns and with `out`.
+    ///
+    /// # Shapes
+    /// `out`: `count` rows of `to` elements, `stride` apart.
+    pub(crate) fn compute_columns(
+        &mut self,
+        count: usize,
+        (to, panel): (usize, usize),
+        (out, stride): (&mut [f32], usize),
+        compute: impl Fn(Range<usize>, (&mut [f32], usize)) + Sync,
+    ) {
+        if self.threads() == 1 {
+            return compute(0..to, (out, stride));
+        }
+        let panels = to.div_ceil(panel);
+        let width = panel * panels.div_ceil(ITERATIONS_PER_THREAD * self.threads());
+        let out = Mutex::new(out);
+        self.parallel_for(to.div_ceil(width.max(1)), &|range| {
+            let columns = range * width..to.min((range + 1) * width);
+            let width = columns.len();
+            COLUMNS.with_borrow_mut(|cells| {
+                cells.resize(count * width, 0.0);
+                compute(columns.clone(), (&mut cells[..], width));
+                let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);
+                for (row, cells) in cells.chunks_exact(width).enumerate() {
+                    out[row * stride + columns.start..][..width].copy_from_slice(cells);
+                }
+            });
+        });
     }
 }
 

@@ -6,8 +6,6 @@
 //! f32 equal those of [`Transformer::forward`] up to rounding.
 
 use std::cell::RefCell;
-use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::Device;
 use rayon::prelude::*;
@@ -27,9 +25,6 @@ use crate::{Activation, ModelError, OutlierChannels, Precision, TransformerConfi
 
 /// Rows of a block: they and their intermediate results fit the L2 cache.
 pub(crate) const BLOCK_ROWS: usize = 96;
-
-/// Iterations per thread of a product that several threads compute: enough to balance their loads.
-pub(super) const ITERATIONS_PER_THREAD: usize = 6;
 
 /// Intermediate results of a block.
 #[derive(Default)]
@@ -52,8 +47,6 @@ thread_local! {
     static SCRATCH: RefCell<BlockScratch> = RefCell::default();
     // Taken while it is in use, because a thread may run another batch while it waits for one.
     static BATCH_SCRATCH: RefCell<BatchScratch> = RefCell::default();
-    /// Columns of a product that this thread computes for a text.
-    static COLUMNS: RefCell<Vec<f32>> = RefCell::default();
 }
 
 /// [`Transformer`] with weights packed for CPU inference.
@@ -428,70 +421,24 @@ impl CpuLinear {
         scratch: &mut LowPrecisionRows,
         region: &mut ParallelRegion<'_>,
     ) {
-        let (bias, all) = (&self.bias, 0..self.bias.len());
+        let (bias, to) = (&self.bias, self.bias.len());
         match &self.weight {
-            CpuWeight::F32(weight) if region.threads() == 1 => {
-                weight.columns_of_product(rows, all, Some(bias), activation, out);
-            }
             CpuWeight::F32(weight) => {
                 let panel = PackedMatrix::padded(1);
-                for_each_columns(
-                    region,
-                    rows.count,
-                    (all.len(), panel),
-                    out,
-                    |columns, out| {
-                        weight.columns_of_product(rows, columns, Some(bias), activation, out);
-                    },
-                );
-            }
-            CpuWeight::Low(weight) if region.threads() == 1 => {
-                weight.product(rows, bias, activation, out, scratch);
+                region.compute_columns(rows.count, (to, panel), out, |columns, out| {
+                    weight.columns_of_product(rows, columns, Some(bias), activation, out);
+                });
             }
             CpuWeight::Low(weight) => {
                 weight.round_left(rows, scratch);
-                let (left, count) = (&*scratch, rows.count);
-                let cells = (&mut *out.0, out.1);
-                for_each_columns(
-                    region,
-                    count,
-                    (all.len(), PANEL_COLUMNS),
-                    cells,
-                    |columns, out| {
-                        weight.columns_of_words(left, count, columns, bias, activation, out);
-                    },
-                );
+                let (left, cells) = (&*scratch, (&mut *out.0, out.1));
+                region.compute_columns(rows.count, (to, PANEL_COLUMNS), cells, |columns, out| {
+                    weight.columns_of_words(left, rows.count, columns, bias, activation, out);
+                });
                 weight.replace_outliers(rows, bias, activation, out, scratch);
             }
         }
     }
-}
-
-/// Calls `compute` with ranges of `to` columns on all threads of a region, and copies what it
-/// wrote to `count` rows of `out`, which are `out.1` elements apart. Ranges begin at multiples of
-/// `panel`.
-fn for_each_columns(
-    region: &mut ParallelRegion<'_>,
-    count: usize,
-    (to, panel): (usize, usize),
-    (out, stride): (&mut [f32], usize),
-    compute: impl Fn(Range<usize>, (&mut [f32], usize)) + Sync,
-) {
-    let panels = to.div_ceil(panel);
-    let width = panel * panels.div_ceil(ITERATIONS_PER_THREAD * region.threads());
-    let out = Mutex::new(out);
-    region.parallel_for(to.div_ceil(width.max(1)), &|range| {
-        let columns = range * width..to.min((range + 1) * width);
-        let width = columns.len();
-        COLUMNS.with_borrow_mut(|cells| {
-            cells.resize(count * width, 0.0);
-            compute(columns.clone(), (&mut cells[..], width));
-            let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);
-            for (row, cells) in cells.chunks_exact(width).enumerate() {
-                out[row * stride + columns.start..][..width].copy_from_slice(cells);
-            }
-        });
-    });
 }
 
 impl CpuLayerNorm {

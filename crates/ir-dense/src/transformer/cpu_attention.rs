@@ -2,11 +2,10 @@
 
 use std::cell::RefCell;
 use std::ops::Range;
-use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
 
-use super::cpu::{BLOCK_ROWS, ITERATIONS_PER_THREAD};
+use super::cpu::BLOCK_ROWS;
 use super::relative_position::bucket;
 use super::{TokenBatch, Transformer};
 use crate::kernels::elementwise;
@@ -35,8 +34,6 @@ struct Scratch {
     keys: PackedMatrix,
     values: PackedMatrix,
     scores: Vec<f32>,
-    /// Context vectors of the heads of an iteration.
-    context: Vec<f32>,
     /// Relative position bias by offset.
     biases: Vec<f32>,
     bf16: Bf16Scratch,
@@ -110,26 +107,13 @@ impl CpuAttention {
         batch: &TokenBatch,
         out: &mut [f32],
     ) {
-        let (hidden, dim) = (self.hidden, self.hidden / self.heads);
-        let heads = self
-            .heads
-            .div_ceil(ITERATIONS_PER_THREAD * region.threads());
+        let dim = self.hidden / self.heads;
         for (length, qkv, out) in self.texts(qkv, batch, out) {
-            let out = Mutex::new(out);
-            region.parallel_for(self.heads.div_ceil(heads), &|group| {
-                let heads = group * heads..self.heads.min((group + 1) * heads);
+            let (shape, out) = ((self.hidden, dim), (out, self.hidden));
+            region.compute_columns(length, shape, out, |columns, out| {
+                let heads = columns.start / dim..columns.end / dim;
                 SCRATCH.with_borrow_mut(|scratch| {
-                    let (first, width) = (heads.start * dim, heads.len() * dim);
-                    let mut context = std::mem::take(&mut scratch.context);
-                    context.resize(length * width, 0.0);
-                    let cells = (&mut context[..], width);
-                    self.text(length, heads, qkv, cells, scratch, &[], &mut []);
-                    let mut out = out.lock().unwrap_or_else(PoisonError::into_inner);
-                    for (row, cells) in context.chunks_exact(width).enumerate() {
-                        out[row * hidden + first..][..width].copy_from_slice(cells);
-                    }
-                    drop(out);
-                    scratch.context = context;
+                    self.text(length, heads, qkv, out, scratch, &[], &mut []);
                 });
             });
         }
@@ -204,7 +188,6 @@ impl CpuAttention {
             scores,
             biases,
             bf16,
-            ..
         } = scratch;
         let (hidden, dim) = (self.hidden, self.hidden / self.heads);
         let scale = (dim as f32).sqrt().recip();

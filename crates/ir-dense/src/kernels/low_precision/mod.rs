@@ -29,8 +29,7 @@ use super::matrix::{PackedMatrix, StridedRows, TILE_ROWS};
 pub(crate) use super::microkernels::MAX_DEPTH;
 pub(crate) use super::microkernels::PANEL_COLUMNS;
 use super::microkernels::{
-    MicroTile, Microkernel, MicrokernelOperands, bf16_microkernel, bf16_rounding, int8_microkernel,
-    round_to_bf16,
+    MicroTile, Microkernel, MicrokernelOperands, bf16_microkernel, int8_microkernel, round_to_bf16,
 };
 use crate::Activation;
 
@@ -433,7 +432,7 @@ impl WithSimd for LowPrecisionProduct<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
         let (right, left) = (self.right, self.left);
-        let (mut sums, round) = (MicroTile::default(), bf16_rounding());
+        let mut sums = MicroTile::default();
         let (words, _) = right.words.values().as_chunks::<PANEL_COLUMNS>();
         let word_rows = right.precision.word_rows();
         let count = self.count * word_rows;
@@ -477,10 +476,7 @@ impl WithSimd for LowPrecisionProduct<'_> {
                             cells.write(simd, &mut whole);
                             let at = (row + at) * out.stride + first / 2;
                             let words = &mut out.words[at..][..columns.div_ceil(2)];
-                            match round {
-                                Some(round) => round(&whole[..columns], 1.0, words),
-                                None => round_row(&whole[..columns], words),
-                            }
+                            round_row(&whole[..columns], words);
                             continue;
                         }
                     };
