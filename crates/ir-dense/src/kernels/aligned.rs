@@ -7,7 +7,7 @@ const LINE_ELEMENTS: usize = LINE_BYTES / 4;
 /// Buffer of f32 or u32 whose first element is aligned to a cache line, so that no vector register
 /// is loaded from two.
 #[derive(Debug, Default)]
-pub(super) struct AlignedBuffer<T = f32> {
+pub(crate) struct AlignedBuffer<T = f32> {
     buffer: Vec<T>,
     start: usize,
     len: usize,
@@ -15,27 +15,29 @@ pub(super) struct AlignedBuffer<T = f32> {
 
 impl<T: Copy + Default> AlignedBuffer<T> {
     /// Replaces the content by `len` zeros. Allocates only if the buffer was smaller before.
-    pub(super) fn fill_with_zeros(&mut self, len: usize) {
+    pub(crate) fn fill_with_zeros(&mut self, len: usize) {
         self.buffer.clear();
         self.buffer.resize(len + LINE_ELEMENTS, T::default());
         let start = self.buffer.as_ptr().align_offset(LINE_BYTES);
         (self.start, self.len) = (start.min(LINE_ELEMENTS), len);
     }
 
-    /// Sets the length; elements have any values. Allocates only if the buffer was smaller before.
-    pub(super) fn resize_stale(&mut self, len: usize) {
+    /// Sets the length and returns the elements, which have any values. Allocates only if the buffer
+    /// was smaller before.
+    pub(crate) fn resize_stale(&mut self, len: usize) -> &mut [T] {
         if self.buffer.len() < len + LINE_ELEMENTS {
             self.buffer.resize(len + LINE_ELEMENTS, T::default());
         }
         let start = self.buffer.as_ptr().align_offset(LINE_BYTES);
         (self.start, self.len) = (start.min(LINE_ELEMENTS), len);
+        self.values_mut()
     }
 
-    pub(super) fn values(&self) -> &[T] {
+    pub(crate) fn values(&self) -> &[T] {
         &self.buffer[self.start..][..self.len]
     }
 
-    pub(super) fn values_mut(&mut self) -> &mut [T] {
+    pub(crate) fn values_mut(&mut self) -> &mut [T] {
         &mut self.buffer[self.start..][..self.len]
     }
 }

@@ -154,37 +154,78 @@ impl WithSimd for SoftmaxRows<'_> {
 
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
-        for row in self.rows.chunks_exact_mut(self.stride.max(1)) {
-            let row = &mut row[..self.width];
-            let inverse = exponentials::<S>(row, self.scale);
-            for x in row {
-                *x *= inverse;
-            }
+        let (stride, width) = (self.stride, self.width);
+        for_each_row_of_exponentials::<S>(self.rows, stride, width, self.scale, |row, inverse| {
+            row.iter_mut().for_each(|x| *x *= inverse);
+        });
+    }
+}
+
+/// Rows whose sums and maxima are computed at the same time: those of one row are chains of
+/// dependent operations.
+const ROWS_AT_ONCE: usize = 4;
+
+/// Replaces every element x of a row by exp(scale·x), up to a factor of the row, and calls `f` with
+/// every row, in order, and the reciprocal of its sum.
+#[inline(always)]
+pub(super) fn for_each_row_of_exponentials<S: Simd>(
+    rows: &mut [f32],
+    stride: usize,
+    width: usize,
+    scale: f32,
+    mut f: impl FnMut(&mut [f32], f32),
+) {
+    for rows in rows.chunks_mut((ROWS_AT_ONCE * stride).max(1)) {
+        let mut largest = [0.0; ROWS_AT_ONCE];
+        for (largest, row) in largest.iter_mut().zip(rows.chunks_exact(stride.max(1))) {
+            *largest = maximum(&row[..width]);
+        }
+        let mut sums = [[0.0; LANES]; ROWS_AT_ONCE];
+        let all = rows.chunks_exact_mut(stride.max(1));
+        for ((row, sums), largest) in all.zip(&mut sums).zip(largest) {
+            *sums = exponentials::<S>(&mut row[..width], largest, scale);
+        }
+        let inverses = sums.map(|sums| 1.0 / sums.iter().sum::<f32>());
+        for (row, inverse) in rows.chunks_exact_mut(stride.max(1)).zip(inverses) {
+            f(&mut row[..width], inverse);
         }
     }
 }
 
-/// Replaces x by exp(scale·x), up to a factor of the row, and returns the reciprocal of the sum.
 #[inline(always)]
-pub(super) fn exponentials<S: Simd>(row: &mut [f32], scale: f32) -> f32 {
-    let larger = |most: f32, x: f32, _| if x > most { x } else { most };
-    let most = fold_lanes(row, row, f32::NEG_INFINITY, larger);
-    let most = most.iter().fold(f32::NEG_INFINITY, |a, &b| a.max(b));
+fn maximum(row: &[f32]) -> f32 {
+    let larger = |most: f32, x: f32| if x > most { x } else { most };
+    let mut lanes = fold_lanes(row, row, f32::NEG_INFINITY, |most, x, _| larger(most, x));
+    let mut half = LANES / 2;
+    while half > 0 {
+        for lane in 0..half {
+            lanes[lane] = larger(lanes[lane], lanes[lane + half]);
+        }
+        half /= 2;
+    }
+    lanes[0]
+}
 
+/// Replaces x by exp(scale·(x - most)), and returns sums of every [`LANES`]th element.
+#[inline(always)]
+fn exponentials<S: Simd>(row: &mut [f32], most: f32, scale: f32) -> [f32; LANES] {
     let mut sums = [0.0; LANES];
-    let (blocks, rest) = row.as_chunks_mut::<LANES>();
-    for block in blocks {
+    let mut replace = |block: &mut [f32; LANES]| {
         for (sum, x) in sums.iter_mut().zip(block) {
             *x = exp::<S>((*x - most) * scale);
             *sum += *x;
         }
+    };
+    let (blocks, rest) = row.as_chunks_mut::<LANES>();
+    blocks.iter_mut().for_each(&mut replace);
+    if !rest.is_empty() {
+        // Vectorized, unlike a loop over fewer elements. The exponential of -∞ is 0.
+        let mut block = [f32::NEG_INFINITY; LANES];
+        block[..rest.len()].copy_from_slice(rest);
+        replace(&mut block);
+        rest.copy_from_slice(&block[..rest.len()]);
     }
-    for (sum, x) in sums.iter_mut().zip(rest) {
-        *x = exp::<S>((*x - most) * scale);
-        *sum += *x;
-    }
-    let whole: f32 = sums.iter().sum();
-    1.0 / whole
+    sums
 }
 
 /// Exponential function for x ≤ 0, within 2 units in the last place; 0 where the result would be

@@ -11,7 +11,7 @@
 //! - [`aligned`]: buffers aligned to cache lines; [`buffers`]: buffers that are used again
 //! - [`memory`]: access to the elements of CPU tensors
 
-mod aligned;
+pub(crate) mod aligned;
 pub(crate) mod buffers;
 pub(crate) mod elementwise;
 pub(crate) mod linear;

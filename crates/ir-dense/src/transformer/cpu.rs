@@ -13,6 +13,7 @@ use rayon::prelude::*;
 use super::cpu_attention::CpuAttention;
 use super::weights::{EmbeddingWeights, LayerWeights, LinearWeights, NormWeights, WeightReader};
 use super::{TokenBatch, Transformer};
+use crate::kernels::aligned::AlignedBuffer;
 use crate::kernels::elementwise;
 use crate::kernels::low_precision::{
     LowPrecision, LowPrecisionMatrix, LowPrecisionRows, PANEL_COLUMNS,
@@ -29,8 +30,8 @@ pub(crate) const BLOCK_ROWS: usize = 96;
 /// Intermediate results of a block.
 #[derive(Default)]
 struct BlockScratch {
-    attended: Vec<f32>,
-    inner: Vec<f32>,
+    attended: AlignedBuffer,
+    inner: AlignedBuffer,
     rounded: LowPrecisionRows,
     rounded_inner: LowPrecisionRows,
 }
@@ -38,9 +39,9 @@ struct BlockScratch {
 /// Intermediate results of a batch: `[tokens, hidden_size]`, `qkv` three times as wide.
 #[derive(Default)]
 struct BatchScratch {
-    x: Vec<f32>,
-    qkv: Vec<f32>,
-    context: Vec<f32>,
+    x: AlignedBuffer,
+    qkv: AlignedBuffer,
+    context: AlignedBuffer,
 }
 
 thread_local! {
@@ -242,9 +243,9 @@ impl CpuTransformer {
         let mut scratch = BATCH_SCRATCH.take();
         let BatchScratch { x, qkv, context } = &mut scratch;
         let (hidden, len) = (self.hidden, batch.ids().len() * self.hidden);
-        x.resize(len, 0.0);
-        qkv.resize(3 * len, 0.0);
-        context.resize(len, 0.0);
+        let x = x.resize_stale(len);
+        let qkv = qkv.resize_stale(3 * len);
+        let context = context.resize_stale(len);
         self.embeddings.forward(batch, hidden, x);
         for_each_block((x, hidden), (qkv, 3 * hidden), |x, _| {
             self.embedding_norm.forward(x, &[]);
@@ -357,13 +358,13 @@ impl CpuLayer {
         let hidden = self.norm.scale.len();
         let count = x.len() / hidden.max(1);
         let stride = PackedMatrix::row_stride(self.up.bias.len());
-        scratch.attended.resize(x.len(), 0.0);
         let BlockScratch {
             attended,
             inner,
             rounded,
             rounded_inner,
         } = scratch;
+        let attended = attended.resize_stale(x.len());
         let rows = StridedRows::new(context, hidden);
         let out = (&mut attended[..], hidden);
         self.output.forward(rows, None, out, rounded, region);
@@ -379,7 +380,7 @@ impl CpuLayer {
             down.product_of_words(rounded_inner, count, &self.down.bias, None, (x, hidden));
             return self.norm.forward(x, attended);
         }
-        inner.resize(count * stride, 0.0);
+        let inner = inner.resize_stale(count * stride);
         let out = (&mut inner[..], stride);
         self.up.forward(rows, activation, out, rounded, region);
         let rows = StridedRows {

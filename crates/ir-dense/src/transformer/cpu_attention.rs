@@ -8,6 +8,7 @@ use rayon::prelude::*;
 use super::cpu::BLOCK_ROWS;
 use super::relative_position::bucket;
 use super::{TokenBatch, Transformer};
+use crate::kernels::aligned::AlignedBuffer;
 use crate::kernels::elementwise;
 use crate::kernels::low_precision::{LowPrecisionMatrix, LowPrecisionRows};
 use crate::kernels::matrix::{PackedMatrix, StridedColumns, StridedRows};
@@ -33,7 +34,7 @@ pub(crate) type AttentionMask<'a> = &'a (dyn Fn(usize, usize) -> Vec<f32> + Sync
 struct Scratch {
     keys: PackedMatrix,
     values: PackedMatrix,
-    scores: Vec<f32>,
+    scores: AlignedBuffer,
     /// Relative position bias by offset.
     biases: Vec<f32>,
     bf16: Bf16Scratch,
@@ -192,7 +193,7 @@ impl CpuAttention {
         let (hidden, dim) = (self.hidden, self.hidden / self.heads);
         let scale = (dim as f32).sqrt().recip();
         let stride = PackedMatrix::padded(length);
-        scores.resize(length * stride, 0.0);
+        let scores = scores.resize_stale(length * stride);
         let cells = length * length;
         let first = heads.start;
         for head in heads.filter(|_| length > 0) {

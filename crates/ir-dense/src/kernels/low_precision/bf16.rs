@@ -22,7 +22,10 @@ impl LowPrecisionMatrix {
             .words
             .values_mut()
             .chunks_exact_mut((depth * PANEL_COLUMNS).max(1));
-        let columns = scratch.words.chunks(scratch.stride * PANEL_COLUMNS);
+        let columns = scratch
+            .words
+            .values()
+            .chunks(scratch.stride * PANEL_COLUMNS);
         for (panel, columns) in panels.zip(columns) {
             for (lane, column) in columns.chunks_exact(scratch.stride).enumerate() {
                 let cells = panel[lane..].iter_mut().step_by(PANEL_COLUMNS);

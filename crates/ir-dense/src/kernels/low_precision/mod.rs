@@ -21,7 +21,7 @@ use std::ops::Range;
 
 use pulp::{Arch, Simd, WithSimd};
 pub(crate) use rows::LowPrecisionRows;
-use rows::{LOWER_BITS, ROUND, RowQuantization, round_row};
+use rows::{LOWER_BITS, ROUND, RowQuantization};
 
 use super::aligned::AlignedBuffer;
 use super::elementwise::activate_rounded_row;
@@ -432,7 +432,7 @@ impl WithSimd for LowPrecisionProduct<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(mut self, simd: S) {
         let (right, left) = (self.right, self.left);
-        let mut sums = MicroTile::default();
+        let (mut sums, mut tile) = (MicroTile::default(), RowTile::default());
         let (words, _) = right.words.values().as_chunks::<PANEL_COLUMNS>();
         let word_rows = right.precision.word_rows();
         let count = self.count * word_rows;
@@ -471,12 +471,8 @@ impl WithSimd for LowPrecisionProduct<'_> {
                     };
                     let (out, stride) = match &mut self.out {
                         ProductOutput::Rows(out, stride) => (&mut **out, *stride),
-                        ProductOutput::Bf16(out) => {
-                            let mut whole = [0.0; PANEL_COLUMNS];
-                            cells.write(simd, &mut whole);
-                            let at = (row + at) * out.stride + first / 2;
-                            let words = &mut out.words[at..][..columns.div_ceil(2)];
-                            round_row(&whole[..columns], words);
+                        ProductOutput::Bf16(_) => {
+                            cells.write(simd, &mut tile.0[at]);
                             continue;
                         }
                     };
@@ -492,10 +488,18 @@ impl WithSimd for LowPrecisionProduct<'_> {
                         }
                     }
                 }
+                if let ProductOutput::Bf16(out) = &mut self.out {
+                    out.round_tile(&tile.0[..rows], row, first..first + columns);
+                }
             }
         }
     }
 }
+
+/// Rows of a product in a panel.
+#[derive(Default)]
+#[repr(align(64))]
+struct RowTile([[f32; PANEL_COLUMNS]; TILE_ROWS]);
 
 /// Cells of a row of the product in a panel.
 struct PanelCells<'a> {

@@ -5,9 +5,10 @@ use std::ops::Range;
 use pulp::{Arch, Simd, WithSimd};
 
 use super::LowPrecision;
-use crate::kernels::elementwise::exponentials;
+use crate::kernels::aligned::AlignedBuffer;
+use crate::kernels::elementwise::for_each_row_of_exponentials;
 use crate::kernels::matrix::{StridedRows, TILE_ROWS};
-use crate::kernels::microkernels::{bf16_rounding, round_to_bf16};
+use crate::kernels::microkernels::{PANEL_COLUMNS, bf16_rounding, round_to_bf16};
 
 /// 1.5 · 2²³: adding it rounds to the nearest integer, which is then in the lowest bits.
 pub(super) const ROUND: f32 = 12_582_912.0;
@@ -21,7 +22,7 @@ pub(super) const ROW_GAP: usize = 16;
 /// only if it was smaller before.
 #[derive(Debug, Default)]
 pub(crate) struct LowPrecisionRows {
-    pub(super) words: Vec<u32>,
+    pub(super) words: AlignedBuffer<u32>,
     /// Distance of rows; of the words of a row in panels.
     pub(super) stride: usize,
     /// Distance of panels of [`TILE_ROWS`] rows, whose words are stored by columns; `None` if
@@ -46,7 +47,7 @@ impl LowPrecisionRows {
         self.stride = width.div_ceil(precision.per_word()) + ROW_GAP;
         self.panel = None;
         self.words
-            .resize(count * precision.word_rows() * self.stride, 0);
+            .resize_stale(count * precision.word_rows() * self.stride);
         self.quantization.clear();
     }
 
@@ -55,8 +56,12 @@ impl LowPrecisionRows {
     #[inline(always)]
     pub(super) fn tile(&self, row: usize) -> (&[u32], usize, usize) {
         match self.panel {
-            None => (&self.words[row * self.stride..], self.stride, 1),
-            Some(panel) => (&self.words[row / TILE_ROWS * panel..], 1, self.stride),
+            None => (&self.words.values()[row * self.stride..], self.stride, 1),
+            Some(panel) => (
+                &self.words.values()[row / TILE_ROWS * panel..],
+                1,
+                self.stride,
+            ),
         }
     }
 
@@ -91,8 +96,8 @@ impl LowPrecisionRows {
     pub(crate) fn round_columns(&mut self, rows: StridedRows<'_>, columns: Range<usize>) {
         let panel = rows.count.div_ceil(2) * TILE_ROWS;
         (self.stride, self.panel) = (TILE_ROWS, Some(panel));
-        self.words
-            .resize(panel * columns.len().div_ceil(TILE_ROWS), 0);
+        let words = panel * columns.len().div_ceil(TILE_ROWS);
+        let words = self.words.resize_stale(words);
         self.quantization.clear();
         Arch::new().dispatch(|| {
             let zeros = vec![0.0; columns.len()];
@@ -103,7 +108,7 @@ impl LowPrecisionRows {
                 };
                 let (first, first_rest) = row(2 * k).as_chunks::<TILE_ROWS>();
                 let (second, second_rest) = row(2 * k + 1).as_chunks::<TILE_ROWS>();
-                let mut words = self.words[k * TILE_ROWS..].chunks_mut(panel);
+                let mut words = words[k * TILE_ROWS..].chunks_mut(panel);
                 for ((first, second), words) in first.iter().zip(second).zip(&mut words) {
                     pack_pairs(first, second, &mut words[..TILE_ROWS]);
                 }
@@ -114,13 +119,34 @@ impl LowPrecisionRows {
         });
     }
 
+    /// Replaces some columns, the first of which is even, of the rows from `row` on.
+    #[inline(always)]
+    pub(super) fn round_tile(
+        &mut self,
+        tile: &[[f32; PANEL_COLUMNS]],
+        row: usize,
+        columns: Range<usize>,
+    ) {
+        let mut rounded = [[0; PANEL_COLUMNS / 2]; TILE_ROWS];
+        match bf16_rounding() {
+            Some(round) => round(tile.as_flattened(), 1.0, rounded.as_flattened_mut()),
+            None => round_row(tile.as_flattened(), rounded.as_flattened_mut()),
+        }
+        let words = self.words.values_mut()[row * self.stride + columns.start / 2..]
+            .chunks_mut(self.stride);
+        for (words, rounded) in words.zip(&rounded[..tile.len()]) {
+            let count = columns.len().div_ceil(2);
+            words[..count].copy_from_slice(&rounded[..count]);
+        }
+    }
+
     /// Replaces the rows by those of a matrix whose rows have `width` elements.
     pub(super) fn round(&mut self, precision: LowPrecision, rows: StridedRows<'_>, width: usize) {
         self.resize(precision, rows.count, width);
         if precision == LowPrecision::Bf16
             && let Some(round) = bf16_rounding()
         {
-            let words = self.words.chunks_exact_mut(self.stride);
+            let words = self.words.values_mut().chunks_exact_mut(self.stride);
             for (row, words) in rows.values.chunks(rows.stride).zip(words) {
                 round(&row[..width], 1.0, words);
             }
@@ -156,7 +182,7 @@ impl WithSimd for RoundRows<'_> {
         let rows = self.rows.values.chunks(self.rows.stride);
         let rows = rows.take(self.rows.count).map(|row| &row[..self.width]);
         let word_rows = self.precision.word_rows();
-        for (row, words) in rows.zip(words.chunks_exact_mut(word_rows * *stride)) {
+        for (row, words) in rows.zip(words.values_mut().chunks_exact_mut(word_rows * *stride)) {
             let levels = match self.precision {
                 LowPrecision::Bf16 => {
                     round_row(row, words);
@@ -208,11 +234,14 @@ impl WithSimd for RoundedSoftmax<'_> {
     #[inline(always)]
     fn with_simd<S: Simd>(self, _: S) {
         let round = bf16_rounding();
-        let rows = self.rows.chunks_exact_mut(self.stride.max(1));
-        let words = self.out.words.chunks_exact_mut(self.out.stride);
-        for (row, words) in rows.zip(words) {
-            let row = &mut row[..self.width];
-            let inverse = exponentials::<S>(row, self.scale);
+        let (stride, width) = (self.stride, self.width);
+        let mut words = self
+            .out
+            .words
+            .values_mut()
+            .chunks_exact_mut(self.out.stride);
+        for_each_row_of_exponentials::<S>(self.rows, stride, width, self.scale, |row, inverse| {
+            let Some(words) = words.next() else { return };
             match round {
                 Some(round) => round(row, inverse, words),
                 None => {
@@ -220,7 +249,7 @@ impl WithSimd for RoundedSoftmax<'_> {
                     round_row(row, words);
                 }
             }
-        }
+        });
     }
 }
 

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::rows::{ROW_GAP, RoundRows, RowRange};
+use super::rows::{RoundRows, RowRange};
 use super::*;
 use crate::kernels::elementwise::softmax;
 
@@ -169,12 +169,8 @@ fn all_instruction_sets_compute_the_same_bits() {
         let mut all: Vec<Vec<u32>> = Vec::new();
         macro_rules! run {
             ($simd:expr) => {{
-                let stride = from + ROW_GAP;
-                let mut rows = LowPrecisionRows {
-                    words: vec![0; count * precision.word_rows() * stride],
-                    stride,
-                    ..Default::default()
-                };
+                let mut rows = LowPrecisionRows::default();
+                rows.resize(precision, count, from);
                 let round = RoundRows {
                     precision,
                     rows: StridedRows::new(&left, from),
@@ -417,7 +413,7 @@ fn rows_are_rounded_to_the_same_bits() {
         found.round(LowPrecision::Bf16, rows, width);
         for (row, words) in values
             .chunks(width + 2)
-            .zip(found.words.chunks(found.stride))
+            .zip(found.words.values().chunks(found.stride))
         {
             let mut row = row[..width].to_vec();
             row.resize(width.next_multiple_of(2), 0.0);
@@ -446,8 +442,9 @@ fn rounded_product_is_rounding_of_product() {
         let words = to.div_ceil(2);
         let rows = found
             .words
+            .values()
             .chunks(found.stride)
-            .zip(expected.words.chunks(expected.stride));
+            .zip(expected.words.values().chunks(expected.stride));
         for (found, expected) in rows {
             assert_eq!(found[..words], expected[..words], "{count}, {from}, {to}");
         }
@@ -462,7 +459,10 @@ fn rounded_softmax_is_rounding_of_softmax() {
         let mut found = LowPrecisionRows::default();
         found.round_softmax(&mut scores.clone(), stride, width, 0.3);
         softmax(&mut scores, stride, width, 0.3);
-        for (row, words) in scores.chunks(stride).zip(found.words.chunks(found.stride)) {
+        for (row, words) in scores
+            .chunks(stride)
+            .zip(found.words.values().chunks(found.stride))
+        {
             let mut row = row[..width].to_vec();
             row.resize(width.next_multiple_of(2), 0.0);
             for (pair, word) in row.chunks(2).zip(words) {

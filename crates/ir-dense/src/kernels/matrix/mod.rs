@@ -126,9 +126,10 @@ impl PackedMatrix {
     fn resize(&mut self, from: usize, to: usize, count: usize) {
         (self.from, self.to, self.width) = (from, to, panel_width());
         let padded = to.next_multiple_of(self.width);
-        match count == padded {
-            true => self.values.resize_stale(from * padded),
-            false => self.values.fill_with_zeros(from * padded),
+        if count == padded {
+            self.values.resize_stale(from * padded);
+        } else {
+            self.values.fill_with_zeros(from * padded);
         }
     }
 
