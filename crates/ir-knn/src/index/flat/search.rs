@@ -340,7 +340,8 @@ impl<'a> FlatScan<'a> {
             .collect();
         let mut buffer: Option<TileBuffer> = None;
         let mut screened = Screened::default();
-        for (segment, number) in self.tiles(tiles) {
+        let mut tiles = self.tiles(tiles).peekable();
+        while let Some((segment, number)) = tiles.next() {
             let first_row = number * TILE_ROWS;
             let count = TILE_ROWS.min(segment.rows.len() / self.dim - first_row);
             let tile = ScanTile {
@@ -362,7 +363,18 @@ impl<'a> FlatScan<'a> {
                     buffer.encode(self.dim, tile.rows)
                 }
             };
+            // The codes of the next tile are read while this one is screened. For few queries, the
+            // CPU's own prefetching is faster.
+            let next = tiles.peek().filter(|_| batches.len() > 1);
+            let ahead = next.and_then(|(segment, number)| {
+                let (codes, _) = segment.tiles?.get(*number);
+                Some(codes)
+            });
+            let mut ahead = ahead.map(|codes| codes.chunks(codes.len().div_ceil(batches.len())));
             for batch in &mut batches {
+                if let Some(part) = ahead.as_mut().and_then(Iterator::next) {
+                    prefetch(part);
+                }
                 for at in 0..batch.queries.len() {
                     let number = batch.queries[at];
                     // Rows of other ranges with an equal score may precede those of the floor.
