@@ -1,11 +1,9 @@
 //! Bi-encoder: batched encoding of queries and documents.
 
 use std::cell::RefCell;
-use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc::{self, Sender};
 
 use ir_core::{EncodeError, Encoder, Side};
 use ndarray::Array2;
@@ -38,15 +36,15 @@ use crate::{ModelError, Precision, SimilarityFunction, TokenBatch};
 pub struct BiEncoder {
     /// Query encoder and document encoder.
     sides: [SideEncoder; 2],
-    config: EncoderConfig,
+    pub(super) config: EncoderConfig,
     similarity: Option<SimilarityFunction>,
     /// Numbers of truncated queries and documents; shared with clones.
     truncated: [Arc<AtomicU64>; 2],
 }
 
 #[derive(Debug, Clone)]
-struct SideEncoder {
-    tower: Arc<Tower>,
+pub(super) struct SideEncoder {
+    pub(super) tower: Arc<Tower>,
     model: Arc<InferenceModel>,
 }
 
@@ -192,6 +190,21 @@ impl BiEncoder {
         Ok(self.tokenize(side, text)?.ids)
     }
 
+    /// Transformer and tokenizer of a side.
+    pub(super) const fn side(&self, side: Side) -> &SideEncoder {
+        &self.sides[side as usize]
+    }
+
+    /// The encoder with another form of its model for both sides.
+    #[cfg(test)]
+    pub(super) fn with_inference_model(mut self, model: InferenceModel) -> Self {
+        let model = Arc::new(model);
+        for side in &mut self.sides {
+            side.model = Arc::clone(&model);
+        }
+        self
+    }
+
     fn tokenize(&self, side: Side, text: &str) -> Result<TokenizedText, EncodeError> {
         let config = self.config.side(side);
         self.tower(side).tokenize(side, config, text)
@@ -272,53 +285,6 @@ impl BiEncoder {
         encoder.encode_batch(model, batch, &mut region, out)
     }
 
-    /// Encodes texts without padding. A task of a thread pool tokenizes a group of texts and starts
-    /// tasks that encode its batches, so that some threads tokenize while others encode.
-    fn encode_groups(
-        &self,
-        side: Side,
-        texts: &[&str],
-        out: &mut [f32],
-    ) -> Result<(), EncodeError> {
-        let (dim, encoder) = (self.dim(), &self.sides[side as usize]);
-        let mut config = self.config.clone();
-        // Two threads have whole batches, more share their tokens: the memory is bounded.
-        let threads = rayon::current_num_threads();
-        config.batch_tokens = config.batch_tokens.saturating_mul(2) / threads.max(2);
-        let (config, (finished, results)) = (&config, mpsc::channel());
-        rayon::scope(|scope| {
-            for group in groups(texts, threads) {
-                let finished = finished.clone();
-                scope.spawn(move |scope| {
-                    let first = group.start;
-                    let ids = match self.tokenize_texts(side, &texts[group]) {
-                        Ok(ids) => Arc::new(ids),
-                        Err(error) => return send(&finished, (first, Err(error))),
-                    };
-                    for batch in batches(&ids, config, false) {
-                        let (finished, ids) = (finished.clone(), Arc::clone(&ids));
-                        scope.spawn(move |_| {
-                            let vectors = encoder.encode(&batch, &ids, dim);
-                            send(&finished, (first, vectors.map(|vectors| (batch, vectors))));
-                        });
-                    }
-                });
-            }
-        });
-        drop(finished);
-        let mut failed: Option<(usize, EncodeError)> = None;
-        for (first, result) in results {
-            match result {
-                Ok((batch, vectors)) => write_batch(&batch, &vectors, &mut out[first * dim..], dim),
-                Err(error) if failed.as_ref().is_none_or(|(other, _)| first < *other) => {
-                    failed = Some((first, error));
-                }
-                Err(_) => {}
-            }
-        }
-        failed.map_or(Ok(()), |(_, error)| Err(error))
-    }
-
     /// Encodes texts on backends that need padding and parallelize within a batch.
     fn encode_padded(
         &self,
@@ -327,26 +293,27 @@ impl BiEncoder {
         out: &mut [f32],
     ) -> Result<(), EncodeError> {
         let (dim, encoder) = (self.dim(), &self.sides[side as usize]);
-        let parts = texts.par_chunks(texts.len().div_ceil(rayon::current_num_threads()).max(1));
-        let ids = parts.map(|texts| self.tokenize_texts(side, texts));
-        let ids = ids.collect::<Result<Vec<_>, _>>()?.concat();
+        let chunks = texts.par_chunks(texts.len().div_ceil(rayon::current_num_threads()).max(1));
+        let ids = chunks.map(|texts| self.tokenize_texts(side, texts));
+        let ids = ids.collect::<Result<Vec<_>, _>>()?;
+        let ids: Vec<Vec<u32>> = ids.into_iter().flatten().collect();
         for batch in batches(&ids, &self.config, true) {
             write_batch(&batch, &encoder.encode(&batch, &ids, dim)?, out, dim);
         }
         Ok(())
     }
 
-    /// Token ids of texts, whose truncation is counted.
-    fn tokenize_texts(&self, side: Side, texts: &[&str]) -> Result<Vec<Vec<u32>>, EncodeError> {
-        let mut truncated = 0;
-        let ids = texts.iter().map(|text| {
-            let text = self.tokenize(side, text)?;
-            truncated += u64::from(text.truncated);
-            Ok(text.ids)
-        });
-        let ids = ids.collect();
-        self.truncated[side as usize].fetch_add(truncated, Ordering::Relaxed);
-        ids
+    /// Token ids of texts. Counts those that are truncated, if there is no error.
+    pub(super) fn tokenize_texts(
+        &self,
+        side: Side,
+        texts: &[&str],
+    ) -> Result<Vec<Vec<u32>>, EncodeError> {
+        let texts = texts.iter().map(|text| self.tokenize(side, text));
+        let texts: Vec<TokenizedText> = texts.collect::<Result<_, _>>()?;
+        let truncated = texts.iter().filter(|text| text.truncated).count();
+        self.truncated[side as usize].fetch_add(truncated as u64, Ordering::Relaxed);
+        Ok(texts.into_iter().map(|text| text.ids).collect())
     }
 
     fn encode_array(&self, side: Side, texts: &[&str]) -> Result<Array2<f32>, EncodeError> {
@@ -392,23 +359,18 @@ impl Encoder for BiEncoder {
             SCRATCH.set(scratch);
             return encoded;
         }
-        let is_padded = matches!(*encoder.model, InferenceModel::Module(_));
-        for (texts, out) in texts.chunks(CHUNK).zip(out.chunks_mut(CHUNK * dim)) {
-            match is_padded {
-                false => self.encode_groups(side, texts, out)?,
-                true => self.encode_padded(side, texts, out)?,
+        match *encoder.model {
+            InferenceModel::Cpu(_) => self.encode_groups(side, texts, out),
+            InferenceModel::Module(_) => {
+                let mut chunks = texts.chunks(CHUNK).zip(out.chunks_mut(CHUNK * dim));
+                chunks.try_for_each(|(texts, out)| self.encode_padded(side, texts, out))
             }
         }
-        Ok(())
     }
 }
 
-/// Number of texts whose vectors are computed before they are written to the output.
+/// Number of texts that are sorted by length for batches with padding.
 const CHUNK: usize = 1 << 14;
-/// Bytes of a group of texts, about four batches.
-const GROUP_BYTES: usize = 1 << 15;
-/// Minimum bytes of a group if the texts have fewer than [`GROUP_BYTES`] per thread.
-const MIN_GROUP_BYTES: usize = 1 << 12;
 /// Maximum number of bytes per token of a text that several threads may encode.
 const BYTES_PER_TOKEN: usize = 16;
 
@@ -426,28 +388,8 @@ thread_local! {
     static SCRATCH: RefCell<EncodeScratch> = RefCell::default();
 }
 
-/// Splits texts into ranges of at least [`GROUP_BYTES`], or of less so that every thread has one.
-fn groups(texts: &[&str], threads: usize) -> Vec<Range<usize>> {
-    let total: usize = texts.iter().map(|text| text.len()).sum();
-    let least = (total / threads.max(1)).clamp(MIN_GROUP_BYTES, GROUP_BYTES);
-    let (mut groups, mut first, mut bytes) = (Vec::new(), 0, 0);
-    for (at, text) in texts.iter().enumerate() {
-        bytes += text.len();
-        if bytes >= least || at + 1 == texts.len() {
-            groups.push(first..at + 1);
-            (first, bytes) = (at + 1, 0);
-        }
-    }
-    groups
-}
-
-/// Sends a value to a receiver that exists until all senders are dropped.
-fn send<T>(sender: &Sender<T>, value: T) {
-    let _ = sender.send(value);
-}
-
 /// Writes the vectors of a batch to the rows of its texts.
-fn write_batch(batch: &[usize], vectors: &[f32], out: &mut [f32], dim: usize) {
+pub(super) fn write_batch(batch: &[usize], vectors: &[f32], out: &mut [f32], dim: usize) {
     for (&text, vector) in batch.iter().zip(vectors.chunks_exact(dim)) {
         out[text * dim..][..dim].copy_from_slice(vector);
     }
@@ -481,7 +423,7 @@ pub(crate) fn batches(ids: &[Vec<u32>], config: &EncoderConfig, padded: bool) ->
 
 impl SideEncoder {
     /// Returns the vectors of a batch of texts, row-major.
-    fn encode(
+    pub(super) fn encode(
         &self,
         texts: &[usize],
         ids: &[Vec<u32>],
@@ -541,20 +483,7 @@ impl SideEncoder {
 
 #[cfg(test)]
 mod tests {
-    use super::{EncoderConfig, batches, groups};
-
-    #[test]
-    fn groups_are_consecutive_and_as_large_as_threads_permit() {
-        let text = "x".repeat(1000);
-        for (count, threads, expected) in [(0, 2, 0), (1, 2, 1), (9, 2, 2), (9, 1, 1), (200, 2, 7)]
-        {
-            let texts = vec![&text[..]; count];
-            let found = groups(&texts, threads);
-            assert_eq!(found.len(), expected, "{count} texts, {threads} threads");
-            let all: Vec<usize> = found.into_iter().flatten().collect();
-            assert_eq!(all, (0..count).collect::<Vec<usize>>());
-        }
-    }
+    use super::{EncoderConfig, batches};
 
     #[test]
     fn batches_respect_token_budget() {

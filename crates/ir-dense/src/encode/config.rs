@@ -38,7 +38,7 @@ pub struct EncoderConfig {
     /// Configuration of the document side.
     pub document: SideConfig,
     /// Token budget of a batch; a longer text is a batch of its own. On the CPU, the batches that
-    /// more than two threads encode at the same time have together at most twice as many tokens.
+    /// more than two threads encode at the same time have together about twice as many tokens.
     /// Trades memory for speed and does not change results. Default: 2,048.
     pub batch_tokens: usize,
     /// Maximum number of texts of a batch, as in sentence-transformers, besides

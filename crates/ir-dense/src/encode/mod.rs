@@ -9,6 +9,7 @@ mod precision;
 mod save;
 pub(crate) mod sentence_transformers;
 mod stream;
+mod text_groups;
 pub(crate) mod tokenizer;
 mod tower;
 mod word_boundaries;

@@ -72,4 +72,18 @@ mod tests {
             buffer.values_mut().fill(7.0);
         }
     }
+
+    #[test]
+    fn resized_buffers_are_aligned() {
+        let mut buffer: AlignedBuffer<u32> = AlignedBuffer::default();
+        for len in [0, 3, 1000, 16, 1000, 100_000, 1] {
+            assert_eq!(buffer.resize_stale(len).len(), len);
+            assert_eq!(buffer.values().as_ptr().align_offset(64), 0);
+            buffer.values_mut().fill(7);
+            let mut moved = std::mem::take(&mut buffer);
+            assert_eq!(moved.values(), vec![7; len]);
+            buffer = AlignedBuffer::default();
+            std::mem::swap(&mut buffer, &mut moved);
+        }
+    }
 }

@@ -24,7 +24,8 @@ use crate::model_folder::safetensors::TensorChecksum;
 use crate::model_folder::{TensorSource, TensorValues};
 use crate::{Activation, ModelError, OutlierChannels, Precision, TransformerConfig};
 
-/// Rows of a block: they and their intermediate results fit the L2 cache.
+/// Rows of a block: with 384 dimensions, they and their intermediate results fit an L2 cache of 1
+/// MiB.
 pub(crate) const BLOCK_ROWS: usize = 96;
 
 /// Intermediate results of a block.

@@ -496,7 +496,7 @@ impl WithSimd for LowPrecisionProduct<'_> {
     }
 }
 
-/// Rows of a product in a panel.
+/// Rows of a product in a panel, before they are rounded to bf16.
 #[derive(Default)]
 #[repr(align(64))]
 struct RowTile([[f32; PANEL_COLUMNS]; TILE_ROWS]);

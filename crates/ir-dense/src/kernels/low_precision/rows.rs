@@ -119,7 +119,11 @@ impl LowPrecisionRows {
         });
     }
 
-    /// Replaces some columns, the first of which is even, of the rows from `row` on.
+    /// Rounds a tile of a matrix to bf16 and replaces some columns of the rows from `row` on by it.
+    ///
+    /// # Shapes
+    /// `tile`: rows of [`PANEL_COLUMNS`] elements, the first `columns.len()` of which count, and
+    /// after an odd number of them one that is 0 if the row is finite. `columns.start` is even.
     #[inline(always)]
     pub(super) fn round_tile(
         &mut self,
