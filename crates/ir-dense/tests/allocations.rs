@@ -7,23 +7,23 @@
 mod common;
 
 use std::alloc::{GlobalAlloc, Layout, System};
-use std::cell::Cell;
 use std::path::Path;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
 
 use common::{minilm, on_default_backend, tiny};
 use ir_core::{Encoder, Side};
 use ir_dense::{BiEncoder, EncoderConfig, Precision};
 use tokenizers::Tokenizer;
 
-/// The system's allocator, which counts the allocations of every thread.
+/// The system's allocator, which counts the allocations of all threads: those of the team that
+/// encodes a text, too. The file has one test, so that no other allocates.
 struct CountingAllocator;
 
-thread_local! {
-    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
-}
+static ALLOCATIONS: AtomicU64 = AtomicU64::new(0);
 
 fn count() {
-    let _ = ALLOCATIONS.try_with(|all| all.set(all.get() + 1));
+    ALLOCATIONS.fetch_add(1, Ordering::Relaxed);
 }
 
 // SAFETY: all calls are those of the system's allocator.
@@ -51,11 +51,11 @@ unsafe impl GlobalAlloc for CountingAllocator {
 #[global_allocator]
 static ALLOCATOR: CountingAllocator = CountingAllocator;
 
-/// Allocations of this thread in `f`.
+/// Allocations of all threads during `f`.
 fn allocations(f: impl FnOnce()) -> u64 {
-    let before = ALLOCATIONS.get();
+    let before = ALLOCATIONS.load(Ordering::SeqCst);
     f();
-    ALLOCATIONS.get() - before
+    ALLOCATIONS.load(Ordering::SeqCst) - before
 }
 
 const QUERIES: [&str; 5] = [
@@ -65,6 +65,9 @@ const QUERIES: [&str; 5] = [
     "a ship at sea",
     "radar",
 ];
+
+/// Number of calls per query.
+const CALLS: usize = 20;
 
 fn check(folder: &Path, precision: Precision, prefix: &str) {
     let mut config = EncoderConfig::default().with_precision(precision);
@@ -85,19 +88,35 @@ fn check(folder: &Path, precision: Precision, prefix: &str) {
     }
     // The longest query first: it allocates the buffers.
     encode(QUERIES[0]);
-    for query in QUERIES.iter().cycle().take(12) {
+    let (mut more, mut total) = (0, 0);
+    for query in QUERIES {
         let text = format!("{prefix}{query}");
         let tokenize = || drop(library.encode_fast(text.trim(), false).unwrap());
-        let of_library = allocations(tokenize);
+        // Threads that start may allocate meanwhile.
+        let of_library = (0..CALLS).map(|_| allocations(tokenize)).min().unwrap();
         assert!(of_library > 0 || text.is_empty(), "not counted");
-        let found = allocations(|| encode(query));
-        assert_eq!(
-            found,
-            of_library,
-            "{} {precision} {query:?}",
-            folder.display()
-        );
+        for _ in 0..CALLS {
+            let found = allocations(|| encode(query));
+            assert!(found >= of_library, "{query:?}: {found} of {of_library}");
+            more += usize::from(found > of_library);
+            total += 1;
+        }
     }
+    // A thread of the team allocates its buffers when it has its first share of a text, which may
+    // be in any call.
+    let name = folder.display();
+    assert!(
+        more <= 4 * team(),
+        "{name} {precision}: more in {more} of {total} calls"
+    );
+    assert!(total > 20 * team());
+}
+
+/// Maximum number of threads of a single text.
+fn team() -> usize {
+    thread::available_parallelism()
+        .map_or(1, usize::from)
+        .min(4)
 }
 
 #[test]
