@@ -37,9 +37,9 @@ pub struct EncoderConfig {
     pub query: SideConfig,
     /// Configuration of the document side.
     pub document: SideConfig,
-    /// Token budget of a batch; a longer text is a batch of its own. On the CPU, the batches that
-    /// more than two threads encode at the same time have together about twice as many tokens.
-    /// Trades memory for speed and does not change results. Default: 2,048.
+    /// Token budget of a batch; a longer text is a batch of its own. On the CPU, more than two
+    /// threads divide it among them. Trades memory for speed and does not change results. Default:
+    /// 2,048.
     pub batch_tokens: usize,
     /// Maximum number of texts of a batch, as in sentence-transformers, besides
     /// [`EncoderConfig::batch_tokens`]. Default: no limit.

@@ -26,9 +26,11 @@ impl BiEncoder {
     ) -> Result<(), EncodeError> {
         let (dim, encoder) = (self.dim(), self.side(side));
         let mut config = self.config.clone();
-        // Two threads have whole batches, more share their tokens.
         let threads = rayon::current_num_threads();
-        config.batch_tokens = config.batch_tokens.saturating_mul(2) / threads.max(2);
+        if threads > 2 {
+            // A thread that waits for the end of a batch starts another one.
+            config.batch_tokens /= threads;
+        }
         let max_tokens = encoder.tower.limit(side, config.side(side));
         let groups = text_groups(texts, max_tokens, config.batch_tokens, threads);
         let (config, failed) = (&config, &FirstError::default());
