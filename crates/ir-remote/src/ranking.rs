@@ -108,7 +108,15 @@ pub(crate) fn hit(
             found: number.to_string(),
         });
     }
-    Ok(Hit::new(DocNum::new(number as u32), score as f32))
+    let value = score as f32;
+    if !value.is_finite() {
+        return Err(RemoteError::Response {
+            url: url.to_owned(),
+            expected: format!("a finite score of document {number}"),
+            found: score.to_string(),
+        });
+    }
+    Ok(Hit::new(DocNum::new(number as u32), value))
 }
 
 #[cfg(test)]

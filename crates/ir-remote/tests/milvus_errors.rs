@@ -16,11 +16,12 @@ use ir_remote::{
 use ir_testkit::toy;
 
 fn collection(port: u16, name: &str) -> MilvusCollection {
-    with_config(port, name, &quick())
+    with_config("milvus", port, name, &quick())
 }
 
-fn with_config(port: u16, name: &str, config: &ClientConfig) -> MilvusCollection {
-    let address: EngineAddress = format!("milvus://127.0.0.1:{port}/{name}").parse().unwrap();
+fn with_config(scheme: &str, port: u16, name: &str, config: &ClientConfig) -> MilvusCollection {
+    let address = format!("{scheme}://127.0.0.1:{port}/{name}");
+    let address: EngineAddress = address.parse().unwrap();
     MilvusCollection::new(&address, &Credentials::default(), config).unwrap()
 }
 
@@ -134,7 +135,9 @@ fn failures_of_the_server_are_typed() {
         attempts: 1,
         ..quick()
     };
-    let slow = with_config(server.port, "c", &hasty).open().unwrap();
+    let slow = with_config("milvus", server.port, "c", &hasty)
+        .open()
+        .unwrap();
     server.fail("/search", Fault::Slow(Duration::from_secs(4)));
     let error = remote_error(slow.search(&query, &Search::top(3)).unwrap_err());
     assert!(matches!(error, RemoteError::Timeout { .. }), "{error:?}");
@@ -199,4 +202,51 @@ fn cached_results_need_no_server() {
     let other = load(&server, "d", RemoteSimilarity::InnerProduct, &table(31)).with_cache(cache);
     search(&other);
     assert!(server.count("/search") > requests);
+}
+
+/// A response that cannot be read is an error of one search, and no entry of the cache.
+#[test]
+fn damaged_responses_are_not_cached() {
+    let damaged = [
+        "{}",
+        r#"{"code":0}"#,
+        r#"{"status":{},"results":{"topks":[1],"scores":[1],"ids":{"IdField":{"IntId":{"data":[99]}}}}}"#,
+        r#"{"code":0,"data":[{"n":99,"distance":1}],"topks":[1]}"#,
+        r#"{"status":{},"results":{"topks":[1],"scores":[1e300],"ids":{"IdField":{"IntId":{"data":[9]}}}}}"#,
+        r#"{"code":0,"data":[{"n":9,"distance":1e300}],"topks":[1]}"#,
+    ];
+    for scheme in ["milvus", "milvus+v2"] {
+        let (server, _) = milvus_double::start();
+        let table = table(30);
+        let remote = with_config(scheme, server.port, "c", &quick());
+        let (schema, options) = (CollectionSchema::default(), LoadOptions::default());
+        let source = LoadSource::from_vectors(&table);
+        remote
+            .load(&schema, &source, &options, &mut NoProgress)
+            .unwrap();
+        let index = remote.open().unwrap();
+        let expected = index.search(&[1.0; 6], &Search::top(3)).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let index = index.with_cache(ResultCache::open(folder.path()).unwrap());
+        for text in damaged {
+            server.fail("/search", Fault::Text(text));
+            let error = index.search(&[1.0; 6], &Search::top(3)).unwrap_err();
+            let SearchError::Engine { source, .. } = error else {
+                panic!("{error:?}");
+            };
+            let error = source.downcast::<RemoteError>().unwrap();
+            assert!(
+                matches!(*error, RemoteError::Response { .. }),
+                "{scheme} {text}: {error:?}"
+            );
+            assert_eq!(server.open_faults(), 0);
+            let entries = std::fs::read_dir(folder.path()).unwrap();
+            assert_eq!(entries.count(), 0, "{scheme} {text}");
+        }
+        let search = || index.search(&[1.0; 6], &Search::top(3)).unwrap();
+        assert_eq!(search(), expected);
+        let requests = server.count("/search");
+        assert_eq!(search(), expected);
+        assert_eq!(server.count("/search"), requests);
+    }
 }

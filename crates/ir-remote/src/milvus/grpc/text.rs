@@ -267,7 +267,11 @@ impl<E: Encoder> Retriever for MilvusHybrid<E> {
             self.texts.index.cached(&request, || {
                 let collection = &self.texts.index.collection;
                 let results = grpc.checked(collection, "HybridSearch", &request, "search")?;
-                grpc.hits(&results, "HybridSearch", texts.len())
+                let found = grpc.hits(&results, "HybridSearch", texts.len())?;
+                self.texts
+                    .index
+                    .read_hits(&found, &grpc.url("HybridSearch"))?;
+                Ok(found)
             })
         })
     }
