@@ -1,6 +1,7 @@
 //! Indexes of Elasticsearch and OpenSearch, over REST.
 
 mod dsl;
+mod existing;
 mod index;
 mod settings;
 
@@ -39,9 +40,8 @@ const MAX_KEYWORD: usize = 32_766;
 /// checked against the OpenAPI specifications of both engines.
 ///
 /// Document `n` has the `_id` `n`, so that loading it twice replaces it. Field `contents` has title
-/// and text, `vector` the vector `attributes` the declared attributes and `known` their
-/// names. The [`CollectionRecord`]
-/// is in `_meta` of the mapping.
+/// and text, `vector` the vector, `attributes` the declared attributes, and `known` the names of
+/// those that are present. The [`CollectionRecord`] is in `_meta` of the mapping.
 #[derive(Debug, Clone)]
 pub struct ElasticCollection {
     connection: Connection,
@@ -110,7 +110,8 @@ impl ElasticCollection {
     /// `texts` is given, vectors if the source has them. Returns when each document is there once.
     ///
     /// An interrupted call is resumed by the next one with the same source. An empty index that a
-    /// template created gets the record too. Reads the source twice, for the fingerprint and for
+    /// template created gets the record too, if its mapping and settings are those that this call
+    /// would create; the number of shards may be another. Reads the source twice, for the fingerprint and for
     /// the data; memory holds one batch. Reports the stages "loading" and "verifying" (documents).
     ///
     /// # Errors
@@ -128,6 +129,7 @@ impl ElasticCollection {
         settings::check(schema, texts, source.dim())?;
         let engine_settings = texts.map(TextIndexing::to_string).unwrap_or_default();
         let record = source.record(schema, texts.is_some(), engine_settings)?;
+        let body = settings::index_body(self.engine, schema, texts, source.dim(), Some(&record));
         let created = match self.mapping()? {
             Some(mapping) => match record_of(&mapping) {
                 Some(existing) => {
@@ -135,13 +137,11 @@ impl ElasticCollection {
                     false
                 }
                 None => {
-                    self.adopt(&mapping, &record)?;
+                    self.adopt(&mapping, &body, &record)?;
                     false
                 }
             },
             None => {
-                let dim = source.dim();
-                let body = settings::index_body(self.engine, schema, texts, dim, Some(&record));
                 self.put("", &body)?;
                 true
             }
@@ -213,14 +213,40 @@ impl ElasticCollection {
         record_of(&mapping).ok_or_else(|| self.foreign())
     }
 
-    /// Gives an index without documents the record.
-    fn adopt(&self, mapping: &Value, record: &CollectionRecord) -> Result<(), RemoteError> {
+    /// Gives an index without documents the record, if it is one that `body` would create.
+    fn adopt(
+        &self,
+        mapping: &Value,
+        body: &Value,
+        record: &CollectionRecord,
+    ) -> Result<(), RemoteError> {
         let is_ours = mapping["properties"][NUMBER].is_object();
         if !is_ours || self.count(&json!({"match_all": {}}))? > 0 {
             return Err(self.foreign());
         }
+        self.check_configuration(mapping, body)?;
         let body = json!({"_meta": {"ir_remote": record}});
         self.put("/_mapping", &body)
+    }
+
+    /// Checks that the index has the mapping and the settings of `body`.
+    fn check_configuration(&self, mapping: &Value, body: &Value) -> Result<(), RemoteError> {
+        let path = "/_settings";
+        let response = self.call(HttpMethod::Get, path, "")?;
+        let index = response.as_object().and_then(|all| all.values().next());
+        let settings = index.map(|index| &index["settings"]);
+        let settings = settings
+            .filter(|settings| settings.is_object())
+            .ok_or_else(|| self.unexpected(path, "the settings of an index", &response))?;
+        match existing::difference(self.engine, body, mapping, settings) {
+            None => Ok(()),
+            Some((what, expected, found)) => Err(RemoteError::Conflict {
+                collection: self.name.clone(),
+                what,
+                expected,
+                found,
+            }),
+        }
     }
 
     fn missing(&self) -> RemoteError {
