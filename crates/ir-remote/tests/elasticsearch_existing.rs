@@ -7,7 +7,7 @@ mod common;
 mod elastic_double;
 
 use common::{Fault, HttpDouble, quick};
-use ir_core::{DocIds, Document, NoProgress};
+use ir_core::{DocIds, Document, NoProgress, Retriever, Search};
 use ir_remote::{
     AttributeType, CollectionSchema, Credentials, ElasticCollection, EngineAddress, LoadOptions,
     LoadSource, RemoteError, RemoteSimilarity, RemoteVectorIndex, TextAnalysis, TextIndexing,
@@ -217,5 +217,72 @@ fn templates_of_another_configuration_are_rejected() {
             error.to_string().contains("the settings of an index"),
             "{error}"
         );
+    }
+}
+
+/// The index is created, and the response is lost: the next attempt finds it.
+#[test]
+fn lost_responses_to_the_creation() {
+    for engine in ENGINES {
+        let (corpus, table) = (documents(20), table(20));
+        let source = LoadSource::from_vectors(&table).with_documents(&corpus);
+        let (schema, texts) = (schema().with_vector_index(GRAPH), TextIndexing::default());
+        let (server, state) = elastic_double::start();
+        let remote = collection(&server, engine, "c");
+        let load = || remote.load(&schema, Some(&texts), &source, &BATCH, &mut NoProgress);
+        for fault in [Fault::CloseAfter, Fault::Half] {
+            remote.remove().unwrap();
+            // The mapping is read first: there is no index.
+            server.fail("/c", Fault::Status(404, "index_not_found_exception"));
+            server.fail("/c", fault.clone());
+            let report = load().unwrap();
+            assert_eq!(server.open_faults(), 0);
+            assert_eq!((report.created, report.inserted), (true, 20), "{fault:?}");
+            let index = remote.open_texts().unwrap();
+            assert_eq!(index.search("tea", &Search::top(99)).unwrap().len(), 20);
+        }
+        // Another client has created an index meanwhile.
+        let other = CollectionSchema::default();
+        let foreign = collection(&server, engine, "d");
+        foreign
+            .load(&other, Some(&texts), &source, &BATCH, &mut NoProgress)
+            .unwrap();
+        let record = state.lock().unwrap().indexes["d"].body["mappings"]["_meta"].clone();
+        let race = |meta: Value, vector: Value| {
+            let mut state = state.lock().unwrap();
+            let mut body = state.indexes["c"].body.clone();
+            body["mappings"]["_meta"] = meta;
+            body["mappings"]["properties"]["vector"] = vector;
+            let index = elastic_double::Index {
+                body,
+                ..elastic_double::Index::default()
+            };
+            state.indexes.insert("c".to_owned(), index);
+            server.fail("/c", Fault::Status(404, "index_not_found_exception"));
+        };
+        let properties = state.lock().unwrap().indexes["c"].body["mappings"].clone();
+        let vector = properties["properties"]["vector"].clone();
+        race(record, vector.clone());
+        let error = load().unwrap_err();
+        assert!(matches!(error, RemoteError::Conflict { .. }), "{error:?}");
+        race(Value::Null, vector.clone());
+        let error = load().unwrap_err();
+        assert!(
+            matches!(error, RemoteError::ForeignCollection { .. }),
+            "{error:?}"
+        );
+        race(properties["_meta"].clone(), json!({"type": "long"}));
+        let error = load().unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("expected mapping properties.vector."),
+            "{error}"
+        );
+        // Other rejections are errors.
+        race(properties["_meta"].clone(), vector);
+        server.fail("/c", Fault::Status(400, "validation_exception"));
+        let error = load().unwrap_err();
+        assert!(matches!(error, RemoteError::Rejected { .. }), "{error:?}");
     }
 }

@@ -142,7 +142,7 @@ impl ElasticCollection {
                 }
             },
             None => {
-                self.put("", &body)?;
+                self.create(&body, &record)?;
                 true
             }
         };
@@ -211,6 +211,21 @@ impl ElasticCollection {
     pub fn record(&self) -> Result<CollectionRecord, RemoteError> {
         let mapping = self.mapping()?.ok_or_else(|| self.missing())?;
         record_of(&mapping).ok_or_else(|| self.foreign())
+    }
+
+    fn create(&self, body: &Value, record: &CollectionRecord) -> Result<(), RemoteError> {
+        match self.put("", body) {
+            // If the response to an earlier attempt got lost, the index exists with this record.
+            Err(RemoteError::Rejected { message, .. })
+                if message.contains("resource_already_exists_exception") =>
+            {
+                let mapping = self.mapping()?.ok_or_else(|| self.missing())?;
+                let existing = record_of(&mapping).ok_or_else(|| self.foreign())?;
+                record.check_existing(&existing, &self.name)?;
+                self.check_configuration(&mapping, body)
+            }
+            other => other,
+        }
     }
 
     /// Gives an index without documents the record, if it is one that `body` would create.
