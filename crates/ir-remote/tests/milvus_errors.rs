@@ -8,7 +8,7 @@ mod milvus_double;
 use std::time::Duration;
 
 use common::{Fault, HttpDouble, quick};
-use ir_core::{DocIds, NoProgress, Retriever, Search, SearchError};
+use ir_core::{DocIds, Flow, NoProgress, Retriever, Search, SearchError};
 use ir_remote::{
     ClientConfig, CollectionSchema, Credentials, EngineAddress, LoadOptions, LoadSource,
     MilvusCollection, RemoteError, RemoteSimilarity, ResultCache, VectorTable,
@@ -248,5 +248,49 @@ fn damaged_responses_are_not_cached() {
         let requests = server.count("/search");
         assert_eq!(search(), expected);
         assert_eq!(server.count("/search"), requests);
+    }
+}
+
+/// After a lost request, the numbers of documents that arrived are asked for.
+#[test]
+fn malformed_numbers_of_documents() {
+    let v1 = [
+        r#"{"status":{},"fields_data":[{"field_name":"count(*)","Field":{"Scalars":{"Data":{"LongData":{"data":[0]}}}}}]}"#,
+        "{}",
+        r#"{"status":{},"fields_data":[{"field_name":"n","Field":{"Scalars":{"Data":{"LongData":{"data":[4294967296]}}}}}]}"#,
+    ];
+    let v2 = [
+        r#"{"code":0,"data":[{"count(*)":0}]}"#,
+        r#"{"code":0,"data":{}}"#,
+        r#"{"code":0,"data":[{"n":4294967296,"id":"v000"}]}"#,
+    ];
+    for (scheme, [count, malformed, beyond]) in [("milvus", v1), ("milvus+v2", v2)] {
+        for (answer, expected) in [
+            (malformed, "numbers"),
+            (beyond, "document numbers from 0 to 29, found 4294967296"),
+        ] {
+            let (server, _) = milvus_double::start();
+            let table = table(30);
+            let remote = with_config(scheme, server.port, "c", &quick());
+            let (schema, options) = (CollectionSchema::default(), LoadOptions::default());
+            let source = LoadSource::from_vectors(&table);
+            let mut lost = |stage: &str, _: u64, _: Option<u64>| {
+                if stage == "loading" {
+                    server.fail("/entities", Fault::CloseBefore);
+                    server.fail("/query", Fault::Text(count));
+                    server.fail("/query", Fault::Text(answer));
+                }
+                Flow::Continue
+            };
+            let error = remote
+                .load(&schema, &source, &options, &mut lost)
+                .unwrap_err();
+            assert!(
+                matches!(error, RemoteError::Response { .. }),
+                "{scheme}: {error:?}"
+            );
+            assert!(error.to_string().contains(expected), "{scheme}: {error}");
+            assert_eq!(server.open_faults(), 0);
+        }
     }
 }

@@ -385,6 +385,11 @@ impl LoadTarget for ElasticLoading<'_> {
         Ok(Vec::new())
     }
 
+    fn is_distinct(&self, _: Range<u32>) -> Result<bool, RemoteError> {
+        // The number is the `_id`.
+        Ok(true)
+    }
+
     fn insert(&self, batch: &RowBatch, rows: &[usize]) -> Result<(), RemoteError> {
         let body = settings::bulk_body(self.schema, batch, rows)?;
         let response = self.collection.call_lines("/_bulk", &body)?;
