@@ -1,5 +1,5 @@
-//! Elasticsearch and OpenSearch: indexes that exist before they are loaded, over a double in the
-//! process. Not tried against a real cluster.
+//! Elasticsearch and OpenSearch: indexes that exist before they are loaded, and that lose documents, over
+//! a double in the process. Not tried against a real cluster.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;
@@ -7,7 +7,7 @@ mod common;
 mod elastic_double;
 
 use common::{Fault, HttpDouble, quick};
-use ir_core::{DocIds, Document, NoProgress, Retriever, Search};
+use ir_core::{DocIds, DocNum, DocSet, Document, NoProgress, Retriever, Search};
 use ir_remote::{
     AttributeType, CollectionSchema, Credentials, ElasticCollection, EngineAddress, LoadOptions,
     LoadSource, RemoteError, RemoteSimilarity, RemoteVectorIndex, TextAnalysis, TextIndexing,
@@ -284,5 +284,36 @@ fn lost_responses_to_the_creation() {
         server.fail("/c", Fault::Status(400, "validation_exception"));
         let error = load().unwrap_err();
         assert!(matches!(error, RemoteError::Rejected { .. }), "{error:?}");
+    }
+}
+
+/// An exact search without a filter has as many hits as requested; others may have fewer.
+#[test]
+fn missing_hits_of_exact_searches() {
+    for engine in ENGINES {
+        let table = table(20);
+        let source = LoadSource::from_vectors(&table);
+        let (server, state) = elastic_double::start();
+        let open = |name: &str, index: RemoteVectorIndex| {
+            let remote = collection(&server, engine, name);
+            let schema = CollectionSchema::default().with_vector_index(index);
+            remote
+                .load(&schema, None, &source, &BATCH, &mut NoProgress)
+                .unwrap();
+            remote.open_vectors().unwrap()
+        };
+        let (exact, graph) = (open("c", RemoteVectorIndex::Exact), open("d", GRAPH));
+        assert_eq!(exact.search(&[1.0; 6], &Search::top(99)).unwrap().len(), 20);
+        for index in state.lock().unwrap().indexes.values_mut() {
+            index.visible.remove("3");
+        }
+        let error = exact.search(&[1.0; 6], &Search::top(99)).unwrap_err();
+        let message = std::error::Error::source(&error).unwrap().to_string();
+        let expected = "expected 20 hits of an exact search without a filter, found 19";
+        assert!(message.contains(expected), "{engine}: {message}");
+        assert_eq!(graph.search(&[1.0; 6], &Search::top(99)).unwrap().len(), 19);
+        let chosen: DocSet = [3, 4].into_iter().map(DocNum::new).collect();
+        let chosen = Search::top(99).within(&chosen);
+        assert_eq!(exact.search(&[1.0; 6], &chosen).unwrap().len(), 1);
     }
 }

@@ -8,10 +8,10 @@ mod milvus_double;
 use std::time::Duration;
 
 use common::{Fault, HttpDouble, quick};
-use ir_core::{DocIds, Flow, NoProgress, Retriever, Search, SearchError};
+use ir_core::{DocIds, DocNum, DocSet, Flow, NoProgress, Retriever, Search, SearchError};
 use ir_remote::{
     ClientConfig, CollectionSchema, Credentials, EngineAddress, LoadOptions, LoadSource,
-    MilvusCollection, RemoteError, RemoteSimilarity, ResultCache, VectorTable,
+    MilvusCollection, RemoteError, RemoteSimilarity, RemoteVectorIndex, ResultCache, VectorTable,
 };
 use ir_testkit::toy;
 
@@ -292,5 +292,62 @@ fn malformed_numbers_of_documents() {
             assert!(error.to_string().contains(expected), "{scheme}: {error}");
             assert_eq!(server.open_faults(), 0);
         }
+    }
+}
+
+/// An exact search without a filter has as many hits as requested; others may have fewer.
+#[test]
+fn missing_hits_of_exact_searches() {
+    let responses = [
+        (
+            "milvus",
+            r#"{"status":{},"results":{"topks":[1],"scores":[1],"ids":{"IdField":{"IntId":{"data":[9]}}}}}"#,
+            r#"{"status":{},"results":{"topks":[0]}}"#,
+        ),
+        (
+            "milvus+v2",
+            r#"{"code":0,"data":[{"n":9,"distance":1}],"topks":[1]}"#,
+            r#"{"code":0,"data":[]}"#,
+        ),
+    ];
+    for (scheme, one, none) in responses {
+        let (server, _) = milvus_double::start();
+        let table = table(30);
+        let open = |name: &str, vector_index: RemoteVectorIndex| {
+            let remote = with_config(scheme, server.port, name, &quick());
+            let schema = CollectionSchema::default().with_vector_index(vector_index);
+            let (source, options) = (LoadSource::from_vectors(&table), LoadOptions::default());
+            remote
+                .load(&schema, &source, &options, &mut NoProgress)
+                .unwrap();
+            remote.open().unwrap()
+        };
+        let exact = open("c", RemoteVectorIndex::Exact);
+        let graph = RemoteVectorIndex::Hnsw {
+            m: 16,
+            ef_construction: 100,
+        };
+        let graph = open("d", graph);
+        for (response, hits) in [(one, 1), (none, 0)] {
+            server.fail("/search", Fault::Text(response));
+            let error = exact.search(&[1.0; 6], &Search::top(3)).unwrap_err();
+            let message = std::error::Error::source(&error).unwrap().to_string();
+            let expected =
+                format!("expected 11 hits of an exact search without a filter, found {hits}");
+            assert!(message.contains(&expected), "{scheme}: {message}");
+            server.fail("/search", Fault::Text(response));
+            let found = graph.search(&[1.0; 6], &Search::top(3)).unwrap();
+            assert_eq!(found.len(), hits, "{scheme}");
+            let chosen: DocSet = [9, 11].into_iter().map(DocNum::new).collect();
+            server.fail("/search", Fault::Text(response));
+            let found = exact.search(&[1.0; 6], &Search::top(3).within(&chosen));
+            assert_eq!(found.unwrap().len(), hits, "{scheme}");
+        }
+        assert_eq!(server.open_faults(), 0);
+        assert_eq!(
+            exact.search(&[1.0; 6], &Search::top(99)).unwrap().len(),
+            30,
+            "{scheme}"
+        );
     }
 }

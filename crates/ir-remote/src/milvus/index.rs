@@ -13,7 +13,7 @@ use super::{
     Consistency, ENGINE, ID, MilvusCollection, NUMBER, ScoredNumbers, expression, metric, protocol,
 };
 use crate::clause::Clause;
-use crate::ranking::{RankedQuery, SearchLimits, hit, rank};
+use crate::ranking::{RankedQuery, SearchLimits, check_complete, hit, rank};
 use crate::schema::{CollectionRecord, CollectionSchema, RemoteSimilarity, RemoteVectorIndex};
 use crate::vector_query::check_query;
 use crate::{MilvusApi, RemoteError, ResultCache};
@@ -154,16 +154,18 @@ impl MilvusIndex {
         }
     }
 
-    /// Numbers and scores of the hits of a request over gRPC.
+    /// Numbers and scores of the hits of a request over gRPC. `complete`: number of hits that each
+    /// query must have.
     #[cfg(feature = "milvus-grpc")]
     pub(super) fn grpc_hits(
         &self,
         grpc: &GrpcChannel,
         request: &SearchRequest,
+        complete: Option<usize>,
     ) -> Result<ScoredNumbers, RemoteError> {
         self.cached(request, || {
             let found = grpc.search(&self.collection, request)?;
-            self.read_hits(&found, &grpc.url("Search"))?;
+            self.read_hits(&found, &grpc.url("Search"), complete)?;
             Ok(found)
         })
     }
@@ -219,6 +221,9 @@ impl MilvusIndex {
         limit: usize,
     ) -> Result<Vec<Vec<ir_core::Hit>>, RemoteError> {
         let schema = &self.record.schema;
+        // Every document is a hit of an exact search without a filter.
+        let is_exact = schema.vector_index == RemoteVectorIndex::Exact;
+        let complete = (is_exact && *clause == Clause::Always).then_some(limit);
         #[cfg(feature = "milvus-grpc")]
         if let Some(grpc) = &self.collection.grpc {
             let search = GrpcSearch {
@@ -230,8 +235,8 @@ impl MilvusIndex {
                 ef: self.candidates(),
                 consistency: self.consistency,
             };
-            let found = self.grpc_hits(grpc, &search.vectors(vectors))?;
-            return self.read_hits(&found, &grpc.url("Search"));
+            let found = self.grpc_hits(grpc, &search.vectors(vectors), complete)?;
+            return self.read_hits(&found, &grpc.url("Search"), complete);
         }
         let body = protocol::SearchBody {
             collection: &self.collection.name,
@@ -258,7 +263,7 @@ impl MilvusIndex {
                 true => protocol_v2::check(&response, "search", &connection.url(path)),
                 false => protocol::check(&response, "search"),
             }?;
-            self.read_response(&response, path, vectors.len(), limit)?;
+            self.read_response(&response, path, vectors.len(), (limit, complete))?;
             Ok(response)
         };
         let response = match &self.cache {
@@ -268,7 +273,7 @@ impl MilvusIndex {
             }
             None => call()?,
         };
-        match self.read_response(&response, path, vectors.len(), limit)? {
+        match self.read_response(&response, path, vectors.len(), (limit, complete))? {
             Some(hits) => Ok(hits),
             None => {
                 let single = |vector| self.request(&[vector], clause, limit);
@@ -285,7 +290,7 @@ impl MilvusIndex {
         response: &serde_json::Value,
         path: &str,
         queries: usize,
-        limit: usize,
+        (limit, complete): (usize, Option<usize>),
     ) -> Result<Option<Vec<Vec<ir_core::Hit>>>, RemoteError> {
         let found = match self.collection.api {
             MilvusApi::V2 => match protocol_v2::hits(response, queries, limit) {
@@ -299,8 +304,8 @@ impl MilvusIndex {
             let expected = format!("hits of {queries} queries");
             self.collection.unexpected(path, &expected, response)
         })?;
-        self.read_hits(&found, &self.collection.connection.url(path))
-            .map(Some)
+        let url = self.collection.connection.url(path);
+        self.read_hits(&found, &url, complete).map(Some)
     }
 
     /// Hits with the scores of ir-core.
@@ -308,6 +313,7 @@ impl MilvusIndex {
         &self,
         all: &ScoredNumbers,
         url: &str,
+        complete: Option<usize>,
     ) -> Result<Vec<Vec<ir_core::Hit>>, RemoteError> {
         let sign = match self.record.schema.similarity {
             RemoteSimilarity::Euclidean => -1.0,
@@ -316,7 +322,8 @@ impl MilvusIndex {
         let read = |hits: &Vec<(u64, f64)>| {
             let hits = hits.iter();
             let hits = hits.map(|&(number, score)| hit(number, sign * score, self.ids.len(), url));
-            hits.collect::<Result<Vec<_>, _>>()
+            let hits = hits.collect::<Result<Vec<_>, _>>()?;
+            check_complete(&hits, complete, url).map(|()| hits)
         };
         all.iter().map(read).collect()
     }

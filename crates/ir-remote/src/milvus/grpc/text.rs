@@ -156,7 +156,7 @@ impl Retriever for MilvusTextIndex {
     fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
         self.rank(queries, &|texts, clause, limit| {
             let request = self.request(texts, clause, limit);
-            self.index.grpc_hits(&self.grpc, &request)
+            self.index.grpc_hits(&self.grpc, &request, None)
         })
     }
 }
@@ -270,7 +270,7 @@ impl<E: Encoder> Retriever for MilvusHybrid<E> {
                 let found = grpc.hits(&results, "HybridSearch", texts.len())?;
                 self.texts
                     .index
-                    .read_hits(&found, &grpc.url("HybridSearch"))?;
+                    .read_hits(&found, &grpc.url("HybridSearch"), None)?;
                 Ok(found)
             })
         })
