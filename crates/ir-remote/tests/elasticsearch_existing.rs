@@ -1,5 +1,5 @@
-//! Elasticsearch and OpenSearch: indexes that exist before they are loaded, and that lose documents, over
-//! a double in the process. Not tried against a real cluster.
+//! Elasticsearch and OpenSearch: indexes that exist before they are loaded, and that lose
+//! documents, over a double in the process. Not tried against a real cluster.
 #![allow(clippy::unwrap_used, clippy::expect_used)]
 
 mod common;

@@ -111,8 +111,9 @@ impl ElasticCollection {
     ///
     /// An interrupted call is resumed by the next one with the same source. An empty index that a
     /// template created gets the record too, if its mapping and settings are those that this call
-    /// would create; the number of shards may be another. Reads the source twice, for the fingerprint and for
-    /// the data; memory holds one batch. Reports the stages "loading" and "verifying" (documents).
+    /// would create; the number of shards may be another. Reads the source twice, for the
+    /// fingerprint and for the data; memory holds one batch. Reports the stages "loading" and
+    /// "verifying" (documents).
     ///
     /// # Errors
     /// [`RemoteError::Conflict`] if the index has another schema or other documents,

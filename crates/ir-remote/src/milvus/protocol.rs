@@ -222,7 +222,8 @@ pub(super) fn integers(response: &Value, field: &str) -> Option<Vec<i64>> {
     values.iter().map(Value::as_i64).collect()
 }
 
-/// Numbers of documents. Without documents, the column or its list may be absent; the status is not.
+/// Numbers of documents. Without documents, the column or its list may be absent; the status is
+/// there.
 pub(super) fn numbers(response: &Value) -> Option<Vec<i64>> {
     let columns = &response["fields_data"];
     let is_absent = columns.is_null() || columns.as_array().is_some_and(Vec::is_empty);
