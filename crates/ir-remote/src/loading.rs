@@ -1,4 +1,5 @@
-//! Loading that resumes: batches of rows, each inserted once, verified by counting.
+//! Loading that resumes: batches of rows, each inserted once, verified by counting rows and by
+//! their numbers.
 
 use std::ops::Range;
 
@@ -49,6 +50,8 @@ pub(crate) trait LoadTarget {
     fn count(&self, numbers: Range<u32>) -> Result<u64, RemoteError>;
     /// Numbers that are present.
     fn existing(&self, numbers: Range<u32>) -> Result<Vec<u32>, RemoteError>;
+    /// Whether each number is present: as many rows may be another one twice.
+    fn is_distinct(&self, numbers: Range<u32>) -> Result<bool, RemoteError>;
     /// Sends rows at these positions of the batch, once.
     fn insert(&self, batch: &RowBatch, rows: &[usize]) -> Result<(), RemoteError>;
     /// Removes rows by number.
@@ -95,7 +98,7 @@ pub(crate) fn load_rows(
     })
 }
 
-/// Whether every batch has each of its rows once, and there are no other rows.
+/// Whether each row is there once, and there are no other rows.
 fn count_all(
     target: &dyn LoadTarget,
     documents: usize,
@@ -104,7 +107,8 @@ fn count_all(
 ) -> Result<bool, RemoteError> {
     for first in (0..documents as u32).step_by(size) {
         let end = (first as usize + size).min(documents) as u32;
-        if target.count(first..end)? != u64::from(end - first) {
+        let found = target.count(first..end)?;
+        if found != u64::from(end - first) || !target.is_distinct(first..end)? {
             return Ok(false);
         }
         if progress.report("verifying", u64::from(end), Some(documents as u64)) == Flow::Stop {
@@ -123,10 +127,10 @@ fn load_batch(
     let mut missing: Vec<usize> = (0..batch.len()).collect();
     if resumes {
         let found = target.count(batch.numbers())?;
-        if found == batch.len() as u64 {
-            return Ok(0);
-        }
-        if found > batch.len() as u64 {
+        if found >= batch.len() as u64 {
+            if found == batch.len() as u64 && target.is_distinct(batch.numbers())? {
+                return Ok(0);
+            }
             target.delete(batch.numbers())?;
         } else if found > 0 {
             keep_missing(target, batch, &mut missing)?;

@@ -108,7 +108,31 @@ pub(crate) fn hit(
             found: number.to_string(),
         });
     }
-    Ok(Hit::new(DocNum::new(number as u32), score as f32))
+    let value = score as f32;
+    if !value.is_finite() {
+        return Err(RemoteError::Response {
+            url: url.to_owned(),
+            expected: format!("a finite score of document {number}"),
+            found: score.to_string(),
+        });
+    }
+    Ok(Hit::new(DocNum::new(number as u32), value))
+}
+
+/// Checks that a query has the number of hits that an exact search without a filter returns.
+pub(crate) fn check_complete(
+    hits: &[Hit],
+    complete: Option<usize>,
+    url: &str,
+) -> Result<(), RemoteError> {
+    match complete {
+        Some(expected) if hits.len() < expected => Err(RemoteError::Response {
+            url: url.to_owned(),
+            expected: format!("{expected} hits of an exact search without a filter"),
+            found: hits.len().to_string(),
+        }),
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

@@ -5,6 +5,8 @@ mod common;
 #[path = "common/milvus_double.rs"]
 mod milvus_double;
 
+use std::collections::BTreeMap;
+
 use common::{Fault, HttpDouble, quick};
 use ir_core::{
     Attributes, Corpus, DocIds, Document, Flow, NoProgress, Predicate, Retriever, Search,
@@ -16,6 +18,7 @@ use ir_remote::{
     MilvusCollection, RemoteError, RemoteSimilarity, RemoteVectorIndex, VectorTable,
 };
 use ir_testkit::toy;
+use serde_json::Value;
 
 fn collection(port: u16, name: &str) -> MilvusCollection {
     let address: EngineAddress = format!("milvus://127.0.0.1:{port}/{name}").parse().unwrap();
@@ -338,19 +341,27 @@ fn lost_and_doubled_documents_are_repaired() {
     remote
         .load(&schema, &source, &BATCH, &mut NoProgress)
         .unwrap();
-    {
-        let mut state = state.lock().unwrap();
-        let rows = &mut state.collections.get_mut("c").unwrap().rows;
-        let doubled = rows[3].clone();
-        rows.push(doubled);
-        rows.remove(30);
+    // In different batches, and in one batch, whose number of documents does not change.
+    for (doubled, lost) in [(3, 30), (3, 5), (49, 49)] {
+        {
+            let mut state = state.lock().unwrap();
+            let rows = &mut state.collections.get_mut("c").unwrap().rows;
+            let at = |number: u64| move |row: &BTreeMap<String, Value>| row["n"] == number;
+            let row = rows.iter().find(|row| at(doubled)(row)).unwrap().clone();
+            rows.retain(|row| !at(lost)(row));
+            rows.push(row);
+        }
+        let report = remote
+            .load(&schema, &source, &BATCH, &mut NoProgress)
+            .unwrap();
+        assert_eq!(report.inserted > 0, doubled != lost);
+        let rows = state.lock().unwrap().collections["c"].rows.clone();
+        let mut numbers: Vec<_> = rows.iter().map(|row| row["n"].as_u64().unwrap()).collect();
+        numbers.sort_unstable();
+        assert_eq!(numbers, (0..50).collect::<Vec<_>>(), "{doubled} {lost}");
+        let index = remote.open().unwrap();
+        assert_eq!(index.search(&[1.0; 6], &Search::top(60)).unwrap().len(), 50);
     }
-    remote
-        .load(&schema, &source, &BATCH, &mut NoProgress)
-        .unwrap();
-    assert_eq!(state.lock().unwrap().collections["c"].rows.len(), 50);
-    let index = remote.open().unwrap();
-    assert_eq!(index.search(&[1.0; 6], &Search::top(60)).unwrap().len(), 50);
 }
 
 #[test]

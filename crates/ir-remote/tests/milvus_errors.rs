@@ -8,19 +8,20 @@ mod milvus_double;
 use std::time::Duration;
 
 use common::{Fault, HttpDouble, quick};
-use ir_core::{DocIds, NoProgress, Retriever, Search, SearchError};
+use ir_core::{DocIds, DocNum, DocSet, Flow, NoProgress, Retriever, Search, SearchError};
 use ir_remote::{
     ClientConfig, CollectionSchema, Credentials, EngineAddress, LoadOptions, LoadSource,
-    MilvusCollection, RemoteError, RemoteSimilarity, ResultCache, VectorTable,
+    MilvusCollection, RemoteError, RemoteSimilarity, RemoteVectorIndex, ResultCache, VectorTable,
 };
 use ir_testkit::toy;
 
 fn collection(port: u16, name: &str) -> MilvusCollection {
-    with_config(port, name, &quick())
+    with_config("milvus", port, name, &quick())
 }
 
-fn with_config(port: u16, name: &str, config: &ClientConfig) -> MilvusCollection {
-    let address: EngineAddress = format!("milvus://127.0.0.1:{port}/{name}").parse().unwrap();
+fn with_config(scheme: &str, port: u16, name: &str, config: &ClientConfig) -> MilvusCollection {
+    let address = format!("{scheme}://127.0.0.1:{port}/{name}");
+    let address: EngineAddress = address.parse().unwrap();
     MilvusCollection::new(&address, &Credentials::default(), config).unwrap()
 }
 
@@ -134,7 +135,9 @@ fn failures_of_the_server_are_typed() {
         attempts: 1,
         ..quick()
     };
-    let slow = with_config(server.port, "c", &hasty).open().unwrap();
+    let slow = with_config("milvus", server.port, "c", &hasty)
+        .open()
+        .unwrap();
     server.fail("/search", Fault::Slow(Duration::from_secs(4)));
     let error = remote_error(slow.search(&query, &Search::top(3)).unwrap_err());
     assert!(matches!(error, RemoteError::Timeout { .. }), "{error:?}");
@@ -199,4 +202,152 @@ fn cached_results_need_no_server() {
     let other = load(&server, "d", RemoteSimilarity::InnerProduct, &table(31)).with_cache(cache);
     search(&other);
     assert!(server.count("/search") > requests);
+}
+
+/// A response that cannot be read is an error of one search, and no entry of the cache.
+#[test]
+fn damaged_responses_are_not_cached() {
+    let damaged = [
+        "{}",
+        r#"{"code":0}"#,
+        r#"{"status":{},"results":{"topks":[1],"scores":[1],"ids":{"IdField":{"IntId":{"data":[99]}}}}}"#,
+        r#"{"code":0,"data":[{"n":99,"distance":1}],"topks":[1]}"#,
+        r#"{"status":{},"results":{"topks":[1],"scores":[1e300],"ids":{"IdField":{"IntId":{"data":[9]}}}}}"#,
+        r#"{"code":0,"data":[{"n":9,"distance":1e300}],"topks":[1]}"#,
+    ];
+    for scheme in ["milvus", "milvus+v2"] {
+        let (server, _) = milvus_double::start();
+        let table = table(30);
+        let remote = with_config(scheme, server.port, "c", &quick());
+        let (schema, options) = (CollectionSchema::default(), LoadOptions::default());
+        let source = LoadSource::from_vectors(&table);
+        remote
+            .load(&schema, &source, &options, &mut NoProgress)
+            .unwrap();
+        let index = remote.open().unwrap();
+        let expected = index.search(&[1.0; 6], &Search::top(3)).unwrap();
+        let folder = tempfile::tempdir().unwrap();
+        let index = index.with_cache(ResultCache::open(folder.path()).unwrap());
+        for text in damaged {
+            server.fail("/search", Fault::Text(text));
+            let error = index.search(&[1.0; 6], &Search::top(3)).unwrap_err();
+            let SearchError::Engine { source, .. } = error else {
+                panic!("{error:?}");
+            };
+            let error = source.downcast::<RemoteError>().unwrap();
+            assert!(
+                matches!(*error, RemoteError::Response { .. }),
+                "{scheme} {text}: {error:?}"
+            );
+            assert_eq!(server.open_faults(), 0);
+            let entries = std::fs::read_dir(folder.path()).unwrap();
+            assert_eq!(entries.count(), 0, "{scheme} {text}");
+        }
+        let search = || index.search(&[1.0; 6], &Search::top(3)).unwrap();
+        assert_eq!(search(), expected);
+        let requests = server.count("/search");
+        assert_eq!(search(), expected);
+        assert_eq!(server.count("/search"), requests);
+    }
+}
+
+/// After a lost request, the numbers of documents that arrived are asked for.
+#[test]
+fn malformed_numbers_of_documents() {
+    let v1 = [
+        r#"{"status":{},"fields_data":[{"field_name":"count(*)","Field":{"Scalars":{"Data":{"LongData":{"data":[0]}}}}}]}"#,
+        "{}",
+        r#"{"status":{},"fields_data":[{"field_name":"n","Field":{"Scalars":{"Data":{"LongData":{"data":[4294967296]}}}}}]}"#,
+    ];
+    let v2 = [
+        r#"{"code":0,"data":[{"count(*)":0}]}"#,
+        r#"{"code":0,"data":{}}"#,
+        r#"{"code":0,"data":[{"n":4294967296,"id":"v000"}]}"#,
+    ];
+    for (scheme, [count, malformed, beyond]) in [("milvus", v1), ("milvus+v2", v2)] {
+        for (answer, expected) in [
+            (malformed, "numbers"),
+            (beyond, "document numbers from 0 to 29, found 4294967296"),
+        ] {
+            let (server, _) = milvus_double::start();
+            let table = table(30);
+            let remote = with_config(scheme, server.port, "c", &quick());
+            let (schema, options) = (CollectionSchema::default(), LoadOptions::default());
+            let source = LoadSource::from_vectors(&table);
+            let mut lost = |stage: &str, _: u64, _: Option<u64>| {
+                if stage == "loading" {
+                    server.fail("/entities", Fault::CloseBefore);
+                    server.fail("/query", Fault::Text(count));
+                    server.fail("/query", Fault::Text(answer));
+                }
+                Flow::Continue
+            };
+            let error = remote
+                .load(&schema, &source, &options, &mut lost)
+                .unwrap_err();
+            assert!(
+                matches!(error, RemoteError::Response { .. }),
+                "{scheme}: {error:?}"
+            );
+            assert!(error.to_string().contains(expected), "{scheme}: {error}");
+            assert_eq!(server.open_faults(), 0);
+        }
+    }
+}
+
+/// An exact search without a filter has as many hits as requested; others may have fewer.
+#[test]
+fn missing_hits_of_exact_searches() {
+    let responses = [
+        (
+            "milvus",
+            r#"{"status":{},"results":{"topks":[1],"scores":[1],"ids":{"IdField":{"IntId":{"data":[9]}}}}}"#,
+            r#"{"status":{},"results":{"topks":[0]}}"#,
+        ),
+        (
+            "milvus+v2",
+            r#"{"code":0,"data":[{"n":9,"distance":1}],"topks":[1]}"#,
+            r#"{"code":0,"data":[]}"#,
+        ),
+    ];
+    for (scheme, one, none) in responses {
+        let (server, _) = milvus_double::start();
+        let table = table(30);
+        let open = |name: &str, vector_index: RemoteVectorIndex| {
+            let remote = with_config(scheme, server.port, name, &quick());
+            let schema = CollectionSchema::default().with_vector_index(vector_index);
+            let (source, options) = (LoadSource::from_vectors(&table), LoadOptions::default());
+            remote
+                .load(&schema, &source, &options, &mut NoProgress)
+                .unwrap();
+            remote.open().unwrap()
+        };
+        let exact = open("c", RemoteVectorIndex::Exact);
+        let graph = RemoteVectorIndex::Hnsw {
+            m: 16,
+            ef_construction: 100,
+        };
+        let graph = open("d", graph);
+        for (response, hits) in [(one, 1), (none, 0)] {
+            server.fail("/search", Fault::Text(response));
+            let error = exact.search(&[1.0; 6], &Search::top(3)).unwrap_err();
+            let message = std::error::Error::source(&error).unwrap().to_string();
+            let expected =
+                format!("expected 11 hits of an exact search without a filter, found {hits}");
+            assert!(message.contains(&expected), "{scheme}: {message}");
+            server.fail("/search", Fault::Text(response));
+            let found = graph.search(&[1.0; 6], &Search::top(3)).unwrap();
+            assert_eq!(found.len(), hits, "{scheme}");
+            let chosen: DocSet = [9, 11].into_iter().map(DocNum::new).collect();
+            server.fail("/search", Fault::Text(response));
+            let found = exact.search(&[1.0; 6], &Search::top(3).within(&chosen));
+            assert_eq!(found.unwrap().len(), hits, "{scheme}");
+        }
+        assert_eq!(server.open_faults(), 0);
+        assert_eq!(
+            exact.search(&[1.0; 6], &Search::top(99)).unwrap().len(),
+            30,
+            "{scheme}"
+        );
+    }
 }

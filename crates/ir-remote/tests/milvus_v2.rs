@@ -225,16 +225,18 @@ fn interrupted_loading_neither_loses_nor_doubles() {
             assert_eq!(numbers(), (-1..50).collect::<Vec<_>>(), "{fault:?}");
             let report = load(&mut NoProgress).unwrap();
             assert_eq!((report.inserted, report.created), (0, false));
-            // Lost and doubled documents are repaired.
-            {
-                let mut state = state.lock().unwrap();
-                let rows = &mut state.collections.get_mut("c").unwrap().rows;
-                let doubled = rows[3].clone();
-                rows.push(doubled);
-                rows.remove(30);
+            // Lost and doubled documents are repaired, of two batches and of one.
+            for lost in [30, 5] {
+                {
+                    let mut state = state.lock().unwrap();
+                    let rows = &mut state.collections.get_mut("c").unwrap().rows;
+                    let doubled = rows.iter().find(|row| row["n"] == 3).unwrap().clone();
+                    rows.retain(|row| row["n"] != lost);
+                    rows.push(doubled);
+                }
+                assert!(load(&mut NoProgress).unwrap().inserted > 0);
+                assert_eq!(numbers(), (-1..50).collect::<Vec<_>>(), "{fault:?}");
             }
-            assert!(load(&mut NoProgress).unwrap().inserted > 0);
-            assert_eq!(numbers(), (-1..50).collect::<Vec<_>>(), "{fault:?}");
             let index = remote.open().unwrap();
             assert_eq!(index.search(&[1.0; 6], &Search::top(60)).unwrap().len(), 50);
         }

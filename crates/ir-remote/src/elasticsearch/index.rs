@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 
 use super::{CONTENTS, ElasticCollection, ID, NUMBER, dsl};
 use crate::clause::Clause;
-use crate::ranking::{RankedQuery, SearchLimits, hit, rank};
+use crate::ranking::{RankedQuery, SearchLimits, check_complete, hit, rank};
 use crate::schema::{CollectionRecord, CollectionSchema, RemoteSimilarity, RemoteVectorIndex};
 use crate::vector_query::check_query;
 use crate::{EngineKind, RemoteError, ResultCache};
@@ -114,12 +114,14 @@ impl OpenIndex {
         Ok(clause)
     }
 
-    /// Searches; `body` is the body of the search of a query without its size.
+    /// Searches; `body` is the body of the search of a query without its size. `is_exhaustive`:
+    /// whether every document that passes the filter is a hit.
     fn rank<Q: ?Sized>(
         &self,
         queries: &[RankedQuery<'_, Q>],
         body: &dyn Fn(&Q, &Clause, usize) -> Result<Value, RemoteError>,
         score: &dyn Fn(f64) -> f64,
+        is_exhaustive: bool,
     ) -> Result<Vec<Ranking>, RemoteError> {
         let limits = SearchLimits {
             engine: self.collection.engine.name(),
@@ -137,6 +139,8 @@ impl OpenIndex {
                 lines.push_str(&body.to_string());
                 lines.push('\n');
             }
+            let complete = (is_exhaustive && *clause == Clause::Always).then_some(limit);
+            let url = self.collection.connection.url("/_msearch");
             let read = |response: &Value| {
                 let found = response["responses"].as_array();
                 let found = found.filter(|found| found.len() == batch.len());
@@ -144,7 +148,10 @@ impl OpenIndex {
                     let expected = format!("the responses to {} queries", batch.len());
                     self.collection.unexpected("/_msearch", &expected, response)
                 })?;
-                let hits = found.iter().map(|one| self.hits(one, score));
+                let hits = found.iter().map(|one| {
+                    let hits = self.hits(one, score)?;
+                    check_complete(&hits, complete, &url).map(|()| hits)
+                });
                 hits.collect::<Result<Vec<_>, RemoteError>>()
             };
             let call = || self.collection.call_lines("/_msearch", &lines);
@@ -208,6 +215,7 @@ impl OpenIndex {
         queries: &[(&Q, Search<'_>)],
         body: &dyn Fn(&Q, &Clause, usize) -> Result<Value, RemoteError>,
         score: &dyn Fn(f64) -> f64,
+        is_exhaustive: bool,
     ) -> Result<Vec<Ranking>, SearchError> {
         let ranked = queries.iter().map(|&(query, ref search)| {
             Ok(RankedQuery {
@@ -217,7 +225,7 @@ impl OpenIndex {
             })
         });
         let ranked: Result<Vec<_>, RemoteError> = ranked.collect();
-        let ranked = ranked.and_then(|ranked| self.rank(&ranked, body, score));
+        let ranked = ranked.and_then(|ranked| self.rank(&ranked, body, score, is_exhaustive));
         ranked.map_err(|error| error.into_search(self.engine()))
     }
 }
@@ -289,7 +297,7 @@ impl Retriever for ElasticTextIndex {
                 "sort": ["_score", NUMBER],
             }))
         };
-        self.index.search(queries, &body, &|score| score)
+        self.index.search(queries, &body, &|score| score, false)
     }
 
     fn explain(
@@ -406,8 +414,9 @@ impl Retriever for ElasticVectorIndex {
                 engine, schema, query, clause, limit, candidates,
             ))
         };
-        self.index
-            .search(queries, &body, &|score| dsl::similarity(schema, score))
+        let is_exact = schema.vector_index == RemoteVectorIndex::Exact;
+        let score = |score| dsl::similarity(schema, score);
+        self.index.search(queries, &body, &score, is_exact)
     }
 }
 
@@ -488,6 +497,6 @@ impl<E: Encoder> Retriever for ElasticHybrid<E> {
             body["query"] = match_query(query, clause);
             Ok(body)
         };
-        index.search(queries, &body, &|score| score)
+        index.search(queries, &body, &|score| score, false)
     }
 }

@@ -1,6 +1,7 @@
 //! Indexes of Elasticsearch and OpenSearch, over REST.
 
 mod dsl;
+mod existing;
 mod index;
 mod settings;
 
@@ -39,9 +40,8 @@ const MAX_KEYWORD: usize = 32_766;
 /// checked against the OpenAPI specifications of both engines.
 ///
 /// Document `n` has the `_id` `n`, so that loading it twice replaces it. Field `contents` has title
-/// and text, `vector` the vector `attributes` the declared attributes and `known` their
-/// names. The [`CollectionRecord`]
-/// is in `_meta` of the mapping.
+/// and text, `vector` the vector, `attributes` the declared attributes, and `known` the names of
+/// those that are present. The [`CollectionRecord`] is in `_meta` of the mapping.
 #[derive(Debug, Clone)]
 pub struct ElasticCollection {
     connection: Connection,
@@ -110,8 +110,10 @@ impl ElasticCollection {
     /// `texts` is given, vectors if the source has them. Returns when each document is there once.
     ///
     /// An interrupted call is resumed by the next one with the same source. An empty index that a
-    /// template created gets the record too. Reads the source twice, for the fingerprint and for
-    /// the data; memory holds one batch. Reports the stages "loading" and "verifying" (documents).
+    /// template created gets the record too, if its mapping and settings are those that this call
+    /// would create; the number of shards may be another. Reads the source twice, for the
+    /// fingerprint and for the data; memory holds one batch. Reports the stages "loading" and
+    /// "verifying" (documents).
     ///
     /// # Errors
     /// [`RemoteError::Conflict`] if the index has another schema or other documents,
@@ -128,6 +130,7 @@ impl ElasticCollection {
         settings::check(schema, texts, source.dim())?;
         let engine_settings = texts.map(TextIndexing::to_string).unwrap_or_default();
         let record = source.record(schema, texts.is_some(), engine_settings)?;
+        let body = settings::index_body(self.engine, schema, texts, source.dim(), Some(&record));
         let created = match self.mapping()? {
             Some(mapping) => match record_of(&mapping) {
                 Some(existing) => {
@@ -135,14 +138,12 @@ impl ElasticCollection {
                     false
                 }
                 None => {
-                    self.adopt(&mapping, &record)?;
+                    self.adopt(&mapping, &body, &record)?;
                     false
                 }
             },
             None => {
-                let dim = source.dim();
-                let body = settings::index_body(self.engine, schema, texts, dim, Some(&record));
-                self.put("", &body)?;
+                self.create(&body, &record)?;
                 true
             }
         };
@@ -213,14 +214,55 @@ impl ElasticCollection {
         record_of(&mapping).ok_or_else(|| self.foreign())
     }
 
-    /// Gives an index without documents the record.
-    fn adopt(&self, mapping: &Value, record: &CollectionRecord) -> Result<(), RemoteError> {
+    fn create(&self, body: &Value, record: &CollectionRecord) -> Result<(), RemoteError> {
+        match self.put("", body) {
+            // If the response to an earlier attempt got lost, the index exists with this record.
+            Err(RemoteError::Rejected { message, .. })
+                if message.contains("resource_already_exists_exception") =>
+            {
+                let mapping = self.mapping()?.ok_or_else(|| self.missing())?;
+                let existing = record_of(&mapping).ok_or_else(|| self.foreign())?;
+                record.check_existing(&existing, &self.name)?;
+                self.check_configuration(&mapping, body)
+            }
+            other => other,
+        }
+    }
+
+    /// Gives an index without documents the record, if it is one that `body` would create.
+    fn adopt(
+        &self,
+        mapping: &Value,
+        body: &Value,
+        record: &CollectionRecord,
+    ) -> Result<(), RemoteError> {
         let is_ours = mapping["properties"][NUMBER].is_object();
         if !is_ours || self.count(&json!({"match_all": {}}))? > 0 {
             return Err(self.foreign());
         }
+        self.check_configuration(mapping, body)?;
         let body = json!({"_meta": {"ir_remote": record}});
         self.put("/_mapping", &body)
+    }
+
+    /// Checks that the index has the mapping and the settings of `body`.
+    fn check_configuration(&self, mapping: &Value, body: &Value) -> Result<(), RemoteError> {
+        let path = "/_settings";
+        let response = self.call(HttpMethod::Get, path, "")?;
+        let index = response.as_object().and_then(|all| all.values().next());
+        let settings = index.map(|index| &index["settings"]);
+        let settings = settings
+            .filter(|settings| settings.is_object())
+            .ok_or_else(|| self.unexpected(path, "the settings of an index", &response))?;
+        match existing::difference(self.engine, body, mapping, settings) {
+            None => Ok(()),
+            Some((what, expected, found)) => Err(RemoteError::Conflict {
+                collection: self.name.clone(),
+                what,
+                expected,
+                found,
+            }),
+        }
     }
 
     fn missing(&self) -> RemoteError {
@@ -342,6 +384,11 @@ impl LoadTarget for ElasticLoading<'_> {
     fn existing(&self, _: Range<u32>) -> Result<Vec<u32>, RemoteError> {
         // Documents are replaced: repeating all of them doubles none.
         Ok(Vec::new())
+    }
+
+    fn is_distinct(&self, _: Range<u32>) -> Result<bool, RemoteError> {
+        // The number is the `_id`.
+        Ok(true)
     }
 
     fn insert(&self, batch: &RowBatch, rows: &[usize]) -> Result<(), RemoteError> {

@@ -13,7 +13,7 @@ use super::{
     Consistency, ENGINE, ID, MilvusCollection, NUMBER, ScoredNumbers, expression, metric, protocol,
 };
 use crate::clause::Clause;
-use crate::ranking::{RankedQuery, SearchLimits, hit, rank};
+use crate::ranking::{RankedQuery, SearchLimits, check_complete, hit, rank};
 use crate::schema::{CollectionRecord, CollectionSchema, RemoteSimilarity, RemoteVectorIndex};
 use crate::vector_query::check_query;
 use crate::{MilvusApi, RemoteError, ResultCache};
@@ -154,17 +154,23 @@ impl MilvusIndex {
         }
     }
 
-    /// Numbers and scores of the hits of a request over gRPC.
+    /// Numbers and scores of the hits of a request over gRPC. `complete`: number of hits that each
+    /// query must have.
     #[cfg(feature = "milvus-grpc")]
     pub(super) fn grpc_hits(
         &self,
         grpc: &GrpcChannel,
         request: &SearchRequest,
+        complete: Option<usize>,
     ) -> Result<ScoredNumbers, RemoteError> {
-        self.cached(request, || grpc.search(&self.collection, request))
+        self.cached(request, || {
+            let found = grpc.search(&self.collection, request)?;
+            self.read_hits(&found, &grpc.url("Search"), complete)?;
+            Ok(found)
+        })
     }
 
-    /// Hits of a request over gRPC, from the cache or by `call`.
+    /// Hits of a request over gRPC, from the cache or by `call`, whose hits have been checked.
     #[cfg(feature = "milvus-grpc")]
     pub(super) fn cached(
         &self,
@@ -215,6 +221,9 @@ impl MilvusIndex {
         limit: usize,
     ) -> Result<Vec<Vec<ir_core::Hit>>, RemoteError> {
         let schema = &self.record.schema;
+        // Every document is a hit of an exact search without a filter.
+        let is_exact = schema.vector_index == RemoteVectorIndex::Exact;
+        let complete = (is_exact && *clause == Clause::Always).then_some(limit);
         #[cfg(feature = "milvus-grpc")]
         if let Some(grpc) = &self.collection.grpc {
             let search = GrpcSearch {
@@ -226,8 +235,8 @@ impl MilvusIndex {
                 ef: self.candidates(),
                 consistency: self.consistency,
             };
-            let found = self.grpc_hits(grpc, &search.vectors(vectors))?;
-            return self.read_hits(found, "");
+            let found = self.grpc_hits(grpc, &search.vectors(vectors), complete)?;
+            return self.read_hits(&found, &grpc.url("Search"), complete);
         }
         let body = protocol::SearchBody {
             collection: &self.collection.name,
@@ -246,14 +255,16 @@ impl MilvusIndex {
             }
             false => ("/search", body.text(vectors)),
         };
+        // Only responses that can be read are cached.
         let call = || {
             let called = connection.call(ir_fetch::HttpMethod::Post, path, &text);
             let response = called.map_err(|error| self.collection.not_milvus(error))?;
-            let checked = match is_v2 {
+            match is_v2 {
                 true => protocol_v2::check(&response, "search", &connection.url(path)),
                 false => protocol::check(&response, "search"),
-            };
-            checked.map(|()| response)
+            }?;
+            self.read_response(&response, path, vectors.len(), (limit, complete))?;
+            Ok(response)
         };
         let response = match &self.cache {
             Some(cache) => {
@@ -262,42 +273,59 @@ impl MilvusIndex {
             }
             None => call()?,
         };
-        let found = match is_v2 {
-            true => match protocol_v2::hits(&response, vectors.len(), limit) {
+        match self.read_response(&response, path, vectors.len(), (limit, complete))? {
+            Some(hits) => Ok(hits),
+            None => {
+                let single = |vector| self.request(&[vector], clause, limit);
+                let single = vectors.iter().map(|&vector| single(vector));
+                Ok(single.collect::<Result<Vec<_>, _>>()?.concat())
+            }
+        }
+    }
+
+    /// Hits of each query of a response over REST; `None` if it does not tell where the hits of a
+    /// query end.
+    fn read_response(
+        &self,
+        response: &serde_json::Value,
+        path: &str,
+        queries: usize,
+        (limit, complete): (usize, Option<usize>),
+    ) -> Result<Option<Vec<Vec<ir_core::Hit>>>, RemoteError> {
+        let found = match self.collection.api {
+            MilvusApi::V2 => match protocol_v2::hits(response, queries, limit) {
                 V2Hits::Hits(all) => Some(all),
-                V2Hits::Undivided => {
-                    let single = |vector| self.request(&[vector], clause, limit);
-                    let single = vectors.iter().map(|&vector| single(vector));
-                    return Ok(single.collect::<Result<Vec<_>, _>>()?.concat());
-                }
+                V2Hits::Undivided => return Ok(None),
                 V2Hits::Unexpected => None,
             },
-            false => protocol::hits(&response, vectors.len()),
+            MilvusApi::V1 | MilvusApi::Grpc => protocol::hits(response, queries),
         };
-        let all = found.ok_or_else(|| {
-            let expected = format!("hits of {} queries", vectors.len());
-            self.collection.unexpected(path, &expected, &response)
+        let found = found.ok_or_else(|| {
+            let expected = format!("hits of {queries} queries");
+            self.collection.unexpected(path, &expected, response)
         })?;
-        self.read_hits(all, path)
+        let url = self.collection.connection.url(path);
+        self.read_hits(&found, &url, complete).map(Some)
     }
 
     /// Hits with the scores of ir-core.
-    fn read_hits(
+    pub(super) fn read_hits(
         &self,
-        all: ScoredNumbers,
-        path: &str,
+        all: &ScoredNumbers,
+        url: &str,
+        complete: Option<usize>,
     ) -> Result<Vec<Vec<ir_core::Hit>>, RemoteError> {
         let sign = match self.record.schema.similarity {
             RemoteSimilarity::Euclidean => -1.0,
             _ => 1.0,
         };
-        let url = self.collection.connection.url(path);
-        let read = |hits: Vec<(u64, f64)>| {
-            let hits = hits.into_iter();
-            let hits = hits.map(|(number, score)| hit(number, sign * score, self.ids.len(), &url));
-            hits.collect::<Result<Vec<_>, _>>()
+        let read = |hits: &Vec<(u64, f64)>| {
+            let hits = hits.iter();
+            let hits = hits.map(|&(number, score)| hit(number, sign * score, self.ids.len(), url));
+            let hits = hits.collect::<Result<Vec<_>, _>>()?;
+            check_complete(&hits, complete, url).map(|()| hits)
         };
-        all.into_iter().map(read).collect()
+        all.iter().map(read).collect()
     }
 }
 

@@ -222,6 +222,21 @@ pub(super) fn integers(response: &Value, field: &str) -> Option<Vec<i64>> {
     values.iter().map(Value::as_i64).collect()
 }
 
+/// Numbers of documents. Without documents, the column or its list may be absent; the status is
+/// there.
+pub(super) fn numbers(response: &Value) -> Option<Vec<i64>> {
+    let columns = &response["fields_data"];
+    let is_absent = columns.is_null() || columns.as_array().is_some_and(Vec::is_empty);
+    if response["status"].is_object() && is_absent {
+        return Some(Vec::new());
+    }
+    let values = column(response, NUMBER)?.get("LongData")?;
+    match &values["data"] {
+        Value::Null if values.is_object() => Some(Vec::new()),
+        _ => integers(response, NUMBER),
+    }
+}
+
 pub(super) fn texts(response: &Value, field: &str) -> Option<Vec<String>> {
     let values = column(response, field)?["StringData"]["data"].as_array()?;
     let texts = values.iter().map(|text| text.as_str().map(str::to_owned));
@@ -262,4 +277,39 @@ pub(super) fn hits(response: &Value, queries: usize) -> Option<Vec<Vec<(u64, f64
         all.push(hits.collect::<Option<Vec<_>>>()?);
     }
     Some(all)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_of_documents() {
+        let column = |data: Value| {
+            let field = json!({"Scalars": {"Data": {"LongData": data}}});
+            json!({"status": {}, "fields_data": [{"field_name": "n", "Field": field}]})
+        };
+        assert_eq!(numbers(&column(json!({"data": [3, 1]}))), Some(vec![3, 1]));
+        for none in [
+            json!({"status": {}}),
+            json!({"status": {}, "fields_data": []}),
+            json!({"status": {}, "fields_data": null}),
+            column(json!({})),
+            column(json!({"data": []})),
+        ] {
+            assert_eq!(numbers(&none), Some(Vec::new()), "{none}");
+        }
+        for malformed in [
+            json!({}),
+            json!({"fields_data": []}),
+            json!({"status": {}, "fields_data": "none"}),
+            json!({"status": {}, "fields_data": [{"field_name": "id"}]}),
+            json!({"status": {}, "fields_data": [{"field_name": "n"}]}),
+            column(Value::Null),
+            column(json!({"data": "none"})),
+            column(json!({"data": [1, "2"]})),
+        ] {
+            assert_eq!(numbers(&malformed), None, "{malformed}");
+        }
+    }
 }

@@ -34,23 +34,28 @@ impl LoadTarget for MilvusLoading<'_> {
 
     fn existing(&self, numbers: Range<u32>) -> Result<Vec<u32>, RemoteError> {
         let expression = expression::numbers(&numbers);
-        #[cfg(feature = "milvus-grpc")]
-        if let Some(grpc) = &self.collection.grpc {
-            let found = grpc.numbers(self.collection, &expression, Consistency::Eventual)?;
-            return Ok(found.into_iter().map(|number| number as u32).collect());
-        }
-        if self.collection.api == MilvusApi::V2 {
-            let limit = numbers.len().clamp(1, index::MAX_HITS);
-            let rows = self
-                .collection
-                .v2_rows(&expression, limit, Consistency::Eventual)?;
-            return Ok(rows.into_iter().map(|(number, _)| number as u32).collect());
-        }
-        let response = self
-            .collection
-            .query(&expression, &[NUMBER], Consistency::Eventual)?;
-        let found = protocol::integers(&response, NUMBER).unwrap_or_default();
-        Ok(found.into_iter().map(|number| number as u32).collect())
+        let found = self.numbers(&expression, numbers.len())?;
+        let number = |found: i64| match u32::try_from(found) {
+            Ok(number) if numbers.contains(&number) => Ok(number),
+            _ => Err(RemoteError::Response {
+                url: self.collection.connection.url(""),
+                expected: format!(
+                    "document numbers from {} to {}",
+                    numbers.start,
+                    numbers.end.saturating_sub(1)
+                ),
+                found: found.to_string(),
+            }),
+        };
+        found.into_iter().map(number).collect()
+    }
+
+    fn is_distinct(&self, numbers: Range<u32>) -> Result<bool, RemoteError> {
+        let expected = numbers.len();
+        let mut existing = self.existing(numbers)?;
+        existing.sort_unstable();
+        existing.dedup();
+        Ok(existing.len() == expected)
     }
 
     fn insert(&self, batch: &RowBatch, rows: &[usize]) -> Result<(), RemoteError> {
@@ -95,6 +100,27 @@ impl LoadTarget for MilvusLoading<'_> {
         let response = self.collection.call("DELETE", "/entities", &body)?;
         protocol::check(&response, "delete documents")?;
         self.settle()
+    }
+}
+
+impl MilvusLoading<'_> {
+    /// Numbers of the documents that satisfy an expression, at most `limit`, in any order.
+    fn numbers(&self, expression: &str, limit: usize) -> Result<Vec<i64>, RemoteError> {
+        let consistency = Consistency::Eventual;
+        #[cfg(feature = "milvus-grpc")]
+        if let Some(grpc) = &self.collection.grpc {
+            return grpc.numbers(self.collection, expression, consistency);
+        }
+        if self.collection.api == MilvusApi::V2 {
+            let limit = limit.clamp(1, index::MAX_HITS);
+            let rows = self.collection.v2_rows(expression, limit, consistency)?;
+            return Ok(rows.into_iter().map(|(number, _)| number).collect());
+        }
+        let response = self.collection.query(expression, &[NUMBER], consistency)?;
+        protocol::numbers(&response).ok_or_else(|| {
+            let expected = "numbers of documents";
+            self.collection.unexpected("/query", expected, &response)
+        })
     }
 }
 

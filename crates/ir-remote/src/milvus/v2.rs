@@ -256,9 +256,12 @@ impl MilvusCollection {
             "consistencyLevel": consistency_name(consistency),
         });
         let response = self.v2_checked(path, &body, "query documents")?;
-        let rows = response["data"].as_array().into_iter().flatten();
-        let rows = rows.map(|row| Some((integer(&row[NUMBER])?, row[ID].as_str()?.to_owned())));
-        let rows: Option<Vec<_>> = rows.collect();
+        let rows = match &response["data"] {
+            Value::Null => Some(&[][..]),
+            rows => rows.as_array().map(Vec::as_slice),
+        };
+        let pair = |row: &Value| Some((integer(&row[NUMBER])?, row[ID].as_str()?.to_owned()));
+        let rows = rows.and_then(|rows| rows.iter().map(pair).collect::<Option<Vec<_>>>());
         rows.ok_or_else(|| self.unexpected(path, "numbers and ids of documents", &response))
     }
 

@@ -68,6 +68,10 @@ impl ElasticState {
                 (200, json!({"acknowledged": true}))
             }
             ("GET", "_mapping") => (200, json!({name: {"mappings": index.body["mappings"]}})),
+            ("GET", "_settings") => {
+                let settings = settings(&name, &index.body["settings"]);
+                (200, json!({name: {"settings": {"index": settings}}}))
+            }
             ("PUT", "_mapping") => {
                 index.body["mappings"]["_meta"] = parsed()["_meta"].clone();
                 (200, json!({"acknowledged": true}))
@@ -128,6 +132,28 @@ impl ElasticState {
             _ => error(405, "method_not_allowed"),
         }
     }
+}
+
+/// Settings as engines return them: scalars are strings, and there are more.
+fn settings(name: &str, body: &Value) -> Value {
+    fn strings(value: &Value) -> Value {
+        match value {
+            Value::Object(all) => all
+                .iter()
+                .map(|(name, value)| (name.trim_start_matches("index.").to_owned(), strings(value)))
+                .collect(),
+            Value::Array(all) => all.iter().map(strings).collect(),
+            Value::String(text) => json!(text),
+            other => json!(other.to_string()),
+        }
+    }
+    let mut all = strings(body);
+    all["uuid"] = json!("x3kWmXyqRC6yhT1-eSXVbQ");
+    all["provided_name"] = json!(name);
+    all["creation_date"] = json!("1700000000000");
+    all["number_of_replicas"] = json!("1");
+    all["version"] = json!({"created": "8505000"});
+    all
 }
 
 fn words(text: &Value) -> Vec<String> {

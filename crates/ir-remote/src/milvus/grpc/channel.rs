@@ -125,7 +125,7 @@ impl GrpcChannel {
     }
 
     /// URL of a method, for messages.
-    pub(super) fn url(&self, method: &str) -> String {
+    pub(in crate::milvus) fn url(&self, method: &str) -> String {
         format!("{}{SERVICE}{method}", self.inner.url)
     }
 

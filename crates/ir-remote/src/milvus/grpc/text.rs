@@ -156,7 +156,7 @@ impl Retriever for MilvusTextIndex {
     fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
         self.rank(queries, &|texts, clause, limit| {
             let request = self.request(texts, clause, limit);
-            self.index.grpc_hits(&self.grpc, &request)
+            self.index.grpc_hits(&self.grpc, &request, None)
         })
     }
 }
@@ -267,7 +267,11 @@ impl<E: Encoder> Retriever for MilvusHybrid<E> {
             self.texts.index.cached(&request, || {
                 let collection = &self.texts.index.collection;
                 let results = grpc.checked(collection, "HybridSearch", &request, "search")?;
-                grpc.hits(&results, "HybridSearch", texts.len())
+                let found = grpc.hits(&results, "HybridSearch", texts.len())?;
+                self.texts
+                    .index
+                    .read_hits(&found, &grpc.url("HybridSearch"), None)?;
+                Ok(found)
             })
         })
     }
