@@ -22,8 +22,8 @@ impl<T: Copy + Default> AlignedBuffer<T> {
         (self.start, self.len) = (start.min(LINE_ELEMENTS), len);
     }
 
-    /// Sets the length and returns the elements, which have any values. Allocates only if the buffer
-    /// was smaller before.
+    /// Sets the length, and returns the elements, which have any values. Allocates only if the
+    /// buffer was smaller before.
     pub(crate) fn resize_stale(&mut self, len: usize) -> &mut [T] {
         if self.buffer.len() < len + LINE_ELEMENTS {
             self.buffer.resize(len + LINE_ELEMENTS, T::default());
