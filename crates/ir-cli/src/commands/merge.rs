@@ -221,16 +221,24 @@ mod vectors {
             report(progress, number as u64 + 1, shards.len())?;
         }
         let count = writer.len();
-        if let Some(ids) = ids {
-            let names = writer.ids();
-            OutputSink::open(Some(ids))?
-                .write_with(|out| names.iter().try_for_each(|id| writeln!(out, "{id}")))?;
-        }
+        // The ids are committed after the vectors, so that there are none without vectors.
+        let ids = ids.map(|path| -> Result<OutputSink> {
+            let mut out = OutputSink::open(Some(path))?;
+            let mut names = writer.ids().iter();
+            names
+                .try_for_each(|id| writeln!(out, "{id}"))
+                .with_context(|| failed(path.display()))?;
+            Ok(out)
+        });
+        let ids = ids.transpose()?;
         writer
             .with_user_metadata(serde_json::to_string(&origin)?)
             .finish()?;
         if is_npy(output) {
             write_npy(&path, output)?;
+        }
+        ids.map_or(Ok(()), OutputSink::commit)?;
+        if is_npy(output) {
             fs::remove_file(&path).with_context(|| failed(path.display()))?;
         }
         Ok(format!(
