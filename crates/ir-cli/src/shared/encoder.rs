@@ -88,7 +88,7 @@ pub(crate) const TRAINING_PRECISIONS: [(&str, &str, Precision); 2] = [
     ("f32", "Single precision", Precision::F32),
     (
         "bf16",
-        "bfloat16 factors with sums in f32, for CPUs with avx512_bf16",
+        "bfloat16 factors, sums in f32; slower than f32 without avx512_bf16",
         Precision::Bf16,
     ),
 ];
@@ -113,7 +113,7 @@ pub(crate) const PRECISIONS: [(&str, &str, Precision); 3] = [
     ("f32", "Single precision", Precision::F32),
     (
         "bf16",
-        "bfloat16 with sums in f32, for CPUs with avx512_bf16",
+        "bfloat16 with sums in f32; slower than f32 without avx512_bf16",
         Precision::Bf16,
     ),
     (

@@ -53,9 +53,10 @@ Dense retrieval and hybrid search (feature `dense`):
       --alpha 0,0.02,0.05,0.1 --output hybrid-{alpha}.trec
   ir search beir/nfcorpus --vectors e5.ir --encoder e5-small-v2 \\
       --prefix 'query: '
-Repeat --pooling and --normalize of `ir encode` here: vectors of another
-model, pooling or normalization, or of other texts, are an error. --prefix and
---max-tokens are those of queries here, and those of documents in `ir encode`.
+Repeat --pooling, --normalize and --precision of `ir encode` here: vectors of
+another model, pooling, normalization or precision, or of other texts, are an
+error. --prefix and --max-tokens are those of queries here, and those of
+documents in `ir encode`.
 
 Without words, the queries are the judged queries of the collection (--split)
 and the output is a TREC run. With words, it is a list of results, or a TREC
