@@ -5,35 +5,17 @@
 mod common;
 #[path = "common/elastic_double.rs"]
 mod elastic_double;
+#[path = "common/elastic_setup.rs"]
+mod elastic_setup;
 
-use common::{Fault, HttpDouble, quick};
-use ir_core::{DocIds, DocNum, DocSet, Document, NoProgress, Retriever, Search};
+use common::Fault;
+use elastic_setup::{BATCH, ENGINES, GRAPH, collection, table};
+use ir_core::{DocNum, DocSet, Document, NoProgress, Retriever, Search};
 use ir_remote::{
-    AttributeType, CollectionSchema, Credentials, ElasticCollection, EngineAddress, LoadOptions,
-    LoadSource, RemoteError, RemoteSimilarity, RemoteVectorIndex, TextAnalysis, TextIndexing,
-    VectorTable,
+    AttributeType, CollectionSchema, LoadSource, RemoteError, RemoteSimilarity, RemoteVectorIndex,
+    TextAnalysis, TextIndexing,
 };
-use ir_testkit::toy;
 use serde_json::{Value, json};
-
-const ENGINES: [&str; 2] = ["elasticsearch", "opensearch"];
-const BATCH: LoadOptions = LoadOptions { batch: 7 };
-const GRAPH: RemoteVectorIndex = RemoteVectorIndex::Hnsw {
-    m: 16,
-    ef_construction: 100,
-};
-
-fn collection(server: &HttpDouble, engine: &str, name: &str) -> ElasticCollection {
-    let address: EngineAddress = format!("{engine}://127.0.0.1:{}/{name}", server.port)
-        .parse()
-        .unwrap();
-    ElasticCollection::new(&address, &Credentials::default(), &quick()).unwrap()
-}
-
-fn table(n: usize) -> VectorTable {
-    let ids: DocIds = (0..n).map(|n| format!("v{n:03}")).collect();
-    VectorTable::new(ids, 6, toy::vectors(n, 6).concat()).unwrap()
-}
 
 fn documents(n: usize) -> Vec<Document> {
     let document = |at: usize| {

@@ -236,11 +236,9 @@ mod vectors {
             .finish()?;
         if is_npy(output) {
             write_npy(&path, output)?;
-        }
-        ids.map_or(Ok(()), OutputSink::commit)?;
-        if is_npy(output) {
             fs::remove_file(&path).with_context(|| failed(path.display()))?;
         }
+        ids.map_or(Ok(()), OutputSink::commit)?;
         Ok(format!(
             "{} vectors of {dim} dimensions",
             grouped(count as u64)

@@ -172,7 +172,7 @@ fn large_run_is_streamed() {
     let here = Folder::new();
     let padding = "x".repeat(100);
     let (mut run, mut qrels) = (String::new(), String::new());
-    for topic in 0..8000 {
+    for topic in 0..10_000 {
         for rank in 1..=100 {
             writeln!(run, "{topic} Q0 d{rank}-{padding} {rank} {} me", 100 - rank).unwrap();
         }
@@ -180,7 +180,7 @@ fn large_run_is_streamed() {
     }
     here.write("run", &run);
     here.write("qrels", qrels);
-    assert!(run.len() > 96_000_000);
+    assert!(run.len() > 120_000_000);
     let program = env!("CARGO_BIN_EXE_ir");
     // The program itself takes 48 MB of address space.
     let script = format!("ulimit -v 81920; exec {program} eval -m recip_rank qrels run --threads");

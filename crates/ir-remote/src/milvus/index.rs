@@ -163,18 +163,20 @@ impl MilvusIndex {
         request: &SearchRequest,
         complete: Option<usize>,
     ) -> Result<ScoredNumbers, RemoteError> {
-        self.cached(request, || {
-            let found = grpc.search(&self.collection, request)?;
-            self.read_hits(&found, &grpc.url("Search"), complete)?;
-            Ok(found)
-        })
+        let check = |found: &_| {
+            let read = self.read_hits(found, &grpc.url("Search"), complete);
+            read.map(drop)
+        };
+        self.cached(request, check, || grpc.search(&self.collection, request))
     }
 
-    /// Hits of a request over gRPC, from the cache or by `call`, whose hits have been checked.
+    /// Hits of a request over gRPC, from the cache or by `call`. Only those that pass `check` are
+    /// cached.
     #[cfg(feature = "milvus-grpc")]
     pub(super) fn cached(
         &self,
         request: &impl prost::Message,
+        check: impl Fn(&ScoredNumbers) -> Result<(), RemoteError>,
         call: impl FnOnce() -> Result<ScoredNumbers, RemoteError>,
     ) -> Result<ScoredNumbers, RemoteError> {
         let Some(cache) = &self.cache else {
@@ -184,7 +186,12 @@ impl MilvusIndex {
             .record
             .cache_key(&format!("Milvus {}", self.collection.name));
         let text = BASE64_STANDARD.encode(request.encode_to_vec());
-        let response = cache.get_or(&key, &text, || Ok(serde_json::json!(call()?)))?;
+        let call = || {
+            let found = call()?;
+            check(&found)?;
+            Ok(serde_json::json!(found))
+        };
+        let response = cache.get_or(&key, &text, call)?;
         serde_json::from_value(response).map_err(|error| RemoteError::Response {
             url: self.collection.connection.url(""),
             expected: "hits in the cache".to_owned(),
@@ -255,7 +262,6 @@ impl MilvusIndex {
             }
             false => ("/search", body.text(vectors)),
         };
-        // Only responses that can be read are cached.
         let call = || {
             let called = connection.call(ir_fetch::HttpMethod::Post, path, &text);
             let response = called.map_err(|error| self.collection.not_milvus(error))?;
@@ -263,17 +269,23 @@ impl MilvusIndex {
                 true => protocol_v2::check(&response, "search", &connection.url(path)),
                 false => protocol::check(&response, "search"),
             }?;
-            self.read_response(&response, path, vectors.len(), (limit, complete))?;
             Ok(response)
         };
-        let response = match &self.cache {
+        let queries = vectors.len();
+        let read = |response: &_| self.read_response(response, path, queries, (limit, complete));
+        let hits = match &self.cache {
             Some(cache) => {
                 let collection = format!("Milvus {}", self.collection.name);
-                cache.get_or(&self.record.cache_key(&collection), &text, call)?
+                // Only responses that can be read are cached.
+                let call = || {
+                    let response = call()?;
+                    read(&response).map(|_| response)
+                };
+                read(&cache.get_or(&self.record.cache_key(&collection), &text, call)?)?
             }
-            None => call()?,
+            None => read(&call()?)?,
         };
-        match self.read_response(&response, path, vectors.len(), (limit, complete))? {
+        match hits {
             Some(hits) => Ok(hits),
             None => {
                 let single = |vector| self.request(&[vector], clause, limit);

@@ -5,6 +5,7 @@ mod index;
 mod row_numbers;
 mod rows;
 mod search;
+mod shared_floor;
 mod writer;
 
 pub use index::FlatIndex;

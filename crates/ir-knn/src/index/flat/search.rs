@@ -2,13 +2,13 @@
 
 use std::iter;
 use std::ops::Range;
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use ir_core::{DocNum, Ranking, Search, SearchError, TopK};
 use rayon::prelude::*;
 
 use super::codes::{CodeTiles, QuantizedQuery, STATS_PER_TILE, TileEncoder};
 use super::row_numbers::RowNumbers;
+use super::shared_floor::SharedFloor;
 use crate::index::similarity::{VectorSimilarity, WideQuery};
 use crate::index::validate::check_query;
 use crate::simd::{
@@ -518,37 +518,6 @@ impl RangeHits<'_> {
             lower: TopK::new(k),
             candidates: Vec::new(),
         }
-    }
-}
-
-/// Largest score known to be reached by `k` rows of a query, or its floor, shared by the threads
-/// that search it: rows with a lower score are no hits.
-struct SharedFloor(AtomicU32);
-
-impl SharedFloor {
-    fn new(score: f32) -> Self {
-        Self(AtomicU32::new(ascending_bits(score)))
-    }
-
-    fn get(&self) -> f32 {
-        let bits = self.0.load(Ordering::Relaxed);
-        f32::from_bits(match bits >> 31 {
-            0 => !bits,
-            _ => bits ^ 1 << 31,
-        })
-    }
-
-    fn raise(&self, score: f32) {
-        self.0.fetch_max(ascending_bits(score), Ordering::Relaxed);
-    }
-}
-
-/// Bits that ascend with the score.
-fn ascending_bits(score: f32) -> u32 {
-    let bits = score.to_bits();
-    match bits >> 31 {
-        0 => bits | 1 << 31,
-        _ => !bits,
     }
 }
 

@@ -264,14 +264,15 @@ impl<E: Encoder> Retriever for MilvusHybrid<E> {
         self.texts.rank(queries, &|texts, clause, limit| {
             let request = self.request(texts, clause, limit)?;
             let grpc = &self.texts.grpc;
-            self.texts.index.cached(&request, || {
-                let collection = &self.texts.index.collection;
-                let results = grpc.checked(collection, "HybridSearch", &request, "search")?;
-                let found = grpc.hits(&results, "HybridSearch", texts.len())?;
-                self.texts
-                    .index
-                    .read_hits(&found, &grpc.url("HybridSearch"), None)?;
-                Ok(found)
+            let index = &self.texts.index;
+            let check = |found: &_| {
+                let read = index.read_hits(found, &grpc.url("HybridSearch"), None);
+                read.map(drop)
+            };
+            index.cached(&request, check, || {
+                let results =
+                    grpc.checked(&index.collection, "HybridSearch", &request, "search")?;
+                grpc.hits(&results, "HybridSearch", texts.len())
             })
         })
     }
