@@ -42,6 +42,13 @@ pub trait DocFilter: Send + Sync {
     fn members(&self) -> Option<Box<dyn Iterator<Item = DocNum> + '_>> {
         None
     }
+
+    /// Returns an equivalent condition on the attributes of the documents, if one is known. Engines
+    /// on servers evaluate it in place of a list of document numbers. Default: `None`. See
+    /// [`WithCondition`].
+    fn condition(&self) -> Option<Predicate> {
+        None
+    }
 }
 
 impl fmt::Debug for dyn DocFilter + '_ {
@@ -146,8 +153,48 @@ impl DocFilter for DocSet {
     }
 }
 
+/// Filter with an equivalent condition on attributes, for engines that store the attributes and
+/// evaluate conditions themselves (`ir-remote`). Other engines evaluate the filter.
+///
+/// `condition` must hold for exactly the documents that pass `filter`, by the attributes that the
+/// engine stores.
+///
+/// ```
+/// use ir_core::{DocFilter, DocNum, Predicate, WithCondition, Years};
+/// let years: Years = [Some(2012), None, Some(2019)].into_iter().collect();
+/// let filter = years.not_later_than(Some(2015));
+/// let condition = Predicate::AtMost { name: "year".to_owned(), limit: 2015.0 };
+/// let filter = WithCondition { filter: &filter, condition: condition.clone() };
+/// assert!(!filter.contains(DocNum::new(2)));
+/// assert_eq!(filter.condition(), Some(condition));
+/// ```
+#[derive(Debug)]
+#[allow(missing_docs)]
+pub struct WithCondition<'a> {
+    pub filter: &'a dyn DocFilter,
+    pub condition: Predicate,
+}
+
+impl DocFilter for WithCondition<'_> {
+    fn contains(&self, doc: DocNum) -> bool {
+        self.filter.contains(doc)
+    }
+
+    fn count(&self) -> Option<usize> {
+        self.filter.count()
+    }
+
+    fn members(&self) -> Option<Box<dyn Iterator<Item = DocNum> + '_>> {
+        self.filter.members()
+    }
+
+    fn condition(&self) -> Option<Predicate> {
+        Some(self.condition.clone())
+    }
+}
+
 macro_rules! combination {
-    ($(#[$doc:meta])* $name:ident, $test:ident, $negate:expr) => {
+    ($(#[$doc:meta])* $name:ident, $test:ident, $negate:expr, $condition:expr) => {
         $(#[$doc])*
         #[derive(Debug)]
         pub struct $name<'a>(pub Vec<&'a dyn DocFilter>);
@@ -156,21 +203,26 @@ macro_rules! combination {
             fn contains(&self, doc: DocNum) -> bool {
                 self.0.iter().$test(|filter| filter.contains(doc)) != $negate
             }
+
+            fn condition(&self) -> Option<Predicate> {
+                let conditions = self.0.iter().map(|filter| filter.condition());
+                conditions.collect::<Option<Vec<_>>>().map($condition)
+            }
         }
     };
 }
 
 combination!(
     /// Intersection of filters; contains all documents if there are none.
-    AllOf, all, false
+    AllOf, all, false, Predicate::All
 );
 combination!(
     /// Union of filters; empty if there are none.
-    AnyOf, any, false
+    AnyOf, any, false, Predicate::Any
 );
 combination!(
     /// Complement of the union of filters.
-    NoneOf, any, true
+    NoneOf, any, true, |all| Predicate::Not(Box::new(Predicate::Any(all)))
 );
 
 /// Publication years by document number, for the time filter.
@@ -341,6 +393,38 @@ mod tests {
         assert!(AllOf(vec![]).contains(doc(0)));
         assert!(!AnyOf(vec![]).contains(doc(0)));
         assert!(NoneOf(vec![]).contains(doc(0)));
+    }
+
+    #[test]
+    fn combinations_have_the_condition_of_their_parts() {
+        let years: Years = [Some(2000), None, Some(2010)].into_iter().collect();
+        let (early, later) = (years.not_later_than(Some(2005)), |doc: DocNum| {
+            doc.get() > 0
+        });
+        let at_most = |limit| Predicate::AtMost {
+            name: "year".to_owned(),
+            limit,
+        };
+        let early = WithCondition {
+            filter: &early,
+            condition: at_most(2005.0),
+        };
+        let all = AllOf(vec![&early, &early]);
+        let expected = vec![at_most(2005.0), at_most(2005.0)];
+        assert_eq!(all.condition(), Some(Predicate::All(expected.clone())));
+        assert_eq!(AnyOf(vec![&early, &later]).condition(), None);
+        let none = NoneOf(vec![&all]).condition().unwrap();
+        let of = |year: Option<i64>| {
+            let mut attributes = Attributes::new();
+            if let Some(year) = year {
+                attributes.set(Attributes::YEAR, year);
+            }
+            attributes
+        };
+        for (n, year) in [Some(2000), None, Some(2010)].into_iter().enumerate() {
+            let filter = NoneOf(vec![&all]);
+            assert_eq!(none.matches(&of(year)), filter.contains(doc(n as u32)));
+        }
     }
 
     #[test]

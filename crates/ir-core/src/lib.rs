@@ -45,7 +45,9 @@ pub use corpus::{Corpus, CorpusError, CorpusIter, DocReader, Document, Query};
 pub use encoder::{Encoded, Encoder, Side};
 pub use error::{EncodeError, SearchError};
 pub use explanation::Explanation;
-pub use filter::{AllOf, AnyOf, DocFilter, DocSet, NoneOf, NotLaterThan, Predicate, Years};
+pub use filter::{
+    AllOf, AnyOf, DocFilter, DocSet, NoneOf, NotLaterThan, Predicate, WithCondition, Years,
+};
 pub use hash::Fnv1a;
 pub use ids::{DocIds, DocNum, IdError, SegmentNumbers, SegmentOrder, SegmentedIds};
 pub use precomputed_encoder::PrecomputedEncoder;

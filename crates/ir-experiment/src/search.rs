@@ -1,6 +1,6 @@
 //! Searching the queries of a task with a system.
 
-use ir_core::{Flow, NotLaterThan, Retriever, Run, Search};
+use ir_core::{AllOf, DocFilter, Flow, NotLaterThan, Retriever, Run, Search, WithCondition};
 use ir_data::datafinder::{published_depth, published_filter};
 
 use crate::best_record::best_records;
@@ -63,6 +63,20 @@ impl SearchParameters {
         let filters: Vec<NotLaterThan<'_>> = (set.queries.iter())
             .map(|query| years.not_later_than(query.attributes.year()))
             .collect();
+        // Engines on servers evaluate conditions in place of lists of documents.
+        let described: Vec<Option<WithCondition<'_>>> = (filters.iter().zip(&set.queries))
+            .map(|(filter, query)| {
+                let condition = context.task.year_condition(query.attributes.year());
+                condition.map(|condition| WithCondition { filter, condition })
+            })
+            .collect();
+        let condition = self.condition.clone();
+        let condition = condition.filter(|_| context.task.has_unique_ids());
+        let described_passing = passing.as_ref().zip(condition);
+        let described_passing = described_passing.map(|(set, condition)| WithCondition {
+            filter: set,
+            condition,
+        });
         let mut run = Run::new(name);
         let total = set.queries.len();
         let depth = match self.filter {
@@ -78,14 +92,21 @@ impl SearchParameters {
             if flow == Flow::Stop {
                 return Err(ExperimentError::Canceled.into());
             }
-            let both: Vec<ir_core::AllOf<'_>> = (0..batch.len())
+            let both: Vec<AllOf<'_>> = (0..batch.len())
                 .map(|n| {
-                    let mut all: Vec<&dyn ir_core::DocFilter> = Vec::new();
+                    let mut all: Vec<&dyn DocFilter> = Vec::new();
                     if self.filter == FilterName::Year {
-                        all.push(&filters[start + n]);
+                        all.push(match &described[start + n] {
+                            Some(filter) => filter,
+                            None => &filters[start + n],
+                        });
                     }
-                    all.extend(passing.as_ref().map(|set| set as &dyn ir_core::DocFilter));
-                    ir_core::AllOf(all)
+                    match (&described_passing, &passing) {
+                        (Some(filter), _) => all.push(filter),
+                        (None, Some(set)) => all.push(set),
+                        (None, None) => {}
+                    }
+                    AllOf(all)
                 })
                 .collect();
             let within = |n: usize, depth: usize| match both[n].0.is_empty() {

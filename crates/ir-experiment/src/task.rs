@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 
 use ir_core::trec::read_qrels;
-use ir_core::{Corpus, DocIds, DocSet, Document, Flow, Predicate, Query, Years};
+use ir_core::{Attributes, Corpus, DocIds, DocSet, Document, Flow, Predicate, Query, Years};
 use ir_data::catalog::Catalog;
 use ir_data::datafinder::lexicographic_row_order;
 use ir_data::{Collection, DataError, InMemoryJudgedQueries};
@@ -35,6 +35,9 @@ pub(crate) struct Documents {
     /// Id and year of each document, in order.
     ids: DocIds,
     years: Vec<Option<i64>>,
+    has_unique_ids: bool,
+    /// Whether every attribute `year` is an integer.
+    has_integer_years: bool,
     /// Names of the attributes that some document has.
     attributes: BTreeSet<String>,
     /// Ids of the documents that pass the condition of the search.
@@ -89,6 +92,8 @@ impl Documents {
             reordered,
             ids: DocIds::new(),
             years: Vec::new(),
+            has_unique_ids: false,
+            has_integer_years: true,
             attributes: BTreeSet::new(),
             passing: None,
             hash: String::new(),
@@ -96,6 +101,7 @@ impl Documents {
         };
         let (mut hash, mut passing) = (ContentHash::default(), HashSet::new());
         let (mut ids, mut years) = (DocIds::new(), Vec::new());
+        let mut has_integer_years = true;
         let mut names = BTreeSet::new();
         let corpus = documents.corpus();
         let mut reader = corpus.open().map_err(error)?;
@@ -111,6 +117,8 @@ impl Documents {
                 }
             }
             years.push(doc.attributes.year());
+            let has_year = doc.attributes.get(Attributes::YEAR).is_some();
+            has_integer_years &= has_year == doc.attributes.year().is_some();
             if condition.is_some_and(|condition| condition.matches(&doc.attributes)) {
                 passing.insert(doc.id.clone());
             }
@@ -127,6 +135,8 @@ impl Documents {
         documents.hash = hash.finish();
         documents.passing = condition.is_some().then_some(passing);
         documents.attributes = names;
+        documents.has_unique_ids = ids.check_unique().is_ok();
+        documents.has_integer_years = has_integer_years;
         (documents.ids, documents.years) = (ids, years);
         if let Some(condition) = condition {
             for warning in unknown_condition_attributes(condition, &documents.attributes) {
@@ -301,6 +311,25 @@ impl TaskData {
         ids.iter()
             .map(|id| by_id.get(id).copied().flatten())
             .collect()
+    }
+
+    /// Whether a set of ids has the documents of a condition: no two documents share an id.
+    pub(crate) fn has_unique_ids(&self) -> bool {
+        self.documents.has_unique_ids
+    }
+
+    /// Condition on attributes that is equivalent to a time filter of [`Self::years_of`]; `None` if
+    /// ids repeat, or years are not integers.
+    pub(crate) fn year_condition(&self, limit: Option<i64>) -> Option<Predicate> {
+        let condition = match limit {
+            Some(limit) => Predicate::AtMost {
+                name: Attributes::YEAR.to_owned(),
+                limit: limit as f64,
+            },
+            None => Predicate::All(Vec::new()),
+        };
+        let is_exact = self.documents.has_unique_ids && self.documents.has_integer_years;
+        is_exact.then_some(condition)
     }
 
     /// Returns the years of other document numbers, each that of its own record.

@@ -147,11 +147,23 @@ impl Clause {
         })
     }
 
-    /// Translates a set of documents: asks the filter for each of `documents` numbers.
+    /// Translates the filter of a search: its condition, if the collection has all attributes of
+    /// it, or else its documents.
     pub(crate) fn from_filter(
         filter: &dyn DocFilter,
         documents: usize,
+        schema: &CollectionSchema,
     ) -> Result<Self, RemoteError> {
+        let condition = filter.condition();
+        let condition = condition.map(|condition| Self::from_predicate(&condition, schema));
+        match condition {
+            Some(Ok(clause)) => Ok(clause),
+            Some(Err(_)) | None => Self::from_documents(filter, documents),
+        }
+    }
+
+    /// Translates a set of documents: asks the filter for each of `documents` numbers.
+    fn from_documents(filter: &dyn DocFilter, documents: usize) -> Result<Self, RemoteError> {
         let documents = documents as u32;
         let mut ranges: Vec<(u32, u32)> = Vec::new();
         let mut members = 0_usize;
@@ -310,7 +322,7 @@ fn one_of(
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use ir_core::{Attributes, DocSet};
+    use ir_core::{Attributes, DocSet, WithCondition};
     use proptest::prelude::*;
 
     use super::*;
@@ -459,7 +471,7 @@ pub(crate) mod tests {
         ) {
             let n = members.len() * repeat;
             let set = DocSet::select(n, |doc| members[doc.index() / repeat]);
-            let clause = Clause::from_filter(&set, n).unwrap();
+            let clause = Clause::from_filter(&set, n, &schema()).unwrap();
             for doc in 0..n as u32 {
                 let inside = set.contains(DocNum::new(doc));
                 prop_assert_eq!(clause.matches(doc, &Attributes::new()), inside);
@@ -485,10 +497,22 @@ pub(crate) mod tests {
         };
         assert!(Clause::from_predicate(&equality, &schema()).is_err());
         let odd = |doc: DocNum| doc.get() % 2 == 1;
-        assert!(Clause::from_filter(&odd, 2 * MAX_NUMBERS).is_ok());
-        let message = Clause::from_filter(&odd, 2 * MAX_NUMBERS + 2)
+        assert!(Clause::from_documents(&odd, 2 * MAX_NUMBERS).is_ok());
+        let message = Clause::from_documents(&odd, 2 * MAX_NUMBERS + 2)
             .unwrap_err()
             .to_string();
         assert!(message.contains("100001 ranges"), "{message}");
+        // The condition of a filter has no limit. Without the attribute, its documents are used.
+        let described = |name: &str| {
+            let condition = Predicate::Known { name: name.into() };
+            let filter = WithCondition {
+                filter: &odd,
+                condition,
+            };
+            Clause::from_filter(&filter, 2 * MAX_NUMBERS + 2, &schema())
+        };
+        let known = Clause::Known { name: "i".into() };
+        assert_eq!(described("i").unwrap(), known);
+        assert!(described("year").is_err());
     }
 }

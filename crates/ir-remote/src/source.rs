@@ -15,6 +15,10 @@ pub trait VectorRows: Send + Sync {
 
     /// Returns the vector of a document: `dim()` finite numbers.
     fn vector(&self, doc: DocNum) -> &[f32];
+
+    /// Gives back memory of vectors that were read, such as pages of a mapped file. Called between
+    /// batches of a load. Default: nothing.
+    fn release(&self) {}
 }
 
 /// Vectors and their ids, in memory.
@@ -119,6 +123,11 @@ impl<'a> LoadSource<'a> {
         let mut documents = 0;
         while let Some(row) = rows.next_row()? {
             documents += 1;
+            if documents % ROWS_PER_RELEASE == 0
+                && let Some(vectors) = self.vectors
+            {
+                vectors.release();
+            }
             write(&mut hash, row.document.id.as_bytes());
             if texts {
                 write(&mut hash, row.document.title.as_bytes());
@@ -285,6 +294,9 @@ impl Rows<'_> {
     }
 }
 
+/// Number of rows that are hashed before memory of vectors is given back.
+const ROWS_PER_RELEASE: usize = 1 << 14;
+
 /// Number of bytes of texts, attributes and vectors after which a batch ends, below the limits of
 /// the servers: 64 MiB for a message of Milvus, 100 MB for a request of Elasticsearch. In JSON, a
 /// vector has about three times as many bytes.
@@ -342,6 +354,9 @@ impl RowBatch {
                     .push((document.title.clone(), document.text.clone()));
             }
             self.vectors.extend_from_slice(row.vector);
+        }
+        if let Some(vectors) = rows.vectors {
+            vectors.release();
         }
         Ok(!self.ids.is_empty())
     }

@@ -10,15 +10,15 @@ use ir_core::{DocIds, DocNum, Retriever};
 use ir_knn::{SegmentedVectorIndex, VectorSimilarity};
 use ir_remote::{
     AttributeType, CollectionSchema, EngineAddress, LoadOptions, LoadSource, MilvusApi,
-    RemoteError, RemoteSimilarity, RemoteVectorIndex, TextAnalysis, TextIndexing, VectorRows,
+    RemoteSimilarity, RemoteVectorIndex, TextAnalysis, TextIndexing, VectorRows,
 };
 
-use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::grouped;
 use crate::shared::input::open_documents;
 use crate::shared::options::{EncodingOption, positive};
 use crate::shared::output::OutputSink;
-use crate::shared::remote::RemoteCollection;
+use crate::shared::remote::{ClientOptions, RemoteCollection};
 use crate::shared::vector_files::open_vectors;
 
 const EXAMPLES: &str = "\
@@ -105,6 +105,9 @@ pub(crate) struct Args {
     /// nothing
     #[arg(long)]
     template: bool,
+
+    #[command(flatten)]
+    client: ClientOptions,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -190,15 +193,18 @@ impl VectorRows for VectorFile {
     fn vector(&self, doc: DocNum) -> &[f32] {
         self.0.vector(doc)
     }
+
+    fn release(&self) {
+        self.0.release();
+    }
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     const MAX_BATCH: usize = LoadOptions::MAX_BATCH;
-    stop_on_interrupt();
     if let Some(batch) = args.batch.filter(|&batch| batch > MAX_BATCH) {
         bail_usage!("--batch: expected 1 to {MAX_BATCH}, found {batch}");
     }
-    let collection = RemoteCollection::new(&args.address)?;
+    let collection = RemoteCollection::new(&args.address, &args.client)?;
     let is_milvus = matches!(collection, RemoteCollection::Milvus(_));
     if is_milvus {
         if args.template {
@@ -270,10 +276,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         }
     };
     bar.finish();
-    let report = match loaded {
-        Err(RemoteError::Canceled) => return Err(Interrupted.into()),
-        other => other?,
-    };
+    let report = loaded?;
     console.log(format_args!(
         "{}: {} documents, {} of them inserted now",
         args.address,

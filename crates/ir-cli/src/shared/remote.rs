@@ -1,22 +1,67 @@
 //! Collections on servers: addresses, searches of text queries, systems of experiment files.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::time::Duration;
 
 use anyhow::{Result, bail};
+use clap::ValueHint;
 use ir_core::store::Verify;
 use ir_core::{Distinct, Encoded, PrecomputedEncoder, Predicate, Query, Retriever};
 use ir_experiment::{OpenSystem, Registry, System, SystemContext, SystemError};
-#[cfg(feature = "milvus-grpc")]
-use ir_remote::MilvusHybrid;
 use ir_remote::{
-    ClientConfig, CollectionRecord, Consistency, Credentials, ElasticCollection, EngineAddress,
-    EngineKind, MilvusApi, MilvusCollection,
+    ClientConfig, CollectionRecord, Consistency, Credentials, ElasticCollection, ElasticTextIndex,
+    ElasticVectorIndex, EngineAddress, EngineKind, MilvusApi, MilvusCollection, MilvusIndex,
+    Recorder, ResultCache,
 };
+#[cfg(feature = "milvus-grpc")]
+use ir_remote::{MilvusHybrid, MilvusTextIndex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::shared::console::bail_usage;
+use crate::shared::options::positive;
 use crate::shared::vector_files::open_vectors;
+
+/// Options of the client of a server.
+#[derive(Debug, Clone, Default, clap::Args)]
+#[command(next_help_heading = "Engine")]
+pub(crate) struct ClientOptions {
+    /// Time limit of one attempt of a request to the server, in seconds [default: 120]
+    #[arg(long, value_parser = seconds, value_name = "SECONDS", value_hint = ValueHint::Other)]
+    pub(crate) engine_timeout: Option<Duration>,
+
+    /// Number of attempts of a request that fails transiently. The wait before another attempt
+    /// doubles, from one second on [default: 5]
+    #[arg(long, value_parser = positive, value_name = "N")]
+    pub(crate) engine_attempts: Option<usize>,
+
+    /// Record requests and responses in a new file, as JSON lines, for tests and error reports. It
+    /// has neither credentials nor the address, but the data; not for milvus+grpc
+    #[arg(long, value_name = "FILE")]
+    pub(crate) engine_record: Option<PathBuf>,
+}
+
+impl ClientOptions {
+    fn config(&self) -> ClientConfig {
+        let default = ClientConfig::default();
+        let attempts = self.engine_attempts.map(u32::try_from);
+        ClientConfig {
+            timeout: self.engine_timeout.unwrap_or(default.timeout),
+            attempts: attempts.map_or(default.attempts, |it| it.unwrap_or(u32::MAX)),
+            ..default
+        }
+    }
+}
+
+/// Parses a positive number of seconds.
+fn seconds(text: &str) -> Result<Duration, String> {
+    let parsed = text.parse().ok();
+    let parsed = parsed.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok());
+    parsed
+        .filter(|duration| !duration.is_zero())
+        .ok_or_else(|| format!("expected a positive number of seconds, found {text:?}"))
+}
 
 /// Collection on a server.
 pub(crate) enum RemoteCollection {
@@ -26,13 +71,30 @@ pub(crate) enum RemoteCollection {
 
 impl RemoteCollection {
     /// Creates the client, with the credentials of the environment.
-    pub(crate) fn new(address: &EngineAddress) -> Result<Self> {
-        let (credentials, config) = (Credentials::from_environment()?, ClientConfig::default());
+    pub(crate) fn new(address: &EngineAddress, options: &ClientOptions) -> Result<Self> {
+        let (credentials, config) = (Credentials::from_environment()?, options.config());
+        let recorder = match &options.engine_record {
+            Some(_) if address.api == MilvusApi::Grpc => {
+                bail_usage!("--engine-record: expected an address without +grpc, found {address}")
+            }
+            Some(path) => Some(Arc::new(Recorder::create(path)?)),
+            None => None,
+        };
         Ok(match address.engine {
             EngineKind::Milvus => {
-                Self::Milvus(MilvusCollection::new(address, &credentials, &config)?)
+                let collection = MilvusCollection::new(address, &credentials, &config)?;
+                Self::Milvus(match recorder {
+                    Some(recorder) => collection.with_recorder(recorder),
+                    None => collection,
+                })
             }
-            _ => Self::Elastic(ElasticCollection::new(address, &credentials, &config)?),
+            _ => {
+                let collection = ElasticCollection::new(address, &credentials, &config)?;
+                Self::Elastic(match recorder {
+                    Some(recorder) => collection.with_recorder(recorder),
+                    None => collection,
+                })
+            }
         })
     }
 
@@ -48,14 +110,9 @@ impl RemoteCollection {
     }
 
     /// Opens the collection for text queries.
-    pub(crate) fn open(
-        &self,
-        search: RemoteSearch,
-        conditions: &[Predicate],
-    ) -> Result<Arc<dyn Retriever<Query = str>>> {
-        let condition = || Predicate::All(conditions.to_vec());
-        let restricted = !conditions.is_empty();
-        Ok(match (self, search.vectors) {
+    pub(crate) fn open(&self, search: RemoteSearch) -> Result<OpenRemote> {
+        let encoder = search.vectors.map(Arc::new);
+        let index = match (self, &encoder) {
             #[cfg(feature = "milvus-grpc")]
             (Self::Milvus(collection), encoder)
                 if collection.api() == MilvusApi::Grpc
@@ -63,47 +120,103 @@ impl RemoteCollection {
             {
                 // Opening verifies that all documents are visible.
                 let index = collection.open_texts()?;
-                let mut index = index.with_consistency(Consistency::Eventual);
-                if let Some(ef) = search.ef {
-                    index = index.with_ef(ef);
-                }
-                if restricted {
-                    index = index.with_condition(condition())?;
-                }
-                match encoder {
-                    Some(encoder) => Arc::new(Distinct(MilvusHybrid::new(index, encoder)?)),
-                    None => Arc::new(Distinct(index)),
-                }
+                let index = index.with_consistency(Consistency::Eventual);
+                RemoteIndex::MilvusTexts(tuned(index, search.ef, MilvusTextIndex::with_ef))
             }
             (Self::Milvus(_), None) => {
                 bail!("expected vectors of the queries for Milvus, found none")
             }
-            (Self::Milvus(collection), Some(encoder)) => {
-                let mut index = collection.open()?.with_consistency(Consistency::Eventual);
-                if let Some(ef) = search.ef {
-                    index = index.with_ef(ef);
-                }
-                if restricted {
-                    index = index.with_condition(condition())?;
-                }
-                Arc::new(Distinct(Encoded::new(encoder, index)))
+            (Self::Milvus(collection), Some(_)) => {
+                let index = collection.open()?.with_consistency(Consistency::Eventual);
+                RemoteIndex::Milvus(tuned(index, search.ef, MilvusIndex::with_ef))
             }
-            (Self::Elastic(collection), Some(encoder)) => {
-                let mut index = collection.open_vectors()?;
-                if let Some(ef) = search.ef {
-                    index = index.with_candidates(ef);
-                }
-                if restricted {
-                    index = index.with_condition(condition())?;
-                }
-                Arc::new(Distinct(Encoded::new(encoder, index)))
+            (Self::Elastic(collection), Some(_)) => {
+                let index = collection.open_vectors()?;
+                let index = tuned(index, search.ef, ElasticVectorIndex::with_candidates);
+                RemoteIndex::ElasticVectors(index)
             }
             (Self::Elastic(collection), None) => {
-                let mut index = collection.open_texts()?;
-                if restricted {
-                    index = index.with_condition(condition())?;
-                }
-                Arc::new(Distinct(index))
+                RemoteIndex::ElasticTexts(collection.open_texts()?)
+            }
+        };
+        let index = match search.cache {
+            Some(cache) => index.with_cache(cache),
+            None => index,
+        };
+        Ok(OpenRemote { index, encoder })
+    }
+}
+
+/// Sets the number of candidates, if there is one.
+fn tuned<T>(index: T, ef: Option<usize>, set: fn(T, usize) -> T) -> T {
+    match ef {
+        Some(ef) => set(index, ef),
+        None => index,
+    }
+}
+
+/// Open collection on a server.
+pub(crate) struct OpenRemote {
+    index: RemoteIndex,
+    encoder: Option<Arc<PrecomputedEncoder>>,
+}
+
+#[derive(Clone)]
+enum RemoteIndex {
+    Milvus(MilvusIndex),
+    /// With an encoder, a hybrid index.
+    #[cfg(feature = "milvus-grpc")]
+    MilvusTexts(MilvusTextIndex),
+    ElasticVectors(ElasticVectorIndex),
+    ElasticTexts(ElasticTextIndex),
+}
+
+/// Calls a method of the index, whatever it is.
+macro_rules! map_index {
+    ($index:expr, $each:ident => $call:expr) => {
+        match $index {
+            RemoteIndex::Milvus($each) => RemoteIndex::Milvus($call),
+            #[cfg(feature = "milvus-grpc")]
+            RemoteIndex::MilvusTexts($each) => RemoteIndex::MilvusTexts($call),
+            RemoteIndex::ElasticVectors($each) => RemoteIndex::ElasticVectors($call),
+            RemoteIndex::ElasticTexts($each) => RemoteIndex::ElasticTexts($call),
+        }
+    };
+}
+
+impl RemoteIndex {
+    fn with_cache(self, cache: ResultCache) -> Self {
+        map_index!(self, index => index.with_cache(cache))
+    }
+}
+
+impl OpenRemote {
+    /// Retriever of the documents that satisfy all conditions.
+    pub(crate) fn matching(
+        &self,
+        conditions: &[Predicate],
+    ) -> Result<Arc<dyn Retriever<Query = str>>> {
+        let mut index = self.index.clone();
+        if !conditions.is_empty() {
+            let condition = Predicate::All(conditions.to_vec());
+            index = map_index!(index, index => index.with_condition(condition)?);
+        }
+        Ok(match (index, self.encoder.clone()) {
+            #[cfg(feature = "milvus-grpc")]
+            (RemoteIndex::MilvusTexts(index), Some(encoder)) => {
+                Arc::new(Distinct(MilvusHybrid::new(index, encoder)?))
+            }
+            #[cfg(feature = "milvus-grpc")]
+            (RemoteIndex::MilvusTexts(index), None) => Arc::new(Distinct(index)),
+            (RemoteIndex::ElasticTexts(index), _) => Arc::new(Distinct(index)),
+            (RemoteIndex::Milvus(index), Some(encoder)) => {
+                Arc::new(Distinct(Encoded::new(encoder, index)))
+            }
+            (RemoteIndex::ElasticVectors(index), Some(encoder)) => {
+                Arc::new(Distinct(Encoded::new(encoder, index)))
+            }
+            (RemoteIndex::Milvus(_) | RemoteIndex::ElasticVectors(_), None) => {
+                bail!("expected vectors of the queries, found none")
             }
         })
     }
@@ -118,6 +231,8 @@ pub(crate) struct RemoteSearch {
     /// Both: BM25 and vectors.
     #[cfg_attr(not(feature = "milvus-grpc"), allow(dead_code))]
     pub(crate) is_hybrid: bool,
+    /// Cache of the responses.
+    pub(crate) cache: Option<ResultCache>,
 }
 
 /// Reads the vectors of queries, by their ids, from a file of `ir encode --queries`. Errors name
@@ -170,7 +285,8 @@ impl RemoteSystem {
     }
 
     fn collection(&self) -> Result<RemoteCollection, SystemError> {
-        RemoteCollection::new(&self.address()?).map_err(failed("connecting"))
+        RemoteCollection::new(&self.address()?, &ClientOptions::default())
+            .map_err(failed("connecting"))
     }
 }
 
@@ -235,9 +351,11 @@ impl System for RemoteSystem {
             vectors: encoder,
             ef: self.ef,
             is_hybrid: self.hybrid,
+            cache: None,
         };
-        let opened = self.collection()?.open(search, &[]);
-        opened
+        let opened = self.collection()?.open(search);
+        let retriever = opened.and_then(|index| index.matching(&[]));
+        retriever
             .map(OpenSystem::new)
             .map_err(failed("opening the collection"))
     }

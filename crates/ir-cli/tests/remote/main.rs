@@ -39,7 +39,11 @@ fn collection() -> Folder {
     }
     for n in 0..6 {
         let text = format!("{} {}", WORDS[n], WORDS[n + 1]);
-        writeln!(queries, r#"{{"_id":"q{n}","text":"{text}"}}"#).unwrap();
+        let metadata = match n {
+            0 => String::new(),
+            n => format!(r#","metadata":{{"year":{}}}"#, 1990 + 7 * (n / 2)),
+        };
+        writeln!(queries, r#"{{"_id":"q{n}","text":"{text}"{metadata}}}"#).unwrap();
         writeln!(qrels, "q{n}\td{:02}\t1", n * 5).unwrap();
     }
     here.write("c/corpus.jsonl", corpus);
@@ -257,6 +261,161 @@ fn texts_in_elasticsearch_and_experiments() {
     file("qdrant://127.0.0.1/c");
     here.ir(&["run", "e.toml"])
         .fails(1, &["engine", "expected ENGINE://HOST"]);
+}
+
+/// Conditions of the requests to a server, as texts.
+fn conditions(server: &common::HttpDouble, path: &str) -> Vec<String> {
+    let requests = server.requests.lock().unwrap();
+    let searches = requests.iter().filter(|(_, known, _)| known.contains(path));
+    searches.map(|(_, _, body)| body.clone()).collect()
+}
+
+/// The time filter of each query is evaluated by the engine, by the attribute `year`.
+#[test]
+fn time_filters() {
+    let (milvus, _) = milvus_double::start();
+    let (elastic, _) = elastic_double::start();
+    let here = collection();
+    let address = format!("milvus://127.0.0.1:{}/papers", milvus.port);
+    let texts = format!("elasticsearch://127.0.0.1:{}/papers", elastic.port);
+    let year = ["--attribute", "year:integer"];
+    let vectors = ["load", &address, "c", "--vectors", "d.ir"];
+    here.ir(&[&vectors[..], &year].concat()).ok();
+    here.ir(&[&["load", &texts, "c", "--texts"][..], &year].concat())
+        .ok();
+    let time = ["-k", "9", "--not-later-than-query", "--tag", "t"];
+    let search = |options: &[&str]| {
+        let run = here.ir(&[&["search", "c"], options, &time].concat()).ok();
+        run.out
+    };
+    let query_vectors = ["--engine-vectors", "q.ir"];
+    let remote = search(&[&["--engine", &address][..], &query_vectors].concat());
+    let local = ["--vectors", "d.ir", "--query-vectors", "q.ir"];
+    let embedded = search(&local);
+    for query in 0..6 {
+        let name = format!("q{query}");
+        assert_eq!(hits(&remote, &name), hits(&embedded, &name), "{name}");
+    }
+    // One request for the queries of each year: none, 1990, 1997 and 2004.
+    let asked = conditions(&milvus, "/search");
+    assert_eq!(asked.len(), 4, "{asked:?}");
+    let by_year = asked.iter().filter(|body| body.contains("attr_year <"));
+    assert_eq!(by_year.count(), 3, "{asked:?}");
+    let terms = ["--analysis", "lucene-standard", "--lengths", "exact"];
+    let (remote, embedded) = (search(&["--engine", &texts]), search(&terms));
+    for query in 0..6 {
+        let name = format!("q{query}");
+        assert_eq!(hits(&remote, &name), hits(&embedded, &name), "{name}");
+    }
+
+    // Experiment files: the filter of the search, and its condition.
+    let file = format!(
+        r#"measures = ["R@5"]
+[[tasks]]
+name = "t"
+collection = "c"
+filter = "year"
+[search]
+hits = 5
+where = "year!=1993"
+[[systems]]
+name = "vectors"
+type = "dense"
+vectors = "d.ir"
+queries = "q.ir"
+[[systems]]
+name = "Milvus"
+type = "remote"
+engine = "{address}"
+queries = "q.ir"
+"#
+    );
+    here.write("e.toml", file);
+    here.ir(&["run", "e.toml", "-o", "results"]).ok();
+    let run = |name: &str| here.read(&format!("results/runs/t/{name}.run"));
+    let (remote, embedded) = (run("Milvus"), run("vectors"));
+    for query in 0..6 {
+        let name = format!("q{query}");
+        assert_eq!(hits(&remote, &name), hits(&embedded, &name), "{name}");
+    }
+    let asked = conditions(&milvus, "/search").split_off(asked.len());
+    let condition = "attr_year in [1993]";
+    assert!(
+        asked.iter().all(|body| body.contains(condition)),
+        "{asked:?}"
+    );
+
+    let search = [
+        "search",
+        "c",
+        "--engine",
+        &address,
+        "--engine-vectors",
+        "q.ir",
+    ];
+    here.ir(&[&search[..], &["--not-later-than-query=published"]].concat())
+        .fails(2, &["expected an index, found --engine"]);
+    here.ir(&[&search[..], &["tea", "--not-later-than-query"]].concat())
+        .fails(2, &["expected queries with a year"]);
+    let unknown = format!("milvus://127.0.0.1:{}/unknown", milvus.port);
+    here.ir(&["load", &unknown, "--vectors", "d.ir"]).ok();
+    let search = [
+        "search",
+        "c",
+        "--engine",
+        &unknown,
+        "--engine-vectors",
+        "q.ir",
+    ];
+    here.ir(&[&search[..], &["--not-later-than-query"]].concat())
+        .fails(1, &["expected an attribute of the collection", "\"year\""]);
+}
+
+/// Time limit, attempts, recording and cache.
+#[test]
+fn options_of_the_client() {
+    let (server, _) = milvus_double::start();
+    let here = collection();
+    let address = format!("milvus://127.0.0.1:{}/papers", server.port);
+    let load = ["load", &address, "--vectors", "d.ir"];
+    here.ir_env(
+        &[&load[..], &["--engine-record", "load.jsonl"]].concat(),
+        &[("IR_REMOTE_TOKEN", "hunter2")],
+    )
+    .ok();
+    let recording = here.read("load.jsonl");
+    assert!(!recording.contains("hunter2") && !recording.contains("127.0.0.1"));
+    let paths: Vec<String> = recording
+        .lines()
+        .map(|line| {
+            let line: serde_json::Value = serde_json::from_str(line).unwrap();
+            line["path"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    assert!(paths.contains(&"/entities".to_owned()), "{paths:?}");
+    let search = |options: &[&str]| {
+        let search = ["search", "c", "--engine", &address];
+        let vectors = ["--engine-vectors", "q.ir", "--tag", "t"];
+        here.ir(&[&search[..], &vectors, options].concat())
+    };
+    // A recording is not overwritten.
+    search(&["--engine-record", "load.jsonl"]).fails(1, &["load.jsonl"]);
+    let expected = search(&["--engine-cache", "cache"]).ok().out;
+    let searches = server.count("/search");
+    assert_eq!(search(&["--engine-cache", "cache"]).ok().out, expected);
+    assert_eq!(server.count("/search"), searches);
+    // The server answers after the time limit.
+    let slow = std::time::Duration::from_secs(3);
+    server.fail("/search", common::Fault::Slow(slow));
+    let limits = ["--engine-timeout", "0.2", "--engine-attempts", "1"];
+    search(&limits).fails(1, &["no complete response within the time limit"]);
+    for invalid in ["0", "-1", "x", "nan", "1e40"] {
+        search(&["--engine-timeout", invalid]).fails(2, &["expected a positive number of seconds"]);
+    }
+    here.ir(&["search", "c", "--engine-attempts", "2"])
+        .fails(2, &["--engine-attempts: expected --engine, found none"]);
+    here.ir(&["search", "c", "--engine-cache", "cache"])
+        .fails(2, &["--engine"]);
 }
 
 /// The same documents over both APIs of Milvus.

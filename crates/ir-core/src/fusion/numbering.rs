@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use super::FusionError;
 use crate::retriever::in_rounds;
 use crate::{
-    DocFilter, DocIds, DocNum, DocSet, Explanation, Ranking, Retriever, Search, SearchError,
+    DocFilter, DocIds, DocNum, DocSet, Explanation, Predicate, Ranking, Retriever, Search,
+    SearchError,
 };
 
 /// A retriever and the common number of each of its records.
@@ -139,7 +140,10 @@ pub(super) fn number_retrievers<R: Retriever>(
 /// Filter over common document numbers, applied to the records of one retriever.
 enum RecordFilter<'a> {
     /// The records of a filter with few members.
-    Records(DocSet),
+    Records {
+        records: DocSet,
+        filter: &'a dyn DocFilter,
+    },
     Documents {
         documents: &'a [DocNum],
         filter: &'a dyn DocFilter,
@@ -151,7 +155,7 @@ enum RecordFilter<'a> {
 impl DocFilter for RecordFilter<'_> {
     fn contains(&self, record: DocNum) -> bool {
         match self {
-            Self::Records(records) => records.contains(record),
+            Self::Records { records, .. } => records.contains(record),
             Self::Documents {
                 documents, filter, ..
             } => documents
@@ -162,7 +166,7 @@ impl DocFilter for RecordFilter<'_> {
 
     fn count(&self) -> Option<usize> {
         match self {
-            Self::Records(records) => records.count(),
+            Self::Records { records, .. } => records.count(),
             Self::Documents {
                 filter, counted, ..
             } => counted.then(|| filter.count()).flatten(),
@@ -171,8 +175,14 @@ impl DocFilter for RecordFilter<'_> {
 
     fn members(&self) -> Option<Box<dyn Iterator<Item = DocNum> + '_>> {
         match self {
-            Self::Records(records) => records.members(),
+            Self::Records { records, .. } => records.members(),
             Self::Documents { .. } => None,
+        }
+    }
+
+    fn condition(&self) -> Option<Predicate> {
+        match self {
+            Self::Records { filter, .. } | Self::Documents { filter, .. } => filter.condition(),
         }
     }
 }
@@ -297,7 +307,10 @@ impl<R: Retriever> NumberedRetriever<R> {
         let count = filter.count();
         let is_small = |count: usize| count <= self.documents.len() / DOCUMENTS_PER_MEMBER;
         match filter.members().filter(|_| count.is_some_and(is_small)) {
-            Some(members) => RecordFilter::Records(self.records.of_all(members)),
+            Some(members) => RecordFilter::Records {
+                records: self.records.of_all(members),
+                filter,
+            },
             None => RecordFilter::Documents {
                 documents: &self.documents,
                 filter,

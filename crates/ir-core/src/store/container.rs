@@ -14,6 +14,9 @@ pub const HEADER_LEN: usize = ALIGNMENT;
 /// The last bytes of a file.
 pub(super) const END_MARKER: [u8; 8] = *b"\nir-end\n";
 const FOOTER_LEN: usize = 24;
+/// Sections of more bytes are removed from the resident memory while they are verified.
+const RELEASED_FROM: usize = 64 << 20;
+
 /// Read-ahead in bytes while checksums are verified.
 const READ_AHEAD: usize = 8 << 20;
 
@@ -194,7 +197,10 @@ impl IndexFile {
             for start in range.clone().step_by(READ_AHEAD) {
                 let block = start..range.end.min(start + READ_AHEAD);
                 self.bytes.advise_needed(block.clone());
-                checksum.update(&self.as_bytes()[block]);
+                checksum.update(&self.as_bytes()[block.clone()]);
+                if range.len() > RELEASED_FROM {
+                    self.bytes.range(block).release();
+                }
             }
             self.compare(&section.name, section.checksum, checksum.finalize())?;
         }

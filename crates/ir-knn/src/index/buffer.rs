@@ -37,6 +37,13 @@ impl<T: Pod> NumberBuffer<T> {
         }
     }
 
+    /// Removes a mapped section from the resident memory.
+    pub(super) fn release(&self) {
+        if let Self::Mapped(section) = self {
+            section.release();
+        }
+    }
+
     pub(super) fn to_bytes(&self) -> Cow<'_, [u8]> {
         to_le_bytes(self.get())
     }

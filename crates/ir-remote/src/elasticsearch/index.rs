@@ -1,5 +1,7 @@
 //! Searches of an index.
 
+use std::sync::Arc;
+
 use ir_core::{
     DocIds, DocNum, Encoder, Explanation, Hit, Predicate, Ranking, Retriever, Search, SearchError,
     Side,
@@ -25,7 +27,7 @@ const MAX_TERMS: usize = 65_536;
 struct OpenIndex {
     collection: ElasticCollection,
     record: CollectionRecord,
-    ids: DocIds,
+    ids: Arc<DocIds>,
     condition: Option<Predicate>,
     cache: Option<ResultCache>,
 }
@@ -75,7 +77,7 @@ impl OpenIndex {
         Ok(Self {
             collection,
             record,
-            ids,
+            ids: Arc::new(ids),
             condition: None,
             cache: None,
         })
@@ -93,7 +95,7 @@ impl OpenIndex {
     /// Clause of a search: its filter and the condition of the retriever.
     fn clause(&self, search: &Search<'_>) -> Result<Clause, RemoteError> {
         let own = match search.filter() {
-            Some(filter) => Clause::from_filter(filter, self.ids.len())?,
+            Some(filter) => Clause::from_filter(filter, self.ids.len(), &self.record.schema)?,
             None => Clause::Always,
         };
         self.with_fixed(own)

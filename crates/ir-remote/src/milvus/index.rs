@@ -1,5 +1,7 @@
 //! Searches of a collection.
 
+use std::sync::Arc;
+
 #[cfg(feature = "milvus-grpc")]
 use base64::Engine as _;
 #[cfg(feature = "milvus-grpc")]
@@ -23,15 +25,16 @@ pub(super) const MAX_HITS: usize = 16_384;
 
 /// Open collection of Milvus: a vector retriever.
 ///
-/// Filters are evaluated by the server. A [`DocFilter`](ir_core::DocFilter) is asked for every
-/// document, and becomes ranges or a list of document numbers; a condition on attributes
-/// ([`MilvusIndex::search_where`], [`MilvusIndex::with_condition`]) is translated itself. Documents
+/// Filters are evaluated by the server. A condition on attributes ([`MilvusIndex::search_where`],
+/// [`MilvusIndex::with_condition`], a filter [`WithCondition`](ir_core::WithCondition)) is
+/// translated; any other [`DocFilter`](ir_core::DocFilter) is asked for every document, and
+/// becomes ranges or a list of document numbers. Documents
 /// of equal scores are in the order of their numbers, if no more than 16,384 have one score.
 #[derive(Debug, Clone)]
 pub struct MilvusIndex {
     pub(super) collection: MilvusCollection,
     record: CollectionRecord,
-    ids: DocIds,
+    ids: Arc<DocIds>,
     condition: Option<Predicate>,
     pub(super) consistency: Consistency,
     ef: usize,
@@ -56,7 +59,7 @@ impl MilvusIndex {
         Ok(Self {
             collection,
             record,
-            ids,
+            ids: Arc::new(ids),
             condition: None,
             consistency: Consistency::default(),
             ef: 100,
@@ -390,7 +393,7 @@ impl Retriever for MilvusIndex {
     fn search_batch(&self, queries: &[(&[f32], Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
         let queries = queries.iter().map(|(query, search)| {
             let clause = match search.filter() {
-                Some(filter) => Clause::from_filter(filter, self.ids.len())?,
+                Some(filter) => Clause::from_filter(filter, self.ids.len(), &self.record.schema)?,
                 None => Clause::Always,
             };
             Ok(RankedQuery {

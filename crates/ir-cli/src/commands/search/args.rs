@@ -372,11 +372,8 @@ impl Args {
         self.typed().is_some() && self.output.is_none() && !self.json
     }
 
-    /// Rejects options that cannot have an effect beside the others. Options that depend on the
-    /// collection are checked when it is opened.
-    pub(crate) fn check(&self) -> Result<()> {
-        self.model.model()?;
-        reject_repeated("--weights", &self.weights)?;
+    /// Rejects options of queries with ids and attributes beside query words.
+    pub(super) fn check_typed(&self) -> Result<()> {
         let typed = self.typed().is_some();
         if typed && self.not_later_than_query.is_some() {
             bail_usage!(
@@ -392,6 +389,18 @@ impl Args {
         if typed && self.remove_self {
             bail_usage!("--remove-self: expected queries with ids, found query words");
         }
+        Ok(())
+    }
+
+    /// Rejects options that cannot have an effect beside the others. Options that depend on the
+    /// collection are checked when it is opened.
+    pub(crate) fn check(&self) -> Result<()> {
+        self.model.model()?;
+        reject_repeated("--weights", &self.weights)?;
+        self.check_typed()?;
+        let typed = self.typed().is_some();
+        #[cfg(feature = "remote")]
+        self.remote.check()?;
         self.shard.check(self.output.as_ref())?;
         if let Some(shard) = self.shard.shard.filter(|_| typed) {
             bail_usage!(

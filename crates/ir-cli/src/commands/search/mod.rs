@@ -47,12 +47,13 @@ const LIST_HITS: usize = 10;
 const TYPED_QUERY_ID: &str = "1";
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
-    stop_on_interrupt();
-    use_threads(args.threads)?;
     #[cfg(feature = "remote")]
     if args.remote.is_set() {
+        // An interrupt ends it at once: requests do not report progress.
         return remote::run(args, console);
     }
+    stop_on_interrupt();
+    use_threads(args.threads)?;
     let typed = args.typed();
     let to_read = typed.is_some() && args.output.is_none();
     args.check()?;

@@ -1,22 +1,23 @@
 //! Searches of a collection on a server.
 
+use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
 use clap::ValueHint;
 use ir_core::trec::{ScoreFormat, write_run};
-use ir_core::{Query, Run, Search};
-use ir_remote::{EngineAddress, MilvusApi};
+use ir_core::{Attributes, Predicate, Query, Ranking, Retriever, Run, Search};
+use ir_remote::{EngineAddress, MilvusApi, ResultCache};
 
-use super::args::Args;
+use super::args::{Args, TimeFilter};
 use super::{RUN_HITS, TYPED_QUERY_ID};
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::grouped;
 use crate::shared::input::{self, open_documents};
-use crate::shared::options::positive;
+use crate::shared::options::{first_set, positive};
 use crate::shared::output::OutputSink;
-use crate::shared::remote::{RemoteCollection, RemoteSearch, query_encoder};
+use crate::shared::remote::{ClientOptions, RemoteCollection, RemoteSearch, query_encoder};
 
 /// Options of a collection on a server.
 #[derive(Debug, clap::Args)]
@@ -30,7 +31,7 @@ pub(crate) struct RemoteOptions {
         conflicts_with_all = [
             "ModelOptions", "Bm25Options", "ExpansionOptions", "NearestWordsOptions", "PriorOptions",
             "IndexOptions", "syntax", "weights",
-            "template", "cache", "verify", "not_later_than_query", "json", "explain", "shard",
+            "template", "cache", "verify", "json", "explain", "shard",
         ]
     )]
     #[cfg_attr(feature = "dense", arg(conflicts_with_all = ["DenseOptions", "EncoderOptions"]))]
@@ -50,18 +51,58 @@ pub(crate) struct RemoteOptions {
     /// (k = 60) on the server (milvus+grpc)
     #[arg(long, requires = "engine_vectors")]
     engine_hybrid: bool,
+
+    /// Directory in which responses of the server are cached, by the content of the collection and
+    /// of the request. It is created
+    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "engine")]
+    engine_cache: Option<PathBuf>,
+
+    #[command(flatten)]
+    client: ClientOptions,
 }
 
 impl RemoteOptions {
     pub(crate) const fn is_set(&self) -> bool {
         self.engine.is_some()
     }
+
+    /// Rejects options of the client without a server.
+    pub(crate) fn check(&self) -> Result<()> {
+        let given = first_set([
+            ("--engine-timeout", self.client.engine_timeout.is_some()),
+            ("--engine-attempts", self.client.engine_attempts.is_some()),
+            ("--engine-record", self.client.engine_record.is_some()),
+        ]);
+        match given {
+            Some(option) if !self.is_set() => {
+                bail_usage!("{option}: expected --engine, found none")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Queries whose years are equal, by number, and the condition that documents are not later.
+fn groups_by_year(queries: &[Query]) -> Vec<(Option<Predicate>, Vec<usize>)> {
+    let mut groups = BTreeMap::<Option<i64>, Vec<usize>>::new();
+    for (at, query) in queries.iter().enumerate() {
+        groups.entry(query.attributes.year()).or_default().push(at);
+    }
+    let not_later = |year: i64| Predicate::AtMost {
+        name: Attributes::YEAR.to_owned(),
+        limit: year as f64,
+    };
+    let groups = groups.into_iter();
+    groups
+        .map(|(year, all)| (year.map(not_later), all))
+        .collect()
 }
 
 pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     let Some(address) = &args.remote.engine else {
         bail_usage!("expected --engine, found none");
     };
+    args.check_typed()?;
     let split = args.split.as_deref();
     let queries = match (args.typed(), args.queries.as_deref()) {
         (Some(text), _) => vec![Query::new(TYPED_QUERY_ID, text)],
@@ -87,22 +128,45 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     if is_hybrid && address.api != MilvusApi::Grpc {
         bail_usage!("--engine-hybrid: expected milvus+grpc, found {address}");
     }
-    let collection = RemoteCollection::new(address)?;
+    let groups = match args.not_later_than_query {
+        Some(TimeFilter::Published) => {
+            bail_usage!(
+                "--not-later-than-query=published: expected an index, found --engine (use =exact)"
+            )
+        }
+        Some(TimeFilter::Exact) => groups_by_year(&queries),
+        None => vec![(None, (0..queries.len()).collect())],
+    };
+    if args.not_later_than_query.is_some() && groups.iter().all(|(limit, _)| limit.is_none()) {
+        console.warn("no query has a year; the time filter has no effect");
+    }
+    let collection = RemoteCollection::new(address, &args.remote.client)?;
+    let cache = args.remote.engine_cache.as_ref();
     let search = RemoteSearch {
         vectors: encoder,
         ef: args.remote.engine_ef,
         is_hybrid,
+        cache: cache.map(ResultCache::open).transpose()?,
     };
-    let opened = collection.open(search, &args.filter);
-    let retriever = opened.with_context(|| address.to_string())?;
+    let opened = collection.open(search);
+    let index = opened.with_context(|| address.to_string())?;
+    let retriever = index.matching(&args.filter);
+    let retriever = retriever.with_context(|| address.to_string())?;
     let began = Instant::now();
     let k = args.hits.unwrap_or(RUN_HITS);
-    let batch: Vec<(&str, Search<'_>)> = queries
-        .iter()
-        .map(|query| (query.text.as_str(), Search::top(k)))
-        .collect();
-    let rankings = retriever.search_batch(&batch);
-    let rankings = rankings.with_context(|| address.to_string())?;
+    let mut rankings = vec![Ranking::default(); queries.len()];
+    for (limit, group) in groups {
+        let conditions = [args.filter.clone(), limit.into_iter().collect()].concat();
+        let batch = group.iter().map(|&at| (&*queries[at].text, Search::top(k)));
+        let batch: Vec<(&str, Search<'_>)> = batch.collect();
+        let found = index
+            .matching(&conditions)
+            .and_then(|index| Ok(index.search_batch(&batch)?));
+        let found = found.with_context(|| address.to_string())?;
+        for (at, ranking) in group.into_iter().zip(found) {
+            rankings[at] = ranking;
+        }
+    }
     let seconds = began.elapsed().as_secs_f64();
     let default = match (is_hybrid, is_vectors) {
         (true, _) => "remote-hybrid",

@@ -409,6 +409,15 @@ impl FlatIndex {
         &self.values()[doc.index() * self.dim()..][..self.dim()]
     }
 
+    /// Removes the vectors and codes of a mapped file from the resident memory.
+    pub(in crate::index) fn release(&self) {
+        self.inner.rows.release();
+        if let Some(codes) = &self.inner.codes {
+            codes.codes.release();
+            codes.stats.release();
+        }
+    }
+
     /// All vectors, row by row.
     pub(in crate::index) fn values(&self) -> &[f32] {
         self.inner.rows.get()

@@ -199,6 +199,15 @@ impl SegmentedVectorIndex {
         segments.try_for_each(|numbered| numbered.segment.index.flat().verify())
     }
 
+    /// Removes the vectors and codes of mapped files from the resident memory; the next access reads
+    /// them again. For passes over files that are larger than the memory they may take. Results are
+    /// the same as long as the files are not modified.
+    pub fn release(&self) {
+        for numbered in &self.inner.segments {
+            numbered.segment.index.flat().release();
+        }
+    }
+
     /// Vector of a document.
     ///
     /// # Panics

@@ -101,7 +101,7 @@ impl MilvusTextIndex {
         let ids = self.index.ids();
         let ranked = queries.iter().map(|&(query, ref search)| {
             let clause = match search.filter() {
-                Some(filter) => Clause::from_filter(filter, ids.len())?,
+                Some(filter) => Clause::from_filter(filter, ids.len(), &self.record().schema)?,
                 None => Clause::Always,
             };
             // A query without words finds nothing.
