@@ -143,7 +143,7 @@ pub struct RemoteAttribute {
 /// let schema = CollectionSchema::default().with_attribute("year", AttributeType::Integer);
 /// assert_eq!(schema.attributes[0].name, "year");
 /// ```
-#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct CollectionSchema {
     /// Attributes that are loaded. Default: none.
     pub attributes: Vec<RemoteAttribute>,
@@ -154,6 +154,33 @@ pub struct CollectionSchema {
     pub similarity: RemoteSimilarity,
     /// Index of vectors. Default: exact.
     pub vector_index: RemoteVectorIndex,
+    /// Number of shards: parts of the collection that the engine distributes over its machines.
+    /// Scores do not depend on it. Range: 1 to 1024 in Elasticsearch and OpenSearch; the server
+    /// sets the maximum of Milvus (usually 16). Default: 1.
+    #[serde(default = "one_shard", skip_serializing_if = "is_one_shard")]
+    pub shards: u32,
+}
+
+// Records of collections with one shard do not mention it.
+const fn one_shard() -> u32 {
+    1
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)]
+const fn is_one_shard(shards: &u32) -> bool {
+    *shards == 1
+}
+
+impl Default for CollectionSchema {
+    fn default() -> Self {
+        Self {
+            attributes: Vec::new(),
+            partition_key: None,
+            similarity: RemoteSimilarity::default(),
+            vector_index: RemoteVectorIndex::default(),
+            shards: one_shard(),
+        }
+    }
 }
 
 impl CollectionSchema {
@@ -179,6 +206,13 @@ impl CollectionSchema {
         self
     }
 
+    /// Sets the number of shards.
+    #[must_use]
+    pub const fn with_shards(mut self, shards: u32) -> Self {
+        self.shards = shards;
+        self
+    }
+
     /// Sets the attribute that partitions a collection of Milvus.
     #[must_use]
     pub fn with_partition_key(mut self, name: impl Into<String>) -> Self {
@@ -196,6 +230,10 @@ impl CollectionSchema {
             {
                 return invalid(format!("attribute {name:?} is declared twice"));
             }
+        }
+        if !(1..=1024).contains(&self.shards) {
+            let found = self.shards;
+            return invalid(format!("expected 1 to 1024 shards, found {found}"));
         }
         if let RemoteVectorIndex::Hnsw { m, ef_construction } = self.vector_index
             && !((2..=100).contains(&m) && (8..=4096).contains(&ef_construction))
@@ -281,7 +319,7 @@ impl CollectionRecord {
             let all = all.map(|known| format!("{}:{}", known.name, known.kind.name()));
             all.collect::<Vec<_>>().join(" ")
         };
-        let pairs: [(&'static str, String, String); 9] = [
+        let pairs: [(&'static str, String, String); 10] = [
             ("dimension", dim(self), dim(existing)),
             (
                 "similarity",
@@ -298,6 +336,11 @@ impl CollectionRecord {
                 "partition key",
                 text(&self.schema.partition_key),
                 text(&existing.schema.partition_key),
+            ),
+            (
+                "number of shards",
+                self.schema.shards.to_string(),
+                existing.schema.shards.to_string(),
             ),
             (
                 "texts indexed:",

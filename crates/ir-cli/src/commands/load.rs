@@ -72,6 +72,11 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, requires = "attribute")]
     partition_key: Option<String>,
 
+    /// Number of shards of a new collection, which the engine distributes over its machines; scores
+    /// do not depend on it. Range: 1 to 1024 [default: 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    shards: Option<u32>,
+
     /// Build graphs for approximate search (HNSW); without, vectors are searched exactly
     #[arg(long, requires = "vectors")]
     hnsw: bool,
@@ -149,7 +154,8 @@ impl Args {
         };
         let mut schema = CollectionSchema::default()
             .with_similarity(similarity)
-            .with_vector_index(index);
+            .with_vector_index(index)
+            .with_shards(self.shards.unwrap_or(1));
         for (name, kind) in &self.attribute {
             schema = schema.with_attribute(name, *kind);
         }

@@ -16,6 +16,9 @@ use crate::schema::{CollectionRecord, CollectionSchema, RemoteSimilarity, Remote
 use crate::vector_query::check_query;
 use crate::{EngineKind, RemoteError, ResultCache};
 
+/// Request for several searches. Statistics of terms are those of all shards.
+const MULTI_SEARCH: &str = "/_msearch?search_type=dfs_query_then_fetch";
+
 /// Maximum number of hits, and of documents per page of ids: `index.max_result_window`.
 const MAX_HITS: usize = 10_000;
 
@@ -142,13 +145,14 @@ impl OpenIndex {
                 lines.push('\n');
             }
             let complete = (is_exhaustive && *clause == Clause::Always).then_some(limit);
-            let url = self.collection.connection.url("/_msearch");
+            let url = self.collection.connection.url(MULTI_SEARCH);
             let read = |response: &Value| {
                 let found = response["responses"].as_array();
                 let found = found.filter(|found| found.len() == batch.len());
                 let found = found.ok_or_else(|| {
                     let expected = format!("the responses to {} queries", batch.len());
-                    self.collection.unexpected("/_msearch", &expected, response)
+                    self.collection
+                        .unexpected(MULTI_SEARCH, &expected, response)
                 })?;
                 let hits = found.iter().map(|one| {
                     let hits = self.hits(one, score)?;
@@ -156,7 +160,7 @@ impl OpenIndex {
                 });
                 hits.collect::<Result<Vec<_>, RemoteError>>()
             };
-            let call = || self.collection.call_lines("/_msearch", &lines);
+            let call = || self.collection.call_lines(MULTI_SEARCH, &lines);
             let response = match &self.cache {
                 Some(cache) => {
                     let engine = self.collection.engine.name();
@@ -179,16 +183,16 @@ impl OpenIndex {
                 message: error.to_string().chars().take(500).collect(),
             });
         }
-        let unexpected = || self.collection.unexpected("/_msearch", "hits", response);
+        let unexpected = || self.collection.unexpected(MULTI_SEARCH, "hits", response);
         // The result of some shards is not exact.
         let failed = response.pointer("/_shards/failed").and_then(Value::as_u64);
         if failed.unwrap_or(0) > 0 || response["timed_out"].as_bool() == Some(true) {
             let expected = "the hits of all shards";
-            return Err(self.collection.unexpected("/_msearch", expected, response));
+            return Err(self.collection.unexpected(MULTI_SEARCH, expected, response));
         }
         let hits = response.pointer("/hits/hits").and_then(Value::as_array);
         let hits = hits.ok_or_else(unexpected)?;
-        let url = self.collection.connection.url("/_msearch");
+        let url = self.collection.connection.url(MULTI_SEARCH);
         let read = |found: &Value| {
             let number = found.pointer(&format!("/_source/{NUMBER}"));
             let number = number.and_then(Value::as_u64).ok_or_else(unexpected)?;

@@ -72,7 +72,7 @@ pub(super) fn index_body(
     let mut properties = Map::new();
     properties.insert(NUMBER.to_owned(), json!({"type": "long"}));
     properties.insert(ID.to_owned(), json!({"type": "keyword"}));
-    let mut settings = json!({"number_of_shards": 1});
+    let mut settings = json!({"number_of_shards": schema.shards});
     if let Some(texts) = texts {
         properties.insert(
             CONTENTS.to_owned(),

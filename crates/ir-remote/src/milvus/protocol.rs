@@ -50,7 +50,7 @@ pub(super) fn create_collection(name: &str, description: &str, record: &Collecti
         "collection_name": name,
         // Strong.
         "consistency_level": 0,
-        "shards_num": 1,
+        "shards_num": record.schema.shards,
         "schema": {"name": name, "description": description, "fields": fields},
     })
 }

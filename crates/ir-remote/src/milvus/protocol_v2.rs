@@ -84,7 +84,7 @@ pub(super) fn create_body(name: &str, record: &CollectionRecord) -> Value {
     json!({
         "collectionName": name,
         "schema": {"autoID": false, "enableDynamicField": false, "fields": fields},
-        "params": {"shardsNum": 1, "consistencyLevel": "Strong"},
+        "params": {"shardsNum": record.schema.shards, "consistencyLevel": "Strong"},
     })
 }
 

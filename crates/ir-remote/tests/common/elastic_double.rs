@@ -99,7 +99,7 @@ impl ElasticState {
                 (200, json!({}))
             }
             ("POST", "_search") => (200, index.search(&parsed())),
-            ("POST", "_msearch") => {
+            ("POST", "_msearch?search_type=dfs_query_then_fetch") => {
                 let lines: Vec<&str> = body.lines().collect();
                 let responses = lines.chunks(2).map(|pair| {
                     assert_eq!(pair[0], "{}");

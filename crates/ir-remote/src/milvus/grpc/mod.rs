@@ -177,7 +177,7 @@ impl GrpcChannel {
         let request = CreateCollectionRequest {
             collection_name: collection.name.clone(),
             schema: schema.encode_to_vec(),
-            shards_num: 1,
+            shards_num: record.schema.shards as i32,
             consistency_level: level(Consistency::Strong),
             properties: pairs([(PROPERTY, text)]),
         };
