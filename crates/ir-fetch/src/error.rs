@@ -112,7 +112,8 @@ impl RequestError {
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
-            Self::NoResponse { .. } => true,
+            // Certificates and protocols stay what they are.
+            Self::NoResponse { .. } => self.no_response_reason() != Some(NoResponseReason::Tls),
             Self::Status { status, .. } => matches!(status, 408 | 429 | 500..=599),
             _ => false,
         }

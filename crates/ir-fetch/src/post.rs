@@ -85,7 +85,10 @@ pub(crate) fn no_response(
         attempts,
         source: error.into(),
     };
-    if is_final { Err(error) } else { Ok(error) }
+    match is_final || !error.is_transient() {
+        true => Err(error),
+        false => Ok(error),
+    }
 }
 
 /// Waits in short steps, so that the caller can cancel.

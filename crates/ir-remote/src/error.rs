@@ -38,7 +38,7 @@ pub enum RemoteError {
     },
     /// The server does not speak TLS, or its certificate is not trusted.
     #[error(
-        "{url}: expected TLS with a trusted certificate (without TLS, the scheme has no `+tls`)"
+        "{url}: expected TLS with a certificate that is trusted (by IR_REMOTE_CA or else by Mozilla), valid and of this host (without TLS, the scheme has no `+tls`)"
     )]
     Tls {
         url: String,

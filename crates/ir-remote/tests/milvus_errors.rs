@@ -11,7 +11,7 @@ use common::{Fault, HttpDouble, quick};
 use ir_core::{DocIds, DocNum, DocSet, Flow, NoProgress, Retriever, Search, SearchError};
 use ir_remote::{
     ClientConfig, CollectionSchema, Credentials, EngineAddress, LoadOptions, LoadSource,
-    MilvusCollection, RemoteError, RemoteSimilarity, RemoteVectorIndex, ResultCache, VectorTable,
+    MilvusCollection, MilvusIndex, RemoteError, RemoteVectorIndex, ResultCache, VectorTable,
 };
 use ir_testkit::toy;
 
@@ -30,14 +30,9 @@ fn table(n: usize) -> VectorTable {
     VectorTable::new(ids, 6, toy::vectors(n, 6).concat()).unwrap()
 }
 
-fn load(
-    server: &HttpDouble,
-    name: &str,
-    similarity: RemoteSimilarity,
-    table: &VectorTable,
-) -> ir_remote::MilvusIndex {
-    let collection = collection(server.port, name);
-    let schema = CollectionSchema::default().with_similarity(similarity);
+fn load(server: &HttpDouble, scheme: &str, name: &str, table: &VectorTable) -> MilvusIndex {
+    let collection = with_config(scheme, server.port, name, &quick());
+    let schema = CollectionSchema::default();
     let (source, options) = (LoadSource::from_vectors(table), LoadOptions::default());
     collection
         .load(&schema, &source, &options, &mut NoProgress)
@@ -45,104 +40,246 @@ fn load(
     collection.open().unwrap()
 }
 
-#[test]
-fn failures_of_the_server_are_typed() {
-    let (server, _) = milvus_double::start();
-    let table = table(30);
-    let index = load(&server, "c", RemoteSimilarity::InnerProduct, &table);
-    let query = [1.0; 6];
-    let search = || index.search(&query, &Search::top(3));
-    let expected = search().unwrap();
-    // One failure is repeated.
-    for fault in [
-        Fault::CloseBefore,
-        Fault::HalfRequest,
-        Fault::CloseAfter,
-        Fault::Half,
-        Fault::Garbage,
-        Fault::Status(500, "panic"),
-        Fault::Status(429, "slow down"),
-    ] {
-        server.fail("/search", fault);
-        assert_eq!(search().unwrap(), expected);
-    }
-    let remote_error = |error: SearchError| match error {
+fn remote_error(error: SearchError) -> RemoteError {
+    match error {
         SearchError::Engine {
             engine: "Milvus",
             source,
         } => *source.downcast::<RemoteError>().unwrap(),
         other => panic!("{other:?}"),
-    };
-    let fail = |fault: Fault, count: usize| {
-        for _ in 0..count {
-            server.fail("/search", fault.clone());
+    }
+}
+
+/// Responses of one API: a rejection, a document beyond the collection, and numbers of hits that
+/// overflow.
+const RESPONSES: [(&str, [&str; 3]); 2] = [
+    (
+        "milvus",
+        [
+            r#"{"status":{"error_code":1,"reason":"no memory"}}"#,
+            r#"{"status":{},"results":{"topks":[1],"scores":[1],"ids":{"IdField":{"IntId":{"data":[99]}}}}}"#,
+            r#"{"status":{},"results":{"topks":[18446744073709551615,2],"scores":[1],"ids":{"IdField":{"IntId":{"data":[9]}}}}}"#,
+        ],
+    ),
+    (
+        "milvus+v2",
+        [
+            r#"{"code":65535,"message":"no memory"}"#,
+            r#"{"code":0,"data":[{"n":99,"distance":1}],"topks":[1]}"#,
+            r#"{"code":0,"data":[{"n":9,"distance":1}],"topks":[18446744073709551615,2]}"#,
+        ],
+    ),
+];
+
+#[test]
+fn failures_of_the_server_are_typed() {
+    for (scheme, [rejected, beyond, overflow]) in RESPONSES {
+        let (server, _) = milvus_double::start();
+        let index = load(&server, scheme, "c", &table(30));
+        let query = [1.0; 6];
+        let search = || index.search(&query, &Search::top(3));
+        let expected = search().unwrap();
+        // One failure is repeated.
+        for fault in [
+            Fault::CloseBefore,
+            Fault::HalfRequest,
+            Fault::CloseAfter,
+            Fault::Half,
+            Fault::Garbage,
+            Fault::Status(500, "panic"),
+            Fault::Status(429, "slow down"),
+        ] {
+            server.fail("/search", fault);
+            assert_eq!(search().unwrap(), expected);
         }
-        let error = remote_error(search().unwrap_err());
-        assert_eq!(server.open_faults(), 0, "{error}");
-        error
-    };
-    assert!(matches!(
-        fail(Fault::CloseBefore, 3),
-        RemoteError::Unreachable { .. }
-    ));
-    for fault in [Fault::HalfRequest, Fault::CloseAfter, Fault::Half] {
-        let error = fail(fault, 3);
-        assert!(
-            matches!(error, RemoteError::Unreachable { .. }),
-            "{error:?}"
-        );
-        let address = format!("127.0.0.1:{}/", server.port);
-        assert!(error.to_string().contains(&address), "{error}");
+        let fail = |fault: Fault, count: usize| {
+            for _ in 0..count {
+                server.fail("/search", fault.clone());
+            }
+            let error = remote_error(search().unwrap_err());
+            assert_eq!(server.open_faults(), 0, "{error}");
+            error
+        };
+        let interrupted = [
+            Fault::CloseBefore,
+            Fault::HalfRequest,
+            Fault::CloseAfter,
+            Fault::Half,
+        ];
+        for fault in interrupted {
+            let error = fail(fault, 3);
+            assert!(
+                matches!(error, RemoteError::Unreachable { .. }),
+                "{error:?}"
+            );
+            let address = format!("127.0.0.1:{}/", server.port);
+            assert!(error.to_string().contains(&address), "{error}");
+        }
+        assert!(matches!(
+            fail(Fault::Garbage, 3),
+            RemoteError::NotHttp { .. }
+        ));
+        for status in [429, 500, 503] {
+            let error = fail(Fault::Status(status, "x"), 3);
+            let is_named =
+                matches!(error, RemoteError::Status { status: found, .. } if found == status);
+            assert!(is_named && error.is_transient(), "{error:?}");
+        }
+        // No attempt can succeed: one request.
+        for status in [401, 403] {
+            let error = fail(Fault::Status(status, "expired"), 1);
+            let is_named =
+                matches!(error, RemoteError::Unauthorized { status: found, .. } if found == status);
+            assert!(is_named, "{error:?}");
+            assert!(error.to_string().contains("IR_REMOTE_TOKEN"), "{error}");
+        }
+        for text in [
+            "{\"half\":",
+            "{}",
+            "[]",
+            "\"hello\"",
+            "<html>",
+            "",
+            overflow,
+        ] {
+            let error = fail(Fault::Text(text), 1);
+            let is_named = matches!(error, RemoteError::Response { .. });
+            assert!(is_named, "{scheme} {text}: {error:?}");
+        }
+        let error = fail(Fault::Text(rejected), 1);
+        assert!(matches!(error, RemoteError::Rejected { .. }), "{error:?}");
+        assert!(error.to_string().contains("no memory"), "{error}");
+        let error = fail(Fault::Text(beyond), 1);
+        assert!(error.to_string().contains("below 30, found 99"), "{error}");
+        // A slow server.
+        let hasty = ClientConfig {
+            timeout: Duration::from_secs(1),
+            attempts: 1,
+            ..quick()
+        };
+        let slow = with_config(scheme, server.port, "c", &hasty);
+        let slow = slow.open().unwrap();
+        server.fail("/search", Fault::Slow(Duration::from_secs(4)));
+        let error = remote_error(slow.search(&query, &Search::top(3)).unwrap_err());
+        assert!(matches!(error, RemoteError::Timeout { .. }), "{error:?}");
+        // More hits than the engine returns.
+        assert!(index.search(&query, &Search::top(usize::MAX)).is_ok());
     }
-    assert!(matches!(
-        fail(Fault::Garbage, 3),
-        RemoteError::NotHttp { .. }
-    ));
-    assert!(matches!(
-        fail(Fault::Status(500, "x"), 3),
-        RemoteError::Status { status: 500, .. }
-    ));
-    // No attempt can succeed: one request.
-    for status in [401, 403] {
-        let error = fail(Fault::Status(status, "expired"), 1);
-        assert!(error.to_string().contains("IR_REMOTE_TOKEN"), "{error}");
+}
+
+/// Codes of responses with the status 200 that another attempt may resolve: limits of rates, a
+/// service or collection that is not ready, the time limit of the server.
+#[test]
+fn transient_codes() {
+    let v1 = [
+        (
+            r#"{"status":{"error_code":49,"code":8,"reason":"busy"}}"#,
+            429,
+        ),
+        (r#"{"error_code":49,"reason":"busy"}"#, 429),
+        (
+            r#"{"status":{"error_code":1,"code":1,"reason":"busy"}}"#,
+            503,
+        ),
+        (
+            r#"{"error_code":56,"code":1,"reason":"busy","retriable":true}"#,
+            503,
+        ),
+        (
+            r#"{"status":{"error_code":1,"code":103,"reason":"busy"}}"#,
+            503,
+        ),
+        (
+            r#"{"status":{"error_code":1,"code":777,"reason":"busy","retriable":true}}"#,
+            503,
+        ),
+        (
+            r#"{"status":{"error_code":1,"code":10001,"reason":"busy"}}"#,
+            504,
+        ),
+    ];
+    let v2 = [
+        (r#"{"code":8,"message":"busy"}"#, 429),
+        (r#"{"code":1807,"message":"busy"}"#, 429),
+        (r#"{"code":4,"message":"busy"}"#, 429),
+        (r#"{"code":1,"message":"busy"}"#, 503),
+        (r#"{"code":2,"message":"busy"}"#, 503),
+        (r#"{"code":103,"message":"busy"}"#, 503),
+        (r#"{"code":10001,"message":"busy"}"#, 504),
+    ];
+    for (scheme, codes) in [("milvus", v1), ("milvus+v2", v2)] {
+        let (server, state) = milvus_double::start();
+        let table = table(30);
+        let index = load(&server, scheme, "c", &table);
+        let remote = with_config(scheme, server.port, "c", &quick());
+        let query = [1.0; 6];
+        let expected = index.search(&query, &Search::top(3)).unwrap();
+        let (schema, options) = (CollectionSchema::default(), LoadOptions { batch: 10 });
+        let source = LoadSource::from_vectors(&table);
+        let describe = if scheme == "milvus" {
+            "/collection"
+        } else {
+            "/describe"
+        };
+        for (text, status) in codes {
+            let fault = Fault::Text(text);
+            for count in [2, 3] {
+                let before = server.count("/search");
+                for _ in 0..count {
+                    server.fail("/search", fault.clone());
+                    server.fail(describe, fault.clone());
+                }
+                let searched = index.search(&query, &Search::top(3));
+                assert_eq!(server.count("/search") - before, 3, "{text}");
+                let described = remote.record();
+                assert_eq!(server.open_faults(), 0, "{text}");
+                if count == 2 {
+                    assert_eq!(searched.unwrap(), expected, "{text}");
+                    assert!(described.unwrap().is_some(), "{text}");
+                    continue;
+                }
+                for error in [remote_error(searched.unwrap_err()), described.unwrap_err()] {
+                    assert!(error.is_transient(), "{error:?}");
+                    let expected = format!("found HTTP status {status}: \"busy (code ");
+                    assert!(error.to_string().contains(&expected), "{error}");
+                }
+            }
+            // An insertion is repeated after asking what arrived.
+            let other = with_config(scheme, server.port, "d", &quick());
+            other.remove().unwrap();
+            let path = if scheme == "milvus" {
+                "/entities"
+            } else {
+                "/entities/insert"
+            };
+            let mut busy = |stage: &str, done: u64, _: Option<u64>| {
+                if stage == "loading" && done == 10 {
+                    server.fail(path, fault.clone());
+                    server.fail(path, fault.clone());
+                }
+                Flow::Continue
+            };
+            let report = other.load(&schema, &source, &options, &mut busy).unwrap();
+            assert_eq!(report.inserted, 30, "{text}");
+            assert_eq!(server.open_faults(), 0, "{text}");
+            let rows = state.lock().unwrap().collections["d"].rows.len();
+            assert_eq!(rows, if scheme == "milvus" { 30 } else { 31 }, "{text}");
+        }
+        // Other codes are not repeated.
+        for code in [3, 9, 65_535] {
+            let text = match scheme {
+                "milvus" => {
+                    format!(r#"{{"status":{{"error_code":1,"code":{code},"reason":"full"}}}}"#)
+                }
+                _ => format!(r#"{{"code":{code},"message":"full"}}"#),
+            };
+            let before = server.count("/search");
+            server.fail("/search", Fault::Text(text.leak()));
+            let error = remote_error(index.search(&query, &Search::top(3)).unwrap_err());
+            assert!(matches!(error, RemoteError::Rejected { .. }), "{error:?}");
+            assert_eq!(server.count("/search") - before, 1, "{code}");
+        }
     }
-    assert!(matches!(
-        fail(Fault::Text("{\"half\":"), 1),
-        RemoteError::Response { .. }
-    ));
-    assert!(matches!(
-        fail(Fault::Text("{}"), 1),
-        RemoteError::Response { .. }
-    ));
-    assert!(matches!(
-        fail(Fault::Text("[]"), 1),
-        RemoteError::Response { .. }
-    ));
-    let rejected = Fault::Text(r#"{"status":{"error_code":1,"reason":"no memory"}}"#);
-    assert!(fail(rejected, 1).to_string().contains("no memory"));
-    let beyond = Fault::Text(
-        r#"{"status":{},"results":{"topks":[1],"scores":[1],"ids":{"IdField":{"IntId":{"data":[99]}}}}}"#,
-    );
-    assert!(fail(beyond, 1).to_string().contains("below 30, found 99"));
-    let overflow = Fault::Text(
-        r#"{"status":{},"results":{"topks":[18446744073709551615,2],"scores":[1],"ids":{"IdField":{"IntId":{"data":[9]}}}}}"#,
-    );
-    assert!(matches!(fail(overflow, 1), RemoteError::Response { .. }));
-    // A slow server.
-    let hasty = ClientConfig {
-        timeout: Duration::from_secs(1),
-        attempts: 1,
-        ..quick()
-    };
-    let slow = with_config("milvus", server.port, "c", &hasty)
-        .open()
-        .unwrap();
-    server.fail("/search", Fault::Slow(Duration::from_secs(4)));
-    let error = remote_error(slow.search(&query, &Search::top(3)).unwrap_err());
-    assert!(matches!(error, RemoteError::Timeout { .. }), "{error:?}");
-    // More hits than the engine returns.
-    assert!(index.search(&query, &Search::top(usize::MAX)).is_ok());
 }
 
 #[test]
@@ -184,10 +321,9 @@ fn cached_results_need_no_server() {
     let (server, _) = milvus_double::start();
     let folder = tempfile::tempdir().unwrap();
     let cache = ResultCache::open(folder.path()).unwrap();
-    let index =
-        load(&server, "c", RemoteSimilarity::InnerProduct, &table(30)).with_cache(cache.clone());
+    let index = load(&server, "milvus", "c", &table(30)).with_cache(cache.clone());
     let queries = toy::vectors(4, 6);
-    let search = |index: &ir_remote::MilvusIndex| {
+    let search = |index: &MilvusIndex| {
         let batch: Vec<(&[f32], Search<'_>)> = queries
             .iter()
             .map(|query| (query.as_slice(), Search::top(5)))
@@ -199,7 +335,7 @@ fn cached_results_need_no_server() {
     assert_eq!(search(&index), first);
     assert_eq!(server.count("/search"), requests);
     // Other documents have other entries.
-    let other = load(&server, "d", RemoteSimilarity::InnerProduct, &table(31)).with_cache(cache);
+    let other = load(&server, "milvus", "d", &table(31)).with_cache(cache);
     search(&other);
     assert!(server.count("/search") > requests);
 }

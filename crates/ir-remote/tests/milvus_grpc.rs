@@ -8,13 +8,14 @@ mod grpc_double;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::thread;
+use std::time::Duration;
 
 use common::quick;
-use grpc_double::{GrpcDouble, Part};
+use grpc_double::{GrpcDouble, GrpcFault, Part};
 use ir_core::{Document, NoProgress};
 use ir_remote::{
-    CollectionSchema, Credentials, LoadOptions, LoadSource, MilvusCollection, RemoteError,
-    TextAnalysis, TextIndexing, VectorTable,
+    ClientConfig, CollectionSchema, Credentials, LoadOptions, LoadSource, MilvusCollection,
+    RemoteError, TextAnalysis, TextIndexing, VectorTable,
 };
 
 fn collection(address: &str) -> MilvusCollection {
@@ -104,9 +105,9 @@ fn interrupted_within_a_request() {
         Part::Message,
     ] {
         // One failure is repeated.
-        server.interrupt(part, 1);
+        server.fail(GrpcFault::Interruption(part), 1);
         assert_eq!(remote.record().unwrap(), None, "{part:?}");
-        server.interrupt(part, 3);
+        server.fail(GrpcFault::Interruption(part), 3);
         let error = remote.record().unwrap_err();
         assert!(
             matches!(error, RemoteError::Unreachable { .. }),
@@ -117,9 +118,91 @@ fn interrupted_within_a_request() {
             message.contains(&address) && message.contains("interrupted"),
             "{message}"
         );
-        assert_eq!(server.open_interruptions(), 0);
+        assert_eq!(server.open_faults(), 0);
         assert_eq!(remote.record().unwrap(), None, "{part:?}");
     }
+}
+
+#[test]
+fn statuses_of_calls() {
+    let server = GrpcDouble::start();
+    let remote = collection(&format!("milvus+grpc://127.0.0.1:{}/papers", server.port));
+    let fail = |fault: GrpcFault, count: usize| {
+        let before = server.calls();
+        server.fail(fault, count);
+        let result = remote.record();
+        assert_eq!(server.open_faults(), 0, "{fault:?}: {result:?}");
+        (result, server.calls() - before)
+    };
+    let busy = GrpcFault::Message(b"\x0a\x0a\x08\x01\x12\x04busy\x18\x08");
+    let loading = GrpcFault::Message(b"\x0a\x0c\x08\x01\x12\x04busy\x18\x67\x20\x01");
+    // Resource exhausted, aborted, unavailable, the limit of rates, and a retriable status.
+    for (fault, part) in [
+        (GrpcFault::Status(8), "of-the-test"),
+        (GrpcFault::Status(10), "of-the-test"),
+        (GrpcFault::Status(14), "no server"),
+        (busy, "HTTP status 429: \"busy (code 8)\""),
+        (loading, "HTTP status 503: \"busy (code 103)\""),
+    ] {
+        let (result, calls) = fail(fault, 2);
+        assert_eq!((result.unwrap(), calls), (None, 3), "{fault:?}");
+        let (result, calls) = fail(fault, 3);
+        let error = result.unwrap_err();
+        assert!(error.is_transient() && calls == 3, "{fault:?}: {error:?}");
+        assert!(error.to_string().contains(part), "{error}");
+    }
+    // Unauthenticated, permission denied, unimplemented, invalid argument; damaged messages, and
+    // errors of Milvus that stay.
+    let invalid = GrpcFault::Message(b"\x0a\x0b\x08\x01\x12\x04busy\x18\xcc\x08");
+    for (fault, part) in [
+        (
+            GrpcFault::Status(16),
+            "expected valid credentials in IR_REMOTE_TOKEN",
+        ),
+        (GrpcFault::Status(7), "found HTTP status 403"),
+        (
+            GrpcFault::Status(12),
+            "expected the gRPC API of Milvus (port 19530)",
+        ),
+        (GrpcFault::Status(3), "expected a response of Milvus"),
+        (GrpcFault::Message(b"\xff\xff\xff"), "expected"),
+        (GrpcFault::Message(b"\x0a\x7f"), "expected"),
+        (
+            invalid,
+            "Milvus rejects the request to describe the collection: busy",
+        ),
+    ] {
+        let (result, calls) = fail(fault, 1);
+        let error = result.unwrap_err();
+        assert!(!error.is_transient() && calls == 1, "{fault:?}: {error:?}");
+        assert!(error.to_string().contains(part), "{fault:?}: {error}");
+    }
+    assert_eq!(remote.record().unwrap(), None);
+}
+
+#[test]
+fn slow_servers() {
+    let server = GrpcDouble::start();
+    let address = format!("milvus+grpc://127.0.0.1:{}/papers", server.port);
+    let config = ClientConfig {
+        timeout: Duration::from_millis(700),
+        attempts: 2,
+        ..quick()
+    };
+    let address = address.parse().unwrap();
+    let remote = MilvusCollection::new(&address, &Credentials::default(), &config).unwrap();
+    assert_eq!(remote.record().unwrap(), None);
+    server.fail(GrpcFault::Slow(Duration::from_secs(2)), 1);
+    // One late response is repeated on the same connection, which is busy: late too.
+    let error = remote.record().unwrap_err();
+    assert!(matches!(error, RemoteError::Timeout { .. }), "{error:?}");
+    let text = error.to_string();
+    assert!(
+        text.contains("no complete response within the time limit"),
+        "{text}"
+    );
+    thread::sleep(Duration::from_secs(2));
+    assert_eq!(remote.record().unwrap(), None);
 }
 
 #[test]

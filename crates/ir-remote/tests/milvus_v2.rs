@@ -265,6 +265,26 @@ fn errors() {
     assert_eq!(conflict(load(&schema, &longer)), "number of documents");
     let graph = schema.clone().with_vector_index(GRAPH);
     assert_eq!(conflict(load(&graph, &first)), "vector index");
+    let euclidean = schema.clone().with_similarity(RemoteSimilarity::Euclidean);
+    assert_eq!(conflict(load(&euclidean, &first)), "similarity");
+    let with_year = schema
+        .clone()
+        .with_attribute("year", AttributeType::Integer);
+    assert_eq!(conflict(load(&with_year, &first)), "attributes");
+    let ids = |prefix: &str| (0..10).map(|n| format!("{prefix}{n:03}")).collect();
+    let wide = VectorTable::new(ids("v"), 8, toy::vectors(10, 8).concat()).unwrap();
+    assert_eq!(conflict(load(&schema, &wide)), "dimension");
+    let mut values = toy::vectors(10, 6).concat();
+    values[50] += 0.25;
+    let changed = VectorTable::new(ids("v"), 6, values).unwrap();
+    assert_eq!(conflict(load(&schema, &changed)), "fingerprint");
+    let renamed = VectorTable::new(ids("w"), 6, toy::vectors(10, 6).concat()).unwrap();
+    assert_eq!(conflict(load(&schema, &renamed)), "fingerprint");
+    let unknown = remote
+        .open()
+        .unwrap()
+        .with_condition("year<=3".parse().unwrap());
+    assert!(matches!(unknown, Err(RemoteError::Filter { .. })));
     let index = remote.open().unwrap();
     let search = |fault: Fault| {
         server.fail("/entities/search", fault);

@@ -11,6 +11,9 @@ mod common;
 mod elastic_double;
 #[path = "../../../ir-remote/tests/common/milvus_double.rs"]
 mod milvus_double;
+mod tls;
+#[path = "../../../ir-remote/tests/common/tls_double.rs"]
+mod tls_double;
 
 use std::fmt::Write;
 

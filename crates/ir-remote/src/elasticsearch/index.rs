@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use ir_core::{
-    DocIds, DocNum, Encoder, Explanation, Hit, Predicate, Ranking, Retriever, Search, SearchError,
-    Side,
+    DocIds, DocNum, Encoder, Explanation, Hit, NoProgress, Predicate, Ranking, Retriever, Search,
+    SearchError, Side,
 };
 use ir_fetch::HttpMethod;
 use serde_json::{Value, json};
@@ -87,11 +87,12 @@ impl OpenIndex {
     }
 
     fn add_condition(&mut self, condition: Predicate) -> Result<(), RemoteError> {
-        Clause::from_predicate(&condition, &self.record.schema)?;
-        self.condition = Some(match self.condition.take() {
-            Some(other) => Predicate::All(vec![other, condition]),
+        let condition = match &self.condition {
+            Some(other) => Predicate::All(vec![other.clone(), condition]),
             None => condition,
-        });
+        };
+        check_lists(&Clause::from_predicate(&condition, &self.record.schema)?)?;
+        self.condition = Some(condition);
         Ok(())
     }
 
@@ -110,12 +111,7 @@ impl OpenIndex {
             Some(condition) => Clause::all([Clause::from_predicate(condition, schema)?, own]),
             None => own,
         };
-        let terms = dsl::longest_list(&clause);
-        if terms > MAX_TERMS {
-            return Err(RemoteError::filter(format!(
-                "expected lists of at most {MAX_TERMS} values, found {terms}"
-            )));
-        }
+        check_lists(&clause)?;
         Ok(clause)
     }
 
@@ -145,7 +141,7 @@ impl OpenIndex {
                 lines.push('\n');
             }
             let complete = (is_exhaustive && *clause == Clause::Always).then_some(limit);
-            let url = self.collection.connection.url(MULTI_SEARCH);
+            let url = self.url();
             let read = |response: &Value| {
                 let found = response["responses"].as_array();
                 let found = found.filter(|found| found.len() == batch.len());
@@ -160,7 +156,7 @@ impl OpenIndex {
                 });
                 hits.collect::<Result<Vec<_>, RemoteError>>()
             };
-            let call = || self.collection.call_lines(MULTI_SEARCH, &lines);
+            let call = || self.call(&lines);
             let response = match &self.cache {
                 Some(cache) => {
                     let engine = self.collection.engine.name();
@@ -175,12 +171,42 @@ impl OpenIndex {
         })
     }
 
+    fn url(&self) -> String {
+        let path = self.collection.path(MULTI_SEARCH);
+        self.collection.connection.url(&path)
+    }
+
+    /// Sends searches, and repeats them while the cluster is too busy for one of them.
+    fn call(&self, lines: &str) -> Result<Value, RemoteError> {
+        let connection = &self.collection.connection;
+        let mut failures = 0;
+        loop {
+            let response = self.collection.call_lines(MULTI_SEARCH, lines)?;
+            let responses = response["responses"].as_array();
+            let is_busy =
+                responses.is_some_and(|all| all.iter().any(|it| busy_status(it).is_some()));
+            failures += 1;
+            if !is_busy || failures >= connection.attempts() {
+                return Ok(response);
+            }
+            connection.wait_after(failures, &mut NoProgress)?;
+        }
+    }
+
     fn hits(&self, response: &Value, score: &dyn Fn(f64) -> f64) -> Result<Vec<Hit>, RemoteError> {
         if let Some(error) = response.get("error") {
-            return Err(RemoteError::Rejected {
-                engine: self.collection.engine.name(),
-                operation: "search",
-                message: error.to_string().chars().take(500).collect(),
+            let message = error.to_string().chars().take(500).collect();
+            return Err(match busy_status(response) {
+                Some(status) => RemoteError::Status {
+                    url: self.url(),
+                    status,
+                    body: message,
+                },
+                None => RemoteError::Rejected {
+                    engine: self.collection.engine.name(),
+                    operation: "search",
+                    message,
+                },
             });
         }
         let unexpected = || self.collection.unexpected(MULTI_SEARCH, "hits", response);
@@ -192,7 +218,7 @@ impl OpenIndex {
         }
         let hits = response.pointer("/hits/hits").and_then(Value::as_array);
         let hits = hits.ok_or_else(unexpected)?;
-        let url = self.collection.connection.url(MULTI_SEARCH);
+        let url = self.url();
         let read = |found: &Value| {
             let number = found.pointer(&format!("/_source/{NUMBER}"));
             let number = number.and_then(Value::as_u64).ok_or_else(unexpected)?;
@@ -234,6 +260,23 @@ impl OpenIndex {
         let ranked = ranked.and_then(|ranked| self.rank(&ranked, body, score, is_exhaustive));
         ranked.map_err(|error| error.into_search(self.engine()))
     }
+}
+
+/// Checks that the engine accepts the lists of a filter.
+fn check_lists(clause: &Clause) -> Result<(), RemoteError> {
+    match dsl::longest_list(clause) {
+        terms if terms > MAX_TERMS => Err(RemoteError::filter(format!(
+            "expected lists of at most {MAX_TERMS} values, found {terms}"
+        ))),
+        _ => Ok(()),
+    }
+}
+
+/// Status of a search of `_msearch` that the cluster is too busy for.
+fn busy_status(response: &Value) -> Option<u16> {
+    response.get("error")?;
+    let status = response["status"].as_u64()?;
+    matches!(status, 429 | 500..=599).then_some(status as u16)
 }
 
 macro_rules! common_methods {

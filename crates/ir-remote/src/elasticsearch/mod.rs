@@ -409,7 +409,7 @@ impl LoadTarget for ElasticLoading<'_> {
                 // The queue of the cluster is full.
                 429 | 500..=599 => {
                     return Err(RemoteError::Status {
-                        url: self.collection.connection.url("/_bulk"),
+                        url: (self.collection.connection).url(&self.collection.path("/_bulk")),
                         status: status as u16,
                         body: result["error"].to_string().chars().take(200).collect(),
                     });

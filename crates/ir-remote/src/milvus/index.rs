@@ -266,8 +266,7 @@ impl MilvusIndex {
             false => ("/search", body.text(vectors)),
         };
         let call = || {
-            let called = connection.call(ir_fetch::HttpMethod::Post, path, &text);
-            let response = called.map_err(|error| self.collection.not_milvus(error))?;
+            let response = (self.collection).call_text(ir_fetch::HttpMethod::Post, path, &text)?;
             match is_v2 {
                 true => protocol_v2::check(&response, "search", &connection.url(path)),
                 false => protocol::check(&response, "search"),

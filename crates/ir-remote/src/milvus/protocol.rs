@@ -195,6 +195,44 @@ pub(super) fn is_missing(response: &Value) -> bool {
     failed && (status["code"].as_i64() == Some(100) || reason.contains("collection not found"))
 }
 
+/// Statuses of HTTP that correspond to codes of errors which Milvus marks as retriable, of requests
+/// that this crate sends.
+pub(super) const fn transient_status(code: i64) -> Option<u16> {
+    match code {
+        // Limits of requests and of rates.
+        4 | 8 | 1807 => Some(429),
+        // Service not ready, unavailable, or without resources; collection not fully loaded or
+        // recovering; partition not fully loaded; unexpected end of a file.
+        1 | 2 | 12 | 103 | 106 | 202 | 1002 => Some(503),
+        // The time limit of the server.
+        10_001 => Some(504),
+        _ => None,
+    }
+}
+
+/// Status of HTTP and message of an error that another attempt may resolve.
+pub(super) fn transient(response: &Value) -> Option<(u16, String)> {
+    let status = status(response);
+    let code = |name: &str| status[name].as_i64().unwrap_or(0);
+    let found = match (code("code"), code("error_code")) {
+        (0, 0) => return None,
+        // Of servers before 2.3: limit of rates, service not ready, coordinator not ready.
+        (0, 49) => Some(429),
+        (0, 56 | 57) => Some(503),
+        (code, _) => {
+            let is_retriable = status["retriable"].as_bool() == Some(true);
+            transient_status(code).or(is_retriable.then_some(503))
+        }
+    };
+    let reason = status["reason"].as_str().unwrap_or("no reason");
+    let reason: String = reason.chars().take(500).collect();
+    let number = match code("code") {
+        0 => code("error_code"),
+        code => code,
+    };
+    Some((found?, format!("{reason} (code {number})")))
+}
+
 /// Returns the error of a response.
 pub(super) fn check(response: &Value, operation: &'static str) -> Result<(), RemoteError> {
     let status = status(response);
@@ -282,6 +320,42 @@ pub(super) fn hits(response: &Value, queries: usize) -> Option<Vec<Vec<(u64, f64
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn errors_that_another_attempt_may_resolve() {
+        let found = |status: Value| {
+            let inside = json!({"status": status, "insert_cnt": 1});
+            assert_eq!(transient(&status), transient(&inside));
+            transient(&status).map(|(status, message)| {
+                assert!(message.starts_with("busy (code "), "{message}");
+                status
+            })
+        };
+        for (code, expected) in [
+            (8, 429),
+            (4, 429),
+            (1, 503),
+            (2, 503),
+            (103, 503),
+            (202, 503),
+            (10_001, 504),
+        ] {
+            let status = json!({"error_code": 1, "code": code, "reason": "busy"});
+            assert_eq!(found(status), Some(expected), "{code}");
+        }
+        let status = json!({"error_code": 1, "code": 777, "reason": "busy", "retriable": true});
+        assert_eq!(found(status), Some(503));
+        for (code, expected) in [(49, Some(429)), (56, Some(503)), (1, None), (3, None)] {
+            let status = json!({"error_code": code, "reason": "busy"});
+            assert_eq!(found(status), expected, "{code}");
+        }
+        for code in [3, 5, 9, 100, 101, 700, 1100, 1400, 65_535] {
+            let status = json!({"error_code": 1, "code": code, "reason": "busy"});
+            assert_eq!(found(status), None, "{code}");
+        }
+        assert_eq!(found(json!({})), None);
+        assert_eq!(found(json!({"code": 0, "retriable": true})), None);
+    }
 
     #[test]
     fn numbers_of_documents() {

@@ -10,7 +10,6 @@ use crate::vector_query::write_vector;
 use crate::{Consistency, RemoteError};
 
 // Codes of errors that are not simply reported.
-const RATE_LIMITS: [i64; 2] = [8, 1807];
 pub(super) const NO_COLLECTION: i64 = 100;
 pub(super) const NO_INDEX: i64 = 700;
 const NOT_AUTHENTICATED: i64 = 1800;
@@ -241,29 +240,34 @@ pub(super) fn hits(response: &Value, queries: usize, limit: usize) -> V2Hits {
     V2Hits::Hits(all)
 }
 
+/// Status of HTTP and message of an error that another attempt may resolve.
+pub(super) fn transient(response: &Value) -> Option<(u16, String)> {
+    let code = response["code"].as_i64()?;
+    let status = protocol::transient_status(code)?;
+    Some((status, format!("{} (code {code})", message(response))))
+}
+
+fn message(response: &Value) -> String {
+    let message = response["message"].as_str().unwrap_or("no message");
+    message.chars().take(500).collect()
+}
+
 /// Returns the error of a response.
 pub(super) fn check(
     response: &Value,
     operation: &'static str,
     url: &str,
 ) -> Result<(), RemoteError> {
-    let message = response["message"].as_str().unwrap_or("no message");
-    let message: String = message.chars().take(500).collect();
     match response["code"].as_i64() {
         Some(0) => Ok(()),
         Some(NOT_AUTHENTICATED) => Err(RemoteError::Unauthorized {
             url: url.to_owned(),
             status: 401,
         }),
-        Some(code) if RATE_LIMITS.contains(&code) => Err(RemoteError::Status {
-            url: url.to_owned(),
-            status: 429,
-            body: message,
-        }),
         Some(code) => Err(RemoteError::Rejected {
             engine: ENGINE,
             operation,
-            message: format!("{message} (code {code})"),
+            message: format!("{} (code {code})", message(response)),
         }),
         None => Err(RemoteError::Response {
             url: url.to_owned(),

@@ -70,8 +70,7 @@ impl LoadTarget for MilvusLoading<'_> {
             return self.collection.v2_insert(self.schema, batch, rows);
         }
         let body = protocol::insert(&self.collection.name, self.schema, batch, rows);
-        let connection = &self.collection.connection;
-        let response = connection.call_once(ir_fetch::HttpMethod::Post, "/entities", &body)?;
+        let response = self.collection.call_once("/entities", &body)?;
         protocol::check(&response, "insert documents")?;
         match response["insert_cnt"].as_u64() {
             Some(count) if count == rows.len() as u64 => Ok(()),

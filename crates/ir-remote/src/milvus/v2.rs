@@ -197,7 +197,7 @@ impl MilvusCollection {
     pub(super) fn v2_flush(&self) -> Result<bool, RemoteError> {
         let path = "/collections/flush";
         let body = json!({"collectionName": self.name}).to_string();
-        let response = match self.connection.call(HttpMethod::Post, path, &body) {
+        let response = match self.call_repeated(HttpMethod::Post, path, &body) {
             Err(RemoteError::Status { status: 404, .. }) => return Ok(false),
             other => other?,
         };
@@ -273,8 +273,7 @@ impl MilvusCollection {
     ) -> Result<(), RemoteError> {
         let path = "/entities/insert";
         let body = insert_body(&self.name, schema, batch, rows);
-        let called = self.connection.call_once(HttpMethod::Post, path, &body);
-        let response = called.map_err(|error| self.not_milvus(error))?;
+        let response = self.call_once(path, &body)?;
         check(&response, "insert documents", &self.connection.url(path))?;
         match integer(&response["data"]["insertCount"]) {
             Some(count) if count == rows.len() as i64 => Ok(()),

@@ -7,6 +7,19 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex};
 use std::thread;
+use std::time::Duration;
+
+/// Fault of one response.
+#[derive(Debug, Clone, Copy)]
+pub enum GrpcFault {
+    Interruption(Part),
+    /// Status of gRPC instead of a message.
+    Status(u8),
+    /// Bytes instead of the message.
+    Message(&'static [u8]),
+    /// A response that comes too late.
+    Slow(Duration),
+}
 
 /// What a response has when the connection closes.
 #[derive(Debug, Clone, Copy)]
@@ -21,7 +34,8 @@ pub enum Part {
 
 pub struct GrpcDouble {
     pub port: u16,
-    interruptions: Arc<Mutex<VecDeque<Part>>>,
+    faults: Arc<Mutex<VecDeque<GrpcFault>>>,
+    calls: Arc<Mutex<usize>>,
 }
 
 // Types and flags of frames.
@@ -40,32 +54,39 @@ impl GrpcDouble {
     pub fn start() -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let port = listener.local_addr().unwrap().port();
-        let interruptions = Arc::default();
-        let shared = Arc::clone(&interruptions);
+        let double = Self {
+            port,
+            faults: Arc::default(),
+            calls: Arc::default(),
+        };
+        let (faults, calls) = (Arc::clone(&double.faults), Arc::clone(&double.calls));
         thread::spawn(move || {
             for stream in listener.incoming() {
-                let shared = Arc::clone(&shared);
-                thread::spawn(move || serve(stream.ok()?, &shared));
+                let (faults, calls) = (Arc::clone(&faults), Arc::clone(&calls));
+                thread::spawn(move || serve(stream.ok()?, &faults, &calls));
             }
         });
-        Self {
-            port,
-            interruptions,
-        }
+        double
     }
 
-    /// Interrupts the responses to a number of calls.
-    pub fn interrupt(&self, part: Part, count: usize) {
-        let mut interruptions = self.interruptions.lock().unwrap();
-        interruptions.extend(vec![part; count]);
+    pub fn fail(&self, fault: GrpcFault, count: usize) {
+        self.faults.lock().unwrap().extend(vec![fault; count]);
     }
 
-    pub fn open_interruptions(&self) -> usize {
-        self.interruptions.lock().unwrap().len()
+    pub fn open_faults(&self) -> usize {
+        self.faults.lock().unwrap().len()
+    }
+
+    pub fn calls(&self) -> usize {
+        *self.calls.lock().unwrap()
     }
 }
 
-fn serve(mut stream: TcpStream, interruptions: &Mutex<VecDeque<Part>>) -> Option<()> {
+fn serve(
+    mut stream: TcpStream,
+    faults: &Mutex<VecDeque<GrpcFault>>,
+    calls: &Mutex<usize>,
+) -> Option<()> {
     let mut preface = [0; 24];
     stream.read_exact(&mut preface).ok()?;
     stream.write_all(&frame(SETTINGS, 0, 0, &[])).ok()?;
@@ -82,9 +103,13 @@ fn serve(mut stream: TcpStream, interruptions: &Mutex<VecDeque<Part>>) -> Option
                 stream.write_all(&frame(kind, ACK, 0, payload)).ok()?;
             }
             DATA | HEADERS if flags & END_STREAM != 0 => {
-                let part = interruptions.lock().unwrap().pop_front();
-                stream.write_all(&response(id, part)).ok()?;
-                if part.is_some() {
+                *calls.lock().unwrap() += 1;
+                let fault = faults.lock().unwrap().pop_front();
+                if let Some(GrpcFault::Slow(time)) = fault {
+                    thread::sleep(time);
+                }
+                stream.write_all(&response(id, fault)).ok()?;
+                if matches!(fault, Some(GrpcFault::Interruption(_))) {
                     stream.shutdown(Shutdown::Both).ok()?;
                     return None;
                 }
@@ -112,22 +137,36 @@ fn field(name: &str, value: &str) -> Vec<u8> {
 }
 
 /// Response, or a part of it.
-fn response(id: u32, part: Option<Part>) -> Vec<u8> {
+fn response(id: u32, fault: Option<GrpcFault>) -> Vec<u8> {
     // Indexed field 8: the status 200.
     let fields = [vec![0x88], field("content-type", "application/grpc")].concat();
     let headers = frame(HEADERS, END_HEADERS, id, &fields);
-    let mut message = vec![0, 0, 0, 0, MESSAGE.len() as u8];
-    message.extend_from_slice(MESSAGE);
-    let message = frame(DATA, 0, id, &message);
-    let trailers = field("grpc-status", "0");
+    let content = match fault {
+        Some(GrpcFault::Message(bytes)) => bytes,
+        _ => MESSAGE,
+    };
+    let mut message = vec![0, 0, 0, 0, content.len() as u8];
+    message.extend_from_slice(content);
+    let message = match fault {
+        Some(GrpcFault::Status(_)) => Vec::new(),
+        _ => frame(DATA, 0, id, &message),
+    };
+    let status = match fault {
+        Some(GrpcFault::Status(status)) => status.to_string(),
+        _ => "0".to_owned(),
+    };
+    let mut trailers = field("grpc-status", &status);
+    trailers.extend(field("grpc-message", "of-the-test"));
     let trailers = frame(HEADERS, END_HEADERS | END_STREAM, id, &trailers);
-    let end = match part {
-        Some(Part::Nothing) => 0,
-        Some(Part::HalfOfTheHeaders) => headers.len() / 2,
-        Some(Part::Headers) => headers.len(),
-        Some(Part::HalfOfTheMessage) => headers.len() + message.len() / 2,
-        Some(Part::Message) => headers.len() + message.len(),
-        None => headers.len() + message.len() + trailers.len(),
+    let end = match fault {
+        Some(GrpcFault::Interruption(part)) => match part {
+            Part::Nothing => 0,
+            Part::HalfOfTheHeaders => headers.len() / 2,
+            Part::Headers => headers.len(),
+            Part::HalfOfTheMessage => headers.len() + message.len() / 2,
+            Part::Message => headers.len() + message.len(),
+        },
+        _ => headers.len() + message.len() + trailers.len(),
     };
     let mut all = [headers, message, trailers].concat();
     all.truncate(end);

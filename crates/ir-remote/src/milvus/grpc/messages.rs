@@ -29,6 +29,8 @@ pub(super) struct Status {
     pub(super) reason: String,
     #[prost(int32, tag = "3")]
     pub(super) code: i32,
+    #[prost(bool, tag = "4")]
+    pub(super) retriable: bool,
 }
 
 /// Response of an operation without a result, and that of `Flush`, whose status is inside.

@@ -21,7 +21,7 @@ use self::messages::{
 };
 pub(super) use self::requests::GrpcSearch;
 use self::requests::{columns, schema};
-use self::responses::{check, column, divided, is_missing, longs, rows_of_index};
+use self::responses::{check, column, divided, is_missing, longs, rows_of_index, transient};
 pub use self::text::{MilvusHybrid, MilvusTextIndex};
 use super::protocol::index_type;
 use super::{ID, MilvusCollection, NUMBER, ScoredNumbers, VECTOR, metric};
@@ -89,18 +89,36 @@ impl GrpcChannel {
     ) -> Result<R, RemoteError>
     where
         Q: Message + Clone + 'static,
-        R: Message + Default + 'static,
+        R: Checked,
     {
         let connection = &collection.connection;
         let mut failures = 0;
         loop {
-            match self.call(method, request.clone()) {
+            match self.call_once(method, request.clone()) {
                 Err(error) if error.is_transient() && failures + 1 < connection.attempts() => {
                     failures += 1;
                     connection.wait_after(failures, &mut NoProgress)?;
                 }
                 other => return other,
             }
+        }
+    }
+
+    /// Calls a method once. Failures that another call may resolve are errors of this kind, also
+    /// those that the response states.
+    fn call_once<Q, R>(&self, method: &'static str, request: Q) -> Result<R, RemoteError>
+    where
+        Q: Message + 'static,
+        R: Checked,
+    {
+        let response: R = self.call(method, request)?;
+        match response.status().and_then(transient) {
+            Some((status, body)) => Err(RemoteError::Status {
+                url: self.url(method),
+                status,
+                body,
+            }),
+            None => Ok(response),
         }
     }
 
@@ -345,7 +363,7 @@ impl GrpcChannel {
             fields_data: columns(schema, batch, rows),
             num_rows: rows.len() as u32,
         };
-        let result: MutationResult = self.call("Insert", request)?;
+        let result: MutationResult = self.call_once("Insert", request)?;
         check(result.status(), "insert documents")?;
         match result.insert_cnt == rows.len() as i64 {
             true => Ok(()),

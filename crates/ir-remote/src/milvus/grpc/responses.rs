@@ -38,6 +38,16 @@ pub(super) fn rows_of_index(
     }))
 }
 
+/// Status of HTTP and message of an error that another attempt may resolve: one that the server
+/// marks as retriable, or the limit of rates. Codes of milvus-lite are others than those of Milvus.
+pub(super) fn transient(status: &Status) -> Option<(u16, String)> {
+    let is_limited = status.code == 8;
+    let message: String = status.reason.chars().take(500).collect();
+    let found = is_limited || (status.retriable && status.code != 0);
+    let http = if is_limited { 429 } else { 503 };
+    found.then(|| (http, format!("{message} (code {})", status.code)))
+}
+
 pub(super) fn check(status: Option<&Status>, operation: &'static str) -> Result<(), RemoteError> {
     match status {
         Some(status) if status.error_code != 0 || status.code != 0 => Err(RemoteError::Rejected {

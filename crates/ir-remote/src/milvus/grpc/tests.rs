@@ -142,6 +142,27 @@ fn analyses_that_milvus_has() {
 }
 
 #[test]
+fn errors_that_another_attempt_may_resolve() {
+    // Field 4 of Status is `retriable`.
+    let status = Status::decode(&b"\x08\x01\x12\x04busy\x18\x67\x20\x01"[..]).unwrap();
+    assert_eq!(
+        transient(&status),
+        Some((503, "busy (code 103)".to_owned()))
+    );
+    let status = |code, retriable| Status {
+        error_code: 1,
+        reason: "busy".to_owned(),
+        code,
+        retriable,
+    };
+    let limited = Some((429, "busy (code 8)".to_owned()));
+    assert_eq!(transient(&status(8, false)), limited);
+    assert_eq!(transient(&status(1, false)), None);
+    assert_eq!(transient(&status(0, true)), None);
+    assert_eq!(transient(&Status::default()), None);
+}
+
+#[test]
 fn the_index_of_a_field() {
     let index = |field: &str, rows| IndexDescription {
         field_name: field.to_owned(),
@@ -166,6 +187,7 @@ fn the_index_of_a_field() {
             error_code,
             code,
             reason: "index not found".to_owned(),
+            ..Status::default()
         });
         assert_eq!(rows_of_index(&response, TERMS).unwrap(), None);
     }
