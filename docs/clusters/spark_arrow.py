@@ -1,9 +1,10 @@
-"""Encodes documents on a Spark cluster with `mapInArrow`: batches of Arrow to and from `ir worker`.
+"""Encodes documents and searches their vectors on a Spark cluster with `mapInArrow`: batches of Arrow to and from `ir worker`.
 
-    spark-submit --master spark://HOST:7077 spark_arrow.py MODEL docs.jsonl vectors.parquet
+    spark-submit --master spark://HOST:7077 spark_arrow.py encode MODEL docs.jsonl vectors.parquet
+    spark-submit --master spark://HOST:7077 spark_arrow.py search docs.vectors vectors.parquet hits.parquet
 
-The command `ir`, built with the feature `arrow`, and the model have the same paths on all workers. A partition whose
-worker is lost is computed again by another one. The vectors are those of `ir worker encode` over the whole input.
+The command `ir`, built with the feature `arrow`, and the model or the vector index have the same paths on all workers. A
+partition whose worker is lost is computed again by another one. The values are those of `ir worker` over the whole input.
 """
 
 import argparse
@@ -54,8 +55,9 @@ def through(command: list[str], batches: Iterator[pa.RecordBatch]) -> Iterator[p
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("model", help="model of the encoder")
-    parser.add_argument("input", help="records in JSON lines, readable by all workers")
+    parser.add_argument("task", choices=["encode", "search"])
+    parser.add_argument("model", help="model of the encoder, or vector index to search")
+    parser.add_argument("input", help="texts in JSON lines, or vectors in Parquet; readable by all workers")
     parser.add_argument("output", help="folder of Parquet files to write, on storage that all workers share")
     parser.add_argument("--partitions", type=int, default=16)
     parser.add_argument("--ir", default="ir", help="path of the command")
@@ -64,11 +66,18 @@ def main() -> None:
     # Executors have working directories of their own.
     if os.path.exists(args.model):
         args.model = os.path.abspath(args.model)
-    command = [args.ir, "--quiet", "worker", "encode", args.model, "--format", "arrow", "--threads", "1"]
-    session = SparkSession.builder.appName("ir encode").getOrCreate()
-    documents = session.read.schema("id string, text string").json(args.input).repartition(args.partitions)
-    vectors = documents.mapInArrow(lambda batches: through(command, batches), "id string, vector array<float>")
-    vectors.write.mode("overwrite").parquet(args.output)
+    session = SparkSession.builder.appName(f"ir {args.task}").getOrCreate()
+    if args.task == "encode":
+        options = [args.model]
+        records = session.read.schema("id string, text string").json(args.input)
+        schema = "id string, vector array<float>"
+    else:
+        options = ["--vectors", args.model]
+        records = session.read.parquet(args.input).select("id", "vector")
+        schema = "id string, hits array<struct<id: string, score: float>>"
+    command = [args.ir, "--quiet", "worker", args.task, *options, "--format", "arrow", "--threads", "1"]
+    results = records.repartition(args.partitions).mapInArrow(lambda batches: through(command, batches), schema)
+    results.write.mode("overwrite").parquet(args.output)
     session.stop()
 
 

@@ -1,48 +1,91 @@
 //! `--shard` and `ir merge`: shards merge to the bytes of the whole.
 
-use std::fmt::Write as _;
 use std::fs;
+use std::hash::{BuildHasher, RandomState};
 
 use crate::common::{Folder, Ran};
 use ir_core::SplitMix64;
+use serde_json::json;
 
 const WORDS: [&str; 12] = [
     "tea", "leaf", "river", "winter", "boat", "night", "cell", "gene", "map", "road", "stone",
-    "light",
+    "größe",
 ];
 
-/// Writes a random collection in BEIR's layout: documents with blank ones, years and repeated
-/// texts; queries; judgments of a split `train`.
-fn random_collection(here: &Folder, seed: u64) {
-    let mut random = SplitMix64::new(seed, 0);
-    let mut below = |limit: usize| (random.next_u64() % limit as u64) as usize;
+#[cfg(feature = "dense")]
+const MODEL: &str = concat!(
+    env!("CARGO_MANIFEST_DIR"),
+    "/../ir-dense/testdata/tiny/bert-pytorch"
+);
+
+/// Seed of random collections: `PROPTEST_RNG_SEED`, or a random one. Printed if the test fails.
+struct Seed(u64);
+
+impl Seed {
+    fn new() -> Self {
+        let given = std::env::var("PROPTEST_RNG_SEED").ok();
+        let given = given.and_then(|seed| seed.parse().ok());
+        Self(given.unwrap_or_else(|| RandomState::new().hash_one("shards")))
+    }
+}
+
+impl Drop for Seed {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            eprintln!("random collections of PROPTEST_RNG_SEED={}", self.0);
+        }
+    }
+}
+
+/// Writes a random collection in BEIR's layout: documents in random order, with blank ones, years
+/// and repeated texts; queries in random order; judgments of a split `train`.
+fn random_collection(here: &Folder, mut random: SplitMix64) {
+    let mut word = |random: &mut SplitMix64| match random.below(8) {
+        0 => {
+            let letters = (0..=random.below(5)).map(|_| (b'a' + random.below(26) as u8) as char);
+            letters.collect()
+        }
+        _ => WORDS[random.below(WORDS.len())].to_owned(),
+    };
+    let mut text = |random: &mut SplitMix64, len: usize| {
+        let words: Vec<String> = (0..len).map(|_| word(random)).collect();
+        words.join(" ")
+    };
+    let mut docs: Vec<String> = (0..3 + random.below(60)).map(|n| format!("d{n}")).collect();
+    let mut asked: Vec<String> = (0..=random.below(25)).map(|n| format!("q{n}")).collect();
+    for ids in [&mut docs, &mut asked] {
+        random.partial_shuffle(ids, ids.len());
+    }
     let (mut corpus, mut queries) = (String::new(), String::new());
     let mut qrels = "query-id\tcorpus-id\tscore\n".to_owned();
-    let docs = 3 + below(60);
-    for doc in 0..docs {
-        let len = if doc == 0 { 3 } else { below(9) };
-        let text: Vec<&str> = (0..len).map(|_| WORDS[below(WORDS.len())]).collect();
-        let text = text.join(" ");
-        let year = 1990 + below(30);
-        writeln!(
-            corpus,
-            "{{\"_id\": \"d{doc}\", \"title\": \"\", \"text\": \"{text}\", \"metadata\": {{\"year\": {year}}}}}"
-        )
-        .unwrap();
+    for (row, id) in docs.iter().enumerate() {
+        // Not all of them are blank.
+        let len = if row == 0 { 3 } else { random.below(9) };
+        let (title, text) = (text(&mut random, len / 4), text(&mut random, len));
+        let year = 1990 + random.below(30);
+        let doc = json!({"_id": id, "title": title, "text": text, "metadata": {"year": year}});
+        corpus += &format!("{doc}\n");
     }
-    for query in 0..1 + below(25) {
-        let text = [WORDS[below(WORDS.len())], WORDS[below(WORDS.len())]].join(" ");
-        writeln!(queries, "{{\"_id\": \"q{query}\", \"text\": \"{text}\"}}").unwrap();
-        writeln!(qrels, "q{query}\td0\t1").unwrap();
+    for id in &asked {
+        let query = json!({"_id": id, "text": text(&mut random, 2)});
+        queries += &format!("{query}\n");
+        qrels += &format!("{id}\t{}\t1\n", docs[0]);
     }
     here.write("c/corpus.jsonl", corpus);
     here.write("c/queries.jsonl", queries);
     here.write("c/qrels/train.tsv", qrels);
 }
 
+/// Folder with a random collection `c`. Streams of one seed have independent collections.
+fn folder_of(seed: u64, stream: u64) -> Folder {
+    let here = Folder::new();
+    random_collection(&here, SplitMix64::new(seed, stream));
+    here
+}
+
 /// Runs a command once and in `n` shards, merges in a scrambled order, and compares the bytes.
 #[track_caller]
-fn check_merge(here: &Folder, command: &[&str], whole: &str, n: usize) {
+fn check_merge(here: &Folder, command: &[&str], whole: &str, n: u32) {
     let output = |name: &str, shard: Option<String>| {
         let mut args = [command, &["--output", name]].concat();
         let shard = shard.unwrap_or_default();
@@ -56,7 +99,7 @@ fn check_merge(here: &Folder, command: &[&str], whole: &str, n: usize) {
     for (i, name) in (1..).zip(&names) {
         output(name, Some(format!("{i}/{n}")));
     }
-    names.rotate_left(n / 2);
+    names.rotate_left(n as usize / 2);
     let merged = format!("merged-{whole}");
     let parts = names.iter().map(String::as_str);
     let args: Vec<&str> = ["merge", "-o", &merged].into_iter().chain(parts).collect();
@@ -72,18 +115,24 @@ fn check_merge(here: &Folder, command: &[&str], whole: &str, n: usize) {
     );
 }
 
-const COUNTS: [usize; 7] = [1, 2, 3, 5, 8, 13, 17];
+/// Checks a command in 1 to 17 shards, each number of shards with another collection, which
+/// `prepare` may add files to.
+#[track_caller]
+fn check_counts(command: &[&str], whole: &str, prepare: impl Fn(&Folder)) {
+    let seed = Seed::new();
+    for n in 1..=17 {
+        let here = folder_of(seed.0, n.into());
+        prepare(&here);
+        check_merge(&here, command, whole, n);
+    }
+}
 
 #[test]
 fn runs_merge_to_the_bytes_of_the_whole() {
-    for n in COUNTS {
-        let here = Folder::new();
-        random_collection(&here, n as u64);
-        let search = ["search", "c", "--split", "train", "-k", "5"];
-        check_merge(&here, &search, "run.trec", n);
-    }
-    let here = Folder::new();
-    random_collection(&here, 100);
+    let search = ["search", "c", "--split", "train", "-k", "5"];
+    check_counts(&search, "run.trec", |_| ());
+    let seed = Seed::new();
+    let here = folder_of(seed.0, 100);
     let search = [
         "search",
         "c",
@@ -98,32 +147,24 @@ fn runs_merge_to_the_bytes_of_the_whole() {
 
 #[test]
 fn mined_examples_merge_to_the_bytes_of_the_whole() {
-    for n in COUNTS {
-        let here = Folder::new();
-        random_collection(&here, 20 + n as u64);
-        let mine = [
-            "mine",
-            "c",
-            "--negatives",
-            "2",
-            "--random",
-            "2",
-            "--seed",
-            "7",
-        ];
-        check_merge(&here, &mine, "train.jsonl", n);
-    }
+    let mine = [
+        "mine",
+        "c",
+        "--negatives",
+        "2",
+        "--random",
+        "2",
+        "--seed",
+        "7",
+    ];
+    check_counts(&mine, "train.jsonl", |_| ());
 }
 
 #[test]
 fn indexes_merge_to_the_bytes_of_the_whole() {
-    for n in COUNTS {
-        let here = Folder::new();
-        random_collection(&here, 40 + n as u64);
-        check_merge(&here, &["index", "c"], "c.ir", n);
-    }
-    let here = Folder::new();
-    random_collection(&here, 200);
+    check_counts(&["index", "c"], "c.ir", |_| ());
+    let seed = Seed::new();
+    let here = folder_of(seed.0, 200);
     let index = [
         "index",
         "c",
@@ -140,22 +181,22 @@ fn indexes_merge_to_the_bytes_of_the_whole() {
 #[cfg(feature = "dense")]
 #[test]
 fn vectors_merge_to_the_bytes_of_the_whole() {
-    let tiny = concat!(
-        env!("CARGO_MANIFEST_DIR"),
-        "/../ir-dense/testdata/tiny/bert-pytorch"
-    );
-    for n in [1, 2, 5, 17] {
-        let here = Folder::new();
-        random_collection(&here, 60 + n as u64);
-        check_merge(&here, &["encode", tiny, "c"], "docs.vectors", n);
-        let shards: Vec<String> = (1..=n)
-            .map(|i| format!("{i}-of-{n}-docs.vectors"))
-            .collect();
+    check_counts(&["encode", MODEL, "c"], "docs.vectors", |_| ());
+    let seed = Seed::new();
+    for n in [1, 5, 17] {
+        let here = folder_of(seed.0, n);
+        let part = |i: u64| format!("{i}.vectors");
+        for i in 1..=n {
+            let (output, shard) = (part(i), format!("{i}/{n}"));
+            here.ir(&["encode", MODEL, "c", "-o", &output, "--shard", &shard])
+                .ok();
+        }
+        let shards: Vec<String> = (1..=n).map(part).collect();
         let shards = shards.iter().map(String::as_str);
         let merge = ["merge", "-o", "merged.npy", "--ids", "merged.ids"];
         here.ir(&merge.into_iter().chain(shards).collect::<Vec<_>>())
             .ok();
-        here.ir(&["encode", tiny, "c", "-o", "whole.npy", "--ids", "whole.ids"])
+        here.ir(&["encode", MODEL, "c", "-o", "whole.npy", "--ids", "whole.ids"])
             .ok();
         for end in ["npy", "ids"] {
             let read = |name: &str| fs::read(here.at(&format!("{name}.{end}"))).unwrap();
@@ -163,24 +204,73 @@ fn vectors_merge_to_the_bytes_of_the_whole() {
         }
         assert!(!here.at("merged.npy.vectors").exists());
     }
-    let here = Folder::new();
-    random_collection(&here, 80);
-    let queries = ["encode", tiny, "c", "--queries", "--split", "train"];
+    let here = folder_of(seed.0, 80);
+    let queries = ["encode", MODEL, "c", "--queries", "--split", "train"];
     check_merge(&here, &queries, "queries.vectors", 3);
     let options = [&queries[..], &["-o", "q.npy", "--shard", "1/2"]].concat();
     here.ir(&options).fails(2, &["--shard 1/2", "vector index"]);
 }
 
+#[cfg(feature = "dense")]
+fn encode_documents(here: &Folder) {
+    here.ir(&["encode", MODEL, "c", "-o", "docs.vectors"]).ok();
+}
+
+#[cfg(feature = "dense")]
+const DENSE_SEARCH: [&str; 10] = [
+    "search",
+    "c",
+    "--split",
+    "train",
+    "-k",
+    "5",
+    "--vectors",
+    "docs.vectors",
+    "--encoder",
+    MODEL,
+];
+
+#[cfg(feature = "dense")]
+#[test]
+fn runs_of_vectors_merge_to_the_bytes_of_the_whole() {
+    check_counts(&DENSE_SEARCH, "run.trec", encode_documents);
+    let seed = Seed::new();
+    let here = folder_of(seed.0, 300);
+    encode_documents(&here);
+    let hybrid = [&DENSE_SEARCH[..], &["--alpha", "0.1"]].concat();
+    check_merge(&here, &hybrid, "hybrid.trec", 4);
+    // A graph, which is searched approximately.
+    let graph = ["encode", MODEL, "c", "-o", "folder", "--add", "--hnsw"];
+    here.ir(&graph).ok();
+    let mut approximate = DENSE_SEARCH;
+    approximate[7] = "folder";
+    check_merge(&here, &approximate, "approximate.trec", 3);
+}
+
+#[cfg(feature = "dense")]
+#[test]
+fn runs_of_query_vectors_merge_to_the_bytes_of_the_whole() {
+    let encode = ["encode", MODEL, "c", "--queries", "--split", "train"];
+    let encode = [&encode[..], &["-o", "queries.vectors"]].concat();
+    let mut search = DENSE_SEARCH;
+    search[8..].copy_from_slice(&["--query-vectors", "queries.vectors"]);
+    check_counts(&search, "run.trec", |here| {
+        encode_documents(here);
+        here.ir(&encode).ok();
+    });
+}
+
 /// Three shards of a search, and the command with further options.
 struct Shards {
     here: Folder,
+    command: &'static [&'static str],
 }
 
+const SEARCH: [&str; 4] = ["search", "c", "--split", "train"];
+
 impl Shards {
-    fn new() -> Self {
-        let here = Folder::new();
-        random_collection(&here, 300);
-        let shards = Self { here };
+    fn new(here: Folder, command: &'static [&'static str]) -> Self {
+        let shards = Self { here, command };
         for i in 1..=3 {
             shards
                 .search(&format!("{i}.trec"), &format!("{i}/3"), &[])
@@ -190,48 +280,95 @@ impl Shards {
     }
 
     fn search(&self, output: &str, shard: &str, more: &[&str]) -> Ran {
-        let search = [
-            "search", "c", "--split", "train", "--output", output, "--shard", shard,
-        ];
-        self.here.ir(&[&search[..], more].concat())
+        let options = ["--output", output, "--shard", shard];
+        self.here.ir(&[self.command, &options, more].concat())
     }
 
     fn merge(&self, shards: &[&str]) -> Ran {
         self.here
             .ir(&[&["merge", "-o", "run.trec"], shards].concat())
     }
+
+    /// Missing and repeated shards, and shards of other options, are errors; then merges.
+    #[track_caller]
+    fn check_rejected(&self) {
+        self.merge(&["1.trec", "3.trec"])
+            .fails(1, &["all 3 shards, found 2", "missing 2"]);
+        let twice = ["shard 1/3 twice", "1.trec and 1.trec"];
+        self.merge(&["1.trec", "1.trec", "2.trec", "3.trec"])
+            .fails(1, &twice);
+        self.search("2.trec", "2/4", &[]).ok();
+        let all = ["1.trec", "2.trec", "3.trec"];
+        self.merge(&all).fails(1, &["2.trec", "3 shards, found 4"]);
+        self.search("2.trec", "2/3", &["--filter", "year<=2100"])
+            .ok();
+        let filter = ["2.trec", "no --filter, found --filter year<=2100"];
+        self.merge(&all).fails(1, &filter);
+        self.search("2.trec", "2/3", &["--tag", "other"]).ok();
+        self.merge(&all).fails(1, &["2.trec", "other"]);
+        assert!(!self.here.at("run.trec").exists());
+        // The failed shard is repeated alone.
+        self.search("2.trec", "2/3", &["--threads", "1"]).ok();
+        self.merge(&all).ok();
+        fs::remove_file(self.here.at("run.trec")).unwrap();
+    }
 }
 
 #[test]
 fn wrong_sets_of_shards_are_rejected() {
-    let shards = Shards::new();
-    shards
-        .merge(&["1.trec", "3.trec"])
-        .fails(1, &["all 3 shards, found 2", "missing 2"]);
-    let twice = ["shard 1/3 twice", "1.trec and 1.trec"];
-    shards
-        .merge(&["1.trec", "1.trec", "2.trec", "3.trec"])
-        .fails(1, &twice);
-    shards.search("2.trec", "2/4", &[]).ok();
+    let shards = Shards::new(folder_of(300, 0), &SEARCH);
+    shards.check_rejected();
+    shards.search("2.trec", "2/3", &["-k", "7"]).ok();
     let all = ["1.trec", "2.trec", "3.trec"];
     shards
         .merge(&all)
-        .fails(1, &["2.trec", "3 shards, found 4"]);
-    shards.search("2.trec", "2/3", &["-k", "7"]).ok();
+        .fails(1, &["2.trec", "no --hits, found --hits 7"]);
+}
+
+#[cfg(feature = "dense")]
+#[test]
+fn wrong_sets_of_shards_of_vectors_are_rejected() {
+    let here = folder_of(300, 1);
+    encode_documents(&here);
+    let shards = Shards::new(here, &DENSE_SEARCH);
+    shards.check_rejected();
+    let all = ["1.trec", "2.trec", "3.trec"];
+    let repeated = |more: &[&str]| shards.search("2.trec", "2/3", more).ok();
+    repeated(&["--alpha", "0.5"]);
+    let alpha = ["2.trec", "output ir-vectors, found ir-hybrid"];
+    shards.merge(&all).fails(1, &alpha);
+    repeated(&["--precision", "int8", "--any-encoder"]);
     shards
         .merge(&all)
-        .fails(1, &["2.trec", "no --hits, found --hits 7"]);
-    shards.search("2.trec", "2/3", &["--tag", "other"]).ok();
-    shards.merge(&all).fails(1, &["2.trec", "other"]);
-    assert!(!shards.here.at("run.trec").exists());
-    // The failed shard is repeated alone.
-    shards.search("2.trec", "2/3", &["--threads", "1"]).ok();
+        .fails(1, &["2.trec", "no --any-encoder, found --any-encoder"]);
+    // Vectors of the same name, of another model.
+    let other = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../ir-dense/testdata/tiny/distilbert"
+    );
+    let here = &shards.here;
+    let vectors = fs::read(here.at("docs.vectors")).unwrap();
+    here.ir(&["encode", other, "c", "-o", "docs.vectors"]).ok();
+    let mut command = DENSE_SEARCH.to_vec();
+    command[9] = other;
+    command.extend(["-o", "2.trec", "--shard", "2/3"]);
+    here.ir(&command).ok();
+    let model = ["2.trec", "--encoder", "bert-pytorch, found", "distilbert"];
+    shards.merge(&all).fails(1, &model);
+    // The same command with other vectors of the same name.
+    here.ir(&["encode", MODEL, "c", "-o", "docs.vectors", "--template", "{text}"])
+        .ok();
+    repeated(&[]);
+    let content = ["2.trec", "--vectors docs.vectors (", "checksum"];
+    shards.merge(&all).fails(1, &content);
+    here.write("docs.vectors", &vectors);
+    repeated(&[]);
     shards.merge(&all).ok();
 }
 
 #[test]
 fn changed_outputs_and_inputs_are_rejected() {
-    let shards = Shards::new();
+    let shards = Shards::new(folder_of(300, 2), &SEARCH);
     let all = ["1.trec", "2.trec", "3.trec"];
     let run = shards.here.read("2.trec");
     shards.here.write("2.trec", &run[..run.len() - 1]);
@@ -337,10 +474,8 @@ fn search_many(here: &Folder) {
 
 #[test]
 fn outputs_that_cannot_be_merged_are_rejected() {
-    let here = Folder::new();
-    random_collection(&here, 400);
-    let search = ["search", "c", "--split", "train"];
-    let options = |more: &[&'static str]| here.ir(&[&search[..], more].concat());
+    let here = folder_of(400, 0);
+    let options = |more: &[&'static str]| here.ir(&[&SEARCH[..], more].concat());
     options(&["--shard", "1/2"]).fails(2, &["--output"]);
     options(&["--shard", "1/2", "-o", "-"]).fails(2, &["--output FILE", "standard output"]);
     options(&["--shard", "3/2", "-o", "x"]).fails(2, &["1 <= i <= n", "3/2"]);
