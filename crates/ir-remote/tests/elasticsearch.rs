@@ -91,6 +91,32 @@ fn contract_of_vectors() {
     }
 }
 
+#[test]
+fn shards() {
+    for engine in ENGINES {
+        let (server, state) = elastic_double::start();
+        let remote = collection(&server, engine, "papers");
+        let corpus = documents(5);
+        let source = LoadSource::from_documents(&corpus);
+        let texts = TextIndexing::default();
+        let load = |shards| {
+            let schema = CollectionSchema::default().with_shards(shards);
+            let loaded = remote.load(&schema, Some(&texts), &source, &BATCH, &mut NoProgress);
+            loaded.map(|report| report.documents)
+        };
+        for invalid in [0, 1025] {
+            let message = load(invalid).unwrap_err().to_string();
+            assert!(message.contains("1 to 1024 shards"), "{message}");
+        }
+        assert_eq!(load(3).unwrap(), 5);
+        let settings = state.lock().unwrap().indexes["papers"].body["settings"].clone();
+        assert_eq!(settings["number_of_shards"], 3);
+        let message = load(1).unwrap_err().to_string();
+        assert!(message.contains("number of shards 1, found 3"), "{message}");
+        assert_eq!(remote.record().unwrap().schema.shards, 3);
+    }
+}
+
 fn documents(n: usize) -> Vec<Document> {
     let document = |at: usize| {
         let mut document = Document::new(format!("v{at:03}")).with_text(format!("tea number {at}"));

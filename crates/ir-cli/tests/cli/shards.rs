@@ -196,8 +196,16 @@ fn vectors_merge_to_the_bytes_of_the_whole() {
         let merge = ["merge", "-o", "merged.npy", "--ids", "merged.ids"];
         here.ir(&merge.into_iter().chain(shards).collect::<Vec<_>>())
             .ok();
-        here.ir(&["encode", MODEL, "c", "-o", "whole.npy", "--ids", "whole.ids"])
-            .ok();
+        here.ir(&[
+            "encode",
+            MODEL,
+            "c",
+            "-o",
+            "whole.npy",
+            "--ids",
+            "whole.ids",
+        ])
+        .ok();
         for end in ["npy", "ids"] {
             let read = |name: &str| fs::read(here.at(&format!("{name}.{end}"))).unwrap();
             assert!(read("merged") == read("whole"), "{end} {n}");
@@ -356,8 +364,16 @@ fn wrong_sets_of_shards_of_vectors_are_rejected() {
     let model = ["2.trec", "--encoder", "bert-pytorch, found", "distilbert"];
     shards.merge(&all).fails(1, &model);
     // The same command with other vectors of the same name.
-    here.ir(&["encode", MODEL, "c", "-o", "docs.vectors", "--template", "{text}"])
-        .ok();
+    here.ir(&[
+        "encode",
+        MODEL,
+        "c",
+        "-o",
+        "docs.vectors",
+        "--template",
+        "{text}",
+    ])
+    .ok();
     repeated(&[]);
     let content = ["2.trec", "--vectors docs.vectors (", "checksum"];
     shards.merge(&all).fails(1, &content);
