@@ -8,6 +8,7 @@ fn searches_without_hits_say_why() {
     tiny(&here);
     for (query, warning) in [
         ("zebra", "no hits: no document has a term of the query"),
+        ("", "no hits: the query is empty"),
         (
             "the and of",
             "no hits: the query has stop words and punctuation only",

@@ -18,7 +18,7 @@ use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt
 use crate::shared::encoder::{
     EncoderOptions, VectorOrigin, find_model, is_model, open_encoder, outlier_note, similarity,
 };
-use crate::shared::format::grouped;
+use crate::shared::format::{counted, grouped};
 use crate::shared::input::{open_documents, read_queries};
 use crate::shared::options::{EncodingOption, QueryForm, positive, use_threads};
 use crate::shared::output::{OutputPath, WorkPath};
@@ -328,10 +328,10 @@ fn encode(
     let mut output = VectorOutput::open(&args.output, ids, &job, similarity, args.restart)?;
     let done = output.len();
     if done > 0 {
-        console.warn(format_args!(
-            "{}: resuming after {} vectors",
+        console.log(format_args!(
+            "{}: resuming after {}",
             args.output.display(),
-            grouped(done as u64)
+            counted(done as u64, "vector")
         ));
     }
     let mut bar = console.bar();

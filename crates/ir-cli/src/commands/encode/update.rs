@@ -15,7 +15,7 @@ use ir_knn::{HnswConfig, SegmentedVectorIndex, VectorIndexConfig, VectorIndexWri
 use super::Args;
 use crate::shared::console::{Console, Interrupted, Resumable, bail_usage};
 use crate::shared::encoder::{VectorOrigin, find_model, open_encoder, similarity};
-use crate::shared::format::grouped;
+use crate::shared::format::{counted, grouped};
 use crate::shared::input::{DocumentSource, for_each_document, open_documents};
 use crate::shared::options::first_set;
 use crate::shared::text_hashes::{TextHashes, text_hash};
@@ -57,14 +57,14 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     let bytes: u64 = writer.segments().map(|segment| segment.bytes).sum();
     console.log(format_args!(
-        "{}: {} texts encoded, {} unchanged, {} deleted; now {} vectors of {} dimensions, {} segments, {}, {:.1} s",
+        "{}: {} texts encoded, {} unchanged, {} deleted; now {} of {} dimensions, {}, {}, {:.1} s",
         args.output.display(),
         grouped(added.encoded),
         grouped(added.unchanged),
         grouped(removed),
-        grouped(writer.len() as u64),
+        counted(writer.len() as u64, "vector"),
         writer.config().dim,
-        writer.segments().len(),
+        counted(writer.segments().len() as u64, "segment"),
         HumanBytes(bytes),
         began.elapsed().as_secs_f64()
     ));

@@ -11,7 +11,7 @@ use ir_data::TextEncoding;
 
 use super::Args;
 use crate::shared::console::{Console, Interrupted, bail_usage};
-use crate::shared::format::grouped;
+use crate::shared::format::{counted, grouped};
 use crate::shared::indexing::{DEFAULT_MEMORY, check_fields};
 use crate::shared::input::{DocumentOrder, open_documents};
 use crate::shared::updates::{delete_ids, has_other_files, read_ids};
@@ -72,13 +72,13 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     let bytes: u64 = writer.segments().map(|segment| segment.bytes).sum();
     console.log(format_args!(
-        "{}: {} documents written, {} of them new, {} deleted; now {} documents, {} segments, {}, {:.1} s",
+        "{}: {} documents written, {} of them new, {} deleted; now {}, {}, {}, {:.1} s",
         shown,
         grouped(added.written),
         grouped((after + removed).saturating_sub(before)),
         grouped(removed),
-        grouped(after),
-        writer.segments().len(),
+        counted(after, "document"),
+        counted(writer.segments().len() as u64, "segment"),
         HumanBytes(bytes),
         began.elapsed().as_secs_f64()
     ));

@@ -55,6 +55,8 @@ pub(super) fn warn_of_empty_rankings(
         console.warn(format_args!(
             "no hits: the query has no words after {cleaning}"
         ));
+    } else if first.text.trim().is_empty() {
+        console.warn("no hits: the query is empty");
     } else if without_terms > 0 {
         console.warn("no hits: the query has stop words and punctuation only");
     } else if args.system() == "ir-bm25" {
