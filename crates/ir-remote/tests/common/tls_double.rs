@@ -12,7 +12,7 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, 
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
 
-/// Certificate authority.
+/// Certificate authority that issues the certificates of doubles.
 pub struct Authority {
     /// Certificate in PEM format, for `IR_REMOTE_CA`.
     pub pem: String,
