@@ -13,7 +13,7 @@ mod replay_double;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 
-use common::quick;
+use common::{HttpDouble, quick};
 use ir_core::{Document, NoProgress, Retriever, Search};
 use ir_remote::{
     CollectionSchema, Credentials, ElasticCollection, EngineAddress, LoadOptions, LoadSource,
@@ -118,4 +118,45 @@ fn recordings_of_elasticsearch() {
     let replay = ReplayDouble::start(&std::fs::read_to_string(&path).unwrap(), "");
     assert_eq!(run(replay.server.port, None), expected);
     replay.finish();
+}
+
+/// Clients give their credentials to the recorder, which then removes what servers repeat of them.
+#[test]
+fn credentials_are_not_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    for engine in ["milvus", "milvus+v2", "elasticsearch", "opensearch"] {
+        let path = folder.path().join(format!("{engine}.jsonl"));
+        let recorder = Arc::new(Recorder::create(&path).unwrap());
+        let server = HttpDouble::start(|_, _, _| {
+            let reason = "no right for hunter2, aHVudGVyMg==";
+            let body = serde_json::json!({"reason": reason, "user": "hunter2", "data": [reason]});
+            (200, body.to_string())
+        });
+        let credentials = Credentials {
+            authorization: Some("Bearer root:hunter2".to_owned()),
+            ..Credentials::default()
+        };
+        let address = format!("{engine}://127.0.0.1:{}/papers", server.port);
+        let address: EngineAddress = address.parse().unwrap();
+        let failed = match engine.starts_with("milvus") {
+            true => {
+                let collection = MilvusCollection::new(&address, &credentials, &quick()).unwrap();
+                collection.with_recorder(recorder).open().map(|_| ())
+            }
+            false => {
+                let index = ElasticCollection::new(&address, &credentials, &quick()).unwrap();
+                index.with_recorder(recorder).open_texts().map(|_| ())
+            }
+        };
+        assert!(failed.is_err(), "{engine}");
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(
+            text.contains("no right for …, …") && text.contains("\"user\":\"…\""),
+            "{text}"
+        );
+        assert!(
+            !text.contains("hunter2") && !text.contains("aHVudGVyMg"),
+            "{text}"
+        );
+    }
 }
