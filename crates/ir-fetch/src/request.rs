@@ -71,10 +71,10 @@ impl<'a> HttpRequest<'a> {
 impl HttpClient {
     /// Sends a request and returns the body of the response.
     ///
-    /// Statuses 408, 429 and 5xx and missing responses, except those for reasons of TLS, are retried
-    /// ([`with_attempts`](Self::with_attempts)). The wait is the header `Retry-After`, in seconds
-    /// or as a date, or else the backoff times a random number from 0.5 to 1 (jitter). Reports the
-    /// stages "requesting" and "waiting"; the latter can be canceled.
+    /// Statuses 408, 429 and 5xx and missing responses are retried
+    /// ([`with_attempts`](Self::with_attempts)), except for reasons of TLS. The wait is the header
+    /// `Retry-After`, in seconds or as a date, or else the backoff times a random number from 0.5
+    /// to 1 (jitter). Reports the stages "requesting" and "waiting"; the latter can be canceled.
     ///
     /// # Errors
     /// See [`RequestError`]. Credentials do not occur in them, even if the server repeats them.

@@ -17,7 +17,7 @@ pub use index::{ElasticHybrid, ElasticTextIndex, ElasticVectorIndex};
 use crate::clause::Clause;
 use crate::connection::Connection;
 use crate::loading::{LoadOptions, LoadReport, LoadTarget, load_rows};
-use crate::recording::Recorder;
+use crate::recording::{Recorder, Secrets};
 use crate::schema::{CollectionRecord, CollectionSchema, RECORD_FORMAT};
 use crate::source::{LoadSource, RowBatch};
 use crate::{ClientConfig, Credentials, EngineAddress, EngineKind, RemoteError, TextIndexing};
@@ -45,6 +45,7 @@ const MAX_KEYWORD: usize = 32_766;
 #[derive(Debug, Clone)]
 pub struct ElasticCollection {
     connection: Connection,
+    secrets: Secrets,
     name: String,
     engine: EngineKind,
 }
@@ -76,6 +77,7 @@ impl ElasticCollection {
         }
         Ok(Self {
             connection: Connection::new(address, credentials, config, "")?,
+            secrets: Secrets::new(credentials),
             name: name.clone(),
             engine: address.engine,
         })
@@ -84,6 +86,7 @@ impl ElasticCollection {
     /// Records the exchange with the server.
     #[must_use]
     pub fn with_recorder(mut self, recorder: Arc<Recorder>) -> Self {
+        recorder.redact(&self.secrets);
         self.connection = self.connection.with_recorder(recorder);
         self
     }

@@ -23,7 +23,7 @@ pub use index::MilvusIndex;
 use self::grpc::GrpcChannel;
 use self::v2::V2State;
 use crate::connection::Connection;
-use crate::recording::Recorder;
+use crate::recording::{Recorder, Secrets};
 use crate::schema::{CollectionRecord, RemoteSimilarity};
 use crate::{ClientConfig, Credentials, EngineAddress, EngineKind, MilvusApi, RemoteError};
 
@@ -72,6 +72,7 @@ impl Consistency {
 #[derive(Debug, Clone)]
 pub struct MilvusCollection {
     connection: Connection,
+    secrets: Secrets,
     name: String,
     api: MilvusApi,
     /// For [`MilvusApi::Grpc`].
@@ -110,6 +111,7 @@ impl MilvusCollection {
         };
         Ok(Self {
             connection: Connection::new(address, credentials, config, path)?,
+            secrets: Secrets::new(credentials),
             name: address.collection.clone(),
             api: address.api,
             #[cfg(feature = "milvus-grpc")]
@@ -130,6 +132,7 @@ impl MilvusCollection {
     /// an address `milvus+grpc://...`, the file of the recorder stays empty.
     #[must_use]
     pub fn with_recorder(mut self, recorder: Arc<Recorder>) -> Self {
+        recorder.redact(&self.secrets);
         self.connection = self.connection.with_recorder(recorder);
         self
     }

@@ -12,7 +12,7 @@ use rcgen::{BasicConstraints, CertificateParams, DnType, IsCa, Issuer, KeyPair, 
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection};
 
-/// Certificate authority.
+/// Certificate authority that issues the certificates of doubles.
 pub struct Authority {
     /// Certificate in PEM format, for `IR_REMOTE_CA`.
     pub pem: String,
@@ -116,6 +116,7 @@ fn serve(
     stream.set_nodelay(true).ok()?;
     let tls = Arc::new(Mutex::new(ServerConnection::new(config).ok()?));
     let mut forwarded: Option<TcpStream> = None;
+    let mut is_counted = false;
     let mut encrypted = [0; 16_384];
     loop {
         let length = stream.read(&mut encrypted).unwrap_or(0);
@@ -145,8 +146,9 @@ fn serve(
             while tls.wants_write() {
                 tls.write_tls(&mut stream).ok()?;
             }
-            if !tls.is_handshaking() && forwarded.is_none() {
+            if !tls.is_handshaking() && !is_counted {
                 *handshakes.lock().unwrap() += 1;
+                is_counted = true;
             }
             is_valid
         };

@@ -5,6 +5,7 @@
 
 mod killed;
 mod overhead;
+mod recording;
 
 use std::cell::Cell;
 use std::process::Command;
