@@ -4,9 +4,7 @@
 
 use std::fs;
 
-use ir_bm25::{
-    BlankDocs, DocOrder, DuplicateIds, Index, IndexConfig, IndexedFields, StoredFields,
-};
+use ir_bm25::{BlankDocs, DocOrder, DuplicateIds, Index, IndexConfig, IndexedFields, StoredFields};
 use ir_core::{CorpusRange, Document, NoProgress, Shard};
 use proptest::prelude::*;
 
