@@ -390,6 +390,13 @@ impl QueryEncoder<'_> {
     }
 }
 
+/// Vector of a fixed long text, as bits: differs for another model, CPU or backend.
+pub(crate) fn probe(encoder: &dyn Encoder, side: Side) -> Result<Vec<u32>> {
+    let text = "Ships seen by radar, number 1 of 7. ".repeat(80);
+    let vector = encoder.encode(side, &[&text])?;
+    Ok(vector.into_iter().map(f32::to_bits).collect())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -417,11 +424,4 @@ mod tests {
             Some("expected precision int8, found f32")
         );
     }
-}
-
-/// Vector of a fixed long text, as bits: differs for another model, CPU or backend.
-pub(crate) fn probe(encoder: &dyn Encoder, side: Side) -> Result<Vec<u32>> {
-    let text = "Ships seen by radar, number 1 of 7. ".repeat(80);
-    let vector = encoder.encode(side, &[&text])?;
-    Ok(vector.into_iter().map(f32::to_bits).collect())
 }
