@@ -100,8 +100,31 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     Ok(())
 }
 
+/// Warns of shards whose texts have other vectors than those of the first one.
+fn warn_of_other_cpus(shards: &[ShardOutput], other: &str, effect: &str, console: &Console) {
+    let Some(first) = shards.first() else { return };
+    let others = shards
+        .iter()
+        .filter(|shard| shard.record.cpu != first.record.cpu);
+    let others: Vec<String> = others.map(|shard| shard.record.shard.to_string()).collect();
+    if !others.is_empty() {
+        console.warn(format_args!(
+            "shards {} were encoded on {other} than shard {}: {effect}",
+            others.join(", "),
+            first.record.shard
+        ));
+    }
+}
+
 fn merge_lines(args: &Args, shards: &[ShardOutput], console: &Console) -> Result<String> {
     let mut out = OutputSink::open(args.output.as_ref())?;
+    // Runs of vectors.
+    warn_of_other_cpus(
+        shards,
+        "another CPU or backend, or with another model,",
+        "the scores of their queries differ from those of one machine",
+        console,
+    );
     let mut bar = console.bar();
     let mut total = 0;
     for (done, shard) in (1..).zip(shards) {
@@ -142,17 +165,12 @@ fn merge_vectors(args: &Args, shards: &[ShardOutput], console: &Console) -> Resu
         ids.check_writable()?;
     }
     drop(create(output)?);
-    let cpu = &shards[0].record.cpu;
-    let others = shards.iter().filter(|shard| shard.record.cpu != *cpu);
-    let others: Vec<String> = others.map(|shard| shard.record.shard.to_string()).collect();
-    if !others.is_empty() {
-        console.warn(format_args!(
-            "shards {} were encoded on another CPU or backend than shard {}: their vectors differ \
-             in the last bits from those of one machine",
-            others.join(", "),
-            shards[0].record.shard
-        ));
-    }
+    warn_of_other_cpus(
+        shards,
+        "another CPU or backend",
+        "their vectors differ in the last bits from those of one machine",
+        console,
+    );
     let mut bar = console.bar();
     let merged = vectors::merge(output, args.ids.as_ref(), shards, &mut bar)?;
     bar.finish();

@@ -202,7 +202,12 @@ impl Args {
     }
 
     /// The examples of `--shard`.
-    fn part(&self, set: &dyn TrainingSet) -> Result<Option<ShardPart>> {
+    fn part(
+        &self,
+        set: &dyn TrainingSet,
+        documents: &DocumentSource,
+        console: &Console,
+    ) -> Result<Option<ShardPart>> {
         let Some(shard) = self.shard.shard else {
             return Ok(None);
         };
@@ -212,6 +217,9 @@ impl Args {
             let id = example.query_id.as_deref().unwrap_or_default();
             input.push(id, &serde_json::to_string(&example)?);
         }
+        let mut bar = console.bar();
+        let input = input.and_documents(documents.collection.corpus(), &mut bar)?;
+        bar.finish();
         Ok(Some(ShardPart::new(shard, &input)))
     }
 
@@ -292,7 +300,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     miner.resolve_ids(&*wanted.set)?;
 
-    let part = args.part(&*wanted.set)?;
+    let part = args.part(&*wanted.set, &documents, console)?;
     let range = part.as_ref().map_or(0..wanted.set.len(), ShardPart::range);
     let (mut at, end, total) = (range.start, range.end, range.len());
     let mut bar = console.bar();

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::{Result, anyhow, bail};
 use clap::ValueHint;
-use ir_core::{DocNum, Side};
+use ir_core::{DocNum, Encoder, Side};
 use ir_dense::{
     Backend, BiEncoder, EncoderConfig, EncoderFingerprint, FindModelError, ModelError, ModelFolder,
     OutlierChannels, Pooling, Precision, SideConfig, TokenizerError,
@@ -388,6 +388,13 @@ impl QueryEncoder<'_> {
             ),
         }
     }
+}
+
+/// Vector of a fixed long text, as bits: differs for another model, CPU or backend.
+pub(crate) fn probe(encoder: &dyn Encoder, side: Side) -> Result<Vec<u32>> {
+    let text = "Ships seen by radar, number 1 of 7. ".repeat(80);
+    let vector = encoder.encode(side, &[&text])?;
+    Ok(vector.into_iter().map(f32::to_bits).collect())
 }
 
 #[cfg(test)]

@@ -119,7 +119,7 @@ pub(crate) struct ShardRecord {
     pub(crate) kind: OutputKind,
     /// Name of the output among several of the command, such as the tag of a run.
     output: String,
-    /// Hash of the vector of a fixed text, which depends on the CPU and the backend.
+    /// Hash of the vector of a fixed text, which depends on the CPU, the backend and the model.
     pub(crate) cpu: Option<String>,
     /// Length of the output in bytes.
     bytes: u64,
@@ -168,6 +168,17 @@ impl InputHash {
             self.hash.write(&[0xFF]);
         }
         self
+    }
+
+    /// Appends the documents that are searched; they are not items.
+    pub(crate) fn and_documents(
+        mut self,
+        corpus: &dyn Corpus,
+        progress: &mut dyn Progress,
+    ) -> Result<Self> {
+        let documents = Self::of_documents(corpus, progress)?;
+        self.hash.write(&documents.hash.finish().to_le_bytes());
+        Ok(self)
     }
 
     /// Ids, titles, texts and attributes of documents.
@@ -407,9 +418,16 @@ pub(crate) fn open_all(paths: &[PathBuf]) -> Result<Vec<ShardOutput>> {
     Ok(shards)
 }
 
-/// Appends length and checksum to an argument that names a file.
+/// Manifest of a segmented index, which has the checksums of its files.
+const MANIFEST: &str = "manifest.ir";
+
+/// Appends length and checksum to an argument that names a file, or those of the manifest to an
+/// argument that names a segmented index.
 fn describe_file(value: &mut String) -> Result<()> {
-    let path = PathBuf::from(&*value);
+    let mut path = PathBuf::from(&*value);
+    if path.is_dir() {
+        path.push(MANIFEST);
+    }
     if path.is_file() {
         let (bytes, checksum) = checksum(&path).with_context(|| unreadable(&path))?;
         let _ = write!(value, " ({bytes} bytes, checksum {checksum})");

@@ -40,21 +40,22 @@ impl Drop for Seed {
 /// Writes a random collection in BEIR's layout: documents in random order, with blank ones, years
 /// and repeated texts; queries in random order; judgments of a split `train`.
 fn random_collection(here: &Folder, mut random: SplitMix64) {
-    let mut word = |random: &mut SplitMix64| match random.below(8) {
+    let word = |random: &mut SplitMix64| match random.below(8) {
         0 => {
             let letters = (0..=random.below(5)).map(|_| (b'a' + random.below(26) as u8) as char);
             letters.collect()
         }
         _ => WORDS[random.below(WORDS.len())].to_owned(),
     };
-    let mut text = |random: &mut SplitMix64, len: usize| {
+    let text = |random: &mut SplitMix64, len: usize| {
         let words: Vec<String> = (0..len).map(|_| word(random)).collect();
         words.join(" ")
     };
     let mut docs: Vec<String> = (0..3 + random.below(60)).map(|n| format!("d{n}")).collect();
     let mut asked: Vec<String> = (0..=random.below(25)).map(|n| format!("q{n}")).collect();
     for ids in [&mut docs, &mut asked] {
-        random.partial_shuffle(ids, ids.len());
+        let len = ids.len();
+        random.partial_shuffle(ids, len);
     }
     let (mut corpus, mut queries) = (String::new(), String::new());
     let mut qrels = "query-id\tcorpus-id\tscore\n".to_owned();
@@ -380,6 +381,14 @@ fn wrong_sets_of_shards_of_vectors_are_rejected() {
     here.write("docs.vectors", &vectors);
     repeated(&[]);
     shards.merge(&all).ok();
+    // A record of another CPU or model: a warning.
+    let record = here.read("2.trec.shard");
+    let at = record.find("\"cpu\": \"").unwrap() + 8;
+    let changed = format!("{}{}{}", &record[..at], "0".repeat(16), &record[at + 16..]);
+    here.write("2.trec.shard", changed);
+    let warning = "warning: shards 2/3 were encoded on another CPU or backend, or with another model, than shard 1/3";
+    let ran = shards.merge(&all).ok();
+    assert!(ran.err.contains(warning), "{}", ran.err);
 }
 
 #[test]
@@ -407,7 +416,7 @@ fn changed_outputs_and_inputs_are_rejected() {
     let queries = shards.here.read("c/queries.jsonl");
     shards.here.write(
         "c/queries.jsonl",
-        queries.replace("\"text\": \"", "\"text\": \"more "),
+        queries.replace("\"text\":\"", "\"text\":\"more "),
     );
     shards.search("2.trec", "2/3", &[]).ok();
     shards.merge(&all).fails(1, &["2.trec", "hash"]);
@@ -486,6 +495,45 @@ fn search_many(here: &Folder) {
     ];
     here.ir(&["merge", "many.trec", "-o", "m.trec"])
         .fails(1, &missing);
+}
+
+/// Folders whose arguments have no checksum: documents with the same ids and other texts, and
+/// segmented indexes.
+#[test]
+fn folders_with_other_content_are_rejected() {
+    let here = folder_of(500, 0);
+    let corpus = here.read("c/corpus.jsonl");
+    let changed = corpus.replacen("\"year\":", "\"month\":", 1);
+    let add = |corpus: &str| {
+        here.write("c/corpus.jsonl", corpus);
+        here.ir(&["index", "c", "-o", "folder", "--add"]).ok();
+    };
+    add(&corpus);
+    let queries = ["--queries", "c/queries.jsonl"];
+    let commands: [Vec<&str>; 3] = [
+        SEARCH.to_vec(),
+        vec!["mine", "c", "--negatives", "2", "--random", "2"],
+        [&["search", "folder"], &queries[..]].concat(),
+    ];
+    for command in commands {
+        let shard = |output: &str, shard: &str| {
+            let options = ["--output", output, "--shard", shard];
+            here.ir(&[&command[..], &options].concat()).ok();
+        };
+        shard("1.part", "1/2");
+        add(&changed);
+        shard("2.part", "2/2");
+        let merge = ["merge", "1.part", "2.part", "-o", "merged"];
+        let different = match command[1] {
+            "c" => "hash",
+            _ => "COLLECTION folder (",
+        };
+        here.ir(&merge).fails(1, &["2.part", different]);
+        add(&corpus);
+        shard("1.part", "1/2");
+        shard("2.part", "2/2");
+        here.ir(&merge).ok();
+    }
 }
 
 #[test]

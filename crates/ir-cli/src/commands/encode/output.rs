@@ -7,13 +7,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use ir_core::store::HEADER_LEN;
-use ir_core::{DocIds, DocNum, Encoder, Retriever, Side};
+use ir_core::{DocIds, DocNum, Retriever, Side};
 use ir_dense::BiEncoder;
 use ir_knn::{FlatIndex, FlatIndexWriter, VectorSimilarity};
 use serde::{Deserialize, Serialize};
 
 use crate::shared::console::Resumable;
-use crate::shared::encoder::VectorOrigin;
+use crate::shared::encoder::{VectorOrigin, probe};
 use crate::shared::format::grouped;
 use crate::shared::output::{OutputPath, OutputSink, WorkPath, create, failed};
 use crate::shared::vector_files::{index_path, is_npy, with_suffix, write_npy};
@@ -34,12 +34,10 @@ pub(super) struct EncodingJob {
 
 impl EncodingJob {
     pub(super) fn new(encoder: &BiEncoder, side: Side, origin: VectorOrigin) -> Result<Self> {
-        let text = "Ships seen by radar, number 1 of 7. ".repeat(80);
-        let probe = encoder.encode(side, &[&text])?;
         Ok(Self {
             version: VERSION,
             origin,
-            probe: probe.into_iter().map(f32::to_bits).collect(),
+            probe: probe(encoder, side)?,
         })
     }
 

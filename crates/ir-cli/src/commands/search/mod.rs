@@ -106,9 +106,16 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let part = args.shard.shard.map(|shard| {
         // The order of a run file, so that those of shards can be concatenated.
         queries.sort_by(|a, b| a.id.cmp(&b.id));
-        let input = InputHash::of_queries(&queries).and_ids(engine.index.ids());
-        ShardPart::new(shard, &input)
+        let mut input = InputHash::of_queries(&queries).and_ids(engine.index.ids());
+        // The record has the checksum of a saved index.
+        if let Some(collection) = &engine.collection {
+            let mut bar = console.bar();
+            input = input.and_documents(collection.corpus(), &mut bar)?;
+            bar.finish();
+        }
+        anyhow::Ok(ShardPart::new(shard, &input))
     });
+    let part = part.transpose()?;
     if let Some(part) = &part {
         queries = queries.drain(part.range()).collect();
     }
@@ -142,7 +149,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             out.write_with(|out| write_run(&run, args.scores(), out))?;
         }
         if let (Some(part), Some(path)) = (&part, &path) {
-            part.write_record(path, OutputKind::Lines, &tag, None)?;
+            part.write_record(path, OutputKind::Lines, &tag, runner.query_probe.as_deref())?;
         }
         if run == 0 {
             notes::warn_of_empty_rankings(&engine, args, &queries, &rankings, console)?;

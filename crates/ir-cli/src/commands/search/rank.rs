@@ -42,6 +42,8 @@ pub(crate) struct QueryRunner {
     retrievers: Vec<Box<dyn Retriever<Query = str>>>,
     time: Option<TimeFilter>,
     filters: QueryFilters,
+    /// Vector of a fixed text by the query encoder of a shard.
+    pub(crate) query_probe: Option<Vec<u32>>,
 }
 
 impl QueryRunner {
@@ -85,8 +87,9 @@ impl QueryRunner {
             };
         let retriever = (args.prior).applied(retriever, index, &engine.name, console)?;
         #[cfg(feature = "dense")]
-        let mut retrievers = args.vectors.retrievers(
+        let (mut retrievers, query_probe) = args.vectors.retrievers(
             &searcher,
+            args.shard.shard.is_some(),
             engine,
             // Documents of a cached index are not read again: it stores their texts.
             engine.collection.as_ref().filter(|_| args.cache.is_none()),
@@ -94,7 +97,7 @@ impl QueryRunner {
             console,
         )?;
         #[cfg(not(feature = "dense"))]
-        let mut retrievers = Vec::new();
+        let (mut retrievers, query_probe) = (Vec::new(), None);
         if retrievers.is_empty() {
             retrievers.push(retriever);
         }
@@ -108,6 +111,7 @@ impl QueryRunner {
             retrievers,
             time,
             filters,
+            query_probe,
         })
     }
 

@@ -15,11 +15,12 @@ use ir_data::{Collection, DocTemplate};
 use ir_knn::{EfSearch, SegmentedHnswSearcher, SegmentedVectorIndex};
 
 use super::engine::SearchIndex;
+use super::expansion::TextRetriever;
 use super::query_vectors::open_queries;
 use super::vector_texts::TextComparison;
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::{
-    EncoderOptions, QueryEncoder, VectorOrigin, find_model, open_encoder,
+    EncoderOptions, QueryEncoder, VectorOrigin, find_model, open_encoder, probe,
 };
 use crate::shared::format::grouped;
 use crate::shared::options::first_set;
@@ -120,17 +121,18 @@ impl DenseOptions {
 
     /// Dense retriever, or a hybrid one for every weight, over the document numbers of the index;
     /// none without vectors. `collection` has the documents, unless the index is a saved or cached
-    /// one.
+    /// one. With `probed`, also the probe of the encoder of the queries, if there is one.
     pub(crate) fn retrievers(
         &self,
         searcher: &Searcher,
+        probed: bool,
         engine: &SearchIndex,
         collection: Option<&Collection>,
         queries: &[Query],
         console: &Console,
-    ) -> Result<Vec<Box<dyn Retriever<Query = str>>>> {
+    ) -> Result<(Vec<TextRetriever>, Option<Vec<u32>>)> {
         let Some(path) = &self.vectors else {
-            return Ok(Vec::new());
+            return Ok((Vec::new(), None));
         };
         let vectors = open_vectors("--vectors", path, Verify::AllSections)?;
         let origin = VectorOrigin::of(&vectors, path, DOCUMENTS_UNCHECKED, console);
@@ -144,6 +146,8 @@ impl DenseOptions {
             );
         }
         let (encoder, name) = self.query_encoder((path, origin.as_ref()), queries, console)?;
+        let probed = probed && self.encoder.is_some();
+        let probe = probed.then(|| probe(&*encoder, Side::Query)).transpose()?;
         if !vectors.is_empty() && vectors.dim() != encoder.dim() {
             bail!(
                 "{}: expected vectors of {} dimensions ({name}), found {}",
@@ -209,9 +213,9 @@ impl DenseOptions {
                 searcher,
                 numbers,
             };
-            Box::new(renumbered) as Box<dyn Retriever<Query = str>>
+            Box::new(renumbered) as TextRetriever
         });
-        Ok(renumbered.collect())
+        Ok((renumbered.collect(), probe))
     }
 
     /// Approximate searcher of vectors with graphs; [`None`] for an exact search.
