@@ -320,7 +320,7 @@ collection = "c"
 filter = "year"
 [search]
 hits = 5
-where = "year!=1993"
+where = {{ not = {{ one_of = {{ name = "year", values = [1993] }} }} }}
 [[systems]]
 name = "vectors"
 type = "dense"
@@ -335,7 +335,7 @@ queries = "q.ir"
     );
     here.write("e.toml", file);
     here.ir(&["run", "e.toml", "-o", "results"]).ok();
-    let run = |name: &str| here.read(&format!("results/runs/t/{name}.run"));
+    let run = |name: &str| here.read(&format!("results/runs/t/{name}.trec"));
     let (remote, embedded) = (run("Milvus"), run("vectors"));
     for query in 0..6 {
         let name = format!("q{query}");
