@@ -336,7 +336,7 @@ queries = "q.ir"
     here.write("e.toml", file);
     here.ir(&["run", "e.toml", "-o", "results"]).ok();
     let run = |name: &str| here.read(&format!("results/runs/t/{name}.trec"));
-    let (remote, embedded) = (run("Milvus"), run("vectors"));
+    let (remote, embedded) = (run("milvus"), run("vectors"));
     for query in 0..6 {
         let name = format!("q{query}");
         assert_eq!(hits(&remote, &name), hits(&embedded, &name), "{name}");
