@@ -322,6 +322,8 @@ impl TaskData {
     /// ids repeat, or years are not integers.
     pub(crate) fn year_condition(&self, limit: Option<i64>) -> Option<Predicate> {
         let condition = match limit {
+            // Conditions compare numbers as f64.
+            Some(limit) if limit.unsigned_abs() >= 1 << 53 => return None,
             Some(limit) => Predicate::AtMost {
                 name: Attributes::YEAR.to_owned(),
                 limit: limit as f64,

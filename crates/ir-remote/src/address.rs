@@ -1,6 +1,7 @@
 //! Addresses of collections, and credentials.
 
 use std::fmt;
+use std::net::Ipv6Addr;
 use std::str::FromStr;
 use std::time::Duration;
 
@@ -156,9 +157,15 @@ impl FromStr for EngineAddress {
             }
             _ => (server, engine.default_port(api)),
         };
-        let is_host = |c: char| c.is_ascii_alphanumeric() || "-._[]:".contains(c);
-        if host.is_empty() || !host.chars().all(is_host) {
-            return Err(invalid("a host name or address"));
+        let is_host = |c: char| c.is_ascii_alphanumeric() || "-._".contains(c);
+        let is_valid = match host.strip_prefix('[').and_then(|it| it.strip_suffix(']')) {
+            Some(ipv6) => ipv6.parse::<Ipv6Addr>().is_ok(),
+            None => !host.is_empty() && host.chars().all(is_host),
+        };
+        if !is_valid {
+            return Err(invalid(
+                "a host name, an IPv4 address or an IPv6 address in brackets",
+            ));
         }
         let is_name = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
         if collection.is_empty() || !collection.chars().all(is_name) {
@@ -342,6 +349,9 @@ mod tests {
             "milvus://h:0/c",
             "milvus://h:99999/c",
             "milvus:///c",
+            "milvus://::1/c",
+            "milvus://[::1/c",
+            "milvus://[x]/c",
             "milvus://h/",
             "milvus://h/a/b",
             "milvus://h/a?b",

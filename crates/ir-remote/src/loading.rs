@@ -30,7 +30,7 @@ impl Default for LoadOptions {
 }
 
 /// Numbers of documents that were loaded.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadReport {
     /// Number of documents of the collection.
     pub documents: usize,
@@ -39,6 +39,8 @@ pub struct LoadReport {
     pub inserted: usize,
     /// Whether the collection was created by this call.
     pub created: bool,
+    /// Declared attributes that no document has, such as misspelled ones.
+    pub absent_attributes: Vec<String>,
 }
 
 /// Collection into which rows are loaded.

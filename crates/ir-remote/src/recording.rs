@@ -57,11 +57,30 @@ impl Recorder {
             path: path.display().to_string(),
             source,
         })?;
-        Ok(Self {
+        Ok(Self::new(path, file))
+    }
+
+    /// Opens the file, which need not exist, and appends to it: for commands that are repeated
+    /// after a failure.
+    ///
+    /// # Errors
+    /// [`RemoteError::File`].
+    pub fn append(path: impl AsRef<Path>) -> Result<Self, RemoteError> {
+        let path = path.as_ref().to_owned();
+        let file = File::options().create(true).append(true).open(&path);
+        let file = file.map_err(|source| RemoteError::File {
+            path: path.display().to_string(),
+            source,
+        })?;
+        Ok(Self::new(path, file))
+    }
+
+    fn new(path: PathBuf, file: File) -> Self {
+        Self {
             path,
             out: Mutex::new(BufWriter::new(file)),
             secrets: Mutex::default(),
-        })
+        }
     }
 
     /// Replaces secrets of a client in all further lines.
@@ -148,6 +167,12 @@ impl Secrets {
                 all.push(text);
             }
         }
+        // As in bodies that repeat them and are not parsed.
+        let escaped = all.iter().map(|secret| Value::from(&**secret).to_string());
+        let escaped: Vec<String> = escaped
+            .map(|text| text[1..text.len() - 1].to_owned())
+            .collect();
+        all.extend(escaped);
         all.retain(|secret| !secret.is_empty());
         Self(all)
     }

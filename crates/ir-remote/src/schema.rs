@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ir_core::{AttributeValue, Attributes};
+use ir_core::{AttributeValue, Attributes, Corpus, Document, Fnv1a};
 use serde::{Deserialize, Serialize};
 
 use crate::RemoteError;
@@ -295,6 +295,40 @@ pub struct CollectionRecord {
     pub documents: usize,
     /// Hash of ids, texts, declared attributes and vectors, in hexadecimal digits.
     pub fingerprint: String,
+    /// Hash of ids and declared attributes, in hexadecimal digits. Default: none, in records of
+    /// earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attributes_fingerprint: Option<String>,
+    /// Description of the encoder of the vectors ([`LoadSource::with_encoder`]). Default: none.
+    ///
+    /// [`LoadSource::with_encoder`]: crate::LoadSource::with_encoder
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub encoder: Option<String>,
+}
+
+/// Hash of the ids and the declared attributes of documents.
+#[derive(Default)]
+pub(crate) struct AttributesHash(Fnv1a);
+
+impl AttributesHash {
+    pub(crate) fn add(&mut self, document: &Document, schema: &CollectionSchema) {
+        write_field(&mut self.0, document.id.as_bytes());
+        for attribute in &schema.attributes {
+            let value = document.attributes.get(&attribute.name);
+            let value = value.map(|value| serde_json::to_vec(value).unwrap_or_default());
+            write_field(&mut self.0, &value.unwrap_or_default());
+        }
+    }
+
+    pub(crate) fn finish(&self) -> String {
+        format!("{:016x}", self.0.finish())
+    }
+}
+
+/// Hashes a field with its length, so that the ends of fields matter.
+pub(crate) fn write_field(hash: &mut Fnv1a, bytes: &[u8]) {
+    hash.write(&(bytes.len() as u64).to_le_bytes());
+    hash.write(bytes);
 }
 
 pub(crate) const RECORD_FORMAT: &str = "ir-remote 1";
@@ -304,6 +338,21 @@ impl CollectionRecord {
     pub(crate) fn cache_key(&self, collection: &str) -> String {
         let record = serde_json::to_string(self).unwrap_or_default();
         format!("{collection} {record}")
+    }
+
+    /// Returns whether a corpus has the ids and the declared attributes that were loaded, in the
+    /// same order. Then conditions on these attributes have the same documents in both.
+    ///
+    /// # Errors
+    /// [`RemoteError::Corpus`] if the documents cannot be read.
+    pub fn has_attributes_of(&self, corpus: &dyn Corpus) -> Result<bool, RemoteError> {
+        let mut hash = AttributesHash::default();
+        let mut reader = corpus.open().map_err(RemoteError::Corpus)?;
+        let mut document = Document::default();
+        while reader.read(&mut document).map_err(RemoteError::Corpus)? {
+            hash.add(&document, &self.schema);
+        }
+        Ok(self.attributes_fingerprint == Some(hash.finish()))
     }
 
     /// Checks that a collection that exists has this record.

@@ -3,7 +3,9 @@
 use ir_core::{AttributeValue, Attributes, Corpus, DocIds, DocNum, DocReader, Document, Fnv1a};
 
 use crate::RemoteError;
-use crate::schema::{CollectionRecord, CollectionSchema, RECORD_FORMAT};
+use crate::schema::{
+    AttributesHash, CollectionRecord, CollectionSchema, RECORD_FORMAT, write_field,
+};
 
 /// Vectors of documents by number.
 pub trait VectorRows: Send + Sync {
@@ -68,6 +70,7 @@ impl VectorRows for VectorTable {
 pub struct LoadSource<'a> {
     documents: Option<&'a dyn Corpus>,
     vectors: Option<&'a dyn VectorRows>,
+    encoder: Option<&'a str>,
 }
 
 impl std::fmt::Debug for LoadSource<'_> {
@@ -86,6 +89,7 @@ impl<'a> LoadSource<'a> {
         Self {
             documents: Some(documents),
             vectors: None,
+            encoder: None,
         }
     }
 
@@ -95,6 +99,7 @@ impl<'a> LoadSource<'a> {
         Self {
             documents: None,
             vectors: Some(vectors),
+            encoder: None,
         }
     }
 
@@ -105,20 +110,32 @@ impl<'a> LoadSource<'a> {
         self
     }
 
+    /// Describes the encoder of the vectors, in any format. It becomes part of the record of the
+    /// collection ([`CollectionRecord::encoder`]), so that searches can compare the encoder of the
+    /// queries. Default: none.
+    #[must_use]
+    pub const fn with_encoder(mut self, description: &'a str) -> Self {
+        self.encoder = Some(description);
+        self
+    }
+
     /// Dimension of the vectors.
     pub(crate) fn dim(&self) -> Option<usize> {
         self.vectors.map(VectorRows::dim)
     }
 
-    /// Reads and hashes everything: the record that is stored with the collection.
+    /// Reads and hashes everything: the record that is stored with the collection, and the declared
+    /// attributes that no document has.
     pub(crate) fn record(
         &self,
         schema: &CollectionSchema,
         texts: bool,
         engine_settings: String,
-    ) -> Result<CollectionRecord, RemoteError> {
+    ) -> Result<(CollectionRecord, Vec<String>), RemoteError> {
         schema.check()?;
         let mut hash = Fnv1a::new();
+        let mut attributes_hash = AttributesHash::default();
+        let mut absent: Vec<&str> = schema.attributes.iter().map(|it| &*it.name).collect();
         let mut rows = self.rows()?;
         let mut documents = 0;
         while let Some(row) = rows.next_row()? {
@@ -128,17 +145,19 @@ impl<'a> LoadSource<'a> {
             {
                 vectors.release();
             }
-            write(&mut hash, row.document.id.as_bytes());
+            write_field(&mut hash, row.document.id.as_bytes());
             if texts {
-                write(&mut hash, row.document.title.as_bytes());
-                write(&mut hash, row.document.text.as_bytes());
+                write_field(&mut hash, row.document.title.as_bytes());
+                write_field(&mut hash, row.document.text.as_bytes());
             }
             let attributes = &row.document.attributes;
             schema.check_document(documents, &row.document.id, attributes)?;
+            attributes_hash.add(row.document, schema);
+            absent.retain(|name| attributes.get(name).is_none());
             for attribute in &schema.attributes {
                 let value = attributes.get(&attribute.name);
                 let value = value.map(|value| serde_json::to_vec(value).unwrap_or_default());
-                write(&mut hash, &value.unwrap_or_default());
+                write_field(&mut hash, &value.unwrap_or_default());
             }
             if schema.similarity == crate::RemoteSimilarity::Cosine
                 && self.vectors.is_some()
@@ -154,7 +173,7 @@ impl<'a> LoadSource<'a> {
                 hash.write(&value.to_le_bytes());
             }
         }
-        Ok(CollectionRecord {
+        let record = CollectionRecord {
             format: RECORD_FORMAT.to_owned(),
             schema: schema.clone(),
             dim: self.dim(),
@@ -162,7 +181,10 @@ impl<'a> LoadSource<'a> {
             engine_settings,
             documents,
             fingerprint: format!("{:016x}", hash.finish()),
-        })
+            attributes_fingerprint: Some(attributes_hash.finish()),
+            encoder: self.encoder.map(str::to_owned),
+        };
+        Ok((record, absent.into_iter().map(str::to_owned).collect()))
     }
 
     pub(crate) fn rows(&self) -> Result<Rows<'a>, RemoteError> {
@@ -177,12 +199,6 @@ impl<'a> LoadSource<'a> {
             next: 0,
         })
     }
-}
-
-/// Hashes a field with its length, so that the ends of fields matter.
-fn write(hash: &mut Fnv1a, bytes: &[u8]) {
-    hash.write(&(bytes.len() as u64).to_le_bytes());
-    hash.write(bytes);
 }
 
 /// Number of bytes of the strings of a value.

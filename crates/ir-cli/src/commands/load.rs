@@ -3,10 +3,11 @@
 use std::io::Write;
 use std::path::PathBuf;
 
-use anyhow::Result;
+use anyhow::{Result, bail};
 use clap::{ValueEnum, ValueHint};
 use ir_core::store::Verify;
-use ir_core::{DocIds, DocNum, Retriever};
+use ir_core::{Corpus, DocIds, DocNum, Retriever};
+use ir_data::DocTemplate;
 use ir_knn::{SegmentedVectorIndex, VectorSimilarity};
 use ir_remote::{
     AttributeType, CollectionSchema, EngineAddress, LoadOptions, LoadSource, MilvusApi,
@@ -14,11 +15,13 @@ use ir_remote::{
 };
 
 use crate::shared::console::{Console, bail_usage};
+use crate::shared::encoder::VectorOrigin;
 use crate::shared::format::grouped;
 use crate::shared::input::open_documents;
 use crate::shared::options::{EncodingOption, positive};
 use crate::shared::output::OutputSink;
 use crate::shared::remote::{ClientOptions, RemoteCollection};
+use crate::shared::text_hashes::TextHashes;
 use crate::shared::vector_files::open_vectors;
 
 const EXAMPLES: &str = "\
@@ -111,6 +114,10 @@ pub(crate) struct Args {
     #[arg(long)]
     template: bool,
 
+    /// Load vectors whose file records other texts than those of the documents, with a warning
+    #[arg(long, requires = "vectors", requires = "collection")]
+    any_encoder: bool,
+
     #[command(flatten)]
     client: ClientOptions,
 }
@@ -181,6 +188,35 @@ impl Args {
             analysis,
             ..parameters
         })
+    }
+}
+
+impl Args {
+    /// Checks that the vectors are those of the texts of the documents.
+    fn check_texts(
+        &self,
+        origin: &VectorOrigin,
+        corpus: &dyn Corpus,
+        console: &Console,
+    ) -> Result<()> {
+        let template = match &origin.template {
+            Some(template) => template.parse::<DocTemplate>()?,
+            None => bail!("--vectors: expected vectors of documents, found vectors of queries"),
+        };
+        let mut bar = console.bar();
+        let texts = TextHashes::from_corpus(corpus, &template, &mut bar);
+        bar.finish();
+        match origin.texts.difference(&texts?) {
+            None => Ok(()),
+            Some(difference) if self.any_encoder => {
+                console.warn(format_args!("--vectors: {difference}"));
+                Ok(())
+            }
+            Some(difference) => bail!(
+                "--vectors: expected the texts that were encoded, {difference} (encode the documents \
+                 again; --any-encoder loads all the same)"
+            ),
+        }
     }
 }
 
@@ -266,6 +302,18 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         (None, Some(documents)) => LoadSource::from_documents(documents.collection.corpus()),
         (None, None) => bail_usage!("expected documents or --vectors, found neither"),
     };
+    let origin = vectors
+        .as_ref()
+        .and_then(|file| VectorOrigin::read(&file.0));
+    if let (Some(origin), Some(documents)) = (&origin, &documents) {
+        args.check_texts(origin, documents.collection.corpus(), console)?;
+    }
+    let encoder = origin.map(|origin| serde_json::to_string(&origin.without_texts()));
+    let encoder = encoder.transpose()?;
+    let source = match &encoder {
+        Some(encoder) => source.with_encoder(encoder),
+        None => source,
+    };
     let options = LoadOptions {
         batch: args.batch.unwrap_or(LoadOptions::default().batch),
     };
@@ -283,6 +331,11 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     bar.finish();
     let report = loaded?;
+    for name in &report.absent_attributes {
+        console.warn(format_args!(
+            "--attribute: no document has an attribute {name:?}"
+        ));
+    }
     console.log(format_args!(
         "{}: {} documents, {} of them inserted now",
         args.address,

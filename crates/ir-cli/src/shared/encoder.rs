@@ -236,14 +236,8 @@ impl VectorOrigin {
         }
     }
 
-    /// Origin of the vectors of `path` as `ir encode` recorded it. Without a record, warns with
-    /// `unchecked`: what cannot be compared.
-    pub(crate) fn of(
-        vectors: &SegmentedVectorIndex,
-        path: &Path,
-        unchecked: &str,
-        console: &Console,
-    ) -> Option<Self> {
+    /// Origin of vectors as `ir encode` recorded it.
+    pub(crate) fn read(vectors: &SegmentedVectorIndex) -> Option<Self> {
         let found = vectors.config().user_metadata.as_deref();
         let origin = found.and_then(|text| serde_json::from_str::<Self>(text).ok());
         let origin = origin.map(|mut origin| {
@@ -256,7 +250,26 @@ impl VectorOrigin {
             }
             origin
         });
-        let origin = origin.filter(|origin| origin.texts.len() == vectors.len());
+        origin.filter(|origin| origin.texts.len() == vectors.len())
+    }
+
+    /// The encoder and the template, without the hashes of texts.
+    pub(crate) fn without_texts(&self) -> Self {
+        Self {
+            texts: TextHashes::default(),
+            ..self.clone()
+        }
+    }
+
+    /// Origin of the vectors of `path`. Without a record, warns with `unchecked`: what cannot be
+    /// compared.
+    pub(crate) fn of(
+        vectors: &SegmentedVectorIndex,
+        path: &Path,
+        unchecked: &str,
+        console: &Console,
+    ) -> Option<Self> {
+        let origin = Self::read(vectors);
         if origin.is_none() {
             console.warn(format_args!(
                 "{}: has no record of its encoder and texts; {unchecked}",

@@ -21,6 +21,8 @@ pub(crate) mod paper_folder;
 pub(crate) mod papers;
 pub(crate) mod plots;
 pub(crate) mod qrels;
+#[cfg(feature = "dense")]
+pub(crate) mod query_vectors;
 pub(crate) mod question_options;
 #[cfg(feature = "remote")]
 pub(crate) mod remote;
@@ -35,6 +37,5 @@ pub(crate) mod text_hashes;
 #[cfg(feature = "dense")]
 pub(crate) mod training_runs;
 pub(crate) mod updates;
-#[cfg(any(feature = "dense", feature = "remote"))]
-#[cfg_attr(not(feature = "dense"), allow(dead_code))]
+#[cfg(feature = "dense")]
 pub(crate) mod vector_files;

@@ -1,18 +1,20 @@
 //! Collections on servers: addresses, searches of text queries, systems of experiment files.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use anyhow::{Result, bail};
 use clap::ValueHint;
-use ir_core::store::Verify;
-use ir_core::{Distinct, Encoded, PrecomputedEncoder, Predicate, Query, Retriever};
+use ir_core::{
+    Distinct, DocIds, DocNum, Encoded, PrecomputedEncoder, Predicate, Ranking, Retriever, Search,
+    SearchError,
+};
 use ir_experiment::{OpenSystem, Registry, System, SystemContext, SystemError};
 use ir_remote::{
     ClientConfig, CollectionRecord, Consistency, Credentials, ElasticCollection, ElasticTextIndex,
     ElasticVectorIndex, EngineAddress, EngineKind, MilvusApi, MilvusCollection, MilvusIndex,
-    Recorder, ResultCache,
+    Recorder, RemoteError, ResultCache,
 };
 #[cfg(feature = "milvus-grpc")]
 use ir_remote::{MilvusHybrid, MilvusTextIndex};
@@ -20,8 +22,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::shared::console::bail_usage;
+use crate::shared::encoder::VectorOrigin;
 use crate::shared::options::positive;
-use crate::shared::vector_files::open_vectors;
+use crate::shared::query_vectors::QueryVectors;
 
 /// Options of the client of a server.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -36,8 +39,8 @@ pub(crate) struct ClientOptions {
     #[arg(long, value_parser = positive, value_name = "N")]
     pub(crate) engine_attempts: Option<usize>,
 
-    /// Record requests and responses in a new file, as JSON lines, for tests and error reports. It
-    /// has neither credentials nor the address, but the data; not for milvus+grpc
+    /// Append requests and responses to a file, as JSON lines, for tests and error reports. It has
+    /// neither credentials nor the address, but the data; not for milvus+grpc
     #[arg(long, value_name = "FILE")]
     pub(crate) engine_record: Option<PathBuf>,
 }
@@ -77,7 +80,7 @@ impl RemoteCollection {
             Some(_) if address.api == MilvusApi::Grpc => {
                 bail_usage!("--engine-record: expected an address without +grpc, found {address}")
             }
-            Some(path) => Some(Arc::new(Recorder::create(path)?)),
+            Some(path) => Some(Arc::new(Recorder::append(path)?)),
             None => None,
         };
         Ok(match address.engine {
@@ -99,12 +102,14 @@ impl RemoteCollection {
     }
 
     /// Reads the record of what was loaded.
-    pub(crate) fn record(&self) -> Result<CollectionRecord> {
+    pub(crate) fn record(&self, address: &EngineAddress) -> Result<CollectionRecord> {
         match self {
-            Self::Milvus(collection) => match collection.record()? {
-                Some(record) => Ok(record),
-                None => bail!("the collection does not exist (load it with `ir load`)"),
-            },
+            Self::Milvus(collection) => {
+                let missing = || RemoteError::NoCollection {
+                    collection: address.collection.clone(),
+                };
+                Ok(collection.record()?.ok_or_else(missing)?)
+            }
             Self::Elastic(index) => Ok(index.record()?),
         }
     }
@@ -235,27 +240,9 @@ pub(crate) struct RemoteSearch {
     pub(crate) cache: Option<ResultCache>,
 }
 
-/// Reads the vectors of queries, by their ids, from a file of `ir encode --queries`. Errors name
-/// `option`, the option or key of the file.
-pub(crate) fn query_encoder(
-    option: &str,
-    path: &Path,
-    queries: &[Query],
-) -> Result<PrecomputedEncoder> {
-    let file = open_vectors(option, path, Verify::AllSections)?;
-    let mut encoder = PrecomputedEncoder::new(path.display().to_string(), file.dim());
-    // Without words, a query is not encoded.
-    for query in queries.iter().filter(|query| !query.text.trim().is_empty()) {
-        let Some(doc) = file.ids().get(&query.id) else {
-            bail!(
-                "{}: expected a vector of every query, found none of {:?}",
-                path.display(),
-                query.id
-            );
-        };
-        encoder.insert(&*query.text, file.vector(doc));
-    }
-    Ok(encoder)
+/// Origin of the vectors of a collection, as `ir load` recorded it.
+pub(crate) fn recorded_origin(record: &CollectionRecord) -> Option<VectorOrigin> {
+    serde_json::from_str(record.encoder.as_deref()?).ok()
 }
 
 /// Collection on a server, loaded by `ir load`.
@@ -276,12 +263,22 @@ pub(crate) struct RemoteSystem {
     /// server, with an address `milvus+grpc://...`. Default: false.
     #[serde(default)]
     hybrid: bool,
+    /// Accepts saved vectors of queries whose file records another encoder than that of the loaded
+    /// vectors, or other texts. Default: false.
+    #[serde(default)]
+    any_encoder: bool,
 }
 
 impl RemoteSystem {
     fn address(&self) -> Result<EngineAddress, SystemError> {
         let parsed = self.engine.parse::<EngineAddress>();
         parsed.map_err(|error| SystemError::parameter("engine", error.to_string()))
+    }
+
+    /// Record of what was loaded.
+    fn record(&self) -> Result<CollectionRecord, SystemError> {
+        let record = self.collection()?.record(&self.address()?);
+        record.map_err(failed("connecting"))
     }
 
     fn collection(&self) -> Result<RemoteCollection, SystemError> {
@@ -315,6 +312,10 @@ impl System for RemoteSystem {
                 "ef",
                 "expected the key queries, found BM25",
             )),
+            _ if self.any_encoder && self.queries.is_none() => Err(SystemError::parameter(
+                "any_encoder",
+                "expected the key queries, found BM25",
+            )),
             _ => Ok(()),
         }
     }
@@ -328,7 +329,7 @@ impl System for RemoteSystem {
 
     fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
         // What was loaded, so that the cached run of other documents is not used.
-        let record = self.collection()?.record().map_err(failed("connecting"))?;
+        let record = self.record()?;
         let queries = match &self.queries {
             Some(path) => context.file_hash(&context.resolve("queries", path)?)?,
             None => String::new(),
@@ -339,11 +340,23 @@ impl System for RemoteSystem {
     }
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
+        let record = self.record()?;
         let encoder = match &self.queries {
             Some(path) => {
                 let path = context.resolve("queries", path)?;
-                let encoder = query_encoder("queries", &path, context.task().queries());
-                Some(encoder.map_err(failed("reading the vectors of the queries"))?)
+                let queries = context.task().all_queries()?;
+                let vectors = QueryVectors {
+                    option: "queries",
+                    path: &path,
+                    documents: recorded_origin(&record).as_ref(),
+                    any_encoder: self.any_encoder,
+                    acceptance: "any_encoder = true",
+                    is_partial: true,
+                }
+                .open(&queries, &mut |text| {
+                    context.observer().warning(&text.to_string())
+                });
+                Some(vectors.map_err(failed("reading the vectors of the queries"))?)
             }
             None => None,
         };
@@ -355,9 +368,49 @@ impl System for RemoteSystem {
         };
         let opened = self.collection()?.open(search);
         let retriever = opened.and_then(|index| index.matching(&[]));
-        retriever
-            .map(OpenSystem::new)
-            .map_err(failed("opening the collection"))
+        let retriever = retriever.map_err(failed("opening the collection"))?;
+        let known = context.task().ids();
+        if let Some(id) = (retriever.ids().iter()).find(|id| known.get(id).is_none()) {
+            let message = format!("expected documents of the task, found {id:?}");
+            return Err(SystemError::parameter("engine", message));
+        }
+        // By other attributes than those of the task, a condition has other documents.
+        let same = record.has_attributes_of(context.task().corpus());
+        Ok(OpenSystem::new(
+            match same.map_err(SystemError::stage("comparing attributes"))? {
+                true => retriever,
+                false => Arc::new(WithoutConditions(retriever)),
+            },
+        ))
+    }
+}
+
+/// Retriever that evaluates filters by their documents, not by their conditions.
+struct WithoutConditions(Arc<dyn Retriever<Query = str>>);
+
+impl Retriever for WithoutConditions {
+    type Query = str;
+
+    fn ids(&self) -> &DocIds {
+        self.0.ids()
+    }
+
+    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        let mut rankings = self.search_batch(&[(query, *search)])?;
+        Ok(rankings.pop().unwrap_or_default())
+    }
+
+    fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
+        let filters = queries.iter().map(|(_, search)| search.filter());
+        let filters: Vec<_> = filters
+            .map(|filter| filter.map(|filter| move |doc: DocNum| filter.contains(doc)))
+            .collect();
+        let queries = queries.iter().zip(&filters);
+        let queries = queries.map(|((query, search), filter)| match filter {
+            Some(filter) => (*query, search.within(filter)),
+            None => (*query, *search),
+        });
+        self.0.search_batch(&queries.collect::<Vec<_>>())
     }
 }
 

@@ -27,6 +27,12 @@ pub(super) fn query(clause: &Clause) -> Value {
             limit,
         } => {
             let bound = if *at_most { "lte" } else { "gte" };
+            // Lucene orders −0 before 0, which are equal.
+            let limit = match (*limit == 0.0, *at_most) {
+                (true, true) => 0.0,
+                (true, false) => -0.0,
+                (false, _) => *limit,
+            };
             json!({"range": {field(name): {bound: limit}}})
         }
         Clause::IntegerIn { name, values } => json!({"terms": {field(name): values}}),

@@ -132,7 +132,8 @@ impl ElasticCollection {
     ) -> Result<LoadReport, RemoteError> {
         settings::check(schema, texts, source.dim())?;
         let engine_settings = texts.map(TextIndexing::to_string).unwrap_or_default();
-        let record = source.record(schema, texts.is_some(), engine_settings)?;
+        let (record, absent_attributes) =
+            source.record(schema, texts.is_some(), engine_settings)?;
         let body = settings::index_body(self.engine, schema, texts, source.dim(), Some(&record));
         let created = match self.mapping()? {
             Some(mapping) => match record_of(&mapping) {
@@ -163,6 +164,7 @@ impl ElasticCollection {
             documents,
             inserted,
             created,
+            absent_attributes,
         })
     }
 

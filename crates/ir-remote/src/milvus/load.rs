@@ -70,7 +70,7 @@ impl MilvusCollection {
     ) -> Result<LoadReport, RemoteError> {
         self.check_schema(schema, source, texts.is_some())?;
         let settings = self.engine_settings(texts);
-        let record = source.record(schema, texts.is_some(), settings)?;
+        let (record, absent_attributes) = source.record(schema, texts.is_some(), settings)?;
         let created = match self.api {
             MilvusApi::V1 | MilvusApi::Grpc => {
                 let existing = self.record()?;
@@ -107,6 +107,7 @@ impl MilvusCollection {
             documents,
             inserted,
             created,
+            absent_attributes,
         })
     }
 

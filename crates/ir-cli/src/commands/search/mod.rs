@@ -8,8 +8,6 @@ mod model;
 pub(crate) mod nearest_words;
 mod notes;
 pub(crate) mod prior;
-#[cfg(feature = "dense")]
-mod query_vectors;
 mod random_indexing;
 mod rank;
 #[cfg(feature = "remote")]

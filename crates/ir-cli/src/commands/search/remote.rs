@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::time::Instant;
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use clap::ValueHint;
 use ir_core::trec::{ScoreFormat, write_run};
 use ir_core::{Attributes, Predicate, Query, Ranking, Retriever, Run, Search};
@@ -17,7 +17,8 @@ use crate::shared::format::grouped;
 use crate::shared::input::{self, open_documents};
 use crate::shared::options::{first_set, positive};
 use crate::shared::output::OutputSink;
-use crate::shared::remote::{ClientOptions, RemoteCollection, RemoteSearch, query_encoder};
+use crate::shared::query_vectors::QueryVectors;
+use crate::shared::remote::{ClientOptions, RemoteCollection, RemoteSearch, recorded_origin};
 
 /// Options of a collection on a server.
 #[derive(Debug, clap::Args)]
@@ -51,6 +52,11 @@ pub(crate) struct RemoteOptions {
     /// (k = 60) on the server (milvus+grpc)
     #[arg(long, requires = "engine_vectors")]
     engine_hybrid: bool,
+
+    /// Search with vectors of queries whose file records another encoder than that of the loaded
+    /// vectors, or other texts of the queries, with a warning
+    #[arg(long, requires = "engine_vectors")]
+    engine_any_encoder: bool,
 
     /// Directory in which responses of the server are cached, by the content of the collection and
     /// of the request. It is created
@@ -88,6 +94,7 @@ fn groups_by_year(queries: &[Query]) -> Vec<(Option<Predicate>, Vec<usize>)> {
     for (at, query) in queries.iter().enumerate() {
         groups.entry(query.attributes.year()).or_default().push(at);
     }
+    // Conditions compare numbers as f64: others are checked before.
     let not_later = |year: i64| Predicate::AtMost {
         name: Attributes::YEAR.to_owned(),
         limit: year as f64,
@@ -119,10 +126,24 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     let queries = args.cleaned(args.query_form.apply(queries)?)?;
     let out = OutputSink::open(args.output.as_ref())?;
-    let encoder = args.remote.engine_vectors.as_deref();
-    let encoder = encoder
-        .map(|path| query_encoder("--engine-vectors", path, &queries))
-        .transpose()?;
+    let collection = RemoteCollection::new(address, &args.remote.client)?;
+    let encoder = match &args.remote.engine_vectors {
+        Some(path) => {
+            let record = collection.record(address);
+            let record = record.with_context(|| address.to_string())?;
+            let vectors = QueryVectors {
+                option: "--engine-vectors",
+                path,
+                documents: recorded_origin(&record).as_ref(),
+                any_encoder: args.remote.engine_any_encoder,
+                acceptance: "--engine-any-encoder",
+                is_partial: false,
+            }
+            .open(&queries, &mut |text| console.warn(text));
+            Some(vectors?)
+        }
+        None => None,
+    };
     let is_vectors = encoder.is_some();
     let is_hybrid = args.remote.engine_hybrid;
     if is_hybrid && address.api != MilvusApi::Grpc {
@@ -134,13 +155,18 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
                 "--not-later-than-query=published: expected an index, found --engine (use =exact)"
             )
         }
-        Some(TimeFilter::Exact) => groups_by_year(&queries),
+        Some(TimeFilter::Exact) => {
+            let mut years = queries.iter().filter_map(|query| query.attributes.year());
+            if let Some(year) = years.find(|year| year.unsigned_abs() >= 1 << 53) {
+                bail!("--not-later-than-query: expected years below 2^53, found {year}");
+            }
+            groups_by_year(&queries)
+        }
         None => vec![(None, (0..queries.len()).collect())],
     };
     if args.not_later_than_query.is_some() && groups.iter().all(|(limit, _)| limit.is_none()) {
         console.warn("no query has a year; the time filter has no effect");
     }
-    let collection = RemoteCollection::new(address, &args.remote.client)?;
     let cache = args.remote.engine_cache.as_ref();
     let search = RemoteSearch {
         vectors: encoder,
@@ -174,13 +200,21 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
         (false, false) => "remote-bm25",
     };
     let mut run = Run::new(args.tag_or(default));
-    let mut hits = 0;
+    let (mut hits, mut empty) = (0, 0);
     for (query, mut ranking) in queries.iter().zip(rankings) {
         if args.remove_self {
             ranking = ranking.retain(|hit| retriever.ids().id(hit.doc) != query.id);
         }
         hits += ranking.len();
+        empty += u64::from(ranking.is_empty());
         run.push_ranking(&query.id, &ranking, retriever.ids());
+    }
+    if empty > 0 {
+        console.warn(format_args!(
+            "{} of {} queries have no hits",
+            grouped(empty),
+            grouped(queries.len() as u64)
+        ));
     }
     let scores = args.scores_or(ScoreFormat::Exact);
     out.write_with(|out| write_run(&run, scores, out))?;

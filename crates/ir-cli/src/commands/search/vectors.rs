@@ -16,7 +16,6 @@ use ir_knn::{EfSearch, SegmentedHnswSearcher, SegmentedVectorIndex};
 
 use super::engine::SearchIndex;
 use super::expansion::TextRetriever;
-use super::query_vectors::open_queries;
 use super::vector_texts::TextComparison;
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::{
@@ -24,6 +23,7 @@ use crate::shared::encoder::{
 };
 use crate::shared::format::grouped;
 use crate::shared::options::first_set;
+use crate::shared::query_vectors::QueryVectors;
 use crate::shared::vector_files::open_vectors;
 
 /// Options of dense retrieval.
@@ -249,7 +249,15 @@ impl DenseOptions {
         console: &Console,
     ) -> Result<(Box<dyn Encoder>, String)> {
         if let Some(file) = &self.query_vectors {
-            let encoded = open_queries(file, origin, queries, self.any_encoder, console)?;
+            let vectors = QueryVectors {
+                option: "--query-vectors",
+                path: file,
+                documents: origin,
+                any_encoder: self.any_encoder,
+                acceptance: "--any-encoder",
+                is_partial: false,
+            };
+            let encoded = vectors.open(queries, &mut |text| console.warn(text))?;
             return Ok((Box::new(encoded), format!("queries {}", file.display())));
         }
         let folder = self.encoder.as_deref().unwrap_or(Path::new(""));
