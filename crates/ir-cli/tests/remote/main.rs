@@ -158,7 +158,30 @@ fn vectors_in_milvus() {
                 "--queries",
             ],
         );
-    search(&["--k1", "2"]).fails(2, &["--engine"]);
+    // Options of the embedded search, also those of groups within groups.
+    for option in [
+        &["--k1", "2"][..],
+        &["--model", "qld"],
+        &["--mu", "5"],
+        &["--slope", "0.1"],
+        &["--lengths", "exact"],
+        &["--feedback", "rm3"],
+        &["--sdm", "1,2,3"],
+        &["--prior", "length"],
+        &["--vectors", "d.ir"],
+        &["--query-vectors", "q.ir"],
+        &["--encoder", "m"],
+        &["--alpha", "0.5"],
+        &["--exact"],
+        &["--any-encoder"],
+        &["--pooling", "cls"],
+        &["--analysis", "english"],
+        &["--syntax", "lucene"],
+        &["--shard", "1/2"],
+        &["--explain"],
+    ] {
+        search(option).fails(2, &["--engine", option[0]]);
+    }
     here.ir(&["search", "c", "--engine", &address])
         .fails(1, &["expected vectors of the queries for Milvus"]);
     here.ir(&["search", "c", "--engine", "milvus://h"])
@@ -401,8 +424,10 @@ fn options_of_the_client() {
         let vectors = ["--engine-vectors", "q.ir", "--tag", "t"];
         here.ir(&[&search[..], &vectors, options].concat())
     };
-    // A recording is not overwritten.
-    search(&["--engine-record", "load.jsonl"]).fails(1, &["load.jsonl"]);
+    // A second run appends to the recording.
+    search(&["--engine-record", "load.jsonl"]).ok();
+    assert!(here.read("load.jsonl").starts_with(&recording));
+    assert!(here.read("load.jsonl").len() > recording.len());
     let expected = search(&["--engine-cache", "cache"]).ok().out;
     let searches = server.count("/search");
     assert_eq!(search(&["--engine-cache", "cache"]).ok().out, expected);

@@ -5,20 +5,26 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use clap::ValueHint;
+use clap::{Args as _, Command, Id, ValueHint};
 use ir_core::trec::{ScoreFormat, write_run};
 use ir_core::{Attributes, Predicate, Query, Ranking, Retriever, Run, Search};
 use ir_remote::{EngineAddress, MilvusApi, ResultCache};
 
 use super::args::{Args, TimeFilter};
+use super::expansion::ExpansionOptions;
+use super::model::ModelOptions;
+use super::prior::PriorOptions;
+use super::vectors::DenseOptions;
 use super::{RUN_HITS, TYPED_QUERY_ID};
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::grouped;
+use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{self, open_documents};
 use crate::shared::options::{first_set, positive};
 use crate::shared::output::OutputSink;
 use crate::shared::query_vectors::QueryVectors;
 use crate::shared::remote::{ClientOptions, RemoteCollection, RemoteSearch, recorded_origin};
+use crate::shared::shards::ShardOption;
 
 /// Options of a collection on a server.
 #[derive(Debug, clap::Args)]
@@ -29,13 +35,8 @@ pub(crate) struct RemoteOptions {
     /// queries; the output is a TREC run
     #[arg(
         long, value_name = "ADDRESS", value_hint = ValueHint::Other,
-        conflicts_with_all = [
-            "ModelOptions", "Bm25Options", "ExpansionOptions", "NearestWordsOptions", "PriorOptions",
-            "IndexOptions", "syntax", "weights",
-            "template", "cache", "verify", "json", "explain", "shard",
-        ]
+        conflicts_with_all = embedded_options(),
     )]
-    #[cfg_attr(feature = "dense", arg(conflicts_with_all = ["DenseOptions", "EncoderOptions"]))]
     engine: Option<EngineAddress>,
 
     /// Vectors of the queries, written by `ir encode MODEL COLLECTION --queries -o FILE`. Without,
@@ -65,6 +66,23 @@ pub(crate) struct RemoteOptions {
 
     #[command(flatten)]
     client: ClientOptions,
+}
+
+/// Options of the embedded search. clap has no group of a struct that contains another one.
+fn embedded_options() -> Vec<Id> {
+    let command = ModelOptions::augment_args(Command::new(""));
+    let command = ExpansionOptions::augment_args(command);
+    let command = PriorOptions::augment_args(command);
+    let command = DenseOptions::augment_args(command);
+    let command = IndexOptions::augment_args(command);
+    let command = ShardOption::augment_args(command);
+    let ids = command
+        .get_arguments()
+        .map(|option| option.get_id().clone());
+    let others = [
+        "syntax", "weights", "template", "cache", "verify", "json", "explain",
+    ];
+    ids.chain(others.map(Id::from)).collect()
 }
 
 impl RemoteOptions {

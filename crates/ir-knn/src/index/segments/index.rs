@@ -199,9 +199,9 @@ impl SegmentedVectorIndex {
         segments.try_for_each(|numbered| numbered.segment.index.flat().verify())
     }
 
-    /// Removes the vectors and codes of mapped files from the resident memory. The next access reads
-    /// them again: results are the same as long as the files are not modified. For passes over
-    /// files that are larger than the memory they may take.
+    /// Removes the vectors and codes of mapped files from the resident memory, for passes over more
+    /// than the memory they may take. The next access reads them again: results are the same as
+    /// long as the files are not modified.
     pub fn release(&self) {
         for numbered in &self.inner.segments {
             numbered.segment.index.flat().release();

@@ -35,6 +35,8 @@ fn requests_have_the_bytes_of_protobuf() {
         engine_settings: String::new(),
         documents: 2,
         fingerprint: String::new(),
+        attributes_fingerprint: None,
+        encoder: None,
     };
     let texts = TextIndexing {
         analysis: TextAnalysis::LuceneStandard,
