@@ -397,6 +397,146 @@ queries = "q.ir"
         .fails(1, &["expected an attribute of the collection", "\"year\""]);
 }
 
+/// The encoder and the texts of vectors are compared as by the embedded search.
+#[test]
+fn encoders_and_texts() {
+    let (server, _) = milvus_double::start();
+    let here = collection();
+    let model = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../ir-dense/testdata/tiny/bert-pytorch"
+    );
+    let encode = |options: &[&str]| here.ir(&[&["encode", model, "c"], options].concat()).ok();
+    encode(&["-o", "e.ir"]);
+    encode(&["--queries", "-o", "f.ir"]);
+    encode(&["--queries", "--pooling", "cls", "-o", "cls.ir"]);
+    let address = format!("milvus://127.0.0.1:{}/papers", server.port);
+    let load = |more: &[&str]| {
+        let load = ["load", &address, "c", "--vectors", "e.ir"];
+        here.ir(&[&load[..], more].concat())
+    };
+    let misspelled = ["--attribute", "yaer:integer"];
+    let ran = load(&misspelled).ok();
+    let warning = "--attribute: no document has an attribute \"yaer\"";
+    assert!(ran.err.contains(warning), "{}", ran.err);
+    let search = |vectors: &str, more: &[&str]| {
+        let search = ["search", "c", "--engine", &address, "--tag", "t", "-k", "5"];
+        here.ir(&[&search[..], &["--engine-vectors", vectors], more].concat())
+    };
+    let remote = search("f.ir", &[]).ok();
+    assert_eq!(remote.err.matches("warning").count(), 0, "{}", remote.err);
+    let embedded = ["--vectors", "e.ir", "--query-vectors", "f.ir", "-k", "5"];
+    let embedded = here.ir(&[&["search", "c"], &embedded[..]].concat()).ok();
+    for query in 0..6 {
+        let name = format!("q{query}");
+        let (remote, embedded) = (hits(&remote.out, &name), hits(&embedded.out, &name));
+        assert_eq!(remote, embedded, "{name}");
+    }
+    search("e.ir", &[]).fails(
+        1,
+        &["expected vectors of queries", "found vectors of documents"],
+    );
+    search("cls.ir", &[]).fails(
+        1,
+        &["expected pooling mean, found cls", "--engine-any-encoder"],
+    );
+    let accepted = search("cls.ir", &["--engine-any-encoder"]).ok();
+    assert!(accepted.err.contains("expected pooling mean, found cls"));
+    let file = |keys: &str| {
+        let file = format!(
+            "measures = [\"R@5\"]\n[[tasks]]\nname = \"t\"\ncollection = \"c\"\n[[systems]]\nname = \"m\"\n\
+             type = \"remote\"\nengine = \"{address}\"\n{keys}\n"
+        );
+        here.write("e.toml", file);
+        here.ir(&["run", "e.toml"])
+    };
+    file("queries = \"f.ir\"").ok();
+    file("queries = \"cls.ir\"").fails(1, &["expected pooling mean", "any_encoder = true"]);
+    file("queries = \"cls.ir\"\nany_encoder = true").ok();
+
+    // Texts that have changed.
+    let queries = here
+        .read("c/queries.jsonl")
+        .replacen("tea leaf", "tea boat", 1);
+    here.write("c/queries.jsonl", queries);
+    search("f.ir", &[]).fails(1, &["found that of another text for \"q0\""]);
+    let corpus = here.read("c/corpus.jsonl").replacen("tea", "boat", 1);
+    here.write("c/corpus.jsonl", corpus);
+    load(&misspelled).fails(
+        1,
+        &["expected the texts that were encoded", "--any-encoder"],
+    );
+    let accepted = load(&[&misspelled[..], &["--any-encoder"]].concat());
+    assert!(
+        accepted.err.contains("text 1 of 40 differs"),
+        "{}",
+        accepted.err
+    );
+}
+
+/// A collection of other documents, or of other attributes, than those of the task.
+#[test]
+fn documents_of_a_task() {
+    let (server, _) = milvus_double::start();
+    let here = collection();
+    let engine = |name: &str| format!("milvus://127.0.0.1:{}/{name}", server.port);
+    let load = |name: &str, vectors: &str| {
+        let load = ["load", &engine(name), "c", "--vectors", vectors];
+        here.ir(&[&load[..], &["--attribute", "year:integer"]].concat())
+            .ok();
+    };
+    let documents = here.read("c/corpus.jsonl");
+    // Every year is another one.
+    here.write(
+        "c/corpus.jsonl",
+        documents.replace("\"year\":", "\"year\":1"),
+    );
+    load("years", "d.ir");
+    here.write("c/corpus.jsonl", documents.replace("\"d", "\"e"));
+    let table = FlatIndex::open(here.at("d.ir")).unwrap();
+    let ids = (0..40).map(|n| format!("e{n:02}")).collect();
+    let values = table.vectors().iter().copied().collect();
+    let others = FlatIndex::from_row_major(ids, 8, values, VectorSimilarity::InnerProduct);
+    others.unwrap().save(here.at("e.ir")).unwrap();
+    load("others", "e.ir");
+    here.write("c/corpus.jsonl", &documents);
+    let run = |name: &str| {
+        let file = format!(
+            r#"measures = ["R@5"]
+[[tasks]]
+name = "t"
+collection = "c"
+filter = "year"
+[search]
+hits = 5
+[[systems]]
+name = "vectors"
+type = "dense"
+vectors = "d.ir"
+queries = "q.ir"
+[[systems]]
+name = "Milvus"
+type = "remote"
+engine = "{}"
+queries = "q.ir"
+"#,
+            engine(name)
+        );
+        here.write("e.toml", file);
+        here.ir(&["run", "e.toml", "-o", "results"])
+    };
+    run("years").ok();
+    let of = |name: &str| here.read(&format!("results/runs/t/{name}.trec"));
+    for query in 0..6 {
+        let name = format!("q{query}");
+        let (remote, embedded) = (hits(&of("milvus"), &name), hits(&of("vectors"), &name));
+        assert_eq!(remote, embedded, "{name}");
+    }
+    let asked = conditions(&server, "/search");
+    assert!(!asked.is_empty() && asked.iter().all(|body| !body.contains("attr_year")));
+    run("others").fails(1, &["expected documents of the task, found \"e00\""]);
+}
+
 /// Time limit, attempts, recording and cache.
 #[test]
 fn options_of_the_client() {
