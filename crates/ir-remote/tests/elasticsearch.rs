@@ -91,6 +91,35 @@ fn contract_of_vectors() {
     }
 }
 
+/// Lucene orders −0 before 0; `Predicate` does not.
+#[test]
+fn zeros_are_equal() {
+    let (server, _) = elastic_double::start();
+    let remote = collection(&server, ENGINES[0], "papers");
+    let document = |id: &str, x: f64| Document::new(id).with_text("tea").with("x", x);
+    let corpus = vec![
+        document("negative", -0.0),
+        document("positive", 0.0),
+        document("below", -1.0),
+    ];
+    let source = LoadSource::from_documents(&corpus);
+    let schema = CollectionSchema::default().with_attribute("x", AttributeType::Number);
+    let texts = TextIndexing::default();
+    let loaded = remote.load(&schema, Some(&texts), &source, &BATCH, &mut NoProgress);
+    loaded.unwrap();
+    for (condition, expected) in [("x<=-0", 3), ("x<=0", 3), ("x>=-0", 2), ("x>=0", 2)] {
+        let predicate: Predicate = condition.parse().unwrap();
+        let matching = corpus
+            .iter()
+            .filter(|doc| predicate.matches(&doc.attributes));
+        assert_eq!(matching.count(), expected, "{condition}");
+        let index = remote.open_texts().unwrap();
+        let index = index.with_condition(predicate).unwrap();
+        let found = index.search("tea", &Search::top(5)).unwrap();
+        assert_eq!(found.len(), expected, "{condition}");
+    }
+}
+
 #[test]
 fn shards() {
     for engine in ENGINES {
