@@ -69,7 +69,7 @@ def main() -> None:
     session = SparkSession.builder.appName(f"ir {args.task}").getOrCreate()
     if args.task == "encode":
         options = [args.model]
-        records = session.read.schema("id string, text string").json(args.input)
+        records = session.read.schema("id string, title string, text string").json(args.input)
         schema = "id string, vector array<float>"
     else:
         options = ["--vectors", args.model]

@@ -77,6 +77,17 @@ impl DocTemplate {
     }
 }
 
+impl DocTemplate {
+    /// Returns the names of the attributes that the template refers to: those of fields other than
+    /// `id`, `title` and `text`.
+    pub fn attributes(&self) -> impl Iterator<Item = &str> {
+        self.0.iter().filter_map(|part| match part {
+            TemplatePart::Attribute(name) => Some(name.as_str()),
+            _ => None,
+        })
+    }
+}
+
 /// Maximum number of fields that [`DataError::TemplateField`] lists.
 const MAX_LISTED: usize = 30;
 

@@ -45,8 +45,10 @@ pub enum RemoteError {
         #[source]
         source: Box<dyn Error + Send + Sync>,
     },
-    /// The server does not speak HTTP: the port of another service, or TLS.
-    #[error("{url}: expected HTTP, found another protocol (with TLS, the scheme ends in `+tls`)")]
+    /// The server does not speak HTTP: the port of another service such as gRPC, or TLS.
+    #[error(
+        "{url}: expected HTTP, found another protocol (Milvus over gRPC has the scheme `milvus+grpc`; with TLS, the scheme ends in `+tls`)"
+    )]
     NotHttp {
         url: String,
         #[source]
@@ -86,13 +88,15 @@ pub enum RemoteError {
     #[error("collection {collection:?}: expected a collection created by ir, found {found}")]
     ForeignCollection { collection: String, found: String },
     /// The collection has another configuration or other documents. `what` is the property:
-    /// `dimension`, `similarity`, `attributes`, `documents`, `fingerprint`, ...
-    #[error("collection {collection:?}: expected {what} {expected}, found {found}")]
+    /// `dimension`, `similarity`, `attributes`, `number of documents`, `fingerprint` (other
+    /// documents), ... `is_load`: whether the collection was to be loaded.
+    #[error("collection {collection:?}: {}", conflict(what, expected, found, *is_load))]
     Conflict {
         collection: String,
         what: &'static str,
         expected: String,
         found: String,
+        is_load: bool,
     },
     /// The collection has not been loaded completely, or documents were added or lost.
     #[error(
@@ -144,6 +148,19 @@ pub enum RemoteError {
     /// The caller canceled the work.
     #[error("canceled")]
     Canceled,
+}
+
+/// Message of [`RemoteError::Conflict`].
+fn conflict(what: &str, expected: &str, found: &str, is_load: bool) -> String {
+    let documents = match what {
+        "fingerprint" => " (other documents)",
+        _ => "",
+    };
+    let remedy = match is_load {
+        true => "; load into a collection of another name, or delete this one first",
+        false => "",
+    };
+    format!("expected {what} {expected}, found {found}{documents}{remedy}")
 }
 
 impl RemoteError {

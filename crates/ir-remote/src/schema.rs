@@ -48,6 +48,17 @@ pub enum RemoteVectorIndex {
     },
 }
 
+impl fmt::Display for RemoteVectorIndex {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Exact => f.write_str("exact"),
+            Self::Hnsw { m, ef_construction } => {
+                write!(f, "HNSW with m {m} and ef_construction {ef_construction}")
+            }
+        }
+    }
+}
+
 /// Type of an attribute in a remote collection. Attributes of documents must have the declared
 /// type, so that filters have the same result everywhere; absent ones are allowed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
@@ -361,12 +372,21 @@ impl CollectionRecord {
         existing: &Self,
         collection: &str,
     ) -> Result<(), RemoteError> {
-        let text = |value: &dyn fmt::Debug| format!("{value:?}");
-        let dim = |record: &Self| record.dim.map_or("none".to_owned(), |dim| dim.to_string());
+        let none = || "none".to_owned();
+        let or_none = |text: String| if text.is_empty() { none() } else { text };
+        let key = |record: &Self| {
+            let key = record.schema.partition_key.as_ref();
+            key.map_or_else(none, |name| format!("{name:?}"))
+        };
+        let texts = |record: &Self| match record.texts {
+            true => "indexed".to_owned(),
+            false => "not indexed".to_owned(),
+        };
+        let dim = |record: &Self| record.dim.map_or_else(none, |dim| dim.to_string());
         let list = |record: &Self| {
             let all = record.schema.attributes.iter();
             let all = all.map(|known| format!("{}:{}", known.name, known.kind.name()));
-            all.collect::<Vec<_>>().join(" ")
+            or_none(all.collect::<Vec<_>>().join(" "))
         };
         let pairs: [(&'static str, String, String); 10] = [
             ("dimension", dim(self), dim(existing)),
@@ -377,29 +397,21 @@ impl CollectionRecord {
             ),
             (
                 "vector index",
-                text(&self.schema.vector_index),
-                text(&existing.schema.vector_index),
+                self.schema.vector_index.to_string(),
+                existing.schema.vector_index.to_string(),
             ),
             ("attributes", list(self), list(existing)),
-            (
-                "partition key",
-                text(&self.schema.partition_key),
-                text(&existing.schema.partition_key),
-            ),
+            ("partition key", key(self), key(existing)),
             (
                 "number of shards",
                 self.schema.shards.to_string(),
                 existing.schema.shards.to_string(),
             ),
-            (
-                "texts indexed:",
-                self.texts.to_string(),
-                existing.texts.to_string(),
-            ),
+            ("texts", texts(self), texts(existing)),
             (
                 "engine settings",
-                self.engine_settings.clone(),
-                existing.engine_settings.clone(),
+                or_none(self.engine_settings.clone()),
+                or_none(existing.engine_settings.clone()),
             ),
             (
                 "number of documents",
@@ -419,6 +431,7 @@ impl CollectionRecord {
                     what,
                     expected,
                     found,
+                    is_load: true,
                 });
             }
         }

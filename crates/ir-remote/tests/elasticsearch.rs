@@ -443,6 +443,21 @@ fn indexes_of_templates_are_adopted() {
             body["settings"]["similarity"]["bm25"],
             json!({"type": "BM25", "k1": 0.9, "b": 0.4, "discount_overlaps": true})
         );
+        // Filters that the analyzer does not use are left out.
+        let filters = |analysis| {
+            let texts = TextIndexing { analysis, ..texts };
+            let template = remote.index_template(&schema, Some(&texts), None).unwrap();
+            let template: Value = serde_json::from_str(&template).unwrap();
+            let filters = &template["template"]["settings"]["analysis"]["filter"];
+            let filters = filters.as_object().into_iter().flatten();
+            let mut names: Vec<String> = filters.map(|(name, _)| name.clone()).collect();
+            names.sort();
+            names.join(" ")
+        };
+        assert_eq!(filters(TextAnalysis::Anserini), "ir_possessive ir_stop");
+        let english = "ir_porter2 ir_possessive ir_stop";
+        assert_eq!(filters(TextAnalysis::English), english);
+        assert_eq!(filters(TextAnalysis::LuceneStandard), "");
         let vector = match engine {
             "elasticsearch" => {
                 json!({"type": "dense_vector", "dims": 6, "index": true, "similarity": "max_inner_product",

@@ -111,7 +111,7 @@ fn failures_of_the_server_are_typed() {
                 (
                     Fault::Garbage,
                     not_http,
-                    "expected HTTP, found another protocol",
+                    "expected HTTP, found another protocol (Milvus over gRPC has the scheme `milvus+grpc`",
                 ),
                 (
                     Fault::Status(429, "slow down"),

@@ -424,6 +424,18 @@ fn other_configurations_and_data_are_errors() {
     let changed = VectorTable::new(ids, 6, values).unwrap();
     let (what, ..) = conflict(load(&schema, &LoadSource::from_vectors(&changed)));
     assert_eq!(what, "fingerprint");
+    let message = |result: Result<_, RemoteError>| result.map(|_| ()).unwrap_err().to_string();
+    let others = message(load(&schema, &LoadSource::from_vectors(&changed)));
+    let expected =
+        " (other documents); load into a collection of another name, or delete this one first";
+    assert!(others.ends_with(expected), "{others}");
+    let graphs = message(load(&graph, &LoadSource::from_vectors(&loaded)));
+    let expected =
+        "expected vector index HNSW with m 16 and ef_construction 100, found exact; load into";
+    assert!(graphs.contains(expected), "{graphs}");
+    let years = message(load(&year, &LoadSource::from_vectors(&loaded)));
+    let expected = "expected attributes year:integer, found none; load into";
+    assert!(years.contains(expected), "{years}");
     // A collection of somebody else.
     let mut other = collection(server.port, "d");
     other
@@ -495,7 +507,7 @@ fn invalid_sources_are_errors() {
         ),
         (
             none.clone().with_attribute("a", AttributeType::Texts),
-            "other than texts",
+            "or text, found texts, which is not loaded into Milvus",
         ),
         (
             none.clone()

@@ -77,7 +77,7 @@ pub(crate) struct Args {
 
     /// Number of shards of a new collection, which the engine distributes over its machines; scores
     /// do not depend on it. Range: 1 to 1024 [default: 1]
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
+    #[arg(long, value_name = "N", value_parser = shard_count)]
     shards: Option<u32>,
 
     /// Build graphs for approximate search (HNSW); without, vectors are searched exactly
@@ -109,8 +109,8 @@ pub(crate) struct Args {
     #[arg(long, value_parser = positive, value_name = "N", help = batch_help())]
     batch: Option<usize>,
 
-    /// Print the index template of Elasticsearch or OpenSearch, for an administrator, and load
-    /// nothing
+    /// Print the body of `PUT _index_template/NAME` of Elasticsearch or OpenSearch, for an
+    /// administrator, and load nothing
     #[arg(long)]
     template: bool,
 
@@ -140,6 +140,19 @@ enum RemoteAnalyzer {
 fn batch_help() -> String {
     let (most, default) = (LoadOptions::MAX_BATCH, LoadOptions::default().batch);
     format!("Number of documents per request. Range: 1 to {most} [default: {default}]")
+}
+
+/// Parses a number of shards.
+fn shard_count(text: &str) -> Result<u32, String> {
+    let count = text.parse().ok();
+    count
+        .filter(|count| (1..=1024).contains(count))
+        .ok_or_else(|| match text.contains('/') {
+            true => "expected a number of shards from 1 to 1024; `ir load` is not divided, as \
+                     other commands are by --shard I/N"
+                .to_owned(),
+            false => "expected a number of shards from 1 to 1024".to_owned(),
+        })
 }
 
 /// Parses `NAME:TYPE`.
@@ -196,6 +209,7 @@ impl Args {
     fn check_texts(
         &self,
         origin: &VectorOrigin,
+        vectors: usize,
         corpus: &dyn Corpus,
         console: &Console,
     ) -> Result<()> {
@@ -206,8 +220,14 @@ impl Args {
         let mut bar = console.bar();
         let texts = TextHashes::from_corpus(corpus, &template, &mut bar);
         bar.finish();
-        match origin.texts.difference(&texts?) {
+        let texts = texts?;
+        match origin.texts.difference(&texts) {
             None => Ok(()),
+            Some(_) if self.any_encoder && texts.len() != vectors => bail!(
+                "--vectors: expected as many vectors as documents ({}), found {}",
+                grouped(texts.len() as u64),
+                grouped(vectors as u64)
+            ),
             Some(difference) if self.any_encoder => {
                 console.warn(format_args!("--vectors: {difference}"));
                 Ok(())
@@ -258,7 +278,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             );
         }
         if args.vectors.is_none() && !args.texts {
-            bail_usage!("--vectors: expected vectors for Milvus, found none");
+            match args.address.api {
+                MilvusApi::Grpc => bail_usage!("expected --vectors or --texts, found neither"),
+                _ => bail_usage!("--vectors: expected vectors for Milvus over REST, found none"),
+            }
         }
     } else if args.partition_key.is_some() {
         bail_usage!(
@@ -306,7 +329,8 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         .as_ref()
         .and_then(|file| VectorOrigin::read(&file.0));
     if let (Some(origin), Some(documents)) = (&origin, &documents) {
-        args.check_texts(origin, documents.collection.corpus(), console)?;
+        let count = vectors.as_ref().map_or(0, |vectors| vectors.0.ids().len());
+        args.check_texts(origin, count, documents.collection.corpus(), console)?;
     }
     let encoder = origin.map(|origin| serde_json::to_string(&origin.without_texts()));
     let encoder = encoder.transpose()?;

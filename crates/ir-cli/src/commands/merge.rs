@@ -77,6 +77,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let Some(first) = shards.first() else {
         bail!("expected outputs of shards, found none");
     };
+    reject_records(args, &shards)?;
     let kind = first.record.kind;
     if args.ids.is_some() && kind != OutputKind::Vectors {
         bail_usage!("--ids: expected vectors, found other outputs");
@@ -97,6 +98,28 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         grouped(shards.len() as u64),
         began.elapsed().as_secs_f64()
     ));
+    Ok(())
+}
+
+/// Rejects outputs in place of records of the inputs.
+fn reject_records(args: &Args, shards: &[ShardOutput]) -> Result<()> {
+    let outputs = [("--output", &args.output), ("--ids", &args.ids)];
+    for (option, output) in outputs {
+        // A file that does not exist is no record.
+        let Some(output) = output.as_ref().and_then(|path| path.canonicalize().ok()) else {
+            continue;
+        };
+        for shard in shards {
+            let record = shard.record_path();
+            if record.canonicalize().is_ok_and(|record| record == output) {
+                bail_usage!(
+                    "{option}: expected a path that is not an input, found {} (the record of {})",
+                    record.display(),
+                    shard.path.display()
+                );
+            }
+        }
+    }
     Ok(())
 }
 

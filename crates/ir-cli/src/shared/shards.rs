@@ -9,7 +9,7 @@ use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
 use ir_core::{Corpus, DocIds, Fnv1a, Progress, Query, Shard};
@@ -291,11 +291,7 @@ impl ShardOutput {
         let beside = record_path(path);
         let text = match fs::read(&beside) {
             Ok(text) => text,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => bail!(
-                "{}: expected an output of --shard with its record {}, found no record",
-                path.display(),
-                beside.display()
-            ),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Err(no_record(path)),
             Err(error) => return Err(error).with_context(|| unreadable(&beside)),
         };
         let record: ShardRecord = serde_json::from_slice(&text)
@@ -328,6 +324,11 @@ impl ShardOutput {
         }
         let path = path.to_owned();
         Ok(Self { path, record })
+    }
+
+    /// Path of the record.
+    pub(crate) fn record_path(&self) -> PathBuf {
+        record_path(&self.path)
     }
 
     /// First difference between two shards that are not of the same work.
@@ -369,6 +370,31 @@ impl ShardOutput {
             ));
         }
         None
+    }
+}
+
+/// Error of an output without a record.
+fn no_record(path: &Path) -> anyhow::Error {
+    let shown = path.display();
+    let is_record = path.to_string_lossy().ends_with(EXTENSION) && path.is_file();
+    let partial = with_ending(path, ".partial");
+    if is_record {
+        anyhow!(
+            "{shown}: expected an output of --shard, found the record of one: pass outputs only"
+        )
+    } else if partial.is_file() {
+        anyhow!(
+            "{shown}: expected an output of --shard, found unfinished work, {}: run the command of \
+             this shard again, which resumes it",
+            partial.display()
+        )
+    } else if !path.exists() {
+        anyhow!("{shown}: no such file; expected an output of --shard")
+    } else {
+        anyhow!(
+            "{shown}: expected an output of --shard with its record {}, found no record",
+            record_path(path).display()
+        )
     }
 }
 
@@ -436,8 +462,12 @@ fn describe_file(value: &mut String) -> Result<()> {
 }
 
 fn record_path(path: &Path) -> PathBuf {
+    with_ending(path, EXTENSION)
+}
+
+fn with_ending(path: &Path, ending: &str) -> PathBuf {
     let mut name = OsString::from(path);
-    name.push(EXTENSION);
+    name.push(ending);
     name.into()
 }
 

@@ -179,6 +179,16 @@ fn tokens_and_hits_are_those_of_json_lines() {
                 .any(|record| record["hits"].as_array().unwrap().len() == 2)
         );
     }
+    // Titles, one of which is null.
+    let column = |all: [Option<&str>; 2]| -> ArrayRef { Arc::new(StringArray::from(all.to_vec())) };
+    let titled = stream(&[vec![
+        ("id", column([Some("a"), Some("b")])),
+        ("title", column([Some("green"), None])),
+        ("text", column([Some("tea"), Some("cups")])),
+    ]]);
+    let json_lines = "{\"id\": \"a\", \"title\": \"green\", \"text\": \"tea\"}\n{\"id\": \"b\", \"text\": \"cups\"}\n";
+    let tokens = compare(&here, &["worker", "tokenize"], json_lines, &titled);
+    assert_eq!(tokens[0]["tokens"], json!(["green", "tea"]));
     // No rows.
     let none: ArrayRef = Arc::new(StringArray::from(Vec::<&str>::new()));
     let none = stream(&[vec![("id", Arc::clone(&none)), ("text", none)]]);
@@ -325,6 +335,11 @@ fn invalid_input_names_batch_row_and_column() {
     fails(
         &stream(&[vec![("id", numbers)]]),
         &["column id: expected text, found Int32"],
+    );
+    let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
+    fails(
+        &stream(&[vec![("id", ids()), ("title", numbers), ("text", ids())]]),
+        &["column title: expected text, found Int32"],
     );
     fails(b"", &["standard input: expected an Arrow IPC stream"]);
     fails(

@@ -250,6 +250,29 @@ fn encode_errors() {
     );
     let split = ["tiny", "--split", "train"];
     fails(&[&[&model[..]], &split[..]].concat(), 2, &["--queries"]);
+    // Graphs need --add, which is not in effect for shards and files.
+    for graph in [
+        &["--hnsw"][..],
+        &["--hnsw", "--m", "8"],
+        &["--m", "8"],
+        &["--ef-construction", "80"],
+    ] {
+        for file in [
+            &["--shard", "1/3"][..],
+            &["--ids", "out.ids"],
+            &["--queries"],
+            &["--restart"],
+            &[],
+        ] {
+            let part = match (graph[0], file.first()) {
+                ("--hnsw", Some(_)) => "--hnsw: expected --add, found --",
+                _ => "required arguments were not provided: --",
+            };
+            fails(&[&[&model, "tiny"], graph, file].concat(), 2, &[part]);
+        }
+    }
+    let shard = [&model, "tiny", "--hnsw", "--shard", "1/3"];
+    fails(&shard, 2, &["--hnsw: expected --add, found --shard"]);
     let missing = ["encode", &model, "tiny", "-o", "no/where.ir"];
     here.ir(&missing).fails(1, &["no/where.ir"]);
     // No unfinished work remains.

@@ -545,6 +545,29 @@ fn outputs_that_cannot_be_merged_are_rejected() {
     options(&["--shard", "3/2", "-o", "x"]).fails(2, &["1 <= i <= n", "3/2"]);
     let words = ["search", "c", "tea", "--shard", "1/2", "-o", "x"];
     here.ir(&words).fails(2, &["--shard 1/2", "query words"]);
+    // Records in place of outputs, no file, unfinished work, and outputs in place of records.
+    for shard in ["1/2", "2/2"] {
+        let output = format!("{}.trec", &shard[..1]);
+        here.ir(&[&SEARCH[..], &["--shard", shard, "-o", &output]].concat())
+            .ok();
+    }
+    let merge = |more: &[&str]| here.ir(&[&["merge"], more].concat());
+    let all = ["1.trec", "1.trec.shard", "2.trec", "2.trec.shard"];
+    let records = ["1.trec.shard: ", "the record of one: pass outputs only"];
+    merge(&all).fails(1, &records);
+    merge(&["1.trec", "3.trec"]).fails(1, &["3.trec: no such file"]);
+    here.write("3.trec", "");
+    merge(&["1.trec", "3.trec"]).fails(1, &["3.trec.shard, found no record"]);
+    here.write("4.ir.partial", "");
+    let unfinished = ["4.ir: ", "unfinished work, 4.ir.partial: run the command"];
+    merge(&["1.trec", "4.ir"]).fails(1, &unfinished);
+    for output in ["1.trec.shard", "./2.trec.shard"] {
+        let before = here.read(output);
+        let taken = ["--output: ", "not an input", "(the record of "];
+        merge(&["1.trec", "2.trec", "-o", output]).fails(2, &taken);
+        assert_eq!(here.read(output), before);
+    }
+    merge(&["1.trec", "2.trec", "-o", "all.trec"]).ok();
     let folder = ["index", "c", "-o", "x", "--add", "--shard", "1/2"];
     here.ir(&folder).fails(2, &["--shard 1/2", "one file"]);
 }

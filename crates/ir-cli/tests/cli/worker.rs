@@ -19,6 +19,17 @@ fn tokens_are_those_of_the_analyzer() {
         json!({"id": "b", "tokens": []}),
     ];
     assert_eq!(records(&ran.out), expected);
+    // Titles, and integers as ids.
+    let titled = "{\"id\": 7, \"title\": \"Harbors\", \"text\": \"The boats\"}\n{\"id\": -7, \"text\": \"tea\"}";
+    let ran = here.ir_with(&["worker", "tokenize"], titled).ok();
+    let expected = [
+        json!({"id": "7", "tokens": ["harbor", "boat"]}),
+        json!({"id": "-7", "tokens": ["tea"]}),
+    ];
+    assert_eq!(records(&ran.out), expected);
+    let text_only = ["worker", "tokenize", "--template", "{text}"];
+    let ran = here.ir_with(&text_only, titled).ok();
+    assert_eq!(records(&ran.out)[0]["tokens"], json!(["boat"]));
     let args = ["worker", "tokenize", "--analysis", "whitespace"];
     let ran = here.ir_with(&args, input).ok();
     assert_eq!(
@@ -170,6 +181,50 @@ fn vectors_are_those_of_encode_in_any_partition() {
         .fails(1, &["line 1", "field vector"]);
 }
 
+#[cfg(feature = "dense")]
+#[test]
+fn titles_are_encoded_as_by_encode() {
+    use ir_core::Retriever as _;
+    let model = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../ir-dense/testdata/tiny/bert-pytorch"
+    );
+    let here = Folder::new();
+    let docs = (0..20).map(|n| match n % 3 {
+        0 => json!({"id": n, "text": format!("tea {n}")}),
+        _ => json!({"id": n, "title": format!("green {n}"), "text": format!("tea {n}")}),
+    });
+    let lines: Vec<String> = docs.map(|doc| doc.to_string()).collect();
+    let lines = lines.join("\n");
+    here.write("docs.jsonl", &lines);
+    let mut outputs = Vec::new();
+    for options in [&[][..], &["--template", "{text} [SEP] {title}"]] {
+        let encode = ["encode", model, "docs.jsonl", "-o", "docs.vectors"];
+        here.ir(&[&encode[..], options].concat()).ok();
+        let index = ir_knn::FlatIndex::open(here.at("docs.vectors")).unwrap();
+        let worker = ["worker", "encode", model];
+        let out = here.ir_with(&[&worker[..], options].concat(), &lines);
+        let found = records(&out.ok().out);
+        assert_eq!(found.len(), index.ids().len());
+        for (doc, record) in (0..).map(ir_core::DocNum::new).zip(&found) {
+            assert_eq!(record["id"], index.ids().id(doc));
+            let vector: Vec<f32> = serde_json::from_value(record["vector"].clone()).unwrap();
+            assert_eq!(vector, index.vector(doc));
+        }
+        outputs.push(found);
+    }
+    assert_ne!(outputs[0][1], outputs[1][1]);
+    // Queries have no titles.
+    let queries = |more: &[&str], lines: &str| {
+        let args = [&["worker", "encode", model, "--queries"], more].concat();
+        here.ir_with(&args, lines)
+    };
+    let untitled = lines.replace("\"title\"", "\"other\"");
+    let titled = queries(&[], &lines).ok().out;
+    assert_eq!(titled, queries(&[], &untitled).ok().out);
+    queries(&["--template", "{text}"], &lines).fails(2, &["--template"]);
+}
+
 #[test]
 fn invalid_records_name_the_line() {
     let here = Folder::new();
@@ -179,12 +234,24 @@ fn invalid_records_name_the_line() {
     for (line, parts) in [
         ("{\"id\": \"b\"}", ["line 2", "field text"]),
         ("{\"text\": \"b\"}", ["line 2", "id"]),
-        ("tea", ["line 2", "record"]),
-        ("{\"id\": 7, \"text\": \"b\"}", ["line 2", "string"]),
+        ("tea", ["line 2, column 2: expected a record", "ident"]),
+        (
+            "{\"id\": 7.5, \"text\": \"b\"}",
+            ["line 2, column 10", "string"],
+        ),
+        (
+            "{\"id\": null, \"text\": \"b\"}",
+            ["line 2", "string or an integer"],
+        ),
     ] {
         here.ir_with(&tokenize, &format!("{first}{line}\n"))
             .fails(1, &parts);
     }
+    let ran = here.ir_with(&tokenize, "tea");
+    assert!(!ran.err.contains("at line"), "{}", ran.err);
+    let author = ["worker", "tokenize", "--template", "{author} {text}"];
+    here.ir_with(&author, first)
+        .fails(2, &["--template: expected", "found {author}"]);
     here.ir_with(&["worker", "search", "tiny"], first)
         .fails(1, &["tiny", "expected an index"]);
     here.ir_with(&["worker", "search"], first)

@@ -104,7 +104,13 @@ fn vectors_in_milvus() {
         "{}",
         again.err
     );
-    load(&[]).fails(1, &["expected attributes", "found year:integer"]);
+    load(&[]).fails(
+        1,
+        &[
+            "expected attributes none, found year:integer",
+            "load into a collection of another name, or delete this one first",
+        ],
+    );
     let search = |more: &[&str]| {
         let search = [
             "search",
@@ -411,4 +417,26 @@ fn servers_that_are_not_there() {
     here.ir(&load).fails(1, &["IR_REMOTE_TOKEN", "401"]);
     here.ir(&search)
         .fails(1, &["\"papers\": not found; load it first"]);
+    // Mistakes that need no server.
+    let model = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../ir-dense/testdata/tiny/bert"
+    );
+    here.ir(&["encode", model, "c", "-o", "e.ir"]).ok();
+    here.write("few.jsonl", "{\"_id\": \"d0\", \"text\": \"tea\"}\n");
+    let few = ["load", &address, "few.jsonl", "--vectors", "e.ir"];
+    here.ir(&[&few[..], &["--any-encoder"]].concat()).fails(
+        1,
+        &["--vectors: expected as many vectors as documents (1), found 40"],
+    );
+    let without = ["load", &address, "c"];
+    here.ir(&without)
+        .fails(2, &["--vectors: expected vectors for Milvus over REST"]);
+    here.ir(&["load", &address, "--vectors", "d.ir", "--shards", "3/4"])
+        .fails(2, &["--shards", "from 1 to 1024", "--shard I/N"]);
+    here.ir(&["load", &address, "--vectors", "d.ir", "--shards", "0"])
+        .fails(2, &["--shards", "from 1 to 1024"]);
+    #[cfg(feature = "milvus-grpc")]
+    here.ir(&["load", "milvus+grpc://localhost/papers", "c"])
+        .fails(2, &["expected --vectors or --texts, found neither"]);
 }

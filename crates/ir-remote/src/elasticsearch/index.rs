@@ -238,6 +238,7 @@ impl OpenIndex {
             what,
             expected: "indexed".to_owned(),
             found: "none".to_owned(),
+            is_load: false,
         }
     }
 
@@ -514,6 +515,7 @@ impl<E: Encoder> ElasticHybrid<E> {
                 what: "dimension",
                 expected: encoder.dim().to_string(),
                 found: vectors.dim().to_string(),
+                is_load: false,
             });
         }
         Ok(Self {

@@ -266,6 +266,7 @@ impl ElasticCollection {
                 what,
                 expected,
                 found,
+                is_load: true,
             }),
         }
     }

@@ -29,6 +29,33 @@ fn analyzer(analysis: TextAnalysis) -> Value {
     }
 }
 
+/// An analyzer and the filters that it uses.
+fn analysis(analysis: TextAnalysis) -> Value {
+    let analyzer = analyzer(analysis);
+    let filters = [
+        (
+            "ir_possessive",
+            json!({"type": "stemmer", "language": "possessive_english"}),
+        ),
+        ("ir_stop", json!({"type": "stop", "stopwords": "_english_"})),
+        (
+            "ir_porter2",
+            json!({"type": "stemmer", "language": "porter2"}),
+        ),
+    ];
+    let used = analyzer["filter"].as_array();
+    let is_used = |name: &str| used.is_some_and(|used| used.iter().any(|filter| filter == name));
+    let filters = filters.into_iter().filter(|(name, _)| is_used(name));
+    let filters: Map<String, Value> = filters
+        .map(|(name, filter)| (name.to_owned(), filter))
+        .collect();
+    let mut analysis = json!({"analyzer": {"ir_text": analyzer}});
+    if !filters.is_empty() {
+        analysis["filter"] = filters.into();
+    }
+    analysis
+}
+
 /// Checks what the source and the schema have for an index.
 pub(super) fn check(
     schema: &CollectionSchema,
@@ -78,14 +105,7 @@ pub(super) fn index_body(
             CONTENTS.to_owned(),
             json!({"type": "text", "analyzer": "ir_text", "similarity": SIMILARITY}),
         );
-        settings["analysis"] = json!({
-            "analyzer": {"ir_text": analyzer(texts.analysis)},
-            "filter": {
-                "ir_possessive": {"type": "stemmer", "language": "possessive_english"},
-                "ir_stop": {"type": "stop", "stopwords": "_english_"},
-                "ir_porter2": {"type": "stemmer", "language": "porter2"},
-            },
-        });
+        settings["analysis"] = analysis(texts.analysis);
         let (k1, b) = (decimal(texts.k1), decimal(texts.b));
         let bm25 = json!({"type": "BM25", "k1": k1, "b": b, "discount_overlaps": true});
         settings["similarity"] = json!({SIMILARITY: bm25});

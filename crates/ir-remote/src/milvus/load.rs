@@ -136,7 +136,7 @@ impl MilvusCollection {
             }
             if attribute.kind == AttributeType::Texts {
                 return invalid(format!(
-                    "attribute {name:?}: expected a type other than texts, which Milvus 2.3 does not load over REST"
+                    "attribute {name:?}: expected the type integer, number, boolean or text, found texts, which is not loaded into Milvus"
                 ));
             }
         }

@@ -152,6 +152,7 @@ impl MilvusCollection {
                 what: "vectors",
                 expected: "indexed".to_owned(),
                 found: "none".to_owned(),
+                is_load: false,
             }),
         }
     }

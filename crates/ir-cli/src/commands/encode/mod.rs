@@ -20,7 +20,7 @@ use crate::shared::encoder::{
 };
 use crate::shared::format::{counted, grouped};
 use crate::shared::input::{open_documents, read_queries};
-use crate::shared::options::{EncodingOption, QueryForm, positive, use_threads};
+use crate::shared::options::{EncodingOption, QueryForm, first_set, positive, use_threads};
 use crate::shared::output::{OutputPath, WorkPath};
 use crate::shared::shards::{InputHash, OutputKind, ShardOption, ShardPart};
 use crate::shared::text_hashes::TextHashes;
@@ -181,6 +181,34 @@ impl Args {
         self.add || self.delete.is_some() || self.compact
     }
 
+    /// [`FILE_OPTIONS`] and whether they are given.
+    fn file_options(&self) -> [(&'static str, bool); 4] {
+        [
+            ("--queries", self.queries),
+            ("--ids", self.ids.is_some()),
+            ("--restart", self.restart),
+            ("--shard", self.shard.shard.is_some()),
+        ]
+    }
+
+    /// Rejects options of graphs without --add. clap skips `requires` if --add conflicts with
+    /// another option.
+    fn check_graph_options(&self) -> Result<()> {
+        let graph = [
+            ("--hnsw", self.hnsw),
+            ("--m", self.m.is_some()),
+            ("--ef-construction", self.ef_construction.is_some()),
+        ];
+        match first_set(graph) {
+            Some(option) if !self.add => bail_usage!(
+                "{option}: expected --add, found {}; graphs are built in the folder of a vector \
+                 index, on one machine",
+                first_set(self.file_options()).unwrap_or("none")
+            ),
+            _ => Ok(()),
+        }
+    }
+
     /// Construction parameters of the graphs; [`None`] without --hnsw.
     fn hnsw(&self) -> Option<HnswConfig> {
         let mut config = HnswConfig::default();
@@ -238,6 +266,7 @@ impl EncodingInput<'_> {
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
+    args.check_graph_options()?;
     stop_on_interrupt();
     use_threads(args.threads)?;
     let (model, collection) = match (&args.model, &args.collection) {

@@ -53,6 +53,12 @@ Dense retrieval and hybrid search (feature `dense`):
       --alpha 0,0.02,0.05,0.1 --output hybrid-{alpha}.trec
   ir search beir/nfcorpus --vectors e5.ir --encoder e5-small-v2 \\
       --prefix 'query: '
+
+Collections on servers (feature `remote`; `ir load --help` lists addresses):
+  ir search beir/nfcorpus --engine elasticsearch://localhost/nfcorpus
+  ir search beir/nfcorpus --engine milvus://localhost/nfcorpus \
+      --engine-vectors queries.ir --filter 'year<=2015' -o milvus.trec
+
 Repeat --pooling, --normalize and --precision of `ir encode` here: vectors of
 another model, pooling, normalization or precision, or of other texts, are an
 error. --prefix and --max-tokens are those of queries here, and those of
@@ -186,7 +192,7 @@ pub(crate) struct Args {
     #[arg(long, value_parser = condition, value_name = "CONDITION", help_heading = "Filter")]
     pub(crate) filter: Vec<Predicate>,
 
-    /// Number of hits per query [default: 1000 for a run, 10 for a list]
+    /// Number of hits per query [default: 1000 for a run and with --engine, 10 for a list]
     #[arg(long, short = 'k', value_parser = positive, value_name = "K", help_heading = "Output")]
     pub(crate) hits: Option<usize>,
 
@@ -200,12 +206,13 @@ pub(crate) struct Args {
     #[arg(long, short = 'o', value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<OutputPath>,
 
-    /// Tag of the run (last column) [default: ir- and the model, ir-vectors or ir-hybrid]
+    /// Tag of the run (last column) [default: ir- and the model, ir-vectors or ir-hybrid; with
+    /// --engine, remote-bm25, remote-vectors or remote-hybrid]
     #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, value_parser = tag, help_heading = "Output")]
     tag: Option<String>,
 
     /// Score format of the run [default: anserini for bm25, qld and qljm as in Lucene; exact
-    /// for other models, with --vectors, --lengths exact, --weights, --sdm or --prior]
+    /// for other models, with --vectors, --engine, --lengths exact, --weights, --sdm or --prior]
     #[arg(long, value_parser = choice(SCORES), value_name = "FORMAT", help_heading = "Output")]
     scores: Option<ScoreFormat>,
 

@@ -30,9 +30,9 @@ use crate::shared::shards::ShardOption;
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Engine")]
 pub(crate) struct RemoteOptions {
-    /// Search a collection on a server, loaded by `ir load`, in place of an index: milvus://HOST/C,
-    /// milvus+grpc://HOST/C, elasticsearch://HOST/C or opensearch://HOST/C. COLLECTION has the
-    /// queries; the output is a TREC run
+    /// Search a collection on a server, loaded by `ir load`, in place of an index:
+    /// `ENGINE://HOST[:PORT]/NAME`; `ir load --help` lists the engines. COLLECTION has the queries;
+    /// the output is a TREC run
     #[arg(
         long, value_name = "ADDRESS", value_hint = ValueHint::Other,
         conflicts_with_all = embedded_options(),

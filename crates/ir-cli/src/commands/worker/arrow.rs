@@ -37,6 +37,7 @@ pub(super) struct ArrowReader<R> {
 /// Positions of the columns.
 struct Columns {
     id: usize,
+    title: Option<usize>,
     text: Option<usize>,
     vector: Option<usize>,
 }
@@ -134,6 +135,7 @@ impl Columns {
         };
         Ok(Self {
             id,
+            title: find("title", "text", &is_text)?,
             text: find("text", "text", &is_text)?,
             vector: find("vector", "lists of numbers", &is_numbers)?,
         })
@@ -164,8 +166,8 @@ fn record(batch: &RecordBatch, columns: &Columns, number: u64, row: usize) -> Re
     let Some(id) = text(batch.column(columns.id), row) else {
         bail!("{position}, column id: expected text, found null");
     };
-    let found = columns.text.map(|at| batch.column(at));
-    let text = found.and_then(|column| text(column, row));
+    let optional = |at: Option<usize>| at.and_then(|at| text(batch.column(at), row));
+    let (title, text) = (optional(columns.title), optional(columns.text));
     let vector = match columns.vector.map(|at| batch.column(at)) {
         Some(column) if column.is_valid(row) => {
             Some(numbers(column, row).ok_or_else(|| {
@@ -176,6 +178,7 @@ fn record(batch: &RecordBatch, columns: &Columns, number: u64, row: usize) -> Re
     };
     Ok(InputRecord {
         id,
+        title,
         text,
         vector,
         position,

@@ -8,7 +8,7 @@ use ir_core::{Distinct, Encoded, Flow, NoProgress, Side};
 use ir_dense::encode_stream;
 
 use super::records::{InputRecord, InputRecords, OutputKind, RecordFormat, RecordWriter};
-use super::{FormatOption, search_records};
+use super::{FormatOption, TemplateOption, search_records};
 use crate::shared::console::{Console, Interrupted, bail_usage, check_stopped};
 use crate::shared::encoder::{
     EncoderOptions, QueryEncoder, VectorOrigin, find_model, open_encoder,
@@ -22,9 +22,12 @@ pub(super) struct Args {
     /// Model folder, or the name of a downloaded model (see `ir models`)
     model: PathBuf,
 
-    /// Encode queries: with the query prefix and the length limit of queries
-    #[arg(long)]
+    /// Encode queries: their texts alone, with the query prefix and the length limit of queries
+    #[arg(long, conflicts_with = "template")]
     queries: bool,
+
+    #[command(flatten)]
+    template: TemplateOption,
 
     #[command(flatten, next_help_heading = "Model")]
     encoder: EncoderOptions,
@@ -39,6 +42,7 @@ pub(super) struct Args {
 
 pub(super) fn run(args: &Args, out: &mut OutputSink) -> Result<()> {
     use_threads(args.threads)?;
+    let template = args.template.template()?;
     let side = match args.queries {
         true => Side::Query,
         false => Side::Document,
@@ -49,7 +53,10 @@ pub(super) fn run(args: &Args, out: &mut OutputSink) -> Result<()> {
     let format = args.format.format();
     let texts = InputRecords::stdin(format)?.map(|record| {
         check_stopped()?;
-        record?.into_text()
+        match side {
+            Side::Query => record?.into_text(),
+            _ => record?.into_document_text(&template),
+        }
     });
     let mut out = RecordWriter::new(format, OutputKind::Vectors, out)?;
     let push = |id: &str, vector: &[f32]| out.write_vector(id, vector);

@@ -10,7 +10,7 @@ use anyhow::{Result, bail};
 use ir_bm25::Analysis;
 use ir_core::store::Verify;
 use ir_core::{Ranking, Retriever, Search};
-use ir_data::TextEncoding;
+use ir_data::{DocTemplate, TextEncoding};
 
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::indexing::analysis;
@@ -34,11 +34,15 @@ Reads records, one JSON object per line, and writes one for each, in the same
 order. Batch systems start it for every partition: `rdd.pipe` of Spark, GNU
 parallel, Hadoop streaming.
 
-Input:   {\"id\": ID, \"text\": TEXT} or {\"id\": ID, \"vector\": [NUMBER, ...]};
+Input:   {\"id\": ID, \"title\": TEXT, \"text\": TEXT}, title optional, or
+         {\"id\": ID, \"vector\": [NUMBER, ...]}; an id is a text or an integer.
          `_id` is accepted as well, other fields are ignored
 encode:  {\"id\": ID, \"vector\": [NUMBER, ...]}
 search:  {\"id\": ID, \"hits\": [{\"id\": ID, \"score\": NUMBER}, ...]}
 tokenize: {\"id\": ID, \"tokens\": [TOKEN, ...]}
+
+Documents have the text of --template, title and text by default, as in
+`ir encode`; searches and `encode --queries` have the text alone.
 
 Numbers have as many digits as f32 needs: they are read back unchanged. The
 output does not depend on partitions, batches or threads. An invalid record is
@@ -49,6 +53,25 @@ With --format arrow (a build with the feature `arrow`), records are rows of an
 Arrow IPC stream with columns of these names, as in `mapInArrow` of Spark:
 texts, lists of 32-bit or 64-bit floats, lists of texts, and lists of structs.
 Errors name batch, row and column.";
+
+/// Text of a document.
+#[derive(Debug, clap::Args)]
+struct TemplateOption {
+    /// Template of a document's text: {title}, {text} and {id} in braces
+    /// [default: "{title} {text}"]
+    #[arg(long, value_name = "TEXT")]
+    template: Option<DocTemplate>,
+}
+
+impl TemplateOption {
+    fn template(&self) -> Result<DocTemplate> {
+        let template = self.template.clone().unwrap_or_default();
+        if let Some(name) = template.attributes().next() {
+            bail_usage!("--template: expected the fields title, text and id, found {{{name}}}");
+        }
+        Ok(template)
+    }
+}
 
 /// Format of the records.
 #[derive(Debug, clap::Args)]
@@ -120,6 +143,9 @@ struct TokenizeArgs {
     analysis: Option<Analysis>,
 
     #[command(flatten)]
+    template: TemplateOption,
+
+    #[command(flatten)]
     format: FormatOption,
 }
 
@@ -141,6 +167,7 @@ const BATCH: usize = 128;
 fn tokenize(args: &TokenizeArgs, out: &mut OutputSink) -> Result<()> {
     let analysis = args.analysis.clone().unwrap_or_else(Analysis::anserini);
     let analyzer = analysis.build()?;
+    let template = args.template.template()?;
     let format = args.format.format();
     let mut records = InputRecords::stdin(format)?;
     let mut out = RecordWriter::new(format, OutputKind::Tokens, out)?;
@@ -150,7 +177,7 @@ fn tokenize(args: &TokenizeArgs, out: &mut OutputSink) -> Result<()> {
             return out.finish();
         }
         for record in batch {
-            let (id, text) = record.into_text()?;
+            let (id, text) = record.into_document_text(&template)?;
             let tokens = ir_core::Analyzer::terms(&analyzer, &text);
             out.write_tokens(&id, &tokens)?;
         }

@@ -3,9 +3,11 @@
 use std::fmt;
 use std::io::{self, BufReader, Stdin, Write as _};
 
-use anyhow::{Context, Result, bail};
-use ir_data::LineReader;
-use serde::{Deserialize, Serialize};
+use anyhow::{Context, Result, anyhow, bail};
+use ir_core::Document;
+use ir_data::{DocTemplate, LineReader};
+use serde::de::Visitor;
+use serde::{Deserialize, Deserializer, Serialize};
 
 #[cfg(feature = "arrow")]
 use super::arrow::{ArrowReader, ArrowWriter};
@@ -71,6 +73,7 @@ impl fmt::Display for Position {
 #[derive(Debug)]
 pub(super) struct InputRecord {
     pub(super) id: String,
+    pub(super) title: Option<String>,
     pub(super) text: Option<String>,
     #[cfg_attr(not(feature = "dense"), allow(dead_code))]
     pub(super) vector: Option<Vec<f32>>,
@@ -88,6 +91,15 @@ impl InputRecord {
                 bail!("{position}: expected the {name}, found none")
             }
         }
+    }
+
+    /// Id and rendered template of a document, whose text must be present.
+    pub(super) fn into_document_text(mut self, template: &DocTemplate) -> Result<(String, String)> {
+        let title = self.title.take().unwrap_or_default();
+        let (id, text) = self.into_text()?;
+        let document = Document::new(id).with_title(title).with_text(text);
+        let text = template.render(&document);
+        Ok((document.id, text))
     }
 
     /// Id and vector, which must be present, finite and of this dimension.
@@ -113,12 +125,54 @@ impl InputRecord {
 /// A record in JSON. Other fields are ignored.
 #[derive(Debug, Deserialize)]
 struct JsonRecord {
-    #[serde(alias = "_id")]
+    #[serde(alias = "_id", deserialize_with = "id")]
     id: String,
+    #[serde(default)]
+    title: Option<String>,
     #[serde(default)]
     text: Option<String>,
     #[serde(default)]
     vector: Option<Vec<f32>>,
+}
+
+/// Reads an id: a text, or an integer, as in `ir index`.
+fn id<'de, D: Deserializer<'de>>(input: D) -> Result<String, D::Error> {
+    struct Id;
+
+    impl Visitor<'_> for Id {
+        type Value = String;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a string or an integer as the id")
+        }
+
+        fn visit_str<E: serde::de::Error>(self, id: &str) -> Result<String, E> {
+            Ok(id.to_owned())
+        }
+
+        fn visit_string<E: serde::de::Error>(self, id: String) -> Result<String, E> {
+            Ok(id)
+        }
+
+        fn visit_u64<E: serde::de::Error>(self, id: u64) -> Result<String, E> {
+            Ok(id.to_string())
+        }
+
+        fn visit_i64<E: serde::de::Error>(self, id: i64) -> Result<String, E> {
+            Ok(id.to_string())
+        }
+    }
+
+    input.deserialize_any(Id)
+}
+
+/// Error of a line that is no record. serde_json counts its lines from 1 in each of them.
+fn no_record(number: u64, error: &serde_json::Error) -> anyhow::Error {
+    let message = error.to_string();
+    let column = error.column();
+    let suffix = format!(" at line {} column {column}", error.line());
+    let message = message.strip_suffix(&suffix).unwrap_or(&message);
+    anyhow!("{STDIN}, line {number}, column {column}: expected a record: {message}")
 }
 
 /// Records of standard input.
@@ -154,10 +208,16 @@ fn read_line(lines: &mut LineReader<BufReader<Stdin>>) -> Result<Option<InputRec
             continue;
         }
         let number = line.number;
-        let JsonRecord { id, text, vector } = serde_json::from_str(line.text)
-            .with_context(|| format!("{STDIN}, line {number}: expected a record"))?;
+        let record = serde_json::from_str(line.text).map_err(|error| no_record(number, &error))?;
+        let JsonRecord {
+            id,
+            title,
+            text,
+            vector,
+        } = record;
         return Ok(Some(InputRecord {
             id,
+            title,
             text,
             vector,
             position: Position::Line(number),

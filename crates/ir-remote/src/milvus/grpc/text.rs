@@ -141,6 +141,7 @@ fn not_indexed(collection: &MilvusCollection, what: &'static str) -> RemoteError
         what,
         expected: "indexed".to_owned(),
         found: "none".to_owned(),
+        is_load: false,
     }
 }
 
@@ -191,6 +192,7 @@ impl<E: Encoder> MilvusHybrid<E> {
                 what: "dimension",
                 expected: encoder.dim().to_string(),
                 found: dim.to_string(),
+                is_load: false,
             });
         }
         Ok(Self {
