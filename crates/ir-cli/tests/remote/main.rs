@@ -19,6 +19,7 @@ mod tls_double;
 use std::fmt::Write;
 
 use command::{Folder, Ran};
+use ir_core::Retriever;
 use ir_knn::{FlatIndex, VectorSimilarity};
 
 const WORDS: [&str; 7] = ["tea", "leaf", "river", "winter", "boat", "night", "map"];

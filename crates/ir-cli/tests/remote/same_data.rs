@@ -1,6 +1,5 @@
 //! Time filters, encoders, texts and documents: the same as of the embedded search, or an error.
 
-use ir_core::Retriever;
 use ir_knn::{FlatIndex, VectorSimilarity};
 
 use crate::{collection, common, elastic_double, hits, milvus_double};
