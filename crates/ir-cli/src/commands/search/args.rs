@@ -56,7 +56,7 @@ Dense retrieval and hybrid search (feature `dense`):
 
 Collections on servers (feature `remote`; `ir load --help` lists addresses):
   ir search beir/nfcorpus --engine elasticsearch://localhost/nfcorpus
-  ir search beir/nfcorpus --engine milvus://localhost/nfcorpus \
+  ir search beir/nfcorpus --engine milvus://localhost/nfcorpus \\
       --engine-vectors queries.ir --filter 'year<=2015' -o milvus.trec
 
 Repeat --pooling, --normalize and --precision of `ir encode` here: vectors of
