@@ -254,6 +254,7 @@ impl VectorOrigin {
     }
 
     /// The encoder and the template, without the hashes of texts.
+    #[cfg(feature = "remote")]
     pub(crate) fn without_texts(&self) -> Self {
         Self {
             texts: TextHashes::default(),
