@@ -75,9 +75,7 @@ impl DocTemplate {
         out.drain(..before);
         out
     }
-}
 
-impl DocTemplate {
     /// Returns the names of the attributes that the template refers to: those of fields other than
     /// `id`, `title` and `text`.
     pub fn attributes(&self) -> impl Iterator<Item = &str> {

@@ -153,12 +153,14 @@ pub enum RemoteError {
 /// Message of [`RemoteError::Conflict`].
 fn conflict(what: &str, expected: &str, found: &str, is_load: bool) -> String {
     let documents = match what {
-        "fingerprint" => " (other documents)",
+        "fingerprint" => " (other documents, attributes or vectors)",
         _ => "",
     };
-    let remedy = match is_load {
-        true => "; load into a collection of another name, or delete this one first",
-        false => "",
+    let is_content = matches!(what, "fingerprint" | "number of documents");
+    let remedy = match (is_load, is_content) {
+        (false, _) => "",
+        (true, true) => "; load into a collection of another name, or delete this one first",
+        (true, false) => "; repeat the options of the first load, or load into another name",
     };
     format!("expected {what} {expected}, found {found}{documents}{remedy}")
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 use std::fs::File;
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -60,19 +60,20 @@ impl Recorder {
         Ok(Self::new(path, file))
     }
 
-    /// Opens the file, which need not exist, and appends to it: for commands that are repeated
-    /// after a failure.
+    /// Opens a recording, which need not exist, and appends to it: for commands that are repeated
+    /// after a failure. A line that was not finished is ended.
     ///
     /// # Errors
-    /// [`RemoteError::File`].
+    /// [`RemoteError::File`], also if the file is no recording.
     pub fn append(path: impl AsRef<Path>) -> Result<Self, RemoteError> {
         let path = path.as_ref().to_owned();
-        let file = File::options().create(true).append(true).open(&path);
-        let file = file.map_err(|source| RemoteError::File {
-            path: path.display().to_string(),
-            source,
-        })?;
-        Ok(Self::new(path, file))
+        match open_recording(&path) {
+            Ok(file) => Ok(Self::new(path, file)),
+            Err(source) => Err(RemoteError::File {
+                path: path.display().to_string(),
+                source,
+            }),
+        }
     }
 
     fn new(path: PathBuf, file: File) -> Self {
@@ -135,6 +136,33 @@ impl Recorder {
         })
     }
 }
+
+/// Opens a file whose first line is that of a recording, at its end.
+fn open_recording(path: &Path) -> io::Result<File> {
+    let mut options = File::options();
+    let mut file = options.create(true).read(true).append(true).open(path)?;
+    let length = file.metadata()?.len();
+    if length == 0 {
+        return Ok(file);
+    }
+    let mut start = Vec::new();
+    (&mut file).take(10).read_to_end(&mut start)?;
+    if !LINE_STARTS.iter().any(|known| start.starts_with(known)) {
+        let message =
+            "expected a recording (lines of JSON with the member method), found another file";
+        return Err(io::Error::new(io::ErrorKind::InvalidData, message));
+    }
+    let mut last = [0];
+    file.seek(SeekFrom::Start(length - 1))?;
+    file.read_exact(&mut last)?;
+    if last != *b"\n" {
+        file.write_all(b"\n")?;
+    }
+    Ok(file)
+}
+
+/// Starts of the lines of recordings.
+const LINE_STARTS: [&[u8]; 2] = [b"{\"method\":", b"{\"error\":"];
 
 const REDACTED: &str = "…";
 
@@ -320,6 +348,53 @@ mod tests {
             !text.contains("hunter2") && !text.contains("internal"),
             "{text}"
         );
+    }
+
+    #[test]
+    fn recordings_are_continued() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("exchange.jsonl");
+        let record = |recorder: &Recorder| {
+            recorder.record("GET", "/x", "", &Ok(json!({}))).unwrap();
+        };
+        record(&Recorder::append(&path).unwrap());
+        record(&Recorder::append(&path).unwrap());
+        assert_eq!(lines(&path).len(), 2);
+        // A line that was not finished.
+        let text = std::fs::read_to_string(&path).unwrap();
+        std::fs::write(&path, &text[..text.len() - 3]).unwrap();
+        record(&Recorder::append(&path).unwrap());
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert_eq!(text.lines().count(), 3, "{text}");
+        assert!(serde_json::from_str::<Value>(text.lines().last().unwrap()).is_ok());
+        std::fs::write(&path, "{\"_id\":\"a\"}\n").unwrap();
+        let message = Recorder::append(&path).unwrap_err();
+        let message = std::error::Error::source(&message).unwrap().to_string();
+        assert!(message.contains("expected a recording"), "{message}");
+        assert_eq!(std::fs::read_to_string(&path).unwrap(), "{\"_id\":\"a\"}\n");
+    }
+
+    /// A server may repeat a part of a body of JSON.
+    #[test]
+    fn escaped_credentials() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("exchange.jsonl");
+        let recorder = Recorder::create(&path).unwrap();
+        recorder.redact(&Secrets::new(&Credentials {
+            authorization: Some("Bearer root:a\"b".to_owned()),
+            ..Credentials::default()
+        }));
+        let error = Err(RemoteError::Status {
+            url: String::new(),
+            status: 400,
+            body: r#"{"user":"root","reason":"a\"b is wro"#.to_owned(),
+        });
+        recorder.record("GET", "/x", "", &error).unwrap();
+        let body = lines(&path)[0]["error"]["body"]
+            .as_str()
+            .unwrap()
+            .to_owned();
+        assert!(body.contains("… is wro"), "{body}");
     }
 
     /// The values of the credentials occur nowhere, whatever the server repeats.

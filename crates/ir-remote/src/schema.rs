@@ -352,18 +352,22 @@ impl CollectionRecord {
     }
 
     /// Returns whether a corpus has the ids and the declared attributes that were loaded, in the
-    /// same order. Then conditions on these attributes have the same documents in both.
+    /// same order; `None` for a record of an earlier version, which does not tell. If so,
+    /// conditions on these attributes have the same documents in both.
     ///
     /// # Errors
     /// [`RemoteError::Corpus`] if the documents cannot be read.
-    pub fn has_attributes_of(&self, corpus: &dyn Corpus) -> Result<bool, RemoteError> {
+    pub fn has_attributes_of(&self, corpus: &dyn Corpus) -> Result<Option<bool>, RemoteError> {
+        let Some(expected) = &self.attributes_fingerprint else {
+            return Ok(None);
+        };
         let mut hash = AttributesHash::default();
         let mut reader = corpus.open().map_err(RemoteError::Corpus)?;
         let mut document = Document::default();
         while reader.read(&mut document).map_err(RemoteError::Corpus)? {
             hash.add(&document, &self.schema);
         }
-        Ok(self.attributes_fingerprint == Some(hash.finish()))
+        Ok(Some(hash.finish() == *expected))
     }
 
     /// Checks that a collection that exists has this record.

@@ -91,6 +91,40 @@ fn contract_of_vectors() {
     }
 }
 
+/// Records of earlier versions have neither the encoder nor the hash of the attributes.
+#[test]
+fn earlier_records() {
+    let (server, state) = elastic_double::start();
+    let remote = collection(&server, ENGINES[0], "papers");
+    let corpus = documents(9);
+    let source = LoadSource::from_documents(&corpus).with_encoder("e5");
+    let schema = CollectionSchema::default().with_attribute("year", AttributeType::Integer);
+    let load = || {
+        let texts = TextIndexing::default();
+        remote.load(&schema, Some(&texts), &source, &BATCH, &mut NoProgress)
+    };
+    assert_eq!(load().unwrap().inserted, 9);
+    let record = remote.record().unwrap();
+    assert_eq!(record.encoder.as_deref(), Some("e5"));
+    assert_eq!(record.has_attributes_of(&corpus).unwrap(), Some(true));
+    let others = documents(8);
+    assert_eq!(record.has_attributes_of(&others).unwrap(), Some(false));
+    {
+        let mut state = state.lock().unwrap();
+        let index = state.indexes.get_mut("papers").unwrap();
+        let record = index.body.pointer_mut("/mappings/_meta/ir_remote").unwrap();
+        let record = record.as_object_mut().unwrap();
+        assert!(record.remove("encoder").is_some());
+        assert!(record.remove("attributes_fingerprint").is_some());
+    }
+    assert_eq!(load().unwrap().inserted, 0);
+    let record = remote.record().unwrap();
+    assert_eq!(record.has_attributes_of(&corpus).unwrap(), None);
+    let index = remote.open_texts().unwrap();
+    let found = index.search("tea", &Search::top(20)).unwrap();
+    assert_eq!(found.len(), 9);
+}
+
 /// Lucene orders −0 before 0; `Predicate` does not.
 #[test]
 fn zeros_are_equal() {

@@ -426,8 +426,7 @@ fn other_configurations_and_data_are_errors() {
     assert_eq!(what, "fingerprint");
     let message = |result: Result<_, RemoteError>| result.map(|_| ()).unwrap_err().to_string();
     let others = message(load(&schema, &LoadSource::from_vectors(&changed)));
-    let expected =
-        " (other documents); load into a collection of another name, or delete this one first";
+    let expected = " (other documents, attributes or vectors); load into a collection of another name, or delete this one first";
     assert!(others.ends_with(expected), "{others}");
     let graphs = message(load(&graph, &LoadSource::from_vectors(&loaded)));
     let expected =

@@ -213,10 +213,8 @@ impl Args {
         corpus: &dyn Corpus,
         console: &Console,
     ) -> Result<()> {
-        let template = match &origin.template {
-            Some(template) => template.parse::<DocTemplate>()?,
-            None => bail!("--vectors: expected vectors of documents, found vectors of queries"),
-        };
+        let template = origin.template.as_deref().unwrap_or_default();
+        let template: DocTemplate = template.parse()?;
         let mut bar = console.bar();
         let texts = TextHashes::from_corpus(corpus, &template, &mut bar);
         bar.finish();
@@ -328,6 +326,12 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let origin = vectors
         .as_ref()
         .and_then(|file| VectorOrigin::read(&file.0));
+    if origin
+        .as_ref()
+        .is_some_and(|origin| origin.template.is_none())
+    {
+        bail!("--vectors: expected vectors of documents, found vectors of queries");
+    }
     if let (Some(origin), Some(documents)) = (&origin, &documents) {
         let count = vectors.as_ref().map_or(0, |vectors| vectors.0.ids().len());
         args.check_texts(origin, count, documents.collection.corpus(), console)?;

@@ -257,8 +257,10 @@ impl VectorOrigin {
     #[cfg(feature = "remote")]
     pub(crate) fn without_texts(&self) -> Self {
         Self {
+            model_name: self.model_name.clone(),
+            encoder: self.encoder.clone(),
+            template: self.template.clone(),
             texts: TextHashes::default(),
-            ..self.clone()
         }
     }
 

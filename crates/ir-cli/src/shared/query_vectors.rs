@@ -1,5 +1,6 @@
 //! Queries whose vectors are in a file.
 
+use std::collections::HashSet;
 use std::fmt::Display;
 use std::path::Path;
 
@@ -26,8 +27,8 @@ pub(crate) struct QueryVectors<'a> {
     pub(crate) any_encoder: bool,
     /// Option or key that accepts them, for errors.
     pub(crate) acceptance: &'a str,
-    /// Queries without a vector are left out. They are an error otherwise.
-    pub(crate) is_partial: bool,
+    /// Ids of the queries that must have a vector; others are left out. `None`: all queries.
+    pub(crate) required: Option<&'a HashSet<String>>,
 }
 
 impl QueryVectors<'_> {
@@ -62,7 +63,10 @@ impl QueryVectors<'_> {
         // Without words, a query is not encoded.
         for query in queries.iter().filter(|query| !query.text.trim().is_empty()) {
             let Some(doc) = file.ids().get(&query.id) else {
-                if self.is_partial {
+                if self
+                    .required
+                    .is_some_and(|required| !required.contains(&query.id))
+                {
                     continue;
                 }
                 bail!(

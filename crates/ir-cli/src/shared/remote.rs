@@ -1,6 +1,6 @@
 //! Collections on servers: addresses, searches of text queries, systems of experiment files.
 
-use std::path::PathBuf;
+use std::collections::HashSet;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,6 +24,7 @@ use serde::{Deserialize, Serialize};
 use crate::shared::console::bail_usage;
 use crate::shared::encoder::VectorOrigin;
 use crate::shared::options::positive;
+use crate::shared::output::OutputPath;
 use crate::shared::query_vectors::QueryVectors;
 
 /// Options of the client of a server.
@@ -42,7 +43,7 @@ pub(crate) struct ClientOptions {
     /// Append requests and responses to a file, as JSON lines, for tests and error reports. It has
     /// neither credentials nor the address, but the data; not for milvus+grpc
     #[arg(long, value_name = "FILE")]
-    pub(crate) engine_record: Option<PathBuf>,
+    pub(crate) engine_record: Option<OutputPath>,
 }
 
 impl ClientOptions {
@@ -80,7 +81,10 @@ impl RemoteCollection {
             Some(_) if address.api == MilvusApi::Grpc => {
                 bail_usage!("--engine-record: expected an address without +grpc, found {address}")
             }
-            Some(path) => Some(Arc::new(Recorder::append(path)?)),
+            Some(path) => {
+                let path = path.binary_file("--engine-record")?;
+                Some(Arc::new(Recorder::append(path)?))
+            }
             None => None,
         };
         Ok(match address.engine {
@@ -345,13 +349,15 @@ impl System for RemoteSystem {
             Some(path) => {
                 let path = context.resolve("queries", path)?;
                 let queries = context.task().all_queries()?;
+                let required = context.task().queries().iter();
+                let required: HashSet<String> = required.map(|query| query.id.clone()).collect();
                 let vectors = QueryVectors {
                     option: "queries",
                     path: &path,
                     documents: recorded_origin(&record).as_ref(),
                     any_encoder: self.any_encoder,
                     acceptance: "any_encoder = true",
-                    is_partial: true,
+                    required: Some(&required),
                 }
                 .open(&queries, &mut |text| {
                     context.observer().warning(&text.to_string())
@@ -376,12 +382,23 @@ impl System for RemoteSystem {
         }
         // By other attributes than those of the task, a condition has other documents.
         let same = record.has_attributes_of(context.task().corpus());
-        Ok(OpenSystem::new(
-            match same.map_err(SystemError::stage("comparing attributes"))? {
-                true => retriever,
-                false => Arc::new(WithoutConditions(retriever)),
-            },
-        ))
+        let engine = &self.engine;
+        let retriever = match same.map_err(SystemError::stage("comparing attributes"))? {
+            Some(true) => retriever,
+            Some(false) => {
+                context.observer().note(&format!(
+                    "{engine}: the attributes of the collection, or its order, are not those of the task: filters are lists of documents"
+                ));
+                Arc::new(WithoutConditions(retriever))
+            }
+            None => {
+                context.observer().warning(&format!(
+                    "{engine}: the collection has no record of its attributes, which filters evaluate; they must be those of the task (load it again under another name)"
+                ));
+                retriever
+            }
+        };
+        Ok(OpenSystem::new(retriever))
     }
 }
 

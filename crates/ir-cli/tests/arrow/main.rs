@@ -339,7 +339,7 @@ fn invalid_input_names_batch_row_and_column() {
     let numbers: ArrayRef = Arc::new(Int32Array::from(vec![1, 2]));
     fails(
         &stream(&[vec![("id", ids()), ("title", numbers), ("text", ids())]]),
-        &["column title: expected text, found Int32"],
+        &["title: expected text, found Int32"],
     );
     fails(b"", &["standard input: expected an Arrow IPC stream"]);
     fails(

@@ -323,6 +323,12 @@ fn options_of_the_client() {
         let vectors = ["--engine-vectors", "q.ir", "--tag", "t"];
         here.ir(&[&search[..], &vectors, options].concat())
     };
+    // Other files are not appended to.
+    let queries = here.read("c/queries.jsonl");
+    here.write("other.jsonl", &queries);
+    search(&["--engine-record", "other.jsonl"]).fails(1, &["other.jsonl", "expected a recording"]);
+    assert_eq!(here.read("other.jsonl"), queries);
+    search(&["--engine-record", "q.ir"]).fails(2, &["--engine-record", "q.ir"]);
     // A second run appends to the recording.
     search(&["--engine-record", "load.jsonl"]).ok();
     assert!(here.read("load.jsonl").starts_with(&recording));

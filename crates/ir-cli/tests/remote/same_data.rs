@@ -98,6 +98,18 @@ queries = "q.ir"
         .fails(2, &["expected an index, found --engine"]);
     here.ir(&[&search[..], &["tea", "--not-later-than-query"]].concat())
         .fails(2, &["expected queries with a year"]);
+    let empty = here
+        .ir(&[&search[..], &["--filter", "year<=1"]].concat())
+        .ok();
+    let warning = "6 of 6 queries have no hits";
+    assert!(empty.err.contains(warning), "{}", empty.err);
+    // Conditions compare numbers as f64. Before a server is asked.
+    let query = r#"{"_id":"q1","text":"tea","metadata":{"year":9007199254740992}}"#;
+    here.write("late.jsonl", query);
+    let absent = ["search", "c", "--engine", "elasticsearch://127.0.0.1:1/x"];
+    let late = ["--queries", "late.jsonl", "--not-later-than-query"];
+    here.ir(&[&absent[..], &late].concat())
+        .fails(1, &["expected years below 2^53, found 9007199254740992"]);
     let unknown = format!("milvus://127.0.0.1:{}/unknown", milvus.port);
     here.ir(&["load", &unknown, "--vectors", "d.ir"]).ok();
     let search = [
@@ -181,7 +193,7 @@ fn encoders_and_texts() {
         1,
         &["expected the texts that were encoded", "--any-encoder"],
     );
-    let accepted = load(&[&misspelled[..], &["--any-encoder"]].concat());
+    let accepted = load(&[&misspelled[..], &["--any-encoder"]].concat()).ok();
     assert!(
         accepted.err.contains("text 1 of 40 differs"),
         "{}",

@@ -54,15 +54,15 @@ Dense retrieval and hybrid search (feature `dense`):
   ir search beir/nfcorpus --vectors e5.ir --encoder e5-small-v2 \\
       --prefix 'query: '
 
-Collections on servers (feature `remote`; `ir load --help` lists addresses):
-  ir search beir/nfcorpus --engine elasticsearch://localhost/nfcorpus
-  ir search beir/nfcorpus --engine milvus://localhost/nfcorpus \\
-      --engine-vectors queries.ir --filter 'year<=2015' -o milvus.trec
-
 Repeat --pooling, --normalize and --precision of `ir encode` here: vectors of
 another model, pooling, normalization or precision, or of other texts, are an
 error. --prefix and --max-tokens are those of queries here, and those of
 documents in `ir encode`.
+
+Collections on servers (feature `remote`; `ir load --help` lists addresses):
+  ir search beir/nfcorpus --engine elasticsearch://localhost/nfcorpus
+  ir search beir/nfcorpus --engine milvus://localhost/nfcorpus \\
+      --engine-vectors queries.ir -o milvus.trec
 
 Without words, the queries are the judged queries of the collection (--split)
 and the output is a TREC run. With words, it is a list of results, or a TREC

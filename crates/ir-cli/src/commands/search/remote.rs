@@ -144,25 +144,7 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     };
     let queries = args.cleaned(args.query_form.apply(queries)?)?;
     let out = OutputSink::open(args.output.as_ref())?;
-    let collection = RemoteCollection::new(address, &args.remote.client)?;
-    let encoder = match &args.remote.engine_vectors {
-        Some(path) => {
-            let record = collection.record(address);
-            let record = record.with_context(|| address.to_string())?;
-            let vectors = QueryVectors {
-                option: "--engine-vectors",
-                path,
-                documents: recorded_origin(&record).as_ref(),
-                any_encoder: args.remote.engine_any_encoder,
-                acceptance: "--engine-any-encoder",
-                is_partial: false,
-            }
-            .open(&queries, &mut |text| console.warn(text));
-            Some(vectors?)
-        }
-        None => None,
-    };
-    let is_vectors = encoder.is_some();
+    let is_vectors = args.remote.engine_vectors.is_some();
     let is_hybrid = args.remote.engine_hybrid;
     if is_hybrid && address.api != MilvusApi::Grpc {
         bail_usage!("--engine-hybrid: expected milvus+grpc, found {address}");
@@ -185,6 +167,30 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     if args.not_later_than_query.is_some() && groups.iter().all(|(limit, _)| limit.is_none()) {
         console.warn("no query has a year; the time filter has no effect");
     }
+    let collection = RemoteCollection::new(address, &args.remote.client)?;
+    let encoder = match &args.remote.engine_vectors {
+        Some(path) => {
+            let record = collection.record(address);
+            let record = record.with_context(|| address.to_string())?;
+            let origin = recorded_origin(&record);
+            if origin.is_none() {
+                console.warn(format_args!(
+                    "{address}: has no record of the encoder of its vectors; the queries must be encoded by the same model"
+                ));
+            }
+            let vectors = QueryVectors {
+                option: "--engine-vectors",
+                path,
+                documents: origin.as_ref(),
+                any_encoder: args.remote.engine_any_encoder,
+                acceptance: "--engine-any-encoder",
+                required: None,
+            }
+            .open(&queries, &mut |text| console.warn(text));
+            Some(vectors?)
+        }
+        None => None,
+    };
     let cache = args.remote.engine_cache.as_ref();
     let search = RemoteSearch {
         vectors: encoder,

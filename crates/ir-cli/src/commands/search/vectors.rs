@@ -255,7 +255,7 @@ impl DenseOptions {
                 documents: origin,
                 any_encoder: self.any_encoder,
                 acceptance: "--any-encoder",
-                is_partial: false,
+                required: None,
             };
             let encoded = vectors.open(queries, &mut |text| console.warn(text))?;
             return Ok((Box::new(encoded), format!("queries {}", file.display())));

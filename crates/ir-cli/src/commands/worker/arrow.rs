@@ -14,7 +14,7 @@ use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 
-use super::records::{HitRecord, InputRecord, OutputKind, Position, STDIN};
+use super::records::{HitRecord, InputRecord, OutputKind, Position, STDIN, Title};
 use crate::shared::output::{OutputSink, failed};
 
 /// Maximum number of rows of a batch that is written.
@@ -38,6 +38,8 @@ pub(super) struct ArrowReader<R> {
 struct Columns {
     id: usize,
     title: Option<usize>,
+    /// Type of the column `title`, if it is no text.
+    other_title: Option<String>,
     text: Option<usize>,
     vector: Option<usize>,
 }
@@ -133,9 +135,12 @@ impl Columns {
                 bail!("{STDIN}: expected a column id, found the columns {names:?}")
             }
         };
+        let title = find("title", "text", &|_| true)?;
+        let kind = title.map(|at| schema.field(at).data_type());
         Ok(Self {
             id,
-            title: find("title", "text", &is_text)?,
+            title,
+            other_title: kind.filter(|kind| !is_text(kind)).map(DataType::to_string),
             text: find("text", "text", &is_text)?,
             vector: find("vector", "lists of numbers", &is_numbers)?,
         })
@@ -167,7 +172,11 @@ fn record(batch: &RecordBatch, columns: &Columns, number: u64, row: usize) -> Re
         bail!("{position}, column id: expected text, found null");
     };
     let optional = |at: Option<usize>| at.and_then(|at| text(batch.column(at), row));
-    let (title, text) = (optional(columns.title), optional(columns.text));
+    let text = optional(columns.text);
+    let title = match &columns.other_title {
+        Some(kind) => Title::Other(kind.clone()),
+        None => optional(columns.title).map_or(Title::Absent, Title::Text),
+    };
     let vector = match columns.vector.map(|at| batch.column(at)) {
         Some(column) if column.is_valid(row) => {
             Some(numbers(column, row).ok_or_else(|| {

@@ -8,6 +8,7 @@ use ir_core::Document;
 use ir_data::{DocTemplate, LineReader};
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::Value;
 
 #[cfg(feature = "arrow")]
 use super::arrow::{ArrowReader, ArrowWriter};
@@ -73,11 +74,21 @@ impl fmt::Display for Position {
 #[derive(Debug)]
 pub(super) struct InputRecord {
     pub(super) id: String,
-    pub(super) title: Option<String>,
+    pub(super) title: Title,
     pub(super) text: Option<String>,
     #[cfg_attr(not(feature = "dense"), allow(dead_code))]
     pub(super) vector: Option<Vec<f32>>,
     pub(super) position: Position,
+}
+
+/// Title of a record. Tasks that do not read titles accept any.
+#[derive(Debug, Default)]
+pub(super) enum Title {
+    #[default]
+    Absent,
+    Text(String),
+    /// Found in place of a text.
+    Other(String),
 }
 
 impl InputRecord {
@@ -95,7 +106,13 @@ impl InputRecord {
 
     /// Id and rendered template of a document, whose text must be present.
     pub(super) fn into_document_text(mut self, template: &DocTemplate) -> Result<(String, String)> {
-        let title = self.title.take().unwrap_or_default();
+        let title = match std::mem::take(&mut self.title) {
+            Title::Absent => String::new(),
+            Title::Text(title) => title,
+            Title::Other(found) => {
+                bail!("{}: title: expected text, found {found}", self.position)
+            }
+        };
         let (id, text) = self.into_text()?;
         let document = Document::new(id).with_title(title).with_text(text);
         let text = template.render(&document);
@@ -128,7 +145,7 @@ struct JsonRecord {
     #[serde(alias = "_id", deserialize_with = "id")]
     id: String,
     #[serde(default)]
-    title: Option<String>,
+    title: Value,
     #[serde(default)]
     text: Option<String>,
     #[serde(default)]
@@ -215,6 +232,11 @@ fn read_line(lines: &mut LineReader<BufReader<Stdin>>) -> Result<Option<InputRec
             text,
             vector,
         } = record;
+        let title = match title {
+            Value::Null => Title::Absent,
+            Value::String(title) => Title::Text(title),
+            other => Title::Other(other.to_string()),
+        };
         return Ok(Some(InputRecord {
             id,
             title,
