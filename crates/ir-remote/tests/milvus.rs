@@ -429,11 +429,10 @@ fn other_configurations_and_data_are_errors() {
     let expected = " (other documents, attributes or vectors); load into a collection of another name, or delete this one first";
     assert!(others.ends_with(expected), "{others}");
     let graphs = message(load(&graph, &LoadSource::from_vectors(&loaded)));
-    let expected =
-        "expected vector index HNSW with m 16 and ef_construction 100, found exact; load into";
+    let expected = "expected vector index HNSW with m 16 and ef_construction 100, found exact; repeat the options";
     assert!(graphs.contains(expected), "{graphs}");
     let years = message(load(&year, &LoadSource::from_vectors(&loaded)));
-    let expected = "expected attributes year:integer, found none; load into";
+    let expected = "expected attributes year:integer, found none; repeat the options";
     assert!(years.contains(expected), "{years}");
     // A collection of somebody else.
     let mut other = collection(server.port, "d");

@@ -109,7 +109,7 @@ fn vectors_in_milvus() {
         1,
         &[
             "expected attributes none, found year:integer",
-            "load into a collection of another name, or delete this one first",
+            "repeat the options of the first load, or load into another name",
         ],
     );
     let search = |more: &[&str]| {
