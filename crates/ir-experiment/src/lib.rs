@@ -5,6 +5,7 @@ mod attributes;
 mod best_record;
 mod cache;
 mod classification;
+mod documents;
 mod error;
 mod evaluation;
 mod file;

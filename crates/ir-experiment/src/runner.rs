@@ -8,6 +8,7 @@ use serde::Serialize;
 
 use crate::cache::{Cache, Stage};
 use crate::classification::Classifications;
+use crate::documents::Documents;
 use crate::error::{ExperimentError, SystemError};
 use crate::evaluation::{evaluate, reports};
 use crate::file::{Experiment, SelectionEntry, SelectionMethod, SystemEntry};
@@ -19,7 +20,7 @@ use crate::results::ExperimentResults;
 use crate::search::{SearchParameters, run_key};
 use crate::selection::{self, SelectedPoint, SelectionResult, grid_points, point_label};
 use crate::system::{FileHashes, PreparedSystem, Session, SystemContext, Validation};
-use crate::task::{Documents, TaskData};
+use crate::task::TaskData;
 
 /// Runs experiments, with the types of systems of a registry and a cache.
 ///

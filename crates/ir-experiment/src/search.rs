@@ -1,9 +1,10 @@
 //! Searching the queries of a task with a system.
 
-use ir_core::{AllOf, DocFilter, Flow, NotLaterThan, Retriever, Run, Search, WithCondition};
+use ir_core::{DocFilter, DocNum, DocSet, Flow, NotLaterThan, Predicate, Retriever, Run, Search};
 use ir_data::datafinder::{published_depth, published_filter};
 
 use crate::best_record::best_records;
+use crate::documents::Documents;
 use crate::error::{ExperimentError, SystemError};
 use crate::file::{Experiment, FilterName, SystemEntry, TaskEntry};
 use crate::hash::ContentHash;
@@ -17,7 +18,7 @@ const BATCH: usize = 256;
 pub(crate) struct SearchParameters {
     pub(crate) hits: usize,
     filter: FilterName,
-    condition: Option<ir_core::Predicate>,
+    condition: Option<Predicate>,
     remove_self: bool,
 }
 
@@ -59,24 +60,12 @@ impl SearchParameters {
             FilterName::Year | FilterName::PublishedYear => context.task.years_of(ids),
             FilterName::YearOfBestRecord => context.task.years_of_records(ids)?,
         };
-        let passing = context.task.passing(ids);
+        let passing = context.task.documents.passing(ids);
         let filters: Vec<NotLaterThan<'_>> = (set.queries.iter())
             .map(|query| years.not_later_than(query.attributes.year()))
             .collect();
-        // Engines on servers evaluate conditions in place of lists of documents.
-        let described: Vec<Option<WithCondition<'_>>> = (filters.iter().zip(&set.queries))
-            .map(|(filter, query)| {
-                let condition = context.task.year_condition(query.attributes.year());
-                condition.map(|condition| WithCondition { filter, condition })
-            })
-            .collect();
-        let condition = self.condition.clone();
-        let condition = condition.filter(|_| context.task.has_unique_ids());
-        let described_passing = passing.as_ref().zip(condition);
-        let described_passing = described_passing.map(|(set, condition)| WithCondition {
-            filter: set,
-            condition,
-        });
+        let documents = &*context.task.documents;
+        let passing = passing.as_ref().zip(self.condition.as_ref());
         let mut run = Run::new(name);
         let total = set.queries.len();
         let depth = match self.filter {
@@ -92,26 +81,17 @@ impl SearchParameters {
             if flow == Flow::Stop {
                 return Err(ExperimentError::Canceled.into());
             }
-            let both: Vec<AllOf<'_>> = (0..batch.len())
-                .map(|n| {
-                    let mut all: Vec<&dyn DocFilter> = Vec::new();
-                    if self.filter == FilterName::Year {
-                        all.push(match &described[start + n] {
-                            Some(filter) => filter,
-                            None => &filters[start + n],
-                        });
-                    }
-                    match (&described_passing, &passing) {
-                        (Some(filter), _) => all.push(filter),
-                        (None, Some(set)) => all.push(set),
-                        (None, None) => {}
-                    }
-                    AllOf(all)
+            let within: Vec<QueryFilter<'_>> = (batch.iter().zip(&filters[start..]))
+                .map(|(query, time)| QueryFilter {
+                    documents,
+                    time: (self.filter == FilterName::Year)
+                        .then_some((*time, query.attributes.year())),
+                    passing,
                 })
                 .collect();
-            let within = |n: usize, depth: usize| match both[n].0.is_empty() {
+            let within = |n: usize, depth: usize| match within[n].is_empty() {
                 true => Search::top(depth),
-                false => Search::top(depth).within(&both[n]),
+                false => Search::top(depth).within(&within[n]),
             };
             let searches: Vec<(&str, Search<'_>)> = (batch.iter().enumerate())
                 .map(|(n, query)| (query.text.as_str(), within(n, depth)))
@@ -136,6 +116,39 @@ impl SearchParameters {
             run.remove_identical_ids();
         }
         Ok(run)
+    }
+}
+
+/// Filter of a query. Engines on servers evaluate its condition in place of a list of documents.
+struct QueryFilter<'a> {
+    documents: &'a Documents,
+    /// Time filter, and the year of the query.
+    time: Option<(NotLaterThan<'a>, Option<i64>)>,
+    /// Documents that pass the condition of the search.
+    passing: Option<(&'a DocSet, &'a Predicate)>,
+}
+
+impl QueryFilter<'_> {
+    const fn is_empty(&self) -> bool {
+        self.time.is_none() && self.passing.is_none()
+    }
+}
+
+impl DocFilter for QueryFilter<'_> {
+    fn contains(&self, doc: DocNum) -> bool {
+        self.time.is_none_or(|(time, _)| time.contains(doc))
+            && self.passing.is_none_or(|(set, _)| set.contains(doc))
+    }
+
+    fn condition(&self) -> Option<Predicate> {
+        let mut all = Vec::new();
+        if let Some((_, year)) = self.time {
+            all.push(self.documents.year_condition(year)?);
+        }
+        if let Some((_, condition)) = self.passing {
+            all.push(self.documents.has_unique_ids().then(|| condition.clone())?);
+        }
+        Some(Predicate::All(all))
     }
 }
 

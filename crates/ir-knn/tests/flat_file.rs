@@ -158,3 +158,47 @@ fn error_messages() {
         Err(OpenIndexError::Io { .. })
     ));
 }
+
+/// Resident memory of the mapped pages of a file, in kB.
+#[cfg(target_os = "linux")]
+fn resident(path: &Path) -> u64 {
+    let maps = fs::read_to_string("/proc/self/smaps").unwrap();
+    let mut is_of_file = false;
+    let mut sum = 0;
+    for line in maps.lines() {
+        if let Some(size) = line.strip_prefix("Rss:") {
+            let size: u64 = size.trim().trim_end_matches(" kB").parse().unwrap();
+            sum += if is_of_file { size } else { 0 };
+        } else if !line.split_whitespace().next().unwrap().ends_with(':') {
+            is_of_file = line.ends_with(path.to_str().unwrap());
+        }
+    }
+    sum
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn released_vectors_are_read_again() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("released.ir");
+    let ids = (0..20_000).map(|n| n.to_string()).collect();
+    let values: Vec<f32> = (0..20_000 * 64).map(|n| (n % 997) as f32).collect();
+    let index = FlatIndex::from_row_major(ids, 64, values, VectorSimilarity::InnerProduct);
+    index.unwrap().with_codes().save(&path).unwrap();
+    let opened = FlatIndex::open_with(&path, Verify::AllSections).unwrap();
+    let opened = ir_knn::SegmentedVectorIndex::from(opened);
+    let sums = || {
+        let vectors = (0..20_000).map(|n| opened.vector(DocNum::new(n)));
+        vectors
+            .map(|vector| vector.iter().sum::<f32>())
+            .collect::<Vec<f32>>()
+    };
+    let before = sums();
+    // 5,000 kB of vectors and at least 1,250 kB of codes.
+    let read = resident(&path);
+    assert!(read > 6_000, "{read} kB");
+    opened.release();
+    let released = resident(&path);
+    assert!(released + 6_000 < read, "{released} of {read} kB");
+    assert_eq!(sums(), before);
+}

@@ -265,6 +265,13 @@ impl CollectionSchema {
         Ok(())
     }
 
+    /// Values of the declared attributes in JSON; empty for absent ones.
+    pub(crate) fn values(&self, attributes: &Attributes) -> Vec<Vec<u8>> {
+        let values = self.attributes.iter().map(|it| attributes.get(&it.name));
+        let values = values.map(|value| value.and_then(|it| serde_json::to_vec(it).ok()));
+        values.map(Option::unwrap_or_default).collect()
+    }
+
     /// Checks the declared attributes of a document.
     pub(crate) fn check_document(
         &self,
@@ -322,12 +329,11 @@ pub struct CollectionRecord {
 pub(crate) struct AttributesHash(Fnv1a);
 
 impl AttributesHash {
-    pub(crate) fn add(&mut self, document: &Document, schema: &CollectionSchema) {
-        write_field(&mut self.0, document.id.as_bytes());
-        for attribute in &schema.attributes {
-            let value = document.attributes.get(&attribute.name);
-            let value = value.map(|value| serde_json::to_vec(value).unwrap_or_default());
-            write_field(&mut self.0, &value.unwrap_or_default());
+    /// Adds a document with the [values](CollectionSchema::values) of its declared attributes.
+    pub(crate) fn add(&mut self, id: &str, values: &[Vec<u8>]) {
+        write_field(&mut self.0, id.as_bytes());
+        for value in values {
+            write_field(&mut self.0, value);
         }
     }
 
@@ -365,7 +371,7 @@ impl CollectionRecord {
         let mut reader = corpus.open().map_err(RemoteError::Corpus)?;
         let mut document = Document::default();
         while reader.read(&mut document).map_err(RemoteError::Corpus)? {
-            hash.add(&document, &self.schema);
+            hash.add(&document.id, &self.schema.values(&document.attributes));
         }
         Ok(Some(hash.finish() == *expected))
     }

@@ -152,12 +152,11 @@ impl<'a> LoadSource<'a> {
             }
             let attributes = &row.document.attributes;
             schema.check_document(documents, &row.document.id, attributes)?;
-            attributes_hash.add(row.document, schema);
             absent.retain(|name| attributes.get(name).is_none());
-            for attribute in &schema.attributes {
-                let value = attributes.get(&attribute.name);
-                let value = value.map(|value| serde_json::to_vec(value).unwrap_or_default());
-                write_field(&mut hash, &value.unwrap_or_default());
+            let values = schema.values(attributes);
+            attributes_hash.add(&row.document.id, &values);
+            for value in &values {
+                write_field(&mut hash, value);
             }
             if schema.similarity == crate::RemoteSimilarity::Cosine
                 && self.vectors.is_some()

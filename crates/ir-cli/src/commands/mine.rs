@@ -217,9 +217,7 @@ impl Args {
             let id = example.query_id.as_deref().unwrap_or_default();
             input.push(id, &serde_json::to_string(&example)?);
         }
-        let mut bar = console.bar();
-        let input = input.and_documents(documents.collection.corpus(), &mut bar)?;
-        bar.finish();
+        let input = input.and_documents(documents.collection.corpus(), console)?;
         Ok(Some(ShardPart::new(shard, &input)))
     }
 

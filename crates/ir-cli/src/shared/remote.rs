@@ -380,6 +380,10 @@ impl System for RemoteSystem {
             let message = format!("expected documents of the task, found {id:?}");
             return Err(SystemError::parameter("engine", message));
         }
+        if record.schema.attributes.is_empty() {
+            // No condition can be evaluated.
+            return Ok(OpenSystem::new(retriever));
+        }
         // By other attributes than those of the task, a condition has other documents.
         let same = record.has_attributes_of(context.task().corpus());
         let engine = &self.engine;
@@ -412,10 +416,7 @@ impl Retriever for WithoutConditions {
         self.0.ids()
     }
 
-    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
-        let mut rankings = self.search_batch(&[(query, *search)])?;
-        Ok(rankings.pop().unwrap_or_default())
-    }
+    ir_core::search_as_batch!();
 
     fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
         let filters = queries.iter().map(|(_, search)| search.filter());

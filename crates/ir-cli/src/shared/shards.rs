@@ -12,10 +12,11 @@ use std::sync::OnceLock;
 use anyhow::{Context, Result, anyhow, bail};
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Command};
+use ir_core::segments::MANIFEST_NAME;
 use ir_core::{Corpus, DocIds, Fnv1a, Progress, Query, Shard};
 use serde::{Deserialize, Serialize};
 
-use crate::shared::console::bail_usage;
+use crate::shared::console::{Console, bail_usage};
 use crate::shared::input::for_each_document;
 use crate::shared::output::{OutputPath, create, failed, reject_taken};
 
@@ -171,12 +172,10 @@ impl InputHash {
     }
 
     /// Appends the documents that are searched; they are not items.
-    pub(crate) fn and_documents(
-        mut self,
-        corpus: &dyn Corpus,
-        progress: &mut dyn Progress,
-    ) -> Result<Self> {
-        let documents = Self::of_documents(corpus, progress)?;
+    pub(crate) fn and_documents(mut self, corpus: &dyn Corpus, console: &Console) -> Result<Self> {
+        let mut bar = console.bar();
+        let documents = Self::of_documents(corpus, &mut bar)?;
+        bar.finish();
         self.hash.write(&documents.hash.finish().to_le_bytes());
         Ok(self)
     }
@@ -444,15 +443,12 @@ pub(crate) fn open_all(paths: &[PathBuf]) -> Result<Vec<ShardOutput>> {
     Ok(shards)
 }
 
-/// Manifest of a segmented index, which has the checksums of its files.
-const MANIFEST: &str = "manifest.ir";
-
 /// Appends length and checksum to an argument that names a file, or those of the manifest to an
 /// argument that names a segmented index.
 fn describe_file(value: &mut String) -> Result<()> {
     let mut path = PathBuf::from(&*value);
     if path.is_dir() {
-        path.push(MANIFEST);
+        path.push(MANIFEST_NAME);
     }
     if path.is_file() {
         let (bytes, checksum) = checksum(&path).with_context(|| unreadable(&path))?;

@@ -76,6 +76,26 @@ fn hits(run: &str, query: &str) -> Vec<String> {
     own.map(|fields| fields[2].to_owned()).collect()
 }
 
+/// Checks that the queries have the same hits in the same order in two runs.
+fn assert_same_hits(one: &str, other: &str) {
+    for query in 0..6 {
+        let name = format!("q{query}");
+        assert_eq!(hits(one, &name), hits(other, &name), "{name}");
+    }
+}
+
+/// Arguments of a search of a collection on a server by vectors.
+fn search_of<'a>(address: &'a str, vectors: &'a str) -> [&'a str; 6] {
+    [
+        "search",
+        "c",
+        "--engine",
+        address,
+        "--engine-vectors",
+        vectors,
+    ]
+}
+
 #[test]
 fn vectors_in_milvus() {
     let (server, _) = milvus_double::start();
@@ -113,14 +133,7 @@ fn vectors_in_milvus() {
         ],
     );
     let search = |more: &[&str]| {
-        let search = [
-            "search",
-            "c",
-            "--engine",
-            &address,
-            "--engine-vectors",
-            "q.ir",
-        ];
+        let search = search_of(&address, "q.ir");
         here.ir(&[&search[..], more].concat())
     };
     let run = search(&["-k", "10"]).ok().out;
@@ -319,9 +332,8 @@ fn options_of_the_client() {
         .collect();
     assert!(paths.contains(&"/entities".to_owned()), "{paths:?}");
     let search = |options: &[&str]| {
-        let search = ["search", "c", "--engine", &address];
-        let vectors = ["--engine-vectors", "q.ir", "--tag", "t"];
-        here.ir(&[&search[..], &vectors, options].concat())
+        let search = search_of(&address, "q.ir");
+        here.ir(&[&search[..], &["--tag", "t"], options].concat())
     };
     // Other files are not appended to.
     let queries = here.read("c/queries.jsonl");
@@ -411,14 +423,7 @@ fn servers_that_are_not_there() {
     for _ in 0..2 {
         server.fail("/collection", common::Fault::Status(401, "expired"));
     }
-    let search = [
-        "search",
-        "c",
-        "--engine",
-        &address,
-        "--engine-vectors",
-        "q.ir",
-    ];
+    let search = search_of(&address, "q.ir");
     here.ir(&search).fails(1, &["IR_REMOTE_TOKEN", "401"]);
     let load = ["load", &address, "--vectors", "d.ir"];
     here.ir(&load).fails(1, &["IR_REMOTE_TOKEN", "401"]);

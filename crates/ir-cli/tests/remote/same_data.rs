@@ -2,7 +2,7 @@
 
 use ir_knn::{FlatIndex, VectorSimilarity};
 
-use crate::{collection, common, elastic_double, hits, milvus_double};
+use crate::{assert_same_hits, collection, common, elastic_double, milvus_double, search_of};
 
 /// Conditions of the requests to a server, as texts.
 fn conditions(server: &common::HttpDouble, path: &str) -> Vec<String> {
@@ -29,14 +29,10 @@ fn time_filters() {
         let run = here.ir(&[&["search", "c"], options, &time].concat()).ok();
         run.out
     };
-    let query_vectors = ["--engine-vectors", "q.ir"];
-    let remote = search(&[&["--engine", &address][..], &query_vectors].concat());
+    let remote = search(&search_of(&address, "q.ir")[2..]);
     let local = ["--vectors", "d.ir", "--query-vectors", "q.ir"];
     let embedded = search(&local);
-    for query in 0..6 {
-        let name = format!("q{query}");
-        assert_eq!(hits(&remote, &name), hits(&embedded, &name), "{name}");
-    }
+    assert_same_hits(&remote, &embedded);
     // One request for the queries of each year: none, 1990, 1997 and 2004.
     let asked = conditions(&milvus, "/search");
     assert_eq!(asked.len(), 4, "{asked:?}");
@@ -44,10 +40,7 @@ fn time_filters() {
     assert_eq!(by_year.count(), 3, "{asked:?}");
     let terms = ["--analysis", "lucene-standard", "--lengths", "exact"];
     let (remote, embedded) = (search(&["--engine", &texts]), search(&terms));
-    for query in 0..6 {
-        let name = format!("q{query}");
-        assert_eq!(hits(&remote, &name), hits(&embedded, &name), "{name}");
-    }
+    assert_same_hits(&remote, &embedded);
 
     // Experiment files: the filter of the search, and its condition.
     let file = format!(
@@ -75,10 +68,7 @@ queries = "q.ir"
     here.ir(&["run", "e.toml", "-o", "results"]).ok();
     let run = |name: &str| here.read(&format!("results/runs/t/{name}.trec"));
     let (remote, embedded) = (run("milvus"), run("vectors"));
-    for query in 0..6 {
-        let name = format!("q{query}");
-        assert_eq!(hits(&remote, &name), hits(&embedded, &name), "{name}");
-    }
+    assert_same_hits(&remote, &embedded);
     let asked = conditions(&milvus, "/search").split_off(asked.len());
     let condition = "attr_year in [1993]";
     assert!(
@@ -86,14 +76,7 @@ queries = "q.ir"
         "{asked:?}"
     );
 
-    let search = [
-        "search",
-        "c",
-        "--engine",
-        &address,
-        "--engine-vectors",
-        "q.ir",
-    ];
+    let search = search_of(&address, "q.ir");
     here.ir(&[&search[..], &["--not-later-than-query=published"]].concat())
         .fails(2, &["expected an index, found --engine"]);
     here.ir(&[&search[..], &["tea", "--not-later-than-query"]].concat())
@@ -112,14 +95,7 @@ queries = "q.ir"
         .fails(1, &["expected years below 2^53, found 9007199254740992"]);
     let unknown = format!("milvus://127.0.0.1:{}/unknown", milvus.port);
     here.ir(&["load", &unknown, "--vectors", "d.ir"]).ok();
-    let search = [
-        "search",
-        "c",
-        "--engine",
-        &unknown,
-        "--engine-vectors",
-        "q.ir",
-    ];
+    let search = search_of(&unknown, "q.ir");
     here.ir(&[&search[..], &["--not-later-than-query"]].concat())
         .fails(1, &["expected an attribute of the collection", "\"year\""]);
 }
@@ -147,18 +123,14 @@ fn encoders_and_texts() {
     let warning = "--attribute: no document has an attribute \"yaer\"";
     assert!(ran.err.contains(warning), "{}", ran.err);
     let search = |vectors: &str, more: &[&str]| {
-        let search = ["search", "c", "--engine", &address, "--tag", "t", "-k", "5"];
-        here.ir(&[&search[..], &["--engine-vectors", vectors], more].concat())
+        let search = search_of(&address, vectors);
+        here.ir(&[&search[..], &["--tag", "t", "-k", "5"], more].concat())
     };
     let remote = search("f.ir", &[]).ok();
     assert_eq!(remote.err.matches("warning").count(), 0, "{}", remote.err);
     let embedded = ["--vectors", "e.ir", "--query-vectors", "f.ir", "-k", "5"];
     let embedded = here.ir(&[&["search", "c"], &embedded[..]].concat()).ok();
-    for query in 0..6 {
-        let name = format!("q{query}");
-        let (remote, embedded) = (hits(&remote.out, &name), hits(&embedded.out, &name));
-        assert_eq!(remote, embedded, "{name}");
-    }
+    assert_same_hits(&remote.out, &embedded.out);
     search("e.ir", &[]).fails(
         1,
         &["expected vectors of queries", "found vectors of documents"],
@@ -254,11 +226,7 @@ queries = "q.ir"
     };
     run("years").ok();
     let of = |name: &str| here.read(&format!("results/runs/t/{name}.trec"));
-    for query in 0..6 {
-        let name = format!("q{query}");
-        let (remote, embedded) = (hits(&of("milvus"), &name), hits(&of("vectors"), &name));
-        assert_eq!(remote, embedded, "{name}");
-    }
+    assert_same_hits(&of("milvus"), &of("vectors"));
     let asked = conditions(&server, "/search");
     assert!(!asked.is_empty() && asked.iter().all(|body| !body.contains("attr_year")));
     run("others").fails(1, &["expected documents of the task, found \"e00\""]);

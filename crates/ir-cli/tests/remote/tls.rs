@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use super::{Folder, collection, elastic_double, hits, milvus_double};
+use super::{Folder, collection, elastic_double, hits, milvus_double, search_of};
 use crate::tls_double::Authority;
 
 fn certificate(here: &Folder, name: &str, pem: &str) -> String {
@@ -28,16 +28,7 @@ fn engines_over_tls() {
         let load = ["load", &address, "c", "--vectors", "d.ir"];
         let loaded = here.ir_env(&load, &credentials).ok();
         assert!(loaded.err.contains("40 documents"), "{}", loaded.err);
-        let search = [
-            "search",
-            "c",
-            "--engine",
-            &address,
-            "--engine-vectors",
-            "q.ir",
-            "-k",
-            "10",
-        ];
+        let search = [&search_of(&address, "q.ir")[..], &["-k", "10"]].concat();
         let run = here.ir_env(&search, &credentials).ok();
         assert_eq!(hits(&run.out, "q0").len(), 10, "{scheme}");
         assert!(*tls.handshakes.lock().unwrap() >= 2, "{scheme}");

@@ -14,8 +14,8 @@ use crate::{DocNum, DocSet};
 /// Section of the manifest: [`Manifest`] as JSON.
 const COMMIT: &str = "commit";
 
-/// File name of the manifest in the folder of an index.
-pub(super) const MANIFEST_NAME: &str = "manifest.ir";
+/// File name of the manifest in the folder of an index. It has the checksums of all other files.
+pub const MANIFEST_NAME: &str = "manifest.ir";
 const SEGMENT_PREFIX: &str = "segment-";
 const DELETED_PREFIX: &str = "deleted-";
 const SUFFIX: &str = ".ir";

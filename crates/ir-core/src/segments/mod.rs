@@ -33,5 +33,6 @@ pub use commit::{Commit, exists, folder_of};
 pub use error::SegmentsError;
 pub use folder::SegmentFolder;
 pub use lock::LOCK_NAME;
+pub use manifest::MANIFEST_NAME;
 pub use pending::{PendingIds, PutOutcome};
 pub use segment::{Segment, SegmentIndex, SegmentStats};

@@ -107,9 +107,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         let mut input = InputHash::of_queries(&queries).and_ids(engine.index.ids());
         // The record has the checksum of a saved index.
         if let Some(collection) = &engine.collection {
-            let mut bar = console.bar();
-            input = input.and_documents(collection.corpus(), &mut bar)?;
-            bar.finish();
+            input = input.and_documents(collection.corpus(), console)?;
         }
         anyhow::Ok(ShardPart::new(shard, &input))
     });

@@ -1,0 +1,171 @@
+//! The documents that are searched: ids, years, attributes and the condition of the search.
+
+use std::collections::{BTreeSet, HashMap, HashSet};
+use std::sync::{Arc, OnceLock};
+
+use ir_core::{Attributes, Corpus, DocIds, DocNum, DocSet, Document, Flow, Predicate, Years};
+use ir_data::Collection;
+use ir_data::datafinder::lexicographic_row_order;
+
+use crate::attributes::unknown_condition_attributes;
+use crate::error::ExperimentError;
+use crate::file::{DocumentOrder, SourceMap, TaskEntry};
+use crate::hash::ContentHash;
+use crate::observer::Observer;
+use crate::task::data_error;
+
+/// Documents of a task. Consecutive tasks with the same documents share them.
+pub(crate) struct Documents {
+    /// Collection as the file names it.
+    name: String,
+    order: DocumentOrder,
+    pub(crate) collection: Arc<Collection>,
+    /// Documents in another order than that of the collection.
+    reordered: Option<Vec<Document>>,
+    /// Id and year of each document, in order.
+    pub(crate) ids: DocIds,
+    pub(crate) years: Vec<Option<i64>>,
+    /// Whether every attribute `year` is an integer.
+    has_integer_years: bool,
+    /// Names of the attributes that some document has.
+    pub(crate) attributes: BTreeSet<String>,
+    /// Ids of the documents that pass the condition of the search.
+    passing: Option<HashSet<String>>,
+    /// Hash of all documents, in order.
+    pub(crate) hash: String,
+    /// Year of the first document with an id.
+    year_by_id: OnceLock<HashMap<String, Option<i64>>>,
+    has_unique_ids: OnceLock<bool>,
+}
+
+impl Documents {
+    pub(crate) fn are_of(&self, entry: &TaskEntry) -> bool {
+        entry.qrels.is_none() && self.name == entry.collection && self.order == entry.document_order
+    }
+
+    /// Reads all documents once: ids, years, condition, hash.
+    pub(crate) fn read(
+        entry: &TaskEntry,
+        collection: Arc<Collection>,
+        condition: Option<&Predicate>,
+        (source, key): (&SourceMap, &str),
+        observer: &mut dyn Observer,
+    ) -> Result<Self, ExperimentError> {
+        let error = |error: ir_core::CorpusError| data_error(source, key, error.into());
+        let reordered = match entry.document_order {
+            DocumentOrder::Collection => None,
+            DocumentOrder::LexicographicRow => {
+                Some(lexicographic_row_order(collection.corpus()).map_err(error)?)
+            }
+        };
+        let mut documents = Self {
+            name: entry.collection.clone(),
+            order: entry.document_order,
+            collection,
+            reordered,
+            ids: DocIds::new(),
+            years: Vec::new(),
+            has_integer_years: true,
+            attributes: BTreeSet::new(),
+            passing: None,
+            hash: String::new(),
+            year_by_id: OnceLock::new(),
+            has_unique_ids: OnceLock::new(),
+        };
+        let (mut hash, mut passing) = (ContentHash::default(), HashSet::new());
+        let (mut ids, mut years) = (DocIds::new(), Vec::new());
+        let mut has_integer_years = true;
+        let mut names = BTreeSet::new();
+        let corpus = documents.corpus();
+        let mut reader = corpus.open().map_err(error)?;
+        let mut doc = Document::default();
+        while reader.read(&mut doc).map_err(error)? {
+            hash.text(&doc.id).text(&doc.title).text(&doc.text);
+            // Attributes are sorted by name.
+            let attributes = serde_json::to_string(&doc.attributes).unwrap_or_default();
+            hash.text(&attributes);
+            for (name, _) in doc.attributes.iter() {
+                if !names.contains(name) {
+                    names.insert(name.to_owned());
+                }
+            }
+            years.push(doc.attributes.year());
+            let has_year = doc.attributes.get(Attributes::YEAR).is_some();
+            has_integer_years &= has_year == doc.attributes.year().is_some();
+            if condition.is_some_and(|condition| condition.matches(&doc.attributes)) {
+                passing.insert(doc.id.clone());
+            }
+            let pushed = ids.push(&doc.id);
+            pushed.map_err(|found| source.error(key, found.to_string()))?;
+            let done = years.len() as u64;
+            if done.is_multiple_of(1024)
+                && observer.report("reading", done, corpus.len_hint()) == Flow::Stop
+            {
+                return Err(ExperimentError::Canceled);
+            }
+        }
+        drop(reader);
+        documents.hash = hash.finish();
+        documents.passing = condition.is_some().then_some(passing);
+        documents.attributes = names;
+        documents.has_integer_years = has_integer_years;
+        (documents.ids, documents.years) = (ids, years);
+        if let Some(condition) = condition {
+            for warning in unknown_condition_attributes(condition, &documents.attributes) {
+                observer.warning(&format!("search.where: {}: {warning}", entry.name()));
+            }
+        }
+        Ok(documents)
+    }
+
+    /// Documents in the order of the task.
+    pub(crate) fn corpus(&self) -> &dyn Corpus {
+        match &self.reordered {
+            None => self.collection.corpus(),
+            Some(documents) => documents,
+        }
+    }
+
+    /// Years of other document numbers: that of the first document with the id.
+    pub(crate) fn years_of(&self, ids: &DocIds) -> Years {
+        let by_id = self.year_by_id.get_or_init(|| {
+            let mut by_id = HashMap::new();
+            for (id, year) in self.ids.iter().zip(&self.years) {
+                by_id.entry(id.to_owned()).or_insert(*year);
+            }
+            by_id
+        });
+        ids.iter()
+            .map(|id| by_id.get(id).copied().flatten())
+            .collect()
+    }
+
+    /// Whether no two documents share an id: then a set of ids has the documents of a condition.
+    pub(crate) fn has_unique_ids(&self) -> bool {
+        let check = || self.ids.check_unique().is_ok();
+        *self.has_unique_ids.get_or_init(check)
+    }
+
+    /// Condition on attributes that is equivalent to a time filter of [`Self::years_of`]; `None` if
+    /// ids repeat, or years are not integers.
+    pub(crate) fn year_condition(&self, limit: Option<i64>) -> Option<Predicate> {
+        let condition = match limit {
+            // Conditions compare numbers as f64.
+            Some(limit) if limit.unsigned_abs() >= 1 << 53 => return None,
+            Some(limit) => Predicate::AtMost {
+                name: Attributes::YEAR.to_owned(),
+                limit: limit as f64,
+            },
+            None => Predicate::All(Vec::new()),
+        };
+        (self.has_integer_years && self.has_unique_ids()).then_some(condition)
+    }
+
+    /// Documents of other numbers that pass the condition of the search; `None` without one.
+    pub(crate) fn passing(&self, ids: &DocIds) -> Option<DocSet> {
+        let passing = self.passing.as_ref()?;
+        let numbered = (0..).map(DocNum::new).zip(ids.iter());
+        let kept = numbered.filter(|(_, id)| passing.contains(*id));
+        Some(kept.map(|(doc, _)| doc).collect())
+    }
+}
