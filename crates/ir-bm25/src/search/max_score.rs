@@ -1,9 +1,10 @@
-//! Top-k retrieval for long queries by MaxScore.
+//! Top-k retrieval by MaxScore, where bounds of blocks prune little.
 //!
-//! In a long query no list contributes much to a high score, so bounds of blocks do not prune. The
-//! documents are divided into wide windows. In every window, the lists with the lowest bound per
-//! posting, which are the long ones, are *non-essential*: their bounds add up to a fraction of
-//! the threshold. The other lists are scored term at a time; the documents whose sum can exceed the
+//! In a long query no list contributes much to a high score; in a short one, the lists that do can
+//! be long. Then reading a block is cheaper than asking whether it can be skipped. The documents
+//! are divided into wide windows. In every window, the lists with the lowest bound per posting,
+//! which are the long ones, are *non-essential*: their bounds add up to a fraction of the
+//! threshold. The other lists are scored term at a time; the documents whose sum can exceed the
 //! threshold with the bounds of the non-essential lists are the candidates, which are completed
 //! from these lists, one list after the other. The fraction adapts to the cost of these seeks.
 //!

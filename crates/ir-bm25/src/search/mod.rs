@@ -37,6 +37,9 @@ pub use weighted_term::WeightedTerm;
 /// Maximum number of posting lists for bounds of blocks. In a long query no list contributes much,
 /// so few blocks are skipped.
 const MAX_BLOCK_MAX_LISTS: usize = 16;
+/// Maximum fraction of postings in essential lists at the first threshold for bounds of blocks. If
+/// many postings are scored, wide windows are cheaper than skipping blocks.
+const MAX_BLOCK_MAX_ESSENTIAL: f64 = 1.0 / 6.0;
 
 /// Top-k algorithm. Results are bit-identical; only speed differs.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -45,7 +48,8 @@ pub enum Pruning {
     /// [`Pruning::Columns`] where it is faster, else [`Pruning::BlockMax`].
     #[default]
     Auto,
-    /// Block-max MaxScore, for long queries MaxScore: skips documents that cannot enter the top k.
+    /// Block-max MaxScore, or MaxScore for long queries and those that few blocks can be skipped
+    /// for: skips documents that cannot enter the top k.
     BlockMax,
     /// Adds upper bounds of the scores of all documents in integers, and computes the scores of the
     /// documents with the highest sums. Fast for long queries over small collections. The bounds of
@@ -81,7 +85,7 @@ pub(crate) fn rank<S: ListScorer>(
         with_window(&WIDE_WINDOW, |window| {
             exhaustive::score_all(window, terms, documents, how, &mut best);
         });
-    } else if terms.len() <= MAX_BLOCK_MAX_LISTS {
+    } else if prefers_block_bounds(terms, floor) {
         with_window(&WIDE_WINDOW, |window| {
             block_max::search(window, terms, documents, how, &mut best);
         });
@@ -101,6 +105,29 @@ fn prefers_seeking<T: TermScores>(allowed: usize, documents: u32, terms: &[T]) -
     let postings: u64 = terms.iter().map(TermScores::postings).sum();
     let seeks = (allowed as u64).saturating_mul(30 * terms.len() as u64);
     seeks.saturating_add(u64::from(documents) / 2) < postings
+}
+
+/// Returns whether [`block_max`] is faster than [`max_score`], given the first threshold: in short
+/// queries if most postings are in lists that cannot lift a document above it.
+fn prefers_block_bounds<T: TermScores>(terms: &[T], threshold: f64) -> bool {
+    if terms.len() > MAX_BLOCK_MAX_LISTS {
+        return false;
+    }
+    let mut lists: Vec<_> = terms
+        .iter()
+        .map(|term| (term.bound(), term.postings() as f64))
+        .collect();
+    lists.sort_by(|a, b| (a.0 / a.1).total_cmp(&(b.0 / b.1)));
+    let (mut sum, mut all, mut essential) = (0.0, 0.0, 0.0);
+    for (bound, postings) in lists {
+        all += postings;
+        if sum + bound <= threshold {
+            sum += bound;
+        } else {
+            essential += postings;
+        }
+    }
+    essential <= MAX_BLOCK_MAX_ESSENTIAL * all
 }
 
 pub(crate) fn search_error(error: OpenIndexError) -> SearchError {
