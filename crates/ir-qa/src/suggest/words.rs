@@ -1,6 +1,5 @@
 //! The words of the suggestions, with a posting list each.
 
-use std::borrow::Cow;
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -56,22 +55,19 @@ pub(super) struct WordIndex {
     /// Start of the posting list of a word.
     starts: Vec<usize>,
     postings: Vec<u32>,
-    entry_count: usize,
     /// Automata of distance 1, 2, ...
     levenshtein: Vec<LevenshteinAutomatonBuilder>,
 }
 
 /// Number of entries with all complete words that are tested for a match of the incomplete word. If
 /// more are needed, the entries that match the incomplete word are listed.
-const TESTED_ENTRIES: usize = 1000;
+const TESTED_ENTRIES: usize = 300;
 
 impl WordIndex {
     #[expect(clippy::expect_used, reason = "keys are sorted")]
     pub(super) fn new<'t>(texts: impl Iterator<Item = &'t str>) -> Self {
         let mut lists: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
-        let mut entry_count = 0;
         for (entry, text) in (0_u32..).zip(texts) {
-            entry_count += 1;
             for word in text.split(' ') {
                 let list = lists.entry(word).or_default();
                 if list.last() != Some(&entry) {
@@ -93,7 +89,6 @@ impl WordIndex {
             words: words.into_fst(),
             starts,
             postings,
-            entry_count,
             levenshtein: (1..=MAX_EDITS).map(builder).collect(),
         }
     }
@@ -125,7 +120,7 @@ impl WordIndex {
         let mut lists = Vec::with_capacity(complete.len());
         for word in complete {
             let entries = self.entries_of(word, edits);
-            if entries.is_empty() {
+            if entries.len() == 0 {
                 return;
             }
             lists.push(entries);
@@ -153,46 +148,38 @@ impl WordIndex {
         self.levenshtein.get(edits.checked_sub(1)?)
     }
 
-    /// Entries with a word, ascending.
-    fn entries_of(&self, word: &str, edits: u8) -> Cow<'_, [u32]> {
+    /// Entries with a word.
+    fn entries_of(&self, word: &str, edits: u8) -> WordEntries<'_> {
         let Some(builder) = self.levenshtein(word, edits) else {
             let list = self.words.get(word).map(|word| self.postings(word.value()));
-            return Cow::Borrowed(list.unwrap_or_default());
+            return WordEntries {
+                long: list.into_iter().collect(),
+                merged: Vec::new(),
+            };
         };
         let automaton = builder.build_dfa(word);
-        Cow::Owned(self.union(automaton.intersection(first_character(word))))
+        self.entries_of_all(automaton.intersection(first_character(word)))
     }
 
-    /// Entries of all words that an automaton accepts, ascending.
-    fn union(&self, automaton: impl Automaton) -> Vec<u32> {
+    /// Entries of all words that an automaton accepts.
+    fn entries_of_all(&self, automaton: impl Automaton) -> WordEntries<'_> {
         let mut words = self.words.search(automaton).into_stream();
-        let mut all = Vec::new();
+        let (mut long, mut merged) = (Vec::new(), Vec::new());
         while let Some((_, word)) = words.next() {
-            all.extend(self.postings(word.value()));
-        }
-        let is_long = all.len() > self.entry_count / 64;
-        if !is_long {
-            all.sort_unstable();
-            all.dedup();
-            return all;
-        }
-        let mut set = vec![0_u64; self.entry_count.div_ceil(64)];
-        for entry in all.drain(..) {
-            set[entry as usize / 64] |= 1 << (entry % 64);
-        }
-        for (start, mut bits) in (0_u32..).step_by(64).zip(set) {
-            while bits != 0 {
-                all.push(start + bits.trailing_zeros());
-                bits &= bits - 1;
+            let list = self.postings(word.value());
+            match list.len() > LONG_LIST {
+                true => long.push(list),
+                false => merged.extend(list),
             }
         }
-        all
+        merged.sort_unstable();
+        WordEntries { long, merged }
     }
 
     /// Searches complete words, whose entries are given, and a prefix.
     fn search_prefix<'t, 'w, A: Automaton>(
         &'w self,
-        mut lists: Vec<Cow<'w, [u32]>>,
+        mut lists: Vec<WordEntries<'w>>,
         prefix: &A,
         text: &dyn Fn(u32) -> &'t str,
         emit: &mut dyn FnMut(u32) -> bool,
@@ -204,10 +191,6 @@ impl WordIndex {
             {}
             return;
         }
-        let is_accepted = |word: &str| {
-            let accept = |state, byte| prefix.accept(&state, byte);
-            prefix.is_match(&word.bytes().fold(prefix.start(), accept))
-        };
         let mut tested = 0;
         let mut untested = None;
         intersect(&lists, 0, &mut |entry| {
@@ -216,10 +199,10 @@ impl WordIndex {
                 untested = Some(entry);
                 return false;
             }
-            !text(entry).split(' ').any(is_accepted) || emit(entry)
+            !has_word(text(entry), prefix) || emit(entry)
         });
         if let Some(entry) = untested {
-            lists.push(Cow::Owned(self.union(prefix)));
+            lists.push(self.entries_of_all(prefix));
             intersect(&lists, entry, emit);
         }
     }
@@ -276,25 +259,87 @@ impl<A: Automaton> Iterator for Union<'_, A> {
     }
 }
 
-/// Calls `emit` for the numbers of all lists from `start`, ascending, until it returns false.
-fn intersect(lists: &[Cow<'_, [u32]>], start: u32, emit: &mut dyn FnMut(u32) -> bool) {
-    let mut lists: Vec<&[u32]> = lists.iter().map(|list| skip_to(list, start)).collect();
-    lists.sort_unstable_by_key(|list| list.len());
-    let Some((shortest, others)) = lists.split_first_mut() else {
+/// Whether an automaton accepts a word of a normalized text.
+fn has_word(text: &str, automaton: &impl Automaton) -> bool {
+    let accepts = |word: &[u8]| {
+        let mut state = automaton.start();
+        for &byte in word {
+            state = automaton.accept(&state, byte);
+            if !automaton.can_match(&state) {
+                return false;
+            }
+        }
+        automaton.is_match(&state)
+    };
+    text.as_bytes().split(|&byte| byte == b' ').any(accepts)
+}
+
+/// A posting list with more entries is not copied.
+const LONG_LIST: usize = 128;
+
+/// Entries with any word of a set.
+struct WordEntries<'a> {
+    /// Posting lists with many entries.
+    long: Vec<&'a [u32]>,
+    /// The entries of all others, ascending, some of them repeated.
+    merged: Vec<u32>,
+}
+
+impl WordEntries<'_> {
+    /// Number of postings.
+    fn len(&self) -> usize {
+        self.merged.len() + self.long.iter().map(|list| list.len()).sum::<usize>()
+    }
+
+    /// The lists from an entry on.
+    fn from(&self, start: u32) -> Vec<&[u32]> {
+        let lists = self.long.iter().copied().chain([&*self.merged]);
+        let lists = lists.map(|list| skip_to(list, start));
+        lists.filter(|list| !list.is_empty()).collect()
+    }
+}
+
+/// Drops what is below `entry` from lists. Returns the first entry left.
+fn advance(lists: &mut Vec<&[u32]>, entry: u32) -> Option<u32> {
+    let mut first = None;
+    lists.retain_mut(|list| {
+        *list = skip_to(list, entry);
+        let next = list.first().copied();
+        first = first.into_iter().chain(next).min();
+        next.is_some()
+    });
+    first
+}
+
+/// Calls `emit` for the entries that all sets have, from `start`, ascending, until it returns false.
+fn intersect(sets: &[WordEntries<'_>], start: u32, emit: &mut dyn FnMut(u32) -> bool) {
+    let mut sets: Vec<_> = sets
+        .iter()
+        .map(|set| (set.len(), set.from(start)))
+        .collect();
+    sets.sort_by_key(|&(postings, _)| postings);
+    let Some(((_, rarest), others)) = sets.split_first_mut() else {
         return;
     };
-    'entries: for &entry in &**shortest {
-        for list in &mut *others {
-            *list = skip_to(list, entry);
-            match list.first() {
+    let mut from = start;
+    'entries: while let Some(entry) = advance(rarest, from) {
+        for (_, lists) in &mut *others {
+            match advance(lists, entry) {
                 None => return,
-                Some(&next) if next != entry => continue 'entries,
+                Some(next) if next != entry => {
+                    from = next;
+                    continue 'entries;
+                }
                 Some(_) => {}
             }
         }
         if !emit(entry) {
             return;
         }
+        let Some(next) = entry.checked_add(1) else {
+            return;
+        };
+        from = next;
     }
 }
 
