@@ -62,6 +62,8 @@ pub struct Question {
     /// Whether the question continues a logged one, such as on a further page of its answers: it is
     /// not logged again.
     pub is_continued: bool,
+    /// Whether opened answers are logged ([`Service::log_click`]), as those of the search page are.
+    pub records_clicks: bool,
 }
 
 /// Answers to a question.
@@ -140,6 +142,13 @@ impl Question {
     #[must_use]
     pub fn with_explain(mut self, explain: bool) -> Self {
         self.explain = explain;
+        self
+    }
+
+    /// Sets [`Question::records_clicks`].
+    #[must_use]
+    pub fn with_records_clicks(mut self, records_clicks: bool) -> Self {
+        self.records_clicks = records_clicks;
         self
     }
 
@@ -406,6 +415,7 @@ impl Service {
                 is_suggestion: question.is_suggestion,
                 results: answers.len(),
                 micros: u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX),
+                records_clicks: question.records_clicks,
             }),
         };
         Ok(AnswerList {

@@ -7,18 +7,17 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use ir_bm25::analysis::{Analysis, Highlighter};
 use ir_core::{AnswerSpan, DocSet, Explanation, Predicate, Reader, Retriever, Search};
-use ir_qa::frames::FrameConfig;
 use ir_qa::retrieval::{Answer, AnswerConfig, AnswerIndex};
-use ir_qa::sentences::SCIENTIFIC_ABBREVIATIONS;
 use ir_qa::{ChunkKind, Frame, highlight};
 use serde_json::json;
 
 use crate::shared::answer_options::AnswerOptions;
 use crate::shared::answer_reader::open_reader;
-use crate::shared::console::{Console, stop_on_interrupt};
+use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::document_reader::document_reader;
 use crate::shared::filter::condition;
 use crate::shared::format::grouped;
+use crate::shared::language::LanguageName;
 use crate::shared::list_style::{BOLD, DIM, ListStyle, MATCH, clean, without_controls, wrapped};
 use crate::shared::options::positive;
 use crate::shared::output::{OutputSink, failed};
@@ -189,7 +188,7 @@ fn read_questions(path: &Path) -> Result<Vec<String>> {
 }
 
 fn index(args: &Args, config: &AnswerConfig, console: &Console) -> Result<AnswerIndex> {
-    let mut frames = read_frames(&args.papers, console)?;
+    let mut frames = read_frames(&args.papers, args.answers.language, console)?;
     if !args.answers.headings {
         frames.retain(|frame| frame.kind == ChunkKind::Content);
     }
@@ -210,7 +209,11 @@ fn index(args: &Args, config: &AnswerConfig, console: &Console) -> Result<Answer
 }
 
 /// Reads frames, or papers and converts them.
-fn read_frames(papers: &Path, console: &Console) -> Result<Vec<Frame>> {
+fn read_frames(
+    papers: &Path,
+    language: Option<LanguageName>,
+    console: &Console,
+) -> Result<Vec<Frame>> {
     let mut frames = Vec::new();
     if papers
         .extension()
@@ -218,6 +221,9 @@ fn read_frames(papers: &Path, console: &Console) -> Result<Vec<Frame>> {
         && papers.is_file()
     {
         let name = papers.display();
+        if language.is_some() {
+            bail_usage!("--language: without effect on the frames of {name}");
+        }
         let file = File::open(papers).with_context(|| format!("{name}: cannot be opened"))?;
         for (number, line) in (1..).zip(BufReader::new(file).lines()) {
             let line = line.with_context(|| format!("{name}: line {number}"))?;
@@ -229,8 +235,7 @@ fn read_frames(papers: &Path, console: &Console) -> Result<Vec<Frame>> {
         }
         return Ok(frames);
     }
-    let mut config = FrameConfig::default();
-    config.splitter = config.splitter.with_abbreviations(SCIENTIFIC_ABBREVIATIONS);
+    let config = language.unwrap_or_default().scientific_frames();
     let mut count = 0;
     let report = read_papers(papers, &document_reader()?, console, &mut |paper| {
         count += 1;

@@ -9,16 +9,16 @@ use ir_core::{Flow, Progress};
 use ir_qa::documents::{FileOutcome, FileReport, FolderReport, Paper};
 use ir_qa::frames::{DroppedText, FrameConfig};
 use ir_qa::questions::{QuestionError, QuestionFile, add_questions};
-use ir_qa::sentences::{Language, SCIENTIFIC_ABBREVIATIONS};
 use ir_qa::soco::write_frames;
 
 use crate::shared::console::{Console, Interrupted, bail_usage, check_stopped, stop_on_interrupt};
 use crate::shared::document_reader::document_reader;
 use crate::shared::format::grouped;
+use crate::shared::language::LanguageName;
 use crate::shared::options::positive;
 use crate::shared::output::{OutputPath, OutputSink, failed};
 use crate::shared::paper_folder::{causes, is_bundled, read_papers, warn};
-use crate::shared::question_options::{GeneratorName, QuestionOptions};
+use crate::shared::question_options::QuestionOptions;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -107,12 +107,6 @@ enum OutputForm {
     Soco,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-enum LanguageName {
-    English,
-    Chinese,
-}
-
 /// Progress that only stops after a signal: questions are generated paper by paper.
 struct InterruptCheck;
 
@@ -140,11 +134,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     let config = config(args)?;
     let generator = args.questions.generator()?;
-    if args.questions.questions == Some(GeneratorName::Rules)
-        && args.language != LanguageName::English
-    {
-        bail_usage!("--questions rules: expected --language english, found chinese");
-    }
+    args.language.check_questions(&args.questions)?;
     let mut questions_file = match &args.questions_file {
         Some(_) if generator.is_none() => {
             bail_usage!("--questions-file: without effect, expected --questions")
@@ -230,13 +220,10 @@ fn config(args: &Args) -> Result<FrameConfig> {
             args.min_length
         );
     }
-    let mut config = FrameConfig::new(match args.language {
-        LanguageName::English => Language::English,
-        LanguageName::Chinese => Language::Chinese,
-    });
-    if args.scientific {
-        config.splitter = config.splitter.with_abbreviations(SCIENTIFIC_ABBREVIATIONS);
-    }
+    let mut config = match args.scientific {
+        true => args.language.scientific_frames(),
+        false => FrameConfig::new(args.language.language()),
+    };
     if let Some(budget) = args.context {
         config.budget = budget;
     }

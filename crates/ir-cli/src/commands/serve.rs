@@ -281,6 +281,9 @@ fn config(
         .with_limits(limits)
         .with_answers(answers)
         .with_headings(args.answers.headings);
+    let language = args.answers.language.unwrap_or_default();
+    language.check_questions(&args.questions)?;
+    config.frames = language.scientific_frames();
     for (name, index) in &args.collection {
         config = config.with_collection(collection(name, index, console)?);
     }

@@ -7,6 +7,7 @@ use anyhow::Result;
 use ir_qa::retrieval::AnswerConfig;
 
 use super::console::bail_usage;
+use super::language::LanguageName;
 
 /// Encoder and weights of answer retrieval.
 #[derive(Debug, clap::Args)]
@@ -26,6 +27,10 @@ pub(crate) struct AnswerOptions {
     #[cfg(feature = "dense")]
     #[arg(long, requires = "model")]
     encode_context: bool,
+
+    /// Language of the papers [default: english]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) language: Option<LanguageName>,
 
     /// Weight of BM25 of the context or, with --model, of the answer [default: 1; with --model
     /// 0.05]

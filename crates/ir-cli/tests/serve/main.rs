@@ -181,8 +181,8 @@ fn group(number: usize) -> Value {
 }
 
 /// Kills the server at random moments of additions and publications, 200 times or `IR_KILLS` times.
-/// What was acknowledged is there, and queries see one addition, whole, never older than one that
-/// was seen before.
+/// What was acknowledged is there, publications too, and queries see one addition, whole, never
+/// older than one that was seen before.
 #[test]
 fn kills_lose_nothing_that_was_acknowledged() {
     let kills: u64 = std::env::var("IR_KILLS").map_or(200, |n| n.parse().unwrap());
@@ -191,8 +191,11 @@ fn kills_lose_nothing_that_was_acknowledged() {
     let first = RunningServer::start(folder.path(), &args);
     let keys = first.keys.clone();
     first.kill();
-    // Numbers of the last additions that were acknowledged and sent, and the publications.
+    // Numbers of the last additions that were acknowledged and sent, and that queries saw.
     let (mut acknowledged, mut sent, mut seen) = (0, 0, 0);
+    // Addition and id of the last publication that was acknowledged.
+    let mut published: Option<(usize, String)> = None;
+    let mut ended_after_a_kill = 0;
     let mut random = 0x9e37_79b9_7f4a_7c15_u64;
     for kill in 0..kills {
         let server = RunningServer::start_with_keys(folder.path(), &args, keys.clone());
@@ -218,8 +221,17 @@ fn kills_lose_nothing_that_was_acknowledged() {
             );
             acknowledged = number;
         }
+        // Publications that were acknowledged run to their end after the next start.
+        if kill % 4 == 3
+            && let Some((number, id)) = published.take()
+        {
+            client.wait(&id);
+            seen = seen.max(number);
+            ended_after_a_kill += 1;
+        }
         let answers = versions(client.answers("version", 100).iter());
         assert!(answers.len() <= 1, "kill {kill}: {answers:?}");
+        assert!(seen == 0 || answers.len() == 1, "kill {kill}: {seen}");
         for (&number, &count) in &answers {
             assert_eq!(count, GROUP);
             assert!(
@@ -229,7 +241,7 @@ fn kills_lose_nothing_that_was_acknowledged() {
             seen = number;
         }
         let stop = Arc::new(AtomicBool::new(false));
-        let progress = Arc::new(Mutex::new((acknowledged, sent)));
+        let progress = Arc::new(Mutex::new((acknowledged, sent, published)));
         let writer = {
             let (stop, progress) = (Arc::clone(&stop), Arc::clone(&progress));
             thread::spawn(move || {
@@ -243,9 +255,12 @@ fn kills_lose_nothing_that_was_acknowledged() {
                         return;
                     };
                     progress.lock().unwrap().0 = number;
-                    if client.try_post("/v1/index/publish", &json!({})).is_err() {
+                    let Ok((200, publication)) = client.try_post("/v1/index/publish", &json!({}))
+                    else {
                         return;
-                    }
+                    };
+                    let id = publication["op_id"].as_str().unwrap().to_owned();
+                    progress.lock().unwrap().2 = Some((number, id));
                 }
             })
         };
@@ -256,16 +271,28 @@ fn kills_lose_nothing_that_was_acknowledged() {
         server.kill();
         stop.store(true, Ordering::Relaxed);
         writer.join().unwrap();
-        (acknowledged, sent) = *progress.lock().unwrap();
+        (acknowledged, sent, published) = progress.lock().unwrap().clone();
     }
-    assert!(acknowledged > 0);
-    // Publications that were acknowledged run after the next start.
+    assert!(acknowledged > 0 && ended_after_a_kill > 0);
     let server = RunningServer::start_with_keys(folder.path(), &args, keys);
+    if let Some((number, id)) = published {
+        server.client.wait(&id);
+        let answers = versions(server.client.answers("version", 100).iter());
+        assert!(*answers.keys().next().unwrap() >= number);
+    }
     let (_, body) = server.client.post("/v1/index/publish", &json!({}));
     server.client.wait(body["op_id"].as_str().unwrap());
     let answers = versions(server.client.answers("version", 100).iter());
     let number = *answers.keys().next().unwrap();
     assert!((acknowledged..=sent).contains(&number));
+    server.kill();
+    let checked = serve_command(folder.path(), &["--data", "d", "--check"]).output();
+    let checked = checked.unwrap();
+    let line = String::from_utf8_lossy(&checked.stdout);
+    assert!(
+        checked.status.success() && line.contains(": intact; "),
+        "{checked:?}"
+    );
 }
 
 /// Numbers of the additions in texts, with the numbers of texts.

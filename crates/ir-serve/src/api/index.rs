@@ -64,9 +64,10 @@ pub(super) struct ReadRequest {
     limit: u64,
 }
 
-/// Body of `/v1/index/delete`.
+/// Body of `/v1/index/delete`. Unknown fields are errors: a misspelled `doc_ids` would delete all
+/// documents.
 #[derive(Debug, Deserialize, ToSchema)]
-#[serde(expecting = "an object")]
+#[serde(expecting = "an object", deny_unknown_fields)]
 pub(super) struct DeleteRequest {
     /// Whether to publish afterwards.
     #[serde(default)]

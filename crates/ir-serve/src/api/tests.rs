@@ -327,6 +327,11 @@ fn errors_name_field_and_entry() {
     let cases = [
         ("/v1/search/query", "{", "body: EOF"),
         ("/v1/index/delete", "", "body: EOF"),
+        (
+            "/v1/index/delete",
+            r#"{"doc_id": ["a"]}"#,
+            "unknown field `doc_id`, expected `auto_index` or `doc_ids`",
+        ),
         ("/v1/search/query", "{}", "missing field `query`"),
         (
             "/v1/search/query",

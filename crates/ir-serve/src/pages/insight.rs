@@ -34,6 +34,8 @@ struct QueryCounts {
     /// Text of the first of the queries.
     text: String,
     asked: usize,
+    /// Number of queries on the search page, whose opened answers are logged.
+    on_page: usize,
     clicked: usize,
     /// Number of queries without answers.
     empty: usize,
@@ -45,6 +47,8 @@ struct LogStatistics {
     queries: usize,
     users: usize,
     suggestions: usize,
+    /// Number of queries on the search page, whose opened answers are logged.
+    on_page: usize,
     clicked: usize,
     /// Median and 95th percentile of the time in microseconds.
     micros: (u64, u64),
@@ -67,6 +71,7 @@ impl LogStatistics {
                     ..QueryCounts::default()
                 });
             counts.asked += 1;
+            counts.on_page += usize::from(query.records_clicks);
             counts.clicked += usize::from(!query.clicks.is_empty());
             counts.empty += usize::from(query.results == 0);
         }
@@ -81,18 +86,18 @@ impl LogStatistics {
         Self {
             queries: log.len(),
             users: users.len(),
+            on_page: log.iter().filter(|query| query.records_clicks).count(),
             suggestions: log.iter().filter(|query| query.is_suggestion).count(),
             clicked: log.iter().filter(|query| !query.clicks.is_empty()).count(),
             micros: (percentile(50), percentile(95)),
             texts,
         }
     }
+}
 
-    /// Percentage of the queries.
-    fn percent(&self, number: usize) -> String {
-        let percent = 100.0 * number as f64 / self.queries.max(1) as f64;
-        format!("{percent:.1} %")
-    }
+fn percent(number: usize, all: usize) -> String {
+    let percent = 100.0 * number as f64 / all.max(1) as f64;
+    format!("{percent:.1} %")
 }
 
 /// Page of the query log.
@@ -116,13 +121,13 @@ pub(super) async fn page(State(app): State<Arc<App>>, _: Admin) -> Result<Html<S
         } @else {
             dl.numbers {
                 div { dt { "Users" } dd { (statistics.users) } }
-                div { dt { "From suggestions" } dd { (statistics.percent(statistics.suggestions)) } }
-                div { dt { "With an opened answer" } dd { (statistics.percent(statistics.clicked)) } }
+                div { dt { "From suggestions" } dd { (percent(statistics.suggestions, statistics.queries)) } }
+                div { dt { "With an opened answer, on the search page" } dd { (percent(statistics.clicked, statistics.on_page)) } }
                 div { dt { "Median time" } dd { (milliseconds(statistics.micros.0)) } }
                 div { dt { "95th percentile" } dd { (milliseconds(statistics.micros.1)) } }
             }
             (table("frequent", "Frequent questions", &statistics.texts, |_| true))
-            (table("unclicked", "Questions without an opened answer", &statistics.texts, |counts| counts.clicked == 0))
+            (table("unclicked", "Questions without an opened answer", &statistics.texts, |counts| counts.on_page > 0 && counts.clicked == 0))
             (table("unanswered", "Questions without answers", &statistics.texts, |counts| counts.empty > 0))
         }
         section aria-labelledby="export" {
@@ -245,7 +250,10 @@ mod tests {
             query(3, "zzz", &[], 0),
         ];
         let statistics = LogStatistics::new(&log);
-        assert_eq!(statistics.percent(statistics.suggestions), "33.3 %");
+        assert_eq!(
+            percent(statistics.suggestions, statistics.queries),
+            "33.3 %"
+        );
         assert_eq!(
             (statistics.users, statistics.clicked, statistics.micros),
             (1, 1, (2000, 3000))
@@ -256,6 +264,6 @@ mod tests {
             .map(|c| (&*c.text, c.asked, c.clicked, c.empty))
             .collect();
         assert_eq!(texts, [("What is tea?", 2, 1, 0), ("zzz", 1, 0, 1)]);
-        assert_eq!(LogStatistics::new(&[]).percent(0), "0.0 %");
+        assert_eq!(percent(0, LogStatistics::new(&[]).queries), "0.0 %");
     }
 }

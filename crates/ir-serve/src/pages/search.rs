@@ -185,6 +185,7 @@ async fn respond(
         .with_user(visitor.id)
         .with_is_suggestion(form.is_suggestion)
         .with_is_continued(form.query.is_some())
+        .with_records_clicks(true)
         .with_explain(true);
     let question = filters.into_iter().fold(question, Question::with_filter);
     let mut result = searching(app, move |service| search(service, &question)).await?;

@@ -18,6 +18,8 @@ pub struct LoggedQuery {
     pub results: usize,
     /// Time of the search in microseconds.
     pub micros: u64,
+    /// Whether opened answers of the query are logged.
+    pub records_clicks: bool,
 }
 
 /// Query of the log.
@@ -38,8 +40,16 @@ pub struct QueryRecord {
     pub results: u64,
     /// Time of the search in microseconds.
     pub micros: u64,
+    /// Whether opened answers of the query are logged: those of the search page are. Queries of
+    /// older versions count as such.
+    #[serde(default = "is_recorded")]
+    pub records_clicks: bool,
     /// Frames of the answers that the user opened, in that order.
     pub clicks: Vec<String>,
+}
+
+const fn is_recorded() -> bool {
+    true
 }
 
 /// Latest queries that make suggestions popular.
@@ -57,8 +67,9 @@ impl Store {
         let transaction = connection.transaction()?;
         for (id, asked_at, query) in queries {
             let mut insert = transaction.prepare_cached(
-                "INSERT INTO queries (id, asked_at, user, query, is_suggestion, results, micros)
-                 VALUES (?, ?, ?, ?, ?, ?, ?)",
+                "INSERT INTO queries
+                 (id, asked_at, user, query, is_suggestion, results, micros, records_clicks)
+                 VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             )?;
             insert.execute(params![
                 id,
@@ -67,7 +78,8 @@ impl Store {
                 query.query,
                 query.is_suggestion,
                 query.results,
-                query.micros
+                query.micros,
+                query.records_clicks
             ])?;
         }
         for (query, frame, rank) in clicks {
@@ -117,8 +129,8 @@ impl Store {
     pub fn queries(&self, after: i64, limit: u32) -> Result<Vec<QueryRecord>, StoreError> {
         let connection = self.connection();
         let mut select = connection.prepare_cached(
-            "SELECT id, asked_at, user, query, is_suggestion, results, micros FROM queries
-             WHERE id > ? ORDER BY id LIMIT ?",
+            "SELECT id, asked_at, user, query, is_suggestion, results, micros, records_clicks
+             FROM queries WHERE id > ? ORDER BY id LIMIT ?",
         )?;
         let records = select.query_map(params![after, limit], |row| {
             Ok(QueryRecord {
@@ -129,6 +141,7 @@ impl Store {
                 is_suggestion: row.get(4)?,
                 results: row.get(5)?,
                 micros: row.get(6)?,
+                records_clicks: row.get(7)?,
                 clicks: Vec::new(),
             })
         })?;

@@ -239,6 +239,7 @@ fn clicks_belong_to_queries() {
         is_suggestion: text == "b",
         results: 3,
         micros: 7,
+        records_clicks: text == "a",
     };
     assert_eq!(store.last_query().unwrap(), 0);
     store
@@ -250,13 +251,20 @@ fn clicks_belong_to_queries() {
     let records = store.queries(0, 10).unwrap();
     let found: Vec<_> = records
         .iter()
-        .map(|r| (&*r.query, r.is_suggestion, r.clicks.clone()))
+        .map(|r| {
+            (
+                &*r.query,
+                r.is_suggestion,
+                r.records_clicks,
+                r.clicks.clone(),
+            )
+        })
         .collect();
     assert_eq!(
         found,
         [
-            ("a", false, vec![]),
-            ("b", true, vec!["f".to_owned(), "g".to_owned()])
+            ("a", false, true, vec![]),
+            ("b", true, false, vec!["f".to_owned(), "g".to_owned()])
         ]
     );
     assert_eq!(store.queries(1, 10).unwrap().len(), 1);

@@ -19,26 +19,29 @@ fn the_log_is_counted_and_exported() {
     );
     let page = client.get("/?q=boiling+water&suggested=1");
     client.get("/?q=zzz%3Cscript%3E").ok();
+    // Opened answers of questions within a document are not logged.
+    client.get("/document/a?q=tea").ok();
     // The query itself may not be stored yet.
     client.get(&link(page.ok(), "/open?")).location();
     std::thread::sleep(Duration::from_millis(600));
     let page = client.get("/insight");
     let page = page.ok();
     assert!(
-        page.contains("<dt>From suggestions</dt><dd>50.0 %</dd>"),
+        page.contains("<dt>From suggestions</dt><dd>33.3 %</dd>"),
         "{page}"
     );
-    assert!(page.contains("<dt>With an opened answer</dt><dd>50.0 %</dd>"));
+    assert!(page.contains("<dt>With an opened answer, on the search page</dt><dd>50.0 %</dd>"));
     assert!(
         page.contains("Questions without an opened answer") && page.contains("zzz&lt;script&gt;")
     );
+    assert_eq!(page.matches(">tea</a>").count(), 1, "{page}");
     let log = client.get("/insight/export/queries.jsonl");
     let lines: Vec<serde_json::Value> = log
         .body
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
         .collect();
-    assert_eq!(lines.len(), 2);
+    assert_eq!(lines.len(), 3);
     assert_eq!(lines[0]["clicks"], serde_json::json!(["a/2/1"]));
     assert_eq!(
         client
@@ -46,7 +49,7 @@ fn the_log_is_counted_and_exported() {
             .body
             .lines()
             .count(),
-        1
+        2
     );
     // Read as `ir mine --examples` does.
     let examples = client.get("/insight/export/examples.jsonl");
