@@ -170,15 +170,21 @@ fn print_tables(results: &[Measurements]) -> Result<()> {
         let cells: String = engine.latencies.iter().map(cell).collect();
         println!("| {}{cells} |", engine.name);
     }
-    let fastest = |at: usize| {
-        let means = peers.iter().map(|peer| peer.latencies[at].mean_ms);
-        means.fold(f64::INFINITY, f64::min)
+    let ratios = |of: fn(&Latency) -> f64| -> String {
+        let cells = ours.latencies.iter().enumerate().map(|(at, latency)| {
+            let fastest = peers.iter().map(|peer| of(&peer.latencies[at]));
+            let ratio = fastest.fold(f64::INFINITY, f64::min) / of(latency);
+            format!(" | {ratio:.2}")
+        });
+        cells.collect()
     };
-    let ratios = ours.latencies.iter().enumerate();
-    let ratios = ratios.map(|(at, of)| format!(" | {:.2}", fastest(at) / of.mean_ms));
     println!(
-        "| ratio to the fastest peer{} |",
-        ratios.collect::<String>()
+        "| ratio to the fastest peer, means{} |",
+        ratios(|of| of.mean_ms)
+    );
+    println!(
+        "| ratio to the fastest peer, 99th percentiles{} |",
+        ratios(|of| of.p99_ms)
     );
     println!("\n| queries per second, k = 10 | single calls | batches |\n|---|---|---|");
     for engine in results {

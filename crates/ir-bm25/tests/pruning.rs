@@ -16,7 +16,12 @@ use ir_testkit::toy;
 use proptest::prelude::*;
 
 /// `Auto` is one of the others.
-const ALGORITHMS: [Pruning; 3] = [Pruning::BlockMax, Pruning::Columns, Pruning::Exhaustive];
+const ALGORITHMS: [Pruning; 4] = [
+    Pruning::BlockMax,
+    Pruning::MaxScore,
+    Pruning::Columns,
+    Pruning::Exhaustive,
+];
 
 /// Numbers that are the same for the same seed.
 #[derive(Clone)]

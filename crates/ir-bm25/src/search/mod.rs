@@ -45,17 +45,21 @@ const MAX_BLOCK_MAX_ESSENTIAL: f64 = 1.0 / 6.0;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Pruning {
-    /// [`Pruning::Columns`] where it is faster, else [`Pruning::BlockMax`].
+    /// [`Pruning::Columns`], [`Pruning::BlockMax`] or [`Pruning::MaxScore`], whichever is expected
+    /// to be the fastest for the query.
     #[default]
     Auto,
-    /// Block-max MaxScore, or MaxScore for long queries and those that few blocks can be skipped
-    /// for: skips documents that cannot enter the top k.
+    /// Block-max MaxScore: skips documents that cannot enter the top k, by bounds of the blocks of
+    /// posting lists. Fast for short queries with rare terms. BM25F is searched by MaxScore.
     BlockMax,
+    /// MaxScore: skips documents by bounds of whole posting lists, over wide windows of documents.
+    /// Fast for long queries, and for terms that occur in many documents.
+    MaxScore,
     /// Adds upper bounds of the scores of all documents in integers, and computes the scores of the
     /// documents with the highest sums. Fast for long queries over small collections. The bounds of
     /// a term are computed when it is first searched and kept in memory: up to 32 MiB per searcher
     /// and its clones. Applies to [`Bm25`](crate::Bm25) over a single index of at most 65,536
-    /// documents; otherwise as [`Pruning::BlockMax`].
+    /// documents; otherwise as [`Pruning::Auto`].
     Columns,
     /// Scores every document that contains a query term.
     Exhaustive,
@@ -85,7 +89,7 @@ pub(crate) fn rank<S: ListScorer>(
         with_window(&WIDE_WINDOW, |window| {
             exhaustive::score_all(window, terms, documents, how, &mut best);
         });
-    } else if prefers_block_bounds(terms, floor) {
+    } else if uses_block_bounds(pruning, terms, floor) {
         with_window(&WIDE_WINDOW, |window| {
             block_max::search(window, terms, documents, how, &mut best);
         });
@@ -105,6 +109,14 @@ fn prefers_seeking<T: TermScores>(allowed: usize, documents: u32, terms: &[T]) -
     let postings: u64 = terms.iter().map(TermScores::postings).sum();
     let seeks = (allowed as u64).saturating_mul(30 * terms.len() as u64);
     seeks.saturating_add(u64::from(documents) / 2) < postings
+}
+
+fn uses_block_bounds<T: TermScores>(pruning: Pruning, terms: &[T], threshold: f64) -> bool {
+    match pruning {
+        Pruning::BlockMax => true,
+        Pruning::MaxScore => false,
+        _ => prefers_block_bounds(terms, threshold),
+    }
 }
 
 /// Returns whether [`block_max`] is faster than [`max_score`], given the first threshold: in short

@@ -37,9 +37,9 @@ Papers are read as by `ir frames --scientific`, which saves them as frames and
 lists the files that cannot be read. Each answer is shown with its context.
 
 Without --model, the score is BM25 of the answer with its displayable
-questions, plus --alpha (1) times BM25 of its context. With --model, it is the
-cosine of the question and the answer plus --alpha (.05) times BM25 of the
-answer; all answers are encoded first.
+questions, plus --context-weight (1) times BM25 of its context. With --model,
+it is the cosine of the question and the answer plus --alpha (.05) times that;
+all answers are encoded first.
 
 --reader adds the phrase of each answer sentence that answers the question,
 with the score of the reader; the order of the answers stays the same. The

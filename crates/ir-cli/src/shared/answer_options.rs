@@ -32,10 +32,14 @@ pub(crate) struct AnswerOptions {
     #[arg(long, value_name = "NAME")]
     pub(crate) language: Option<LanguageName>,
 
-    /// Weight of BM25 of the context or, with --model, of the answer [default: 1; with --model
-    /// 0.05]
-    #[arg(long, value_name = "WEIGHT")]
+    /// Weight of BM25 beside the cosine [default: 0.05]
+    #[cfg(feature = "dense")]
+    #[arg(long, value_name = "WEIGHT", requires = "model")]
     alpha: Option<f32>,
+
+    /// Weight of BM25 of the context beside BM25 of the answer
+    #[arg(long, value_name = "WEIGHT", default_value_t = AnswerConfig::default().context_weight)]
+    context_weight: f32,
 
     /// Titles and headings are answers too
     #[arg(long)]
@@ -46,15 +50,20 @@ impl AnswerOptions {
     /// The weights of these options.
     pub(crate) fn config(&self) -> Result<AnswerConfig> {
         let mut config = AnswerConfig::default();
-        if let Some(alpha) = self.alpha {
-            if !(alpha >= 0.0 && alpha.is_finite()) {
-                bail_usage!("--alpha: expected a finite number >= 0, found {alpha}");
-            }
-            config = config.with_alpha(alpha).with_context_weight(alpha);
+        let weight = self.context_weight;
+        if weight != 0.0 && !(1e-9..=1e9).contains(&weight) {
+            bail_usage!("--context-weight: expected 0 or 1e-9..=1e9, found {weight}");
         }
+        config.context_weight = weight;
         #[cfg(feature = "dense")]
         {
             config.encodes_context = self.encode_context;
+            if let Some(alpha) = self.alpha {
+                if !(alpha >= 0.0 && alpha.is_finite()) {
+                    bail_usage!("--alpha: expected a finite number >= 0, found {alpha}");
+                }
+                config.alpha = alpha;
+            }
         }
         Ok(config)
     }

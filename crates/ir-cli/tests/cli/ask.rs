@@ -48,6 +48,23 @@ fn json_of_frames_equals_json_of_papers() {
     };
     let answers = ask("papers");
     assert_eq!(ask("frames.jsonl"), answers);
+    here.ir(&["ask", "frames.jsonl", "tea", "--language", "english"])
+        .fails(
+            2,
+            &["--language: without effect on the frames of frames.jsonl"],
+        );
+    here.write("tee.txt", "茶是一种饮料。茶来自亚洲。");
+    let found = here.ir(&[
+        "ask",
+        "tee.txt",
+        "茶来自",
+        "-k",
+        "1",
+        "--json",
+        "--language",
+        "chinese",
+    ]);
+    assert!(found.ok().out.contains(r#""answer":"茶来自亚洲。""#));
     let answers: Vec<serde_json::Value> = answers
         .lines()
         .map(|line| serde_json::from_str(line).unwrap())
@@ -85,7 +102,7 @@ fn filters_and_weights() {
         "{}",
         none.err
     );
-    assert_ne!(ask(&["--alpha", "2"]).out, ask(&[]).out);
+    assert_ne!(ask(&["--context-weight", "2"]).out, ask(&[]).out);
     let heading = r#""answer":"On tea""#;
     assert!(!ask(&[]).out.contains(heading));
     assert!(ask(&["--headings"]).out.contains(heading));
@@ -150,9 +167,9 @@ fn bad_input() {
             "nowhere.txt: ",
         ),
         (
-            &["papers", "tea", "--alpha=-1"],
+            &["papers", "tea", "--context-weight=-1"],
             2,
-            "expected a finite number >= 0, found -1",
+            "--context-weight: expected 0 or 1e-9..=1e9, found -1",
         ),
         (&["papers"], 2, "QUESTION"),
     ] {

@@ -139,9 +139,9 @@ fn errors_before_the_start() {
     fails(&[], 2, "PAPERS");
     fails(&["absent"], 1, "absent: not found");
     fails(
-        &["bundled", "--alpha", "nan"],
+        &["bundled", "--context-weight", "nan"],
         2,
-        "expected a finite number",
+        "expected 0 or 1e-9..=1e9",
     );
     fails(&["bundled", "--collection", "x"], 2, "expected NAME=INDEX");
     fails(&["bundled", "--collection", "x=y"], 1, "y");

@@ -66,7 +66,7 @@ impl AnswerIndex {
         })
     }
 
-    /// Indexes frames for cosine + α·BM25. Answers and questions are encoded here, answers as
+    /// Indexes frames for cosine + α·BM25, that of [`AnswerIndex::lexical`]. Answers and questions are encoded here, answers as
     /// [`Side::Document`], questions as [`Side::Query`].
     ///
     /// # Errors
@@ -104,7 +104,7 @@ impl AnswerIndex {
         vectors: FrameVectors,
     ) -> Result<Self, AnswerIndexError> {
         let (frames, vectors) = sorted_with_vectors(frames, vectors, encoder.dim())?;
-        let answers = bm25(frames.iter().map(|frame| (frame.id.clone(), answer(frame))))?;
+        let answers = bm25_of_fields(&frames, config.context_weight)?;
         let question_places = displayable_questions(&frames);
         let questions = bm25(question_texts(&frames, &question_places))?;
 
@@ -250,10 +250,6 @@ impl fmt::Debug for AnswerIndex {
         index.field("frames", &self.frames.len());
         index.finish_non_exhaustive()
     }
-}
-
-fn answer(frame: &Frame) -> &str {
-    &frame.answer
 }
 
 /// Frames by ascending id. Fails if two have the same id.

@@ -68,12 +68,9 @@ fn cosine(a: &str, b: &str) -> f64 {
     dot(&a, &b) / (dot(&a, &a) * dot(&b, &b)).sqrt()
 }
 
-/// Scores of BM25 of the answers alone.
-fn bm25_of_answers(question: &str) -> Vec<f64> {
-    let config = AnswerConfig::default().with_context_weight(0.0);
-    let mut frames = frames();
-    frames.iter_mut().for_each(|frame| frame.questions.clear());
-    let index = AnswerIndex::lexical(frames, &config).unwrap();
+/// Scores without an encoder.
+fn bm25(question: &str, config: &AnswerConfig) -> Vec<f64> {
+    let index = AnswerIndex::lexical(frames(), config).unwrap();
     let mut scores = vec![0.0; 3];
     for answer in index.answers(question, 3, None).unwrap() {
         let number: usize = answer.frame.id[1..].parse().unwrap();
@@ -84,14 +81,20 @@ fn bm25_of_answers(question: &str) -> Vec<f64> {
 
 #[test]
 fn scores_are_the_best_cosine_and_weighted_bm25() {
-    for (alpha, encodes_context) in [(0.0, false), (0.02, false), (0.5, true)] {
+    for (alpha, weight, encodes_context) in [
+        (0.0, 1.0, false),
+        (0.02, 0.0, false),
+        (0.02, 1.0, false),
+        (0.5, 2.0, true),
+    ] {
         let config = AnswerConfig::default()
             .with_alpha(alpha)
+            .with_context_weight(weight)
             .with_encodes_context(encodes_context);
         let encoder = Arc::new(Letters);
         let index = AnswerIndex::with_encoder(frames(), &config, encoder, &mut NoProgress).unwrap();
         let question = "a cold drink of tea";
-        let bm25 = bm25_of_answers(question);
+        let bm25 = bm25(question, &config);
         let answers = index.answers(question, 10, None).unwrap();
         assert_eq!(answers.len(), 3);
         for answer in &answers {

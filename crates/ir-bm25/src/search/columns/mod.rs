@@ -90,7 +90,7 @@ pub(crate) fn search(
     let is_tried = match pruning {
         Pruning::Auto => pays(documents, terms.len(), how),
         Pruning::Columns => documents <= MAX_DOCUMENTS,
-        Pruning::BlockMax | Pruning::Exhaustive => false,
+        Pruning::BlockMax | Pruning::MaxScore | Pruning::Exhaustive => false,
     };
     if !is_tried {
         return Ok(None);
