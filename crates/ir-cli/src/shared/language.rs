@@ -1,4 +1,4 @@
-//! Languages of papers.
+//! The language that papers are in: rules of sentences, and which questions can be generated.
 
 use clap::ValueEnum;
 use ir_qa::frames::FrameConfig;

@@ -66,8 +66,8 @@ impl AnswerIndex {
         })
     }
 
-    /// Indexes frames for cosine + α·BM25, that of [`AnswerIndex::lexical`]. Answers and questions are encoded here, answers as
-    /// [`Side::Document`], questions as [`Side::Query`].
+    /// Indexes frames for cosine + α·BM25, that of [`AnswerIndex::lexical`]. Answers and questions
+    /// are encoded here, answers as [`Side::Document`], questions as [`Side::Query`].
     ///
     /// # Errors
     /// Frames with equal ids, an α that is negative or not finite; encoding fails, or `progress`

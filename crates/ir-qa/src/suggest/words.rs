@@ -286,7 +286,7 @@ struct WordEntries<'a> {
 }
 
 impl WordEntries<'_> {
-    /// Number of postings.
+    /// Number of postings of all words, which orders the sets of an intersection.
     fn len(&self) -> usize {
         self.merged.len() + self.long.iter().map(|list| list.len()).sum::<usize>()
     }
@@ -311,7 +311,8 @@ fn advance(lists: &mut Vec<&[u32]>, entry: u32) -> Option<u32> {
     first
 }
 
-/// Calls `emit` for the entries that all sets have, from `start`, ascending, until it returns false.
+/// Calls `emit` for the entries that all sets have, ascending from `start`, until it returns
+/// false.
 fn intersect(sets: &[WordEntries<'_>], start: u32, emit: &mut dyn FnMut(u32) -> bool) {
     let mut sets: Vec<_> = sets
         .iter()
