@@ -28,10 +28,10 @@ const MAX_CACHED: usize = 1 << 16;
 /// not deleted, bit for bit: statistics cover all segments, without deleted documents, and
 /// documents are numbered as in that index.
 ///
-/// The time to open an index depends little on its size. With several segments or deleted
-/// documents, the first search numbers the documents anew, in a time proportional to the number of
-/// documents outside the largest segment ([`SegmentedIds`]). [`IndexWriter::compact`] leaves one
-/// segment without deleted documents.
+/// The time to open an index depends little on its size, but the lengths of segments with deleted
+/// documents are decoded. With several segments or deleted documents, the first search numbers the
+/// documents anew, in a time proportional to the number of documents outside the largest segment
+/// ([`SegmentedIds`]). [`IndexWriter::compact`] leaves one segment without deleted documents.
 ///
 /// [`IndexWriter::compact`]: super::IndexWriter::compact
 ///
