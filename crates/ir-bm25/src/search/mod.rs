@@ -111,19 +111,15 @@ fn prefers_seeking<T: TermScores>(allowed: usize, documents: u32, terms: &[T]) -
     seeks.saturating_add(u64::from(documents) / 2) < postings
 }
 
+/// Returns whether [`block_max`] is used rather than [`max_score`]. Without a choice, it is faster
+/// in short queries if most postings are in lists that cannot lift a document above the first
+/// threshold.
 fn uses_block_bounds<T: TermScores>(pruning: Pruning, terms: &[T], threshold: f64) -> bool {
     match pruning {
-        Pruning::BlockMax => true,
-        Pruning::MaxScore => false,
-        _ => prefers_block_bounds(terms, threshold),
-    }
-}
-
-/// Returns whether [`block_max`] is faster than [`max_score`], given the first threshold: in short
-/// queries if most postings are in lists that cannot lift a document above it.
-fn prefers_block_bounds<T: TermScores>(terms: &[T], threshold: f64) -> bool {
-    if terms.len() > MAX_BLOCK_MAX_LISTS {
-        return false;
+        Pruning::BlockMax => return true,
+        Pruning::MaxScore => return false,
+        _ if terms.len() > MAX_BLOCK_MAX_LISTS => return false,
+        _ => {}
     }
     let mut lists: Vec<_> = terms
         .iter()

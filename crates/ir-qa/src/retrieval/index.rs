@@ -70,8 +70,8 @@ impl AnswerIndex {
     /// are encoded here, answers as [`Side::Document`], questions as [`Side::Query`].
     ///
     /// # Errors
-    /// Frames with equal ids, an α that is negative or not finite; encoding fails, or `progress`
-    /// stops it.
+    /// Frames with equal ids, an α that is negative or not finite, a context weight outside its
+    /// range; encoding fails, or `progress` stops it.
     pub fn with_encoder(
         frames: Vec<Frame>,
         config: &AnswerConfig,
@@ -95,8 +95,8 @@ impl AnswerIndex {
     /// what users ask.
     ///
     /// # Errors
-    /// Frames with equal ids, an α that is negative or not finite, and another number of vectors
-    /// than of answers and questions.
+    /// Frames with equal ids, an α that is negative or not finite, a context weight outside its
+    /// range, and another number of vectors than of answers and questions.
     pub fn with_vectors(
         frames: Vec<Frame>,
         config: &AnswerConfig,

@@ -153,6 +153,37 @@ fn many_matches_of_the_last_word_are_tested_one_by_one() {
     }
 }
 
+/// Corrected words with several long posting lists, which are not copied, and short ones.
+#[test]
+fn long_and_short_lists_of_corrected_words() {
+    let text = |n: usize| {
+        let first = ["message", "messages", "massage", "messenger"][n % 4];
+        let second = match n % 50 {
+            7 => "reporf",
+            n => ["report", "reports", "record"][n % 3],
+        };
+        format!("{first} {second} x{n}")
+    };
+    let texts: Vec<(String, u64)> = (0..3_000).map(|n| (text(n), n as u64 % 90)).collect();
+    let suggester = Suggester::new(texts.clone());
+    for typed in [
+        "mesage ",
+        "mesasge repotr ",
+        "rpeorts mssage ",
+        "reprof mesages",
+        "mesage rep",
+        "mesage x7",
+        "mesage recrod zeta",
+    ] {
+        let found: Vec<_> = suggester
+            .complete(typed, 40)
+            .into_iter()
+            .map(|found| (found.text.to_owned(), found.popularity, found.kind))
+            .collect();
+        assert_eq!(found, scan(&texts, typed, 40), "{typed}");
+    }
+}
+
 /// Each repetition of a word would intersect its posting list once more.
 #[test]
 fn repeated_words_count_once() {

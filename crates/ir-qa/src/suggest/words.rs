@@ -120,7 +120,7 @@ impl WordIndex {
         let mut lists = Vec::with_capacity(complete.len());
         for word in complete {
             let entries = self.entries_of(word, edits);
-            if entries.len() == 0 {
+            if entries.postings() == 0 {
                 return;
             }
             lists.push(entries);
@@ -287,12 +287,12 @@ struct WordEntries<'a> {
 
 impl WordEntries<'_> {
     /// Number of postings of all words, which orders the sets of an intersection.
-    fn len(&self) -> usize {
+    fn postings(&self) -> usize {
         self.merged.len() + self.long.iter().map(|list| list.len()).sum::<usize>()
     }
 
     /// The lists from an entry on.
-    fn from(&self, start: u32) -> Vec<&[u32]> {
+    fn lists_from(&self, start: u32) -> Vec<&[u32]> {
         let lists = self.long.iter().copied().chain([&*self.merged]);
         let lists = lists.map(|list| skip_to(list, start));
         lists.filter(|list| !list.is_empty()).collect()
@@ -316,7 +316,7 @@ fn advance(lists: &mut Vec<&[u32]>, entry: u32) -> Option<u32> {
 fn intersect(sets: &[WordEntries<'_>], start: u32, emit: &mut dyn FnMut(u32) -> bool) {
     let mut sets: Vec<_> = sets
         .iter()
-        .map(|set| (set.len(), set.from(start)))
+        .map(|set| (set.postings(), set.lists_from(start)))
         .collect();
     sets.sort_by_key(|&(postings, _)| postings);
     let Some(((_, rarest), others)) = sets.split_first_mut() else {

@@ -34,8 +34,8 @@ struct QueryCounts {
     /// Text of the first of the queries.
     text: String,
     asked: usize,
-    /// Number of queries on the search page, whose opened answers are logged.
-    on_page: usize,
+    /// Number of queries whose opened answers are logged: those of the search page.
+    recorded: usize,
     clicked: usize,
     /// Number of queries without answers.
     empty: usize,
@@ -47,8 +47,8 @@ struct LogStatistics {
     queries: usize,
     users: usize,
     suggestions: usize,
-    /// Number of queries on the search page, whose opened answers are logged.
-    on_page: usize,
+    /// Number of queries whose opened answers are logged: those of the search page.
+    recorded: usize,
     clicked: usize,
     /// Median and 95th percentile of the time in microseconds.
     micros: (u64, u64),
@@ -71,7 +71,7 @@ impl LogStatistics {
                     ..QueryCounts::default()
                 });
             counts.asked += 1;
-            counts.on_page += usize::from(query.records_clicks);
+            counts.recorded += usize::from(query.records_clicks);
             counts.clicked += usize::from(!query.clicks.is_empty());
             counts.empty += usize::from(query.results == 0);
         }
@@ -86,7 +86,7 @@ impl LogStatistics {
         Self {
             queries: log.len(),
             users: users.len(),
-            on_page: log.iter().filter(|query| query.records_clicks).count(),
+            recorded: log.iter().filter(|query| query.records_clicks).count(),
             suggestions: log.iter().filter(|query| query.is_suggestion).count(),
             clicked: log.iter().filter(|query| !query.clicks.is_empty()).count(),
             micros: (percentile(50), percentile(95)),
@@ -122,12 +122,12 @@ pub(super) async fn page(State(app): State<Arc<App>>, _: Admin) -> Result<Html<S
             dl.numbers {
                 div { dt { "Users" } dd { (statistics.users) } }
                 div { dt { "From suggestions" } dd { (percent(statistics.suggestions, statistics.queries)) } }
-                div { dt { "With an opened answer, on the search page" } dd { (percent(statistics.clicked, statistics.on_page)) } }
+                div { dt { "With an opened answer, on the search page" } dd { (percent(statistics.clicked, statistics.recorded)) } }
                 div { dt { "Median time" } dd { (milliseconds(statistics.micros.0)) } }
                 div { dt { "95th percentile" } dd { (milliseconds(statistics.micros.1)) } }
             }
             (table("frequent", "Frequent questions", &statistics.texts, |_| true))
-            (table("unclicked", "Questions without an opened answer", &statistics.texts, |counts| counts.on_page > 0 && counts.clicked == 0))
+            (table("unclicked", "Questions without an opened answer", &statistics.texts, |counts| counts.recorded > 0 && counts.clicked == 0))
             (table("unanswered", "Questions without answers", &statistics.texts, |counts| counts.empty > 0))
         }
         section aria-labelledby="export" {
