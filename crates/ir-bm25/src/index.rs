@@ -65,7 +65,7 @@ impl Index {
     /// memory.
     ///
     /// Checksums of postings and stored fields are verified when these are first read
-    /// ([`Verify::SmallSections`]), so that the time to open an index depends little on its size.
+    /// ([`Verify::FirstUse`]), so that the time to open an index depends little on its size.
     /// Ids are decoded when they are first read. [`Index::verify`] verifies all checksums.
     ///
     /// The file must not be changed in place while it is open. Saving another index to the same
@@ -74,7 +74,7 @@ impl Index {
     /// # Errors
     /// [`OpenIndexError`] names the file, what was expected and what was found.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenIndexError> {
-        Self::open_with(path, Verify::SmallSections)
+        Self::open_with(path, Verify::FirstUse)
     }
 
     /// Opens an index file and verifies the chosen checksums. With [`Verify::AllSections`], all

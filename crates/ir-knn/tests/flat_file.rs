@@ -4,12 +4,13 @@
 
 mod cases;
 
+use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use cases::{ALL, check_every_cut, check_every_flip};
 use ir_core::store::{OpenIndexError, Verify};
-use ir_core::{DocIds, DocNum, Retriever, Search};
+use ir_core::{DocIds, DocNum, Ranking, Retriever, Search};
 use ir_knn::{FlatIndex, VectorSimilarity};
 use ndarray::Array2;
 
@@ -18,6 +19,12 @@ fn index(count: usize, similarity: VectorSimilarity) -> FlatIndex {
     let vectors = Array2::from_shape_fn((count, 3), |(n, column)| row(n)[column]);
     let ids = (0..count).map(|n| format!("ü{n}")).collect();
     FlatIndex::new(ids, vectors, similarity).unwrap()
+}
+
+/// Opens an index and searches it once.
+fn search(path: &Path) -> Result<Ranking, Box<dyn Error>> {
+    let index = FlatIndex::open(path)?;
+    Ok(index.search(&vec![1.0; index.dim()], &Search::top(3))?)
 }
 
 fn saved(folder: &Path, index: &FlatIndex) -> PathBuf {
@@ -81,7 +88,7 @@ fn user_metadata() {
         let bytes = fs::read(&path).unwrap();
         opened.save(&path).unwrap();
         assert_eq!(fs::read(&path).unwrap(), bytes);
-        check_every_flip(&path, FlatIndex::open);
+        check_every_flip(&path, search);
     }
 }
 
@@ -101,7 +108,11 @@ fn file_size() {
 fn every_flipped_byte_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let index = index(9, VectorSimilarity::Cosine).with_codes();
-    check_every_flip(&saved(folder.path(), &index), FlatIndex::open);
+    let path = saved(folder.path(), &index);
+    check_every_flip(&path, search);
+    check_every_flip(&path, |path| {
+        FlatIndex::open_with(path, Verify::AllSections)
+    });
 }
 
 #[test]
@@ -135,11 +146,26 @@ fn error_messages() {
     let mut damaged = bytes.clone();
     damaged[100] ^= 1;
     fs::write(&path, &damaged).unwrap();
-    let message = text(FlatIndex::open(&path));
+    let message = text(FlatIndex::open_with(&path, Verify::AllSections));
     assert!(message.starts_with("FILE: damaged: expected checksum "));
     assert!(message.contains(" in section vectors, found "));
-    // Opening without the checksums of the vectors succeeds; verifying later detects the damage.
+    // The first search finds the damage, and so does every later one.
+    let opened = FlatIndex::open(&path).unwrap();
+    for _ in 0..2 {
+        let error = opened
+            .search(&[1.0, 2.0, 3.0], &Search::top(1))
+            .unwrap_err();
+        let source = error.source().unwrap().to_string();
+        assert_eq!(source.replace(&name, "FILE"), message);
+        let error = opened.explain(&[1.0, 2.0, 3.0], DocNum::new(0), &Search::top(1));
+        assert!(error.is_err());
+    }
+    // Damage does not get a new checksum.
+    let copy = folder.path().join("copy.ir");
+    assert!(opened.save(&copy).is_err() && !copy.exists());
+    // Searches without the checksums of the vectors succeed; `verify` detects the damage.
     let opened = FlatIndex::open_with(&path, Verify::SmallSections).unwrap();
+    assert!(opened.search(&[1.0, 2.0, 3.0], &Search::top(1)).is_ok());
     assert!(matches!(
         opened.verify(),
         Err(OpenIndexError::Checksum { section, .. }) if section == "vectors"

@@ -4,12 +4,13 @@
 
 mod cases;
 
+use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
 
 use cases::{ALL, check_every_cut, check_every_flip};
 use ir_core::store::{OpenIndexError, Verify};
-use ir_core::{DocIds, Retriever, Search};
+use ir_core::{DocIds, Ranking, Retriever, Search};
 use ir_knn::{EfSearch, FlatIndex, HnswConfig, HnswIndex, VectorSimilarity};
 use ndarray::Array2;
 
@@ -106,6 +107,12 @@ fn save_and_open() {
     assert!(opened.flat().has_codes());
 }
 
+/// Opens an index and searches it once.
+fn search(path: &Path) -> Result<Ranking, Box<dyn Error>> {
+    let searcher = HnswIndex::open(path)?.searcher(EfSearch(1));
+    Ok(searcher.search(&[1.0, 2.0, 3.0], &Search::top(3))?)
+}
+
 /// A flipped byte is an error; without the checksums of large sections, it is an error or another
 /// ranking, never a panic.
 #[test]
@@ -119,7 +126,10 @@ fn every_flipped_byte_is_detected() {
                 let searcher = opened.searcher(EfSearch(1));
                 let _ = searcher.search(&[1.0, 2.0, 3.0], &Search::top(3));
             }
-            HnswIndex::open(path)
+            search(path)
+        });
+        check_every_flip(&path, |path| {
+            HnswIndex::open_with(path, Verify::AllSections)
         });
     }
 }
@@ -164,7 +174,7 @@ fn check_arbitrary_bytes(path: &Path) {
 fn every_truncation_is_detected() {
     let folder = tempfile::tempdir().unwrap();
     let path = saved(folder.path(), &index(VectorSimilarity::InnerProduct));
-    for verify in [Verify::AllSections, Verify::SmallSections] {
+    for verify in [Verify::AllSections, Verify::FirstUse, Verify::SmallSections] {
         check_every_cut(&path, |path| HnswIndex::open_with(path, verify));
     }
 }

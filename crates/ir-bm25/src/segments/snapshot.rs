@@ -102,7 +102,7 @@ impl SegmentedIndex {
     /// [`OpenIndexError`] names the file, what was expected and what was found.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, OpenIndexError> {
         let folder = folder.as_ref();
-        let commit = Commit::<Index>::open(folder, Verify::SmallSections)?;
+        let commit = Commit::<Index>::open(folder, Verify::FirstUse)?;
         let config = commit.config;
         let analysis = config.analysis.build();
         let analyzer = analysis.map_err(|error| OpenIndexError::Metadata {

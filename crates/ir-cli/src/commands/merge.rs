@@ -220,6 +220,7 @@ mod vectors {
     use std::io::Write;
 
     use anyhow::{Context, Result, bail};
+    use ir_core::store::Verify;
     use ir_core::{DocNum, Progress, Retriever};
     use ir_knn::{FlatIndex, FlatIndexWriter, VectorSimilarity};
 
@@ -235,7 +236,7 @@ mod vectors {
         shards: &[ShardOutput],
         progress: &mut dyn Progress,
     ) -> Result<String> {
-        let open = |shard: &ShardOutput| FlatIndex::open(&shard.path);
+        let open = |shard: &ShardOutput| FlatIndex::open_with(&shard.path, Verify::AllSections);
         let first = open(&shards[0])?;
         let similarity = match is_npy(output) {
             true => VectorSimilarity::InnerProduct,

@@ -12,7 +12,7 @@ use crate::shared::output::{create, failed, follow_links};
 
 /// Writes the vectors of an index as a .npy file, atomically.
 pub(crate) fn write_npy(index: &Path, path: &Path) -> Result<()> {
-    let index = FlatIndex::open(index)?;
+    let index = FlatIndex::open_with(index, Verify::AllSections)?;
     let mut out = BufWriter::new(create(path)?);
     let file = npy::write(index.vectors(), &mut out)
         .and_then(|()| out.into_inner().map_err(|error| error.into_error()));

@@ -3,6 +3,7 @@
 use std::error::Error;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, OnceLock};
 
 use super::pages::checksums_name;
 use super::{ByteReader, IndexBytes, OpenIndexError, PagedSection, SectionBytes};
@@ -29,7 +30,7 @@ pub struct IndexFormat {
     pub version: u32,
     /// Name for error messages, with its article: "a BM25 index".
     pub name: &'static str,
-    /// The sections that [`Verify::SmallSections`] skips.
+    /// The sections that only [`Verify::AllSections`] verifies when a file is opened.
     pub large_sections: &'static [&'static str],
 }
 
@@ -46,18 +47,22 @@ impl IndexFormat {
     }
 }
 
-/// Checksums that are verified when an index is opened.
+/// When the checksums of an index are verified. In all cases the `verify` method of an index
+/// verifies those of all sections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Verify {
-    /// Checksums of all sections. Reads the whole file once.
-    #[default]
+    /// All sections when the index is opened. Reads the whole file once.
     AllSections,
-    /// Checksums of all sections but the large ones (postings and stored documents; vectors and
-    /// graphs), so that the time to open an index does not depend on their size. Pages of postings
-    /// and stored documents are verified when they are first read ([`PagedSection`]): damage is an
-    /// error of the search. Damage in vectors and graphs shows as a search error or as wrong hits,
-    /// never as a panic. The `verify` method of an index verifies all sections later.
+    /// Large sections (postings and stored documents; vectors and graphs) on first use, so that the
+    /// time to open an index does not depend on their size; the others when it is opened. Pages of
+    /// postings and stored documents are verified when they are first read ([`PagedSection`]),
+    /// vectors and graphs in the first search, which reads the whole file once. Damage is an error
+    /// of the search.
+    #[default]
+    FirstUse,
+    /// As [`Verify::FirstUse`], except that searches do not verify vectors and graphs. Damage there
+    /// shows as a search error or as wrong hits, never as a panic.
     SmallSections,
 }
 
@@ -67,6 +72,8 @@ pub struct IndexFile {
     path: Option<PathBuf>,
     bytes: IndexBytes,
     sections: Vec<Section>,
+    /// Set unless [`IndexFile::verify_on_first_use`] must verify the file. Clones share it.
+    verified: Arc<OnceLock<()>>,
 }
 
 #[derive(Debug, Clone)]
@@ -119,7 +126,11 @@ impl IndexFile {
             path,
             bytes,
             sections: Vec::new(),
+            verified: Arc::default(),
         };
+        if verify != Verify::FirstUse {
+            file.verified.get_or_init(|| ());
+        }
         file.check_header(format)?;
         file.sections = file.read_table()?;
         for section in &mut file.sections {
@@ -188,6 +199,29 @@ impl IndexFile {
     /// [`OpenIndexError::Checksum`] names the first damaged section.
     pub fn verify(&self) -> Result<(), OpenIndexError> {
         self.verify_sections(|_| true)
+    }
+
+    /// Verifies the sections that were not verified when the file was opened with
+    /// [`Verify::FirstUse`]. Does nothing after a call that succeeded, and for the other values of
+    /// [`Verify`]. For formats whose large sections are not paged
+    /// ([`IndexFile::paged_section`]).
+    ///
+    /// # Errors
+    /// As [`IndexFile::verify`].
+    #[inline]
+    pub fn verify_on_first_use(&self) -> Result<(), OpenIndexError> {
+        match self.verified.get() {
+            Some(()) => Ok(()),
+            None => self.verify_large_sections(),
+        }
+    }
+
+    /// Threads whose first uses are concurrent each verify the sections.
+    #[cold]
+    fn verify_large_sections(&self) -> Result<(), OpenIndexError> {
+        self.verify_sections(|section| !section.is_verified)?;
+        self.verified.get_or_init(|| ());
+        Ok(())
     }
 
     fn verify_sections(&self, selects: impl Fn(&Section) -> bool) -> Result<(), OpenIndexError> {

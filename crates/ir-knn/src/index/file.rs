@@ -165,7 +165,7 @@ impl VectorFile {
     pub(super) fn ids(&self) -> Result<DocIds, OpenIndexError> {
         let ids = self.section(section::IDS);
         ids.and_then(|ids| DocIds::from_section(ids, self.metadata.documents))
-            .filter(|ids| self.verify == Verify::SmallSections || ids.is_intact())
+            .filter(|ids| self.verify != Verify::AllSections || ids.is_intact())
             .ok_or_else(|| self.malformed(section::IDS, "an id for every document"))
     }
 }

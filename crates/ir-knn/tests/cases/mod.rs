@@ -157,11 +157,8 @@ pub fn flat_index(rows: &[Vec<f32>], similarity: VectorSimilarity) -> FlatIndex 
     FlatIndex::new(numbered(rows.len()), matrix(rows), similarity).unwrap()
 }
 
-/// Asserts that opening a file with any single byte changed returns an error.
-pub fn check_every_flip<'p, T>(
-    path: &'p Path,
-    open: impl Fn(&'p Path) -> Result<T, OpenIndexError>,
-) {
+/// Asserts that opening and using a file with any single byte changed returns an error.
+pub fn check_every_flip<'p, T, E>(path: &'p Path, open: impl Fn(&'p Path) -> Result<T, E>) {
     let whole = fs::read(path).unwrap();
     let mut damaged = whole.clone();
     for at in 0..whole.len() {

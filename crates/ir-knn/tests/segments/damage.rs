@@ -1,11 +1,14 @@
 //! Files of segmented vector indexes that are missing, damaged, doubled or of another index.
 
+use std::error::Error;
 use std::fs;
 use std::path::Path;
 
 use ir_core::store::{AtomicFile, IndexFile, IndexFileWriter, IndexFormat, OpenIndexError, Verify};
+use ir_core::{Retriever, Search};
 use ir_knn::{
-    HnswConfig, SegmentedVectorIndex, VectorIndexConfig, VectorIndexWriter, VectorSimilarity,
+    EfSearch, HnswConfig, SegmentedVectorIndex, VectorIndexConfig, VectorIndexWriter,
+    VectorSimilarity,
 };
 use tempfile::TempDir;
 
@@ -53,7 +56,16 @@ fn damaged_and_missing_files_are_errors() {
         assert_eq!(names.len(), 4, "manifest, two segments, deleted vectors");
         for name in names {
             let path = folder.path().join(&name);
-            let open = || SegmentedVectorIndex::open(folder.path());
+            // Opens the index, and searches it once.
+            let open = || -> Result<(), Box<dyn Error>> {
+                let index = SegmentedVectorIndex::open(folder.path())?;
+                let (query, how) = ([1.0, 1.0], Search::top(1));
+                let _ = index.search(&query, &how)?;
+                if let Some(graphs) = index.hnsw_searcher(EfSearch(1)) {
+                    let _ = graphs.search(&query, &how)?;
+                }
+                Ok(())
+            };
             let bytes = fs::read(&path).unwrap();
             let step = if name.starts_with("segment-") { 41 } else { 3 };
             for at in (0..bytes.len()).step_by(step) {
@@ -65,7 +77,7 @@ fn damaged_and_missing_files_are_errors() {
                 assert!(open().is_err(), "{name}: {at} bytes");
             }
             fs::remove_file(&path).unwrap();
-            let error = open().unwrap_err();
+            let error = SegmentedVectorIndex::open(folder.path()).unwrap_err();
             assert!(
                 matches!(&error, OpenIndexError::Io { path: at, .. } if *at == path),
                 "{error}"
@@ -159,6 +171,23 @@ fn forged_manifests_are_errors() {
         commit["segments"].as_array_mut().unwrap().push(first);
     });
     assert!(doubled.contains("a number for every file"), "{doubled}");
+    // A copy under a second name.
+    fs::copy(
+        folder.path().join("segment-0.ir"),
+        folder.path().join("segment-77.ir"),
+    )
+    .unwrap();
+    let copied = forge(&|commit| {
+        let mut copy = commit["segments"][0].clone();
+        copy["index"]["number"] = 77.into();
+        copy["deleted"] = serde_json::Value::Null;
+        commit["segments"].as_array_mut().unwrap().push(copy);
+        commit["next_file"] = 78.into();
+    });
+    assert!(
+        copied.contains("segment-77.ir") && copied.contains("a copy of another segment"),
+        "{copied}"
+    );
     let future = forge(&|commit| commit["next_file"] = 1.into());
     assert!(future.contains("a number for every file"), "{future}");
     let dim = forge(&|commit| commit["config"]["dim"] = 3.into());

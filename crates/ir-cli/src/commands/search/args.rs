@@ -262,7 +262,7 @@ impl Args {
         if self.verify {
             Verify::AllSections
         } else {
-            Verify::SmallSections
+            Verify::FirstUse
         }
     }
 

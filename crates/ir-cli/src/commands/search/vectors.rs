@@ -134,7 +134,7 @@ impl DenseOptions {
         let Some(path) = &self.vectors else {
             return Ok((Vec::new(), None));
         };
-        let vectors = open_vectors("--vectors", path, Verify::AllSections)?;
+        let vectors = open_vectors("--vectors", path, Verify::FirstUse)?;
         let origin = VectorOrigin::of(&vectors, path, DOCUMENTS_UNCHECKED, console);
         if origin
             .as_ref()

@@ -110,7 +110,7 @@ impl VectorOptions {
         {
             bail_usage!("{option}: expected --encoder");
         }
-        let vectors = open_vectors("--vectors", path, Verify::AllSections)?;
+        let vectors = open_vectors("--vectors", path, Verify::FirstUse)?;
         let Some(model) = &self.encoder else {
             let dim = vectors.dim();
             let query = |record: InputRecord| record.into_vector(dim);

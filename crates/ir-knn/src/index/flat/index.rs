@@ -275,7 +275,8 @@ impl FlatIndex {
     /// Saves the index to one file by an atomic write.
     ///
     /// # Errors
-    /// If the file cannot be written. An existing file at `path` is then unchanged.
+    /// If the file cannot be written, or the file that the index was opened from is damaged. An
+    /// existing file at `path` is then unchanged.
     pub fn save(&self, path: impl AsRef<Path>) -> Result<(), SaveVectorIndexError> {
         write_file(&FLAT, path.as_ref(), |writer| self.write_sections(writer))
     }
@@ -285,6 +286,8 @@ impl FlatIndex {
         &self,
         writer: &mut IndexFileWriter<W>,
     ) -> io::Result<()> {
+        // Damage must not get a new checksum.
+        self.verify().map_err(io::Error::other)?;
         let inner = &*self.inner;
         writer.section(section::VECTORS, &inner.rows.to_bytes())?;
         if let Some(codes) = &inner.codes {
@@ -301,8 +304,9 @@ impl FlatIndex {
         write_ids_and_metadata(writer, ids, count, inner.similarity, inner.dim)
     }
 
-    /// Opens a saved index by mapping it into memory, without copying the vectors. Verifies all
-    /// checksums; [`FlatIndex::open_with`] can skip those of the vectors.
+    /// Opens a saved index by mapping it into memory, without copying the vectors. The first search
+    /// verifies the checksums of vectors and codes ([`Verify::FirstUse`]). Other uses, such as
+    /// [`FlatIndex::vectors`], do not: [`FlatIndex::verify`] does.
     ///
     /// The file must not be modified in place while it is open. Saving an index to the same path is
     /// safe: it replaces the file.
@@ -310,7 +314,7 @@ impl FlatIndex {
     /// # Errors
     /// If the file cannot be read, is of another format or version, or is damaged.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenIndexError> {
-        Self::open_with(path, Verify::AllSections)
+        Self::open_with(path, Verify::FirstUse)
     }
 
     /// Opens a saved index and verifies the given checksums.
@@ -379,7 +383,8 @@ impl FlatIndex {
         }))
     }
 
-    /// Verifies the checksums of all sections, also those that [`Verify::SmallSections`] skipped.
+    /// Verifies the checksums of all sections, also those that were not verified when the index was
+    /// opened ([`Verify`]).
     /// Does nothing for an index that was not opened from a file.
     ///
     /// # Errors
@@ -424,15 +429,33 @@ impl FlatIndex {
     }
 
     /// Rows and codes for a scan.
-    pub(in crate::index) fn scan_segment<'a>(&'a self, numbers: &'a RowNumbers) -> ScanSegment<'a> {
+    ///
+    /// # Errors
+    /// If the file is damaged.
+    pub(in crate::index) fn scan_segment<'a>(
+        &'a self,
+        numbers: &'a RowNumbers,
+    ) -> Result<ScanSegment<'a>, SearchError> {
+        self.verify_on_first_use()?;
         let inner = &*self.inner;
         let codes = inner.codes.as_ref();
-        ScanSegment {
+        Ok(ScanSegment {
             rows: inner.rows.get(),
             tiles: codes
                 .map(|codes| CodeTiles::new(inner.dim, codes.codes.get(), codes.stats.get())),
             numbers,
-        }
+        })
+    }
+
+    fn verify_on_first_use(&self) -> Result<(), SearchError> {
+        let Some(file) = &self.inner.file else {
+            return Ok(());
+        };
+        file.verify_on_first_use()
+            .map_err(|source| SearchError::Engine {
+                engine: "the vector index",
+                source: Box::new(source),
+            })
     }
 
     /// The file from which the index was opened.
@@ -445,7 +468,8 @@ impl FlatIndex {
     }
 
     pub(in crate::index) fn check_query(&self, query: &[f32]) -> Result<(), SearchError> {
-        check_query(self.dim(), self.similarity(), query)
+        check_query(self.dim(), self.similarity(), query)?;
+        self.verify_on_first_use()
     }
 }
 
@@ -497,7 +521,7 @@ impl Retriever for FlatIndex {
             cpu: self.cpu(),
             similarity: self.similarity(),
             dim: self.dim(),
-            segments: &[self.scan_segment(&ALL_ROWS)],
+            segments: &[self.scan_segment(&ALL_ROWS)?],
         };
         scan.search_above(queries, floors)
     }

@@ -196,8 +196,8 @@ impl HnswIndex {
     }
 
     /// Opens a saved index by mapping it into memory, without copying vectors or graph. Verifies
-    /// all checksums, the sizes of all sections, the parameters of the graph, and that every
-    /// document has one node; [`HnswIndex::open_with`] can skip the checksums of large sections.
+    /// the sizes of all sections, the parameters of the graph, and that every document has one
+    /// node. The first search verifies the checksums of vectors and graph ([`Verify::FirstUse`]).
     ///
     /// The file must not be modified in place while it is open. Saving an index to the same path is
     /// safe: it replaces the file.
@@ -206,7 +206,7 @@ impl HnswIndex {
     /// If the file cannot be read, is of another format or version, or is damaged: a checksum
     /// differs, or a section is missing or does not fit the others.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, OpenIndexError> {
-        Self::open_with(path, Verify::AllSections)
+        Self::open_with(path, Verify::FirstUse)
     }
 
     /// Opens a saved index and verifies the given checksums.
@@ -261,7 +261,8 @@ impl HnswIndex {
         }))
     }
 
-    /// Verifies the checksums of all sections, also those that [`Verify::SmallSections`] skipped.
+    /// Verifies the checksums of all sections, also those that were not verified when the index was
+    /// opened ([`Verify`]).
     /// Does nothing for an index of vectors in memory.
     ///
     /// # Errors

@@ -87,13 +87,14 @@ impl SegmentedVectorIndex {
         ir_core::segments::exists(folder.as_ref())
     }
 
-    /// Opens the last commit of the index in a folder. Verifies all checksums, and so reads all
-    /// files; [`SegmentedVectorIndex::open_with`] can skip those of the vectors.
+    /// Opens the last commit of the index in a folder. The first search verifies the checksums of
+    /// vectors, codes and graphs ([`Verify::FirstUse`]); other uses, such as
+    /// [`SegmentedVectorIndex::vector`], do not.
     ///
     /// # Errors
     /// [`OpenIndexError`] names the file, what was expected and what was found.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, OpenIndexError> {
-        Self::open_with(folder, Verify::AllSections)
+        Self::open_with(folder, Verify::FirstUse)
     }
 
     /// Opens the last commit of the index in a folder and verifies the given checksums.
@@ -299,7 +300,7 @@ impl Retriever for SegmentedVectorIndex {
                 let flat = numbered.segment.index.flat();
                 flat.scan_segment(&numbered.numbers)
             })
-            .collect();
+            .collect::<Result<_, _>>()?;
         let scan = FlatScan {
             cpu: self.inner.cpu,
             similarity: self.similarity(),
@@ -319,7 +320,10 @@ impl Retriever for SegmentedVectorIndex {
         if doc.index() >= self.len() || !search.allows(doc) {
             return Ok(None);
         }
-        let row = self.vector(doc);
+        let (numbered, row) = self.locate(doc);
+        let flat = numbered.segment.index.flat();
+        flat.check_query(query)?;
+        let row = flat.vector(row);
         Ok(Some(self.similarity().explain(self.inner.cpu, query, row)))
     }
 }
