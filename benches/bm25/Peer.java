@@ -1,5 +1,5 @@
-// Lucene on the documents and queries of a folder: `java -cp anserini-fatjar.jar Peer.java FOLDER`.
-// Prints the measurements as JSON. See external.rs for the files.
+// Lucene on the documents and queries of a folder: `java -cp anserini-fatjar.jar Peer.java STEP FOLDER`.
+// The step is `build`, `rank` or `time`. Prints JSON. See engines.rs for the files.
 
 import java.io.BufferedReader;
 import java.lang.management.ManagementFactory;
@@ -36,23 +36,18 @@ import org.apache.lucene.util.Version;
 public class Peer {
   static final BM25Similarity BM25 = new BM25Similarity(1.2f, 0.75f);
   static final String FIELD = "contents";
+  static final int[] KS = {10, 1000};
 
   record Topic(String kind, Query query) {}
 
   public static void main(String[] args) throws Exception {
-    Path folder = Path.of(args[0]);
+    String step = args[0];
+    Path folder = Path.of(args[1]);
     Path index = folder.resolve("lucene");
-    var system =
-        (com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
-    long start = system.getProcessCpuTime();
-    build(folder.resolve("documents.txt"), index);
-    double indexSeconds = (system.getProcessCpuTime() - start) / 1e9;
-    long peak = peak();
-    long bytes = 0;
-    try (var files = Files.list(index)) {
-      for (Path file : (Iterable<Path>) files::iterator) bytes += Files.size(file);
+    if (step.equals("build")) {
+      printCost(folder, index);
+      return;
     }
-
     IndexSearcher.setMaxClauseCount(1 << 16);
     List<Topic> topics = new ArrayList<>();
     for (String line : Files.readAllLines(folder.resolve("queries.txt"))) {
@@ -62,29 +57,53 @@ public class Peer {
     IndexSearcher searcher = new IndexSearcher(DirectoryReader.open(new MMapDirectory(index)));
     searcher.setSimilarity(BM25);
     searcher.setQueryCache(null);
+    System.out.println(step.equals("rank") ? rank(searcher, topics) : times(searcher, topics));
+  }
 
-    StringBuilder top = new StringBuilder();
-    for (Topic topic : topics) {
-      StringBuilder hits = new StringBuilder();
-      for (ScoreDoc hit : searcher.search(topic.query, 10).scoreDocs) {
-        hits.append(hits.isEmpty() ? "" : ",");
-        hits.append("[" + hit.doc + "," + hit.score + "]");
-      }
-      top.append(top.isEmpty() ? "" : ",").append("[" + hits + "]");
+  static void printCost(Path folder, Path index) throws Exception {
+    var system =
+        (com.sun.management.OperatingSystemMXBean) ManagementFactory.getOperatingSystemMXBean();
+    long start = system.getProcessCpuTime();
+    build(folder.resolve("documents.txt"), index);
+    double seconds = (system.getProcessCpuTime() - start) / 1e9;
+    long bytes = 0;
+    try (var files = Files.list(index)) {
+      for (Path file : (Iterable<Path>) files::iterator) bytes += Files.size(file);
     }
+    System.out.printf(
+        Locale.ROOT,
+        "{\"name\":\"Lucene %s\",\"seconds\":%f,\"bytes\":%d,\"peak\":%d}%n",
+        Version.LATEST, seconds, bytes, peak());
+  }
+
+  /** The hits of all topics for every k. */
+  static String rank(IndexSearcher searcher, List<Topic> topics) throws Exception {
+    StringBuilder all = new StringBuilder();
+    for (int k : KS) {
+      StringBuilder top = new StringBuilder();
+      for (Topic topic : topics) {
+        StringBuilder hits = new StringBuilder();
+        for (ScoreDoc hit : searcher.search(topic.query, k).scoreDocs) {
+          hits.append(hits.isEmpty() ? "" : ",");
+          hits.append("[" + hit.doc + "," + hit.score + "]");
+        }
+        top.append(top.isEmpty() ? "" : ",").append("[" + hits + "]");
+      }
+      all.append(all.isEmpty() ? "" : ",").append("[" + top + "]");
+    }
+    return "[" + all + "]";
+  }
+
+  static String times(IndexSearcher searcher, List<Topic> topics) throws Exception {
     StringBuilder latencies = new StringBuilder();
     for (String kind : topics.stream().map(Topic::kind).distinct().toList()) {
       List<Topic> some = topics.stream().filter(topic -> topic.kind.equals(kind)).toList();
-      for (int k : new int[] {10, 1000}) {
+      for (int k : KS) {
         latencies.append(latencies.isEmpty() ? "" : ",");
         latencies.append(time(searcher, some, kind, k));
       }
     }
-    System.out.printf(
-        Locale.ROOT,
-        "{\"name\":\"Lucene %s\",\"index_seconds\":%f,\"index_bytes\":%d,\"index_peak\":%d,"
-            + "\"latencies\":[%s],\"top\":[%s]}%n",
-        Version.LATEST, indexSeconds, bytes, peak, latencies, top);
+    return "{\"latencies\":[" + latencies + "],\"peak\":" + peak() + "}";
   }
 
   static void build(Path documents, Path index) throws Exception {

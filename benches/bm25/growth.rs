@@ -9,6 +9,7 @@ use std::process::{Command, Stdio};
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
+use bench_common::Page;
 use ir_bm25::{Bm25, Index, IndexBuilder, IndexConfig, SegmentedIndex};
 use ir_core::{Document, Retriever, Search};
 
@@ -19,23 +20,26 @@ const SIZES: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 /// Opening is repeated; the median counts.
 const OPENINGS: usize = 9;
 
-/// Prints a table with a row for each size up to `limit`.
-pub(crate) fn run(collection: &str, limit: u64, threads: usize) -> Result<()> {
-    println!(
-        "| documents | index CPU s | wall s | size, MiB | peak memory, MiB | opening, ms | keywords, \
-         questions, arguments: mean ms, k = 10 | batches: queries/s on 1 thread, on {threads} |"
+/// Writes a table with a row for each size up to `limit`.
+pub(crate) fn run(collection: &str, limit: u64, threads: usize, page: &Page) -> Result<()> {
+    let mut table = format!(
+        "| documents | indexing: CPU s; wall s | size, MiB | peak memory, MiB | opening, ms | keywords, \
+         questions, arguments, ms | batches: queries/s on 1 thread, on {threads} (ratio) |\n\
+         |---|---|---|---|---|---|---|\n"
     );
-    println!("|---|---|---|---|---|---|---|---|");
     for size in SIZES.into_iter().filter(|&size| size <= limit) {
-        let status = Command::new(std::env::current_exe()?)
+        eprintln!("{size} documents ...");
+        let output = Command::new(std::env::current_exe()?)
             .args(["--engine", "growth", "--collection", collection])
             .args(["--documents", &size.to_string()])
             .args(["--threads", &threads.to_string()])
             .stdin(Stdio::null())
-            .status()?;
-        ensure!(status.success(), "{size} documents: failed");
+            .stderr(Stdio::inherit())
+            .output()?;
+        ensure!(output.status.success(), "{size} documents: failed");
+        table.push_str(&String::from_utf8(output.stdout)?);
     }
-    Ok(())
+    page.write("growth", &table)
 }
 
 /// Prints the row of one size.
@@ -95,7 +99,8 @@ pub(crate) fn child(work: &Workload, size: u64, threads: usize) -> Result<()> {
     }
     let rate = |seconds: f64| queries.len() as f64 / seconds;
     println!(
-        "| {size} | {cpu:.1} | {wall:.1} | {:.1} | {:.0} | {:.2} | {} | {:.0}, {:.0} ({:.2}) |",
+        "| {} | {cpu:.1}; {wall:.1} | {:.1} | {:.0} | {:.2} | {} | {:.0}, {:.0} ({:.2}) |",
+        with_commas(size),
         bytes as f64 / 1_048_576.0,
         peak as f64 / 1_048_576.0,
         bench_common::median(openings),
@@ -105,6 +110,14 @@ pub(crate) fn child(work: &Workload, size: u64, threads: usize) -> Result<()> {
         best[0] / best[1],
     );
     Ok(())
+}
+
+/// A number with a comma after each three digits.
+fn with_commas(number: u64) -> String {
+    let digits = number.to_string();
+    let groups = digits.as_bytes().rchunks(3).rev();
+    let groups: Vec<_> = groups.map(String::from_utf8_lossy).collect();
+    groups.join(",")
 }
 
 /// Visits the number, title and text of `size` documents.

@@ -4,42 +4,52 @@
 //! valgrind has no AVX-512, so the count is that of the AVX2 code. With `--check`, the counts are
 //! compared with those of a page.
 
+use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 use std::process::Command;
 
 use anyhow::{Context, Result, bail, ensure};
+use bench_common::{Page, table_of};
 use ir_bm25::{Bm25, Index, Searcher};
 use ir_core::{Retriever, Search};
 
 use crate::ours;
-use crate::workload::{PACKAGES, Workload};
+use crate::workload::{KS, PACKAGES, Workload};
 
 /// Number of queries counted of each kind.
 const QUERIES: usize = 40;
 /// Settings of the C library in which no instruction of a copy repeats.
 const TUNABLES: &str =
     "glibc.cpu.x86_rep_stosb_threshold=1000000000:glibc.cpu.x86_rep_movsb_threshold=1000000000";
-/// The values of `k` that are counted.
-const KS: [usize; 2] = [10, 1000];
 /// Maximum ratio of a count to that of the page.
 const MAX_RISE: f64 = 1.05;
 
-/// Builds the index, counts the instructions of every kind of query in processes of their own, and
-/// compares the counts with those of a page.
+/// Builds the index, counts the instructions of every kind of query in processes of their own,
+/// writes a table, and compares the counts with those of the page `check`.
 pub(crate) fn run(
     work: &Workload,
-    collection: &str,
-    limit: u64,
-    threads: usize,
-    page: Option<&str>,
+    (collection, limit, threads): (&str, u64, usize),
+    check: Option<&Path>,
+    page: &Page,
 ) -> Result<()> {
-    let page = page.map(|path| fs::read_to_string(path).with_context(|| path.to_owned()));
-    let page = page.transpose()?;
+    let name = format!("instructions {collection}");
+    let expected = match check {
+        None => None,
+        Some(path) => {
+            let text = fs::read_to_string(path).with_context(|| path.display().to_string())?;
+            let table = table_of(&text, &name).map(str::to_owned);
+            Some(table.with_context(|| format!("{}: no table {name}", path.display()))?)
+        }
+    };
     let folder = tempfile::tempdir()?;
-    let index = folder.path().join("packages.ir");
-    ours::build(work, &index, threads)?;
-    println!("| million instructions per query | k = 10 | k = 1000 |\n|---|---|---|");
+    let path = folder.path().join("packages.ir");
+    ours::build(work, &path, threads)?;
+    let index = Index::open(&path)?;
+    let mut table = String::from(
+        "| | million instructions per query, k = 10 | k = 1000 | postings of its terms | instructions per \
+         posting, k = 10 | k = 1000 |\n|---|---|---|---|---|---|\n",
+    );
     let mut risen = Vec::new();
     for &kind in work.kinds() {
         let documents = limit.to_string();
@@ -54,29 +64,36 @@ pub(crate) fn run(
                         ("--passes", &passes.to_string()),
                         ("--documents", &documents),
                         ("--collection", collection),
-                        ("--index", &index.to_string_lossy()),
+                        ("--index", &path.to_string_lossy()),
                     ],
                 )
             });
             Ok::<_, anyhow::Error>((twice? - once?) / QUERIES as f64 / 1e6)
         };
         let found = [count_of(KS[0])?, count_of(KS[1])?];
-        let name = match collection {
+        let postings = postings(&index, &counted(work, kind)?)?;
+        let [few, many] = found.map(|millions| 1e6 * millions / postings);
+        let row = match collection {
             PACKAGES => kind,
             other => other,
         };
-        println!("| {name} | {:.3} | {:.3} |", found[0], found[1]);
-        let Some(page) = &page else { continue };
+        writeln!(
+            table,
+            "| {row} | {:.3} | {:.3} | {postings:.0} | {few:.1} | {many:.1} |",
+            found[0], found[1]
+        )?;
+        let Some(expected) = &expected else { continue };
         for (at, (found, k)) in found.into_iter().zip(KS).enumerate() {
-            let expected = cell(page, name, at)
-                .with_context(|| format!("the page: expected a row {name} with two numbers"))?;
+            let expected = cell(expected, row, at)
+                .with_context(|| format!("the page: expected a row {row} with two numbers"))?;
             if found > MAX_RISE * expected {
                 risen.push(format!(
-                    "{name}, k = {k}: expected {expected}, found {found:.3}"
+                    "{row}, k = {k}: expected {expected}, found {found:.3}"
                 ));
             }
         }
     }
+    page.write(&name, &table)?;
     if !risen.is_empty() {
         bail!(
             "million instructions per query have risen by more than 5 %\n{}",
@@ -86,12 +103,31 @@ pub(crate) fn run(
     Ok(())
 }
 
-/// A number in the row of this name of the table of instructions of a page.
-fn cell(page: &str, name: &str, at: usize) -> Option<f64> {
-    let (_, table) = page.split_once("--workload instructions")?;
+/// The queries of a kind that are counted.
+fn counted<'a>(work: &'a Workload, kind: &str) -> Result<Vec<&'a str>> {
+    let mut texts = work.texts(kind);
+    texts.truncate(QUERIES);
+    ensure!(texts.len() == QUERIES, "expected {QUERIES} {kind}");
+    Ok(texts)
+}
+
+/// Mean number of postings of the terms of a query.
+fn postings(index: &Index, texts: &[&str]) -> Result<f64> {
+    let searcher = index.searcher(Bm25::LUCENE)?;
+    let mut total = 0;
+    for text in texts {
+        for weighted in searcher.query_terms(text) {
+            let stats = index.term("contents", &weighted.term)?;
+            total += stats.map_or(0, |stats| stats.docs);
+        }
+    }
+    Ok(total as f64 / texts.len() as f64)
+}
+
+/// A number in the row of this name of a table.
+fn cell(table: &str, name: &str, at: usize) -> Option<f64> {
     let row = format!("| {name} |");
-    let mut rows = table.lines().take_while(|line| !line.starts_with("Growth"));
-    let cells = rows.find_map(|line| line.strip_prefix(&row))?;
+    let cells = table.lines().find_map(|line| line.strip_prefix(&row))?;
     cells.split('|').nth(at)?.trim().parse().ok()
 }
 
@@ -133,9 +169,7 @@ pub(crate) fn child(
 ) -> Result<()> {
     let index = Index::open(index)?;
     let searcher = index.searcher(Bm25::LUCENE)?;
-    let mut texts = work.texts(kind);
-    texts.truncate(QUERIES);
-    ensure!(texts.len() == QUERIES, "expected {QUERIES} {kind}");
+    let texts = counted(work, kind)?;
     for _ in 0..=passes {
         search_all(&searcher, &texts, k)?;
     }

@@ -6,6 +6,7 @@
 //! runs beside Lucene's `CombinedFieldQuery` over an index of titles and texts.
 
 use anyhow::{Context, Result, bail, ensure};
+use bench_common::Page;
 use ir_bm25::{Index, IndexedFields, Searcher};
 use ir_core::{Retriever, Search};
 
@@ -63,35 +64,40 @@ const ROUNDS: usize = 5;
 const WARM_UP: f64 = 2000.0;
 
 /// Compares the models of `--model`, or all.
-pub(crate) fn run(work: &Workload, names: Option<&str>, threads: usize) -> Result<()> {
+pub(crate) fn run(
+    work: &Workload,
+    collection: &str,
+    names: Option<&str>,
+    threads: usize,
+    page: &Page,
+) -> Result<()> {
     let (with_fields, without): (Vec<_>, Vec<_>) = chosen(names)?
         .into_iter()
         .partition(|model| model.has_fields);
     let kinds = work.kinds();
-    println!("| mean, ms: ir-bm25; Lucene; ratio{} |", columns(kinds));
-    println!("|{}", "---|".repeat(1 + 2 * kinds.len()));
+    let mut table = format!(
+        "| mean, ms: ir-bm25; Lucene; ratio{} |\n|{}\n",
+        columns(kinds),
+        "---|".repeat(1 + 2 * kinds.len())
+    );
     if !without.is_empty() {
-        run_models(
-            work,
-            &without,
-            (IndexedFields::One, Queries::Words),
-            threads,
-        )?;
+        let form = (IndexedFields::One, Queries::Words);
+        table.push_str(&run_models(work, &without, form, threads)?);
     }
     if !with_fields.is_empty() {
         let form = (IndexedFields::Separate, Queries::CombinedFields);
-        run_models(work, &with_fields, form, threads)?;
+        table.push_str(&run_models(work, &with_fields, form, threads)?);
     }
-    Ok(())
+    page.write(&format!("models {collection}"), &table)
 }
 
-/// Compares models over an index with these fields.
+/// Compares models over an index with these fields. Returns the rows.
 fn run_models(
     work: &Workload,
     models: &[&'static Model],
     (fields, form): (IndexedFields, Queries),
     threads: usize,
-) -> Result<()> {
+) -> Result<String> {
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("index.ir");
     ours::build_fields(work, &path, fields, threads)?;
@@ -106,6 +112,7 @@ fn run_models(
         lucene.context("IR_BM25_PEERS: expected the folder of benches/bm25/peers.sh")?;
     let kinds = work.kinds();
     eprintln!("{}", lucene.facts.name);
+    let mut rows = String::new();
     for model in models {
         let searcher = index.searcher(model.ours.parse::<ir_bm25::Model>()?)?;
         let found = top(&searcher, work)?;
@@ -126,16 +133,16 @@ fn run_models(
             "{}: expected the results of Lucene",
             model.name
         );
-        let mut row = format!("| {}", model.name);
+        rows.push_str(&format!("| `{}`", model.name));
         for kind in kinds {
             for k in [10, 1000] {
                 let cell = compare(&searcher, &mut lucene, model, (work, kind, k))?;
-                row.push_str(&cell);
+                rows.push_str(&cell);
             }
         }
-        println!("{row} |");
+        rows.push_str(" |\n");
     }
-    Ok(())
+    Ok(rows)
 }
 
 fn chosen(names: Option<&str>) -> Result<Vec<&'static Model>> {

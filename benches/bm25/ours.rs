@@ -3,48 +3,69 @@
 use std::path::Path;
 
 use anyhow::Result;
-use ir_bm25::{Bm25, Index, IndexBuilder, IndexConfig, IndexedFields, WeightedTerm};
-use ir_core::{DocNum, Document, Ranking, Search};
+use ir_bm25::{Bm25, Index, IndexBuilder, IndexConfig, IndexedFields, Searcher, WeightedTerm};
+use ir_core::{Document, Ranking, Search};
 use rayon::prelude::*;
 
-use crate::workload::{IndexCost, Measurements, Workload, batch_rate, process_seconds};
+use crate::workload::{
+    IndexCost, KS, Rankings, SearchTimes, Workload, batch_rate, process_seconds,
+};
 use crate::{folder_size, resident_peak};
 
-pub(crate) fn measure(work: &Workload, folder: &Path, threads: usize) -> Result<Measurements> {
-    let path = folder.join("packages.ir");
+/// The index in the folder of the engine.
+const FILE: &str = "index.ir";
+
+/// Builds the index in a folder.
+pub(crate) fn build_in(work: &Workload, folder: &Path, threads: usize) -> Result<IndexCost> {
     let start = process_seconds();
-    build(work, &path, threads)?;
-    let cost = IndexCost {
+    build(work, &folder.join(FILE), threads)?;
+    Ok(IndexCost {
+        name: "ir-bm25".to_owned(),
         seconds: process_seconds() - start,
         bytes: folder_size(folder)?,
         peak: resident_peak(),
-    };
+        has_other_scores: false,
+    })
+}
 
-    let index = Index::open(&path)?;
-    let searcher = index.searcher(Bm25::LUCENE)?;
+/// The hits of all queries in the index of a folder.
+pub(crate) fn rank(work: &Workload, folder: &Path) -> Result<Rankings> {
+    let searcher = searcher(folder)?;
+    work.rank(|text| searcher.query_terms(text), top(&searcher))
+}
+
+/// The times of all queries in the index of a folder.
+pub(crate) fn time(work: &Workload, folder: &Path) -> Result<SearchTimes> {
+    let searcher = searcher(folder)?;
     let prepare = |text: &str| searcher.query_terms(text);
-    let top = |terms: &Vec<WeightedTerm>, k: usize| -> Result<Vec<(u64, f32)>> {
-        let ranking = searcher.search_terms(terms, &Search::top(k))?;
-        Ok(ranking
-            .iter()
-            .map(|hit| (number(hit.doc), hit.score))
-            .collect())
-    };
-    let mut measured = work.measure("ir-bm25".to_owned(), cost, prepare, top)?;
-    let queries: Vec<_> = work
-        .queries()
-        .iter()
-        .map(|query| prepare(&query.text))
-        .collect();
+    let mut times = work.time(prepare, top(&searcher))?;
+    let queries = work.queries().iter();
+    let queries: Vec<_> = queries.map(|query| prepare(&query.text)).collect();
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build()?;
-    measured.batch_rate = Some(batch_rate(queries.len(), || {
-        let search = |terms: &Vec<WeightedTerm>| searcher.search_terms(terms, &Search::top(10));
-        let rankings: Vec<Ranking> =
-            pool.install(|| queries.par_iter().map(search).collect::<Result<_, _>>())?;
-        std::hint::black_box(rankings);
-        Ok(())
-    })?);
-    Ok(measured)
+    for k in KS {
+        times.batch_rates.push(batch_rate(queries.len(), || {
+            let search = |terms: &Vec<WeightedTerm>| searcher.search_terms(terms, &Search::top(k));
+            let rankings: Vec<Ranking> =
+                pool.install(|| queries.par_iter().map(search).collect::<Result<_, _>>())?;
+            std::hint::black_box(rankings);
+            Ok(())
+        })?);
+    }
+    Ok(times)
+}
+
+fn searcher(folder: &Path) -> Result<Searcher> {
+    Ok(Index::open(folder.join(FILE))?.searcher(Bm25::LUCENE)?)
+}
+
+fn top(searcher: &Searcher) -> impl Fn(&Vec<WeightedTerm>, usize) -> Result<Vec<(u64, f32)>> {
+    |terms, k| {
+        let ranking = searcher.search_terms(terms, &Search::top(k))?;
+        let hits = ranking.iter();
+        Ok(hits
+            .map(|hit| (u64::from(hit.doc.get()), hit.score))
+            .collect())
+    }
 }
 
 /// Builds the index of title and text in one field, and writes it to a file.
@@ -75,8 +96,4 @@ pub(crate) fn build_fields(
         builder.finish_to(path)?;
         Ok(())
     })
-}
-
-fn number(doc: DocNum) -> u64 {
-    u64::from(doc.get())
 }

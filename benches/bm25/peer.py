@@ -3,6 +3,8 @@
 import json
 import time
 
+KS = (10, 1000)
+
 
 def queries(folder, prepare):
     """Pairs of a kind and the query that `prepare` makes of a list of terms."""
@@ -22,7 +24,7 @@ def latencies(queries, search):
     """CPU time, best of three passes per query, after a warm-up pass."""
     for kind in dict.fromkeys(kind for kind, _ in queries):
         some = [query for other, query in queries if other == kind]
-        for k in (10, 1000):
+        for k in KS:
             best = [float("inf")] * len(some)
             for turn in range(-1, 3):
                 for at, query in enumerate(some):
@@ -41,31 +43,41 @@ def latencies(queries, search):
             }
 
 
-def batch_rate(queries, search_all):
+def batch_rate(queries, search_all, k):
     """Queries per CPU second, best of three passes after a warm-up."""
     some = [query for _, query in queries]
-    search_all(some)
+    search_all(some, k)
     best = float("inf")
     for _ in range(3):
         start = time.process_time()
-        search_all(some)
+        search_all(some, k)
         best = min(best, time.process_time() - start)
     return len(some) / best
 
 
-def finish(name, index_seconds, index, queries, search, hits, search_all):
-    """Ranks and times the queries, and prints the measurements.
+def print_cost(name, seconds, index):
+    """Prints the cost of building the index in a folder.
 
     The scores of both peers differ from Lucene's: by the idf, or by the lengths.
     """
-    measured = {
+    cost = {
         "name": name,
-        "index_seconds": index_seconds,
-        "index_bytes": sum(file.stat().st_size for file in index.rglob("*") if file.is_file()),
-        "index_peak": peak(),
-        "top": [hits(query, 10) for _, query in queries],
-        "latencies": list(latencies(queries, search)),
-        "batch_rate": batch_rate(queries, search_all),
+        "seconds": seconds,
+        "bytes": sum(file.stat().st_size for file in index.rglob("*") if file.is_file()),
+        "peak": peak(),
         "has_other_scores": True,
     }
-    print(json.dumps(measured))
+    print(json.dumps(cost))
+
+
+def print_searches(step, queries, search, hits, search_all):
+    """Prints the hits of all queries, or their times."""
+    if step == "rank":
+        found = [[hits(query, k) for _, query in queries] for k in KS]
+    else:
+        found = {
+            "latencies": list(latencies(queries, search)),
+            "batch_rates": [batch_rate(queries, search_all, k) for k in KS],
+            "peak": peak(),
+        }
+    print(json.dumps(found))

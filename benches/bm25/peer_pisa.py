@@ -1,10 +1,11 @@
-"""PISA on the documents and queries of a folder: `python peer_pisa.py FOLDER`.
+"""PISA on the documents and queries of a folder: `python peer_pisa.py STEP FOLDER`.
 
 Block-max WAND over a SIMD-BP128 index. Terms are replaced by their numbers, which PISA's tokenizer
-does not change. Prints the measurements as JSON. See external.rs for the files.
+does not change. The step is `build`, `rank` or `time`. Prints JSON. See engines.rs for the files.
 """
 
 import importlib.util
+import json
 import os
 import sys
 import tempfile
@@ -15,7 +16,7 @@ from importlib.metadata import version
 from pathlib import Path
 
 import numpy as np
-from peer import finish, queries
+from peer import print_cost, print_searches, queries
 
 # The extension module alone: the package imports PyTerrier.
 libraries = (file for place in sys.path for file in Path(place).glob("pyterrier_pisa/_pisathon*.so"))
@@ -23,14 +24,13 @@ spec = importlib.util.spec_from_file_location("_pisathon", next(libraries))
 pisa = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(pisa)
 
-folder = Path(sys.argv[1])
+step, folder = sys.argv[1], Path(sys.argv[2])
 index = folder / "pisa"
-index.mkdir()
 # PISA logs to standard output, which is for the measurements.
 output = os.dup(1)
 os.dup2(2, 1)
-start = time.process_time()
 vocabulary = {}
+context = pisa.RetrievalContext()
 
 
 def send(fifo):
@@ -40,18 +40,33 @@ def send(fifo):
             out.write(f"{number} {' '.join(f't{term}' for term in terms)}\n")
 
 
-with tempfile.TemporaryDirectory() as temporary:
-    fifo = os.path.join(temporary, "documents")
-    os.mkfifo(fifo)
-    sender = threading.Thread(target=send, args=(fifo,), daemon=True)
-    sender.start()
-    pisa.index(fifo, str(index), "", 100_000, 1)
-    sender.join()
-context = pisa.RetrievalContext()
-pisa.prepare_index(
-    context, str(index), "block_simdbp", "bm25", "", stop_fname="", bm25_k1=1.2, bm25_b=0.75
-)
-index_seconds = time.process_time() - start
+def build():
+    index.mkdir()
+    with tempfile.TemporaryDirectory() as temporary:
+        fifo = os.path.join(temporary, "documents")
+        os.mkfifo(fifo)
+        sender = threading.Thread(target=send, args=(fifo,), daemon=True)
+        sender.start()
+        pisa.index(fifo, str(index), "", 100_000, 1)
+        sender.join()
+    prepare()
+
+
+def prepare():
+    """Compresses the index and computes the bounds of its blocks, unless files of these exist."""
+    pisa.prepare_index(
+        context, str(index), "block_simdbp", "bm25", "", stop_fname="", bm25_k1=1.2, bm25_b=0.75
+    )
+
+
+start = time.process_time()
+numbers = folder / "pisa.json"
+if step == "build":
+    build()
+    seconds = time.process_time() - start
+else:
+    vocabulary = json.loads(numbers.read_text())
+    prepare()
 sys.stdout = os.fdopen(output, "w")
 
 
@@ -83,13 +98,12 @@ def search(query, k):
     return retrieve([query], k)
 
 
-def search_all(queries):
-    return retrieve(queries, 10)
-
-
 def hits(query, k):
     return [(int(doc), float(score)) for doc, score in zip(*search(query, k))]
 
 
-name = f"PISA ({version('pyterrier-pisa')})"
-finish(name, index_seconds, index, queries(folder, weights), search, hits, search_all)
+if step == "build":
+    print_cost(f"PISA (pyterrier-pisa {version('pyterrier-pisa')})", seconds, index)
+    numbers.write_text(json.dumps(vocabulary))
+else:
+    print_searches(step, queries(folder, weights), search, hits, retrieve)

@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use ir_core::Analyzer;
 use tantivy::collector::TopDocs;
+use tantivy::columnar::Column;
 use tantivy::query::{BooleanQuery, BoostQuery, Occur, Query, TermQuery};
 use tantivy::schema::{
     FAST, Field, IndexRecordOption, STORED, STRING, Schema, TextFieldIndexing, TextOptions,
@@ -12,7 +13,7 @@ use tantivy::schema::{
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use tantivy::{Index, IndexWriter, TantivyDocument, Term};
 
-use crate::workload::{IndexCost, Measurements, Workload, process_seconds};
+use crate::workload::{IndexCost, Rankings, SearchTimes, Workload, process_seconds};
 use crate::{folder_size, resident_peak};
 
 /// ir-bm25's analyzer as a tantivy tokenizer, so that both engines index the same terms.
@@ -62,25 +63,30 @@ impl TokenStream for SharedTokenStream {
     }
 }
 
+/// Fields of the index.
+const CONTENTS: &str = "contents";
+const NUMBER: &str = "number";
+
 /// Factor (k1 + 1) of tantivy's score, which Lucene dropped; k1 is 1.2.
 pub(crate) const FACTOR: f32 = 2.2;
 
-pub(crate) fn measure(work: &Workload, folder: &Path, threads: usize) -> Result<Measurements> {
+/// Builds the index in a folder.
+pub(crate) fn build(work: &Workload, folder: &Path, threads: usize) -> Result<IndexCost> {
     let pipeline = ir_bm25::analysis::Analysis::anserini().build()?;
     let mut schema = Schema::builder();
     let indexing = TextFieldIndexing::default()
         .set_tokenizer("shared")
         .set_index_option(IndexRecordOption::WithFreqs);
     let contents = schema.add_text_field(
-        "contents",
+        CONTENTS,
         TextOptions::default().set_indexing_options(indexing),
     );
-    let number = schema.add_u64_field("number", FAST);
+    let number = schema.add_u64_field(NUMBER, FAST);
     let id = schema.add_text_field("id", STRING | STORED);
     let index = Index::create_in_dir(folder, schema.build())?;
     index
         .tokenizers()
-        .register("shared", SharedTokenizer(pipeline.clone()));
+        .register("shared", SharedTokenizer(pipeline));
 
     let start = process_seconds();
     let mut writer: IndexWriter = index.writer_with_num_threads(threads, work.budget)?;
@@ -99,26 +105,64 @@ pub(crate) fn measure(work: &Workload, folder: &Path, threads: usize) -> Result<
         writer.merge(&segments).wait()?;
     }
     writer.wait_merging_threads()?;
-    let cost = IndexCost {
+    let mut words = tantivy::version_string().split([' ', ',']);
+    let version = words.nth(1).unwrap_or_default().trim_start_matches('v');
+    Ok(IndexCost {
+        name: format!("tantivy {version}"),
         seconds: process_seconds() - start,
         bytes: folder_size(folder)?,
         peak: resident_peak(),
-    };
+        has_other_scores: false,
+    })
+}
 
-    let reader = index.reader()?;
-    let searcher = reader.searcher();
-    let numbers = searcher.segment_readers()[0].fast_fields().u64("number")?;
-    let prepare = |text: &str| parse(&pipeline, contents, text);
-    let top = |query: &BooleanQuery, k: usize| -> Result<Vec<(u64, f32)>> {
-        let hits = searcher.search(query, &TopDocs::with_limit(k).order_by_score())?;
+/// An open index.
+struct Opened {
+    searcher: tantivy::Searcher,
+    contents: Field,
+    /// Numbers of the documents in file order.
+    numbers: Column<u64>,
+    pipeline: ir_bm25::analysis::AnalysisPipeline,
+}
+
+impl Opened {
+    fn new(folder: &Path) -> Result<Self> {
+        let index = Index::open_in_dir(folder)?;
+        let searcher = index.reader()?.searcher();
+        Ok(Self {
+            contents: index.schema().get_field(CONTENTS)?,
+            numbers: searcher.segment_readers()[0].fast_fields().u64(NUMBER)?,
+            searcher,
+            pipeline: ir_bm25::analysis::Analysis::anserini().build()?,
+        })
+    }
+
+    fn query(&self, text: &str) -> BooleanQuery {
+        parse(&self.pipeline, self.contents, text)
+    }
+
+    fn top(&self, query: &BooleanQuery, k: usize) -> Result<Vec<(u64, f32)>> {
+        let hits = self
+            .searcher
+            .search(query, &TopDocs::with_limit(k).order_by_score())?;
+        let number = |doc| self.numbers.first(doc).unwrap_or(u64::MAX);
         Ok(hits
             .into_iter()
-            .map(|(score, at)| (numbers.first(at.doc_id).unwrap_or(u64::MAX), score / FACTOR))
+            .map(|(score, at)| (number(at.doc_id), score / FACTOR))
             .collect())
-    };
-    let mut words = tantivy::version_string().split([' ', ',']);
-    let version = words.nth(1).unwrap_or_default().trim_start_matches('v');
-    work.measure(format!("tantivy {version}"), cost, prepare, top)
+    }
+}
+
+/// The hits of all queries in the index of a folder.
+pub(crate) fn rank(work: &Workload, folder: &Path) -> Result<Rankings> {
+    let opened = Opened::new(folder)?;
+    work.rank(|text| opened.query(text), |query, k| opened.top(query, k))
+}
+
+/// The times of all queries in the index of a folder.
+pub(crate) fn time(work: &Workload, folder: &Path) -> Result<SearchTimes> {
+    let opened = Opened::new(folder)?;
+    work.time(|text| opened.query(text), |query, k| opened.top(query, k))
 }
 
 /// Disjunction of the distinct terms, boosted by their count.

@@ -5,8 +5,10 @@
 //! predecessor costs two positions in Lucene and tantivy.
 
 use std::collections::HashSet;
+use std::fmt::Write;
 
 use anyhow::{Result, ensure};
+use bench_common::Page;
 use ir_bm25::{Bm25, IndexBuilder, IndexConfig, QuerySyntax, StructuredQuery, StructuredSearcher};
 use ir_core::{Analyzer, Document, Search};
 use tantivy::collector::TopDocs;
@@ -36,7 +38,7 @@ struct Phrase {
     terms: Vec<(usize, String)>,
 }
 
-pub(crate) fn run(work: &Workload, threads: usize) -> Result<()> {
+pub(crate) fn run(work: &Workload, threads: usize, page: &Page) -> Result<()> {
     let pipeline = ir_bm25::analysis::Analysis::anserini().build()?;
     let folder = tempfile::tempdir()?;
     let path = folder.path().join("positions.ir");
@@ -104,8 +106,9 @@ pub(crate) fn run(work: &Workload, threads: usize) -> Result<()> {
         Some(lucene) => lucene.top(LUCENE_BM25)?.into_scores(),
         None => Vec::new(),
     };
-    println!("| mean; 99th percentile, ms | ir-bm25 | tantivy | Lucene | ratio to the fastest |");
-    println!("|---|---|---|---|---|");
+    let mut table = String::from(
+        "| mean; 99th percentile, ms | ir-bm25 | tantivy | Lucene | ratio to tantivy, Lucene |\n|---|---|---|---|---|\n",
+    );
     for (name, slop, phrases) in all {
         let search = |phrase: &Phrase| -> Result<Vec<f32>> {
             let query = StructuredQuery::SloppyPhrase {
@@ -168,30 +171,35 @@ pub(crate) fn run(work: &Workload, threads: usize) -> Result<()> {
         });
         let cells: Vec<String> = cells.collect();
         let peers = best[1..].iter().filter(|times| !times.is_empty());
-        let fastest = peers.map(|times| mean(times)).fold(f64::INFINITY, f64::min);
-        println!(
-            "| {name} words, k = 10 | {} | {:.2} |",
+        let ratios = peers.map(|times| format!("{:.2}", mean(times) / mean(&best[0])));
+        let ratios: Vec<String> = ratios.collect();
+        writeln!(
+            table,
+            "| {} words | {} | {} |",
+            name.replace('~', ", slop "),
             cells.join(" | "),
-            fastest / mean(&best[0])
-        );
+            ratios.join(", ")
+        )?;
     }
     let mib = |bytes: u64| bytes as f64 / 1_048_576.0;
-    println!(
+    write!(
+        table,
         "\n| index with positions | CPU time, s | size, MiB |\n|---|---|---|\n\
-         | ir-bm25 | {ours_seconds:.1} | {:.1} |\n| tantivy | {peer_seconds:.1} | {:.1} |",
+         | ir-bm25 | {ours_seconds:.1} | {:.1} |\n| tantivy | {peer_seconds:.1} | {:.1} |\n",
         mib(ours_bytes),
         mib(peer_bytes)
-    );
+    )?;
     if let Some(lucene) = &lucene {
         let facts = &lucene.facts;
-        println!(
+        writeln!(
+            table,
             "| {}, of analyzed text | {:.1} | {:.1} |",
             facts.name,
             facts.index_seconds,
             mib(facts.index_bytes)
-        );
+        )?;
     }
-    Ok(())
+    page.write("phrases", &table)
 }
 
 /// Checks that the scores of at least 98 % of the phrases agree.

@@ -5,11 +5,12 @@
 //! its merges. Those of tantivy run in the background and are waited for at the end of a phase,
 //! whose total time includes them.
 
+use std::fmt::Write;
 use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Result, ensure};
-use bench_common::median;
+use bench_common::{Page, median};
 use ir_bm25::{Bm25, IndexConfig, IndexWriter, SegmentedIndex};
 use ir_core::{Document, Retriever, Search};
 use tantivy::collector::TopDocs;
@@ -190,7 +191,7 @@ fn write(index: &mut dyn UpdatedIndex, documents: &[Document], batch: usize) -> 
     })
 }
 
-pub(crate) fn run(work: &Workload, threads: usize) -> Result<()> {
+pub(crate) fn run(work: &Workload, threads: usize, page: &Page) -> Result<()> {
     let mut documents = Vec::new();
     work.for_each_document(&mut |n, document| {
         let mut document = document.clone();
@@ -200,7 +201,8 @@ pub(crate) fn run(work: &Workload, threads: usize) -> Result<()> {
     })?;
     let replaced: Vec<Document> = documents.iter().step_by(REPLACED).cloned().collect();
     let single = &documents[..SINGLE.min(documents.len())];
-    let mut rows: Vec<(String, Vec<f64>)> = Vec::new();
+    // The name of a row, the values of both engines, and whether they are rates.
+    let mut rows: Vec<(String, Vec<f64>, bool)> = Vec::new();
     let mut answers: Vec<Vec<Vec<f32>>> = Vec::new();
     for engine in 0..2 {
         let folder = tempfile::tempdir()?;
@@ -210,11 +212,11 @@ pub(crate) fn run(work: &Workload, threads: usize) -> Result<()> {
             _ => Box::new(Tantivy::new(folder.path(), threads, memory)?),
         };
         let mut at = 0;
-        let mut row = |name: String, seconds: f64| {
+        let mut row = |name: String, value: f64, is_rate: bool| {
             if engine == 0 {
-                rows.push((name, Vec::new()));
+                rows.push((name, Vec::new(), is_rate));
             }
-            rows[at].1.push(seconds);
+            rows[at].1.push(value);
             at += 1;
         };
         for (name, documents, batch) in [
@@ -225,16 +227,17 @@ pub(crate) fn run(work: &Workload, threads: usize) -> Result<()> {
             let phase = write(&mut *index, documents, batch)?;
             let p95 = phase.commits[phase.commits.len() * 95 / 100];
             let name = format!("{} {name} in commits of {batch}", documents.len());
-            row(format!("{name}: median commit"), median(phase.commits));
-            row(format!("{name}: 95th percentile"), p95);
-            row(format!("{name}: total"), phase.total);
+            let median = median(phase.commits);
+            row(format!("{name}: median commit, s"), median, false);
+            row(format!("{name}: 95th percentile, s"), p95, false);
+            row(format!("{name}: total, s"), phase.total, false);
         }
         let start = Instant::now();
         index.compact()?;
-        row(
-            "merging to one segment".to_owned(),
-            start.elapsed().as_secs_f64(),
-        );
+        let seconds = start.elapsed().as_secs_f64();
+        row("merging to one segment, s".to_owned(), seconds, false);
+        let rate = documents.len() as f64 / seconds;
+        row("documents merged per second".to_owned(), rate, true);
         let queries = work.queries().iter().take(COMPARED);
         let scores = queries.map(|query| index.scores(&query.text));
         answers.push(scores.collect::<Result<_>>()?);
@@ -251,16 +254,21 @@ pub(crate) fn run(work: &Workload, threads: usize) -> Result<()> {
         "{differing} of {} queries differ",
         answers[0].len()
     );
-    println!("{} documents, {threads} threads; seconds", documents.len());
-    println!("scores of the top 10 agree within 0.1 % in all but {differing} queries\n");
-    println!(
-        "{:<58} {:>10} {:>10} {:>8}",
-        "", "ir-bm25", "tantivy", "ratio"
+    let mut table = format!(
+        "{} documents, {threads} threads. The scores of the top 10 agree within 0.1 % in all but {differing} of \
+         {} queries.\n\n| | ir-bm25 | tantivy | ratio |\n|---|---|---|---|\n",
+        documents.len(),
+        answers[0].len()
     );
-    for (name, seconds) in rows {
-        let (ours, peer) = (seconds[0], seconds[1]);
-        println!("{name:<58} {ours:>10.4} {peer:>10.4} {:>7.2}x", peer / ours);
+    for (name, values, is_rate) in rows {
+        let (ours, peer) = (values[0], values[1]);
+        let ratio = if is_rate { ours / peer } else { peer / ours };
+        let value = |value: f64| match is_rate {
+            true => format!("{value:.0}"),
+            false => format!("{value:.3}"),
+        };
+        let (ours, peer) = (value(ours), value(peer));
+        writeln!(table, "| {name} | {ours} | {peer} | {ratio:.2} |")?;
     }
-    println!("\nratio > 1: ir-bm25 is faster");
-    Ok(())
+    page.write("updates", &table)
 }

@@ -1,5 +1,7 @@
 //! Documents, queries, and timing of queries.
 
+use std::collections::HashSet;
+
 use anyhow::{Context, Result, ensure};
 use bench_common::Random;
 use ir_core::{Document, Query};
@@ -20,23 +22,38 @@ pub(crate) struct Workload {
     pub(crate) budget: usize,
 }
 
-/// Measurements of one engine.
-#[derive(Serialize, Deserialize)]
-pub(crate) struct Measurements {
+/// Numbers of hits.
+pub(crate) const KS: [usize; 2] = [10, 1000];
+
+/// Cost of building an index.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct IndexCost {
+    /// The engine and its version.
     pub(crate) name: String,
     /// CPU time of all threads.
-    pub(crate) index_seconds: f64,
-    pub(crate) index_bytes: u64,
-    pub(crate) index_peak: u64,
-    pub(crate) latencies: Vec<Latency>,
-    pub(crate) top: TopHits,
-    /// Whether the scores are not those of Lucene: another idf, or exact lengths.
+    pub(crate) seconds: f64,
+    pub(crate) bytes: u64,
+    /// Peak resident memory in bytes.
+    pub(crate) peak: u64,
+    /// Whether the scores are not those of Lucene, with another idf.
     #[serde(default)]
     pub(crate) has_other_scores: bool,
-    /// Queries per CPU second in batches of all queries, k = 10, one thread; [`None`] if the engine
-    /// has no batches.
+}
+
+/// The hits of all queries for each of [`KS`].
+#[derive(Serialize, Deserialize)]
+pub(crate) struct Rankings(pub(crate) Vec<TopHits>);
+
+/// Times of an engine whose index is open.
+#[derive(Serialize, Deserialize)]
+pub(crate) struct SearchTimes {
+    pub(crate) latencies: Vec<Latency>,
+    /// Queries per CPU second in batches of all queries on one thread, for each of [`KS`]; empty if
+    /// the engine has no batches.
     #[serde(default)]
-    pub(crate) batch_rate: Option<f64>,
+    pub(crate) batch_rates: Vec<f64>,
+    /// Peak resident memory in bytes.
+    pub(crate) peak: u64,
 }
 
 /// CPU time of the queries of a kind: the best of three passes per query.
@@ -50,7 +67,7 @@ pub(crate) struct Latency {
     pub(crate) p99_ms: f64,
 }
 
-/// Top 10 of every query: document number in file order, and score.
+/// Hits of every query: document number in file order, and score.
 #[derive(Serialize, Deserialize)]
 pub(crate) struct TopHits(Vec<Vec<(u64, f32)>>);
 
@@ -78,7 +95,7 @@ impl TopHits {
         self.0.len()
     }
 
-    /// Mean overlap of the top 10, as a fraction of the hits of `self`, and number of queries with
+    /// Mean overlap of the hits, as a fraction of the hits of `self`, and number of queries with
     /// a score difference of more than 0.1 % at any rank.
     pub(crate) fn compare(&self, other: &Self) -> Result<(f64, usize)> {
         ensure!(
@@ -90,9 +107,8 @@ impl TopHits {
         let close = |(a, b): (&(u64, f32), &(u64, f32))| (a.1 - b.1).abs() <= 1e-3 * a.1.abs();
         let (mut overlap, mut differing) = (0.0, 0);
         for (a, b) in self.0.iter().zip(&other.0) {
-            let common = a
-                .iter()
-                .filter(|(doc, _)| b.iter().any(|hit| hit.0 == *doc));
+            let docs: HashSet<u64> = b.iter().map(|hit| hit.0).collect();
+            let common = a.iter().filter(|(doc, _)| docs.contains(doc));
             overlap += match a.len() {
                 0 => 1.0,
                 n => common.count() as f64 / n as f64,
@@ -165,42 +181,39 @@ impl Workload {
         queries.map(|query| query.text.as_str()).collect()
     }
 
-    /// Ranks and times the queries on one thread. `name` and the index are of the engine.
-    pub(crate) fn measure<Q>(
+    /// The hits of all queries.
+    pub(crate) fn rank<Q>(
         &self,
-        name: String,
-        index: IndexCost,
         prepare: impl Fn(&str) -> Q,
         top: impl Fn(&Q, usize) -> Result<Vec<(u64, f32)>>,
-    ) -> Result<Measurements> {
-        let hits = self.queries.iter();
-        let hits = hits.map(|query| top(&prepare(&query.text), 10));
-        let hits = TopHits(hits.collect::<Result<_>>()?);
+    ) -> Result<Rankings> {
+        let rank = |k| {
+            let hits = self.queries.iter();
+            let hits = hits.map(|query| top(&prepare(&query.text), k));
+            Ok(TopHits(hits.collect::<Result<_>>()?))
+        };
+        Ok(Rankings(KS.map(rank).into_iter().collect::<Result<_>>()?))
+    }
+
+    /// Times the queries of every kind on one thread.
+    pub(crate) fn time<Q>(
+        &self,
+        prepare: impl Fn(&str) -> Q,
+        top: impl Fn(&Q, usize) -> Result<Vec<(u64, f32)>>,
+    ) -> Result<SearchTimes> {
         let mut latencies = Vec::new();
         for kind in self.kinds() {
             let queries: Vec<Q> = self.texts(kind).into_iter().map(&prepare).collect();
-            for k in [10, 1000] {
+            for k in KS {
                 latencies.push(Latency::measure(kind, k, &queries, &top)?);
             }
         }
-        Ok(Measurements {
-            name,
-            index_seconds: index.seconds,
-            index_bytes: index.bytes,
-            index_peak: index.peak,
+        Ok(SearchTimes {
             latencies,
-            top: hits,
-            has_other_scores: false,
-            batch_rate: None,
+            batch_rates: Vec::new(),
+            peak: crate::resident_peak(),
         })
     }
-}
-
-/// Cost of building an index.
-pub(crate) struct IndexCost {
-    pub(crate) seconds: f64,
-    pub(crate) bytes: u64,
-    pub(crate) peak: u64,
 }
 
 /// Queries per CPU second of a batch, the best of three passes after a warm-up.
