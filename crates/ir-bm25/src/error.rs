@@ -53,8 +53,8 @@ pub enum BuildError {
         #[source]
         source: io::Error,
     },
-    /// The finished index cannot be opened.
-    #[error("cannot open the finished index")]
+    /// The finished index cannot be opened, or an index to be merged is damaged.
+    #[error(transparent)]
     Open(#[from] OpenIndexError),
     /// An index to be merged has another configuration than the first one, or there is no index.
     #[error(

@@ -6,6 +6,7 @@ use ir_core::DocIds;
 use ir_core::segments::SegmentIndex;
 use ir_core::store::{IndexFormat, OpenIndexError, Verify};
 
+use crate::format::section;
 use crate::{Index, IndexConfig};
 
 impl SegmentIndex for Index {
@@ -18,8 +19,16 @@ impl SegmentIndex for Index {
         large_sections: &[],
     };
 
-    fn open(path: &Path, _: &IndexConfig, verify: Verify) -> Result<Self, OpenIndexError> {
-        Self::open_with(path, verify)
+    fn open(path: &Path, config: &IndexConfig, verify: Verify) -> Result<Self, OpenIndexError> {
+        let index = Self::open_with(path, verify)?;
+        if index.config() != config {
+            return Err(OpenIndexError::Malformed {
+                path: path.to_owned(),
+                section: section::META.to_owned(),
+                expected: "the configuration that the manifest records",
+            });
+        }
+        Ok(index)
     }
 
     fn ids(&self) -> &DocIds {

@@ -3,6 +3,10 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod contract;
+mod damage;
+mod interrupted;
+
 use std::fs;
 use std::path::Path;
 
@@ -11,12 +15,11 @@ use ir_bm25::{
     IndexWriter, IndexWriterError, IndexedFields, PutOutcome, SegmentedIndex, StoredFields,
 };
 use ir_core::segments::SegmentStats;
-use ir_core::store::OpenIndexError;
 use ir_core::{DocIds, DocNum, DocSet, Document, NoProgress, Predicate, Retriever, Search};
 use ir_testkit::segments::{
     Model, SegmentedIndexTest, check_abandoned_writers, check_history, check_killed_writers,
-    check_one_writer, check_readers_during_commits, check_readers_keep_their_commit,
-    check_replaced_folder, segment_files, steps,
+    check_lost_manifest, check_one_writer, check_readers_during_commits,
+    check_readers_keep_their_commit, check_replaced_folder, segment_files, steps,
 };
 use proptest::prelude::*;
 use tempfile::TempDir;
@@ -222,6 +225,7 @@ fn readers_and_writers() {
         check_readers_during_commits(&test, &tea);
         check_one_writer(&test);
         check_abandoned_writers(&test, &tea);
+        check_lost_manifest(&test, &tea);
         check_replaced_folder(&test, &tea);
     }
 }
@@ -328,63 +332,4 @@ fn an_error_leaves_the_last_commit() {
     drop(writer);
     assert_eq!(SegmentedIndex::open(folder.path()).unwrap().len(), 1);
     assert_eq!(IndexWriter::open(folder.path()).unwrap().len(), 1);
-}
-
-#[test]
-fn files_that_are_missing_damaged_or_of_another_index_are_errors() {
-    let build = |texts: &[&str]| {
-        let folder = TempDir::new().unwrap();
-        let mut writer = IndexWriter::create(folder.path(), IndexConfig::default()).unwrap();
-        for (n, text) in texts.iter().enumerate() {
-            for id in [
-                format!("d{n}"),
-                format!("e{n}"),
-                format!("f{n}"),
-                format!("g{n}"),
-            ] {
-                writer.put(&Document::new(id).with_text(*text)).unwrap();
-            }
-            writer.commit().unwrap();
-        }
-        writer.delete("d0").unwrap();
-        writer.put(&Document::new("d1").with_text("salt")).unwrap();
-        writer.commit().unwrap();
-        folder
-    };
-    let good = build(&["tea", "milk"]);
-    let other = build(&["tea", "water"]);
-    let names: Vec<String> = fs::read_dir(good.path())
-        .unwrap()
-        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| name != "writer.lock")
-        .collect();
-    assert!(names.iter().any(|name| name.starts_with("deleted-")));
-    for name in &names {
-        let path = good.path().join(name);
-        let bytes = fs::read(&path).unwrap();
-        let error = || SegmentedIndex::open(good.path()).unwrap_err();
-        fs::remove_file(&path).unwrap();
-        let found = error();
-        assert!(
-            matches!(&found, OpenIndexError::Io { path: at, .. } if *at == path),
-            "{found}"
-        );
-        fs::write(&path, &bytes[..bytes.len() - 1]).unwrap();
-        assert!(error().is_damage());
-        let mut flipped = bytes.clone();
-        flipped[70] ^= 1;
-        fs::write(&path, &flipped).unwrap();
-        let damage = SegmentedIndex::open(good.path()).and_then(|index| index.verify());
-        assert!(damage.unwrap_err().is_damage());
-        fs::write(&path, &bytes).unwrap();
-        assert!(SegmentedIndex::open(good.path()).is_ok());
-        if let Some(number) = name.strip_prefix("segment-") {
-            let foreign = fs::read(other.path().join(format!("segment-{number}"))).unwrap();
-            if foreign != bytes {
-                fs::write(&path, foreign).unwrap();
-                assert!(error().to_string().contains("this is another file"));
-                fs::write(&path, &bytes).unwrap();
-            }
-        }
-    }
 }

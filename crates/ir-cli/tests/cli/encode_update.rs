@@ -5,7 +5,7 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use ir_core::DocNum;
-use ir_knn::{FlatIndex, SegmentedVectorIndex};
+use ir_knn::{FlatIndex, SegmentedVectorIndex, VectorIndexWriter};
 
 use crate::common::{Folder, Ran};
 use crate::many_texts::many_texts;
@@ -362,6 +362,82 @@ fn interrupted_updates_resume() {
     let index = SegmentedVectorIndex::open(here.at("vectors")).unwrap();
     let expected: Vec<String> = (0..40_000).map(|n| format!("d{n}")).collect();
     assert!(ir_core::Retriever::ids(&index).iter().eq(&expected));
+}
+
+/// A process that writes is an error while another writer, here the one of the test, has the lock.
+#[test]
+fn two_writers() {
+    let here = updated();
+    let writer = VectorIndexWriter::open(here.at("vectors")).unwrap();
+    let before = here.files();
+    let locked = "vectors: the index is locked by another writer";
+    encode(&here, &["one.jsonl", "-o", "vectors", "--add"]).fails(1, &[locked]);
+    for option in [&["--compact"][..], &["--delete", "gone"]] {
+        let args = [&["encode", "-o", "vectors"], option].concat();
+        here.ir_inside(&args).fails(1, &[locked]);
+    }
+    assert_eq!(here.files(), before);
+    // Readers do not wait.
+    let bert = format!("{TINY}bert");
+    let search = ["search", "left.jsonl", "tea", "--encoder", &bert];
+    here.ir_inside(&[&search[..], &["--vectors", "vectors"]].concat())
+        .ok();
+    // A new index is locked before its first commit.
+    let config = writer.config().clone();
+    let new = VectorIndexWriter::create(here.at("new"), config).unwrap();
+    let locked = "new: the index is locked by another writer";
+    encode(&here, &["one.jsonl", "-o", "new", "--add"]).fails(1, &[locked]);
+    drop((writer, new));
+    for folder in ["vectors", "new"] {
+        encode(&here, &["one.jsonl", "-o", folder, "--add"]).ok();
+    }
+}
+
+/// Without space left, commits, deletions and merges fail at each file they write; the index keeps
+/// its last commit, and no file of the failed one.
+#[test]
+#[cfg(unix)]
+fn no_space_left() {
+    for options in [&[][..], &["--hnsw", "--m", "4"]] {
+        let here = Folder::new();
+        let many = |name: &str, ids: std::ops::Range<u32>| {
+            let rows = ids.map(|id| format!("d{id}\ttea number {id} of {}\n", id % 7));
+            here.write(name, rows.collect::<String>());
+        };
+        many("base.tsv", 0..60);
+        many("more.tsv", 40..400);
+        many("left.tsv", 0..400);
+        let gone: String = (0..30).map(|id| format!("d{id}\n")).collect();
+        here.write("gone", gone);
+        let base = ["base.tsv", "-o", "tea", "--add"];
+        encode(&here, &[&base, options].concat()).ok();
+        let bert = format!("{TINY}bert");
+        let mut failures = 0;
+        for update in [
+            &["encode", &bert, "more.tsv", "-o", "tea", "--add"][..],
+            &["encode", "-o", "tea", "--delete", "gone"],
+            &["encode", &bert, "base.tsv", "-o", "tea", "--add"],
+            &["encode", "-o", "tea", "--compact"],
+        ] {
+            failures += here.update_without_space("tea", update);
+            SegmentedVectorIndex::open(here.at("tea")).unwrap();
+        }
+        assert!(failures >= 8, "{failures}");
+        // The same vectors as without interruptions.
+        let left = ["left.tsv", "-o", "once", "--add"];
+        encode(&here, &[&left, options].concat()).ok();
+        let [found, once] =
+            ["tea", "once"].map(|name| SegmentedVectorIndex::open(here.at(name)).unwrap());
+        found.verify().unwrap();
+        let vector = |index: &SegmentedVectorIndex, id: &str| {
+            let doc = ir_core::Retriever::ids(index).get(id).unwrap();
+            index.vector(doc).to_vec()
+        };
+        assert_eq!((found.len(), once.len()), (400, 400));
+        for id in (0..400).map(|id| format!("d{id}")) {
+            assert_eq!(vector(&found, &id), vector(&once, &id), "{id}");
+        }
+    }
 }
 
 /// Graphs of an updated index: with a beam as wide as the collection the ranking is the exact one.

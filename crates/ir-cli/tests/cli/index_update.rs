@@ -1,6 +1,10 @@
 //! `ir index --add`, `--delete` and `--compact`.
 
 use std::fs;
+use std::io::Write;
+use std::process::{Command, Stdio};
+
+use ir_bm25::{IndexConfig, IndexWriter, SegmentedIndex};
 
 use crate::common::Folder;
 
@@ -254,21 +258,65 @@ fn a_lost_manifest_is_named() {
     fs::remove_file(here.at("notes/manifest.ir")).unwrap();
     here.ir_inside(&["search", "notes", "tea"])
         .fails(1, &["notes/manifest.ir: cannot read the index file"]);
+    // No update removes the segments.
+    let before = here.files();
+    let add = ["index", "two.jsonl", "-o", "notes", "--add"];
+    let lost = "notes/manifest.ir: missing, but the folder contains the segments of an index";
+    here.ir_inside(&add).fails(1, &[lost]);
+    assert_eq!(here.files(), before);
 }
 
-/// Runs `ir` with a maximum file size in blocks of `ulimit -f`, so that writing beyond it fails as
-/// on a full disk.
+/// A second process that writes is an error while the first one has the lock.
+#[test]
 #[cfg(unix)]
-fn with_file_size(here: &Folder, blocks: u64, args: &str) -> (bool, String) {
-    let ir = env!("CARGO_BIN_EXE_ir");
-    let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec {ir} {args}");
-    let output = std::process::Command::new("sh")
-        .args(["-c", &script])
-        .current_dir(here.path())
-        .output()
+fn two_writers() {
+    let here = updated();
+    here.write("other.jsonl", documents(&[("e", "hot milk", 2006)]));
+    fs::create_dir(here.at("piped")).unwrap();
+    let pipe = here.at("piped/corpus.jsonl");
+    let made = Command::new("mkfifo").arg(&pipe).status().unwrap();
+    assert!(made.success());
+    let first = here
+        .command(&["index", "piped", "-o", "notes", "--add"])
+        .stderr(Stdio::piped())
+        .spawn()
         .unwrap();
-    let error = String::from_utf8(output.stderr).unwrap();
-    (output.status.success(), error)
+    // Waits until the first process reads documents, which is after it locked the index.
+    let mut pipe = fs::OpenOptions::new().write(true).open(&pipe).unwrap();
+    let before = here.files();
+    for second in [
+        "index other.jsonl -o notes --add",
+        "index -o notes --delete gone",
+        "index -o notes --compact",
+    ] {
+        let args: Vec<&str> = second.split(' ').collect();
+        let locked = "notes: the index is locked by another writer";
+        here.ir_inside(&args).fails(1, &[locked]);
+        assert_eq!(here.files(), before, "{second}");
+    }
+    // Readers do not wait.
+    let found = here.ir_inside(&["search", "notes", "tea"]).ok().out;
+    assert!(!found.contains("cocoa"), "{found}");
+    pipe.write_all(b"{\"_id\": \"f\", \"text\": \"cocoa\"}\n")
+        .unwrap();
+    drop(pipe);
+    let ended = first.wait_with_output().unwrap();
+    let log = String::from_utf8(ended.stderr).unwrap();
+    assert!(ended.status.success(), "{log}");
+    assert!(log.contains("now 4 documents"), "{log}");
+    here.ir_inside(&["index", "other.jsonl", "-o", "notes", "--add"])
+        .ok();
+    let index = SegmentedIndex::open(here.at("notes")).unwrap();
+    let mut ids: Vec<&str> = index.ids().iter().collect();
+    ids.sort_unstable();
+    assert_eq!(ids, ["b", "c", "d", "e", "f"]);
+    // A new index is locked before its first commit.
+    let writer = IndexWriter::create(here.at("new"), IndexConfig::default()).unwrap();
+    here.ir_inside(&["index", "one.jsonl", "-o", "new", "--add"])
+        .fails(1, &["new: the index is locked by another writer"]);
+    drop(writer);
+    here.ir_inside(&["index", "one.jsonl", "-o", "new", "--add"])
+        .ok();
 }
 
 /// Without space left, commits, deletions and merges fail at each file they write; the index keeps
@@ -285,11 +333,6 @@ fn no_space_left() {
     many("more.tsv", 200..3000);
     let gone: String = (0..150).map(|id| format!("d{id}\n")).collect();
     here.write("gone", gone);
-    let contents = || {
-        let files = here.files().into_iter().filter(|path| path.is_file());
-        let read = |path: std::path::PathBuf| (path.clone(), fs::read(path).unwrap());
-        files.map(read).collect::<Vec<_>>()
-    };
     here.ir(&["index", "base.tsv", "-o", "tea", "--add"]).ok();
     let mut failures = 0;
     for update in [
@@ -298,26 +341,8 @@ fn no_space_left() {
         "index base.tsv -o tea --add",
         "index -o tea --compact",
     ] {
-        for blocks in (0..).map(|n: u32| if n < 4 { n.into() } else { 1 << (n - 2) }) {
-            let before = contents();
-            let (done, error) = with_file_size(&here, blocks, update);
-            if done {
-                break;
-            }
-            failures += 1;
-            let mut lines = error.lines().filter(|line| !line.starts_with("warning: "));
-            let first = lines.next().unwrap();
-            assert!(first.starts_with("error: tea"), "{update}: {error}");
-            assert_eq!(lines.next(), None, "{update}: {error}");
-            // A merge that fails comes after its commit.
-            let after = contents();
-            let manifest = |files: &[(std::path::PathBuf, Vec<u8>)]| {
-                let manifest = files.iter().find(|file| file.0.ends_with("manifest.ir"));
-                manifest.unwrap().1.clone()
-            };
-            let committed = manifest(&after) != manifest(&before);
-            assert!(committed || after == before, "{update}, {blocks} blocks");
-        }
+        let args: Vec<&str> = update.split(' ').collect();
+        failures += here.update_without_space("tea", &args);
         here.ir(&["search", "tea", "tea"]).ok();
     }
     assert!(failures >= 8, "{failures}");

@@ -36,8 +36,8 @@ impl<I: SegmentIndex> SegmentFolder<I> {
     /// Creates an index in a folder, which is created if it does not exist.
     ///
     /// # Errors
-    /// When the folder contains an index or files named like segments, has another writer or cannot
-    /// be written.
+    /// When the folder contains an index, the segments of one whose manifest is missing, or other
+    /// files named like segments, has another writer or cannot be written.
     pub fn create(path: &Path, config: I::Config) -> Result<Self, SegmentsError> {
         let is_new_folder = !path.exists();
         fs::create_dir_all(path).map_err(failed(path))?;
@@ -49,7 +49,13 @@ impl<I: SegmentIndex> SegmentFolder<I> {
                 folder: path.to_owned(),
             });
         }
-        if !was_locked && has_numbered_files(path).map_err(failed(path))? {
+        let has_files = has_numbered_files(path).map_err(failed(path))?;
+        if has_files && lock.has_commit() {
+            return Err(SegmentsError::MissingManifest {
+                manifest: path.join(MANIFEST_NAME),
+            });
+        }
+        if !was_locked && has_files {
             // With a lock file, the next writer would take the files for those of a killed one.
             let _ = fs::remove_file(path.join(LOCK_NAME));
             return Err(SegmentsError::ForeignFiles {
@@ -78,7 +84,8 @@ impl<I: SegmentIndex> SegmentFolder<I> {
         read_manifest::<I>(path)?;
         let lock = lock(path)?;
         let manifest = read_manifest::<I>(path)?;
-        let segments = manifest.open_segments(path, Verify::SmallSections)?;
+        let segments = manifest.open_segments(path, Verify::FirstUse)?;
+        lock.record_commit();
         manifest.remove_unreferenced(path);
         Ok(Self {
             path: path.to_owned(),
@@ -189,6 +196,7 @@ impl<I: SegmentIndex> SegmentFolder<I> {
         manifest.commit += 1;
         write_manifest::<I>(&manifest, &self.path).map_err(failed(&self.path))?;
         self.exists = true;
+        self.lock.record_commit();
         manifest.remove_unreferenced(&self.path);
         self.manifest = manifest;
         self.segments = segments;

@@ -1,6 +1,7 @@
 //! Lock of the one writer of an index.
 
 use std::fs::{File, OpenOptions, TryLockError};
+use std::io::Write;
 use std::path::Path;
 
 use super::error::{SegmentsError, failed};
@@ -9,6 +10,9 @@ use crate::store::is_file_at;
 /// Name of the file that the writer of an index locks. It remains in the folder when the writer
 /// ends.
 pub const LOCK_NAME: &str = "writer.lock";
+
+/// Content of the lock file of an index that has a commit. Before, the file is empty.
+const COMMITTED: &[u8] = b"committed\n";
 
 /// Lock of a folder until it is dropped.
 ///
@@ -21,6 +25,19 @@ impl FolderLock {
     /// Whether the locked file is the one at a path.
     pub(super) fn is_at(&self, path: &Path) -> bool {
         is_file_at(&self.0, path)
+    }
+
+    /// Whether the lock file records that the index has a commit.
+    pub(super) fn has_commit(&self) -> bool {
+        self.0.metadata().is_ok_and(|file| file.len() > 0)
+    }
+
+    /// Records in the lock file that the index has a commit. Errors are ignored: the next writer
+    /// tries again.
+    pub(super) fn record_commit(&self) {
+        if !self.has_commit() {
+            let _ = (&self.0).write_all(COMMITTED);
+        }
     }
 }
 

@@ -1,5 +1,6 @@
 //! The manifest of a segmented index: its last commit.
 
+use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -123,6 +124,13 @@ impl<C> Manifest<C> {
             })
         };
         let segments: Vec<Segment<I>> = self.segments.iter().map(open).collect::<Result<_, _>>()?;
+        if let Some(copy) = find_copy(&segments) {
+            return Err(OpenIndexError::Malformed {
+                path: segment_path(folder, copy.entry.index.number),
+                section: "table".to_owned(),
+                expected: "a checksum of its own: this is a copy of another segment",
+            });
+        }
         let documents: usize = segments
             .iter()
             .map(|segment| segment.index.ids().len())
@@ -136,6 +144,17 @@ impl<C> Manifest<C> {
         }
         Ok(segments)
     }
+}
+
+/// The first segment whose file is that of an earlier one. Commits do not contain any: its ids are
+/// those of the earlier one, all of whose documents were deleted then.
+fn find_copy<I: SegmentIndex>(segments: &[Segment<I>]) -> Option<&Segment<I>> {
+    let mut earlier = HashMap::new();
+    let mut segments = segments.iter();
+    segments.find(|segment| {
+        let same = earlier.insert(segment.entry.index.checksum, segment.index.ids());
+        same.is_some_and(|ids| ids == segment.index.ids())
+    })
 }
 
 /// Reads the manifest in a folder.

@@ -8,7 +8,7 @@
 //! | `manifest.ir` | the last commit: configuration, and the segments from oldest to newest |
 //! | `segment-N.ir` | an immutable index ([`SegmentIndex`]) |
 //! | `deleted-N.ir` | the deleted documents of a segment |
-//! | `writer.lock` | locked by the writer ([`SegmentFolder`]) |
+//! | `writer.lock` | locked by the writer ([`SegmentFolder`]); empty before the first commit |
 //!
 //! A commit writes new files, syncs them, and then replaces the manifest atomically: a process that
 //! is killed leaves the index at its last commit. The manifest records a checksum of each file.

@@ -8,8 +8,9 @@ use ir_knn::{
     VectorSimilarity,
 };
 use ir_testkit::segments::{
-    check_abandoned_writers, check_history, check_killed_writers, check_one_writer,
-    check_readers_during_commits, check_readers_keep_their_commit, check_replaced_folder, steps,
+    check_abandoned_writers, check_history, check_killed_writers, check_lost_manifest,
+    check_one_writer, check_readers_during_commits, check_readers_keep_their_commit,
+    check_replaced_folder, steps,
 };
 use ir_testkit::{Contract, check_vectors, toy};
 use proptest::prelude::*;
@@ -94,6 +95,7 @@ fn readers_and_writers() {
         check_readers_during_commits(&test, &vector);
         check_one_writer(&test);
         check_abandoned_writers(&test, &vector);
+        check_lost_manifest(&test, &vector);
         check_replaced_folder(&test, &vector);
     }
 }

@@ -19,7 +19,9 @@ use ir_core::segments::SegmentStats;
 pub use history::{Step, check_history, steps};
 pub use kills::check_killed_writers;
 pub use readers::{check_readers_during_commits, check_readers_keep_their_commit};
-pub use writers::{check_abandoned_writers, check_one_writer, check_replaced_folder};
+pub use writers::{
+    check_abandoned_writers, check_lost_manifest, check_one_writer, check_replaced_folder,
+};
 
 /// Writer and reader of a segmented index under test. Methods without a `Result` panic on errors.
 pub trait SegmentedIndexTest: Sync {
@@ -115,7 +117,10 @@ pub fn segment_files(folder: &Path) -> Vec<PathBuf> {
 }
 
 /// Asserts that a folder has the files of a commit and the lock, and no others.
-fn check_files<T: SegmentedIndexTest>(test: &T, folder: &Path) {
+///
+/// # Panics
+/// If it does not.
+pub fn check_files<T: SegmentedIndexTest>(test: &T, folder: &Path) {
     let segments = test.segments(&test.read(folder));
     let with_deleted = segments.iter().filter(|segment| segment.deleted > 0);
     let expected = 2 + segments.len() + with_deleted.count();

@@ -78,6 +78,38 @@ pub fn check_abandoned_writers<T: SegmentedIndexTest>(test: &T, content: &T::Con
     check_files(test, &path);
 }
 
+/// Asserts that no writer removes the segments of an index whose manifest is missing.
+///
+/// # Panics
+/// If one does.
+pub fn check_lost_manifest<T: SegmentedIndexTest>(test: &T, content: &T::Content) {
+    let folder = TempDir::new().unwrap();
+    let mut writer = test.create(folder.path()).unwrap();
+    test.put(&mut writer, "d1", content);
+    test.commit(&mut writer);
+    drop(writer);
+    let manifest = folder.path().join("manifest.ir");
+    let bytes = fs::read(&manifest).unwrap();
+    for lock in ["committed\n", ""] {
+        // An index whose lock file was emptied is recorded again by its next writer.
+        fs::write(folder.path().join("writer.lock"), lock).unwrap();
+        drop(test.open(folder.path()).unwrap());
+        fs::remove_file(&manifest).unwrap();
+        for result in [test.open(folder.path()), test.create(folder.path())] {
+            let error = result.err().expect("expected an error").to_string();
+            assert!(
+                error.starts_with(&manifest.display().to_string()),
+                "{error}"
+            );
+        }
+        fs::write(&manifest, &bytes).unwrap();
+        test.check(
+            &test.read(folder.path()),
+            &[("d1".to_owned(), content.clone())],
+        );
+    }
+}
+
 /// Asserts that a writer whose folder was removed does not touch the index that is created there.
 ///
 /// # Panics

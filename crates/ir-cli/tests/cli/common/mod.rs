@@ -124,6 +124,57 @@ impl Folder {
         finish(self.command(args).env_remove("IR_DATA"), Some(input))
     }
 
+    /// Runs `ir` with a maximum file size in blocks of `ulimit -f`, so that writing beyond it fails
+    /// as on a full disk.
+    #[cfg(unix)]
+    pub(crate) fn ir_with_file_size(&self, blocks: u64, args: &[&str]) -> Ran {
+        let script = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
+        let mut command = Command::new("sh");
+        command
+            .args(["-c", &script, "sh", env!("CARGO_BIN_EXE_ir")])
+            .args(args)
+            .current_dir(self.path())
+            .env_remove("IR_DATA")
+            .stdin(Stdio::null());
+        finish(&mut command, None)
+    }
+
+    /// Runs an update of the index in a folder with growing file sizes until it succeeds. Asserts
+    /// that every failure is an error that names the folder, and that the index is at its last
+    /// commit then, without other files. Returns the number of failures.
+    #[cfg(unix)]
+    pub(crate) fn update_without_space(&self, index: &str, args: &[&str]) -> usize {
+        let contents = || {
+            let files = self.files().into_iter().filter(|path| path.is_file());
+            let read = |path: PathBuf| (path.clone(), fs::read(path).unwrap());
+            files.map(read).collect::<Vec<_>>()
+        };
+        let sizes = (0..).map(|n: u32| if n < 4 { n.into() } else { 1 << (n - 2) });
+        for (failures, blocks) in sizes.enumerate() {
+            let before = contents();
+            let Ran { code, err, .. } = self.ir_with_file_size(blocks, args);
+            if code == 0 {
+                return failures;
+            }
+            let mut lines = err.lines().filter(|line| !line.starts_with("warning: "));
+            let first = lines.next().unwrap();
+            assert!(
+                first.starts_with(&format!("error: {index}")),
+                "{args:?}: {err}"
+            );
+            assert_eq!(lines.next(), None, "{args:?}: {err}");
+            // A merge that fails comes after its commit.
+            let after = contents();
+            let manifest = |files: &[(PathBuf, Vec<u8>)]| {
+                let manifest = files.iter().find(|file| file.0.ends_with("manifest.ir"));
+                manifest.unwrap().1.clone()
+            };
+            let committed = manifest(&after) != manifest(&before);
+            assert!(committed || after == before, "{args:?}, {blocks} blocks");
+        }
+        0
+    }
+
     /// Runs `ir` with the caller's `IR_DATA`.
     pub(crate) fn ir_data(&self, args: &[&str]) -> Ran {
         finish(&mut self.command(args), None)
