@@ -2,7 +2,7 @@
 // review, publication, and the new question found. Every page is checked by axe-core in both color schemes.
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
-import { mkdirSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -15,18 +15,29 @@ const axe = readFileSync(require.resolve("axe-core/axe.min.js"), "utf8");
 const folder = process.env.SCREENSHOTS;
 mkdirSync(folder, { recursive: true });
 const data = mkdtempSync(join(tmpdir(), "pages-"));
-let server, started, origin, browser, context, page;
+let started, origin, browser, context, page;
+const servers = [];
 const errors = [];
+
+// Starts a server, and returns the first lines that it prints: its address and its keys.
+async function serve(...args) {
+  const server = spawn(process.env.IR, ["serve", ...args, "--quiet"], { stdio: ["ignore", "pipe", "inherit"] });
+  servers.push(server);
+  return new Promise((resolve, reject) => {
+    const lines = [];
+    createInterface({ input: server.stdout }).on("line", (line) => {
+      lines.push(line);
+      if (lines.length === 3) resolve(lines);
+    });
+    server.once("exit", (code) => reject(new Error(`the server ended with ${code}`)));
+  });
+}
 
 before(async () => {
   started = performance.now();
   // The command of the README, with a data folder and a port of its own.
-  const command = ["serve", "bundled", "--data", data, "--listen", "127.0.0.1:0", "--quiet"];
-  server = spawn(process.env.IR, command, { stdio: ["ignore", "pipe", "inherit"] });
-  origin = await new Promise((resolve, reject) => {
-    createInterface({ input: server.stdout }).once("line", (line) => resolve(line.replace(/\/$/, "")));
-    server.once("exit", (code) => reject(new Error(`the server ended with ${code}`)));
-  });
+  const [address] = await serve("bundled", "--data", join(data, "bundled"), "--listen", "127.0.0.1:0");
+  origin = address.replace(/\/$/, "");
   browser = await chromium.launch({
     executablePath: process.env.IR_CHROMIUM,
     args: ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
@@ -44,13 +55,15 @@ before(async () => {
 
 after(async () => {
   await browser?.close();
-  server?.kill();
-  await new Promise((resolve) => server ? server.once("exit", resolve) : resolve());
+  for (const server of servers) {
+    const ended = new Promise((resolve) => server.once("exit", resolve));
+    if (server.kill()) await ended;
+  }
   rmSync(data, { recursive: true, force: true });
 });
 
 // Checks a page with axe-core in both color schemes, and writes screenshots.
-async function check(name) {
+async function check(name, page = context.pages()[0]) {
   for (const colorScheme of ["light", "dark"]) {
     await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
     await page.evaluate(axe);
@@ -205,10 +218,17 @@ test("annotation of a selected span", async () => {
   assert.equal(await page.locator(".annotated").textContent(), text);
   await page.goto("/annotations");
   await check("annotations");
+  // The form without a script.
+  await page.goto("/document/harvestqa.xml?annotate=1");
+  await check("document-sentences");
+  await page.locator("a.sentence").first().click();
+  await page.waitForURL(/\/annotate\?/);
+  await check("annotation-form");
 });
 
 test("two tabs edit one annotation", async () => {
   await page.goto("/annotations/1");
+  await check("annotation");
   const other = await context.newPage();
   await other.goto("/annotations/1");
   await other.getByLabel("Question").fill("Which helpers wrote the harvest questionnaire?");
@@ -239,6 +259,63 @@ test("review, publication, and the new question is found", async () => {
   await page.waitForURL(/suggested=1/);
   assert.ok(await page.getByRole("heading", { name: "You may also want to know" }).isVisible());
   assert.match(await page.getByRole("article").first().textContent(), /Volunteers wrote the questions/);
+});
+
+test("a second verdict, and the agreement of reviewers", async () => {
+  const second = await browser.newContext({ baseURL: origin });
+  const reviewer = await second.newPage();
+  await reviewer.goto("/review?show=second");
+  await reviewer.getByRole("button", { name: "Accept" }).click();
+  await reviewer.getByText("There is nothing to review here.").waitFor();
+  await second.close();
+  await page.goto("/review?show=mine");
+  assert.ok(await page.getByText("Krippendorff").isVisible());
+  assert.equal(await page.getByRole("group", { name: "Agreement of pairs" }).getByRole("row").count(), 2);
+  await check("agreement");
+});
+
+test("files that cannot be read, roles, and the rate of a key", async () => {
+  const papers = join(data, "papers");
+  mkdirSync(papers);
+  writeFileSync(join(papers, "tea.md"), "# Tea\n\nTea comes from Asia.\n");
+  writeFileSync(join(papers, "broken.xml"), "<article>");
+  writeFileSync(join(papers, "logo.png"), "PNG");
+  const [address, ...keys] = await serve(papers, "--listen", "0.0.0.0:0", "--rate-limit", "5");
+  const [admin, query] = keys.map((line) => line.replace(/^.*: /, ""));
+  const baseURL = address.replace("0.0.0.0", "127.0.0.1");
+  const signedIn = async (key) => {
+    const guest = await (await browser.newContext({ baseURL })).newPage();
+    await guest.goto("/annotations");
+    await guest.getByLabel("Key").fill(key);
+    await guest.getByRole("button", { name: "Sign in" }).click();
+    await guest.waitForURL(/annotations$/);
+    return guest;
+  };
+  const reader = await signedIn(query);
+  await reader.goto("/insight");
+  await reader.getByRole("heading", { name: "Not permitted" }).waitFor();
+  await check("forbidden", reader);
+  await reader.context().close();
+  const owner = await signedIn(admin);
+  // The files may not be read yet.
+  const list = owner.getByRole("link", { name: "List them" });
+  while (true) {
+    await owner.goto("/review");
+    if (await list.isVisible()) break;
+    await owner.waitForTimeout(500);
+  }
+  await list.click();
+  await owner.waitForURL(/files$/);
+  assert.equal(await owner.getByRole("row").count(), 4);
+  await check("files", owner);
+  const statuses = [];
+  while (statuses.at(-1) !== 429) {
+    assert.ok(statuses.length < 100);
+    statuses.push((await owner.goto("/annotations")).status());
+  }
+  assert.ok(await owner.getByText("Wait a moment, then load the page again.").isVisible());
+  await check("too-many-requests", owner);
+  await owner.context().close();
 });
 
 test("datasets, insight, sign-in, and errors", async () => {

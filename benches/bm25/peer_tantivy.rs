@@ -116,7 +116,7 @@ pub(crate) fn build(work: &Workload, folder: &Path, threads: usize) -> Result<In
     })
 }
 
-/// An open index.
+/// Index of a folder, and what its queries need.
 struct Opened {
     searcher: tantivy::Searcher,
     contents: Field,

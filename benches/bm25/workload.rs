@@ -22,7 +22,7 @@ pub(crate) struct Workload {
     pub(crate) budget: usize,
 }
 
-/// Numbers of hits.
+/// The values of `k`.
 pub(crate) const KS: [usize; 2] = [10, 1000];
 
 /// Cost of building an index.

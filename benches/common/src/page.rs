@@ -6,8 +6,8 @@ use std::{fs, thread};
 
 use anyhow::{Context, Result, ensure};
 
-/// Prints tables, and writes them into a page, between the lines `<!-- table NAME -->` and `<!-- end
-/// of table -->`, below a line about the machine.
+/// Prints tables, and writes them into a page below a line about the machine: between the lines
+/// `<!-- table NAME -->` and `<!-- end of table -->`.
 #[derive(Debug)]
 pub struct Page {
     path: Option<PathBuf>,
@@ -59,7 +59,7 @@ fn replace(page: &str, name: &str, table: &str) -> Option<String> {
     Some(format!("{head}\n{table}\n\n{}", &rest[before.len()..]))
 }
 
-/// The processor, the number of cores, the day and the load.
+/// The CPU, the number of cores, the day and the load.
 fn machine() -> String {
     let facts = || -> Result<String> {
         let cpus = fs::read_to_string("/proc/cpuinfo")?;

@@ -15,7 +15,6 @@ use crate::metrics::Metrics;
 use crate::service::{
     AnswerList, GeneratedAnswer, GenerationOutcome, Question, ScoredAnswer, Service,
 };
-use crate::store::sha256;
 
 /// State of the web server, shared by all requests.
 pub(crate) struct App {
@@ -50,12 +49,13 @@ impl App {
         }
     }
 
-    /// Counts a request of a key that exists.
-    pub(crate) fn check_rate(&self, key: &str) -> Result<(), ApiError> {
+    /// Counts a request of a key that exists, by its hash: over REST, or of a session that was
+    /// opened with it.
+    pub(crate) fn check_rate(&self, key: &[u8; 32]) -> Result<(), ApiError> {
         let Some(rate) = &self.rate else {
             return Ok(());
         };
-        rate.check_key(&sha256(key.as_bytes()))
+        rate.check_key(key)
             .map_err(|_| ApiError::busy("too many requests with this key"))
     }
 }

@@ -152,8 +152,10 @@ pub struct Limits {
     pub concurrency: usize,
     /// Open connections; further ones are closed. Default: 1,024.
     pub connections: usize,
-    /// Requests per second of each key, with bursts of as many; further ones get status 429.
-    /// Default: unlimited.
+    /// Requests per second of each key, with bursts of as many, over REST and on the pages of
+    /// sessions that were opened with it, suggestions included; further ones get status 429. Pages
+    /// without a sign-in have no limit. Default: unlimited, because [`Limits::concurrency`] limits
+    /// the load of all keys together, and the additions of one client may be many.
     pub rate: Option<std::num::NonZeroU32>,
     /// Results of a query. Default: 1,000.
     pub results: usize,

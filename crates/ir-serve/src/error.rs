@@ -39,3 +39,14 @@ pub enum ServiceError {
     #[error("{}", error.as_deref().unwrap_or("the published documents are being loaded"))]
     Loading { error: Option<String> },
 }
+
+/// An error with its causes.
+pub(crate) fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut next = error.source();
+    while let Some(cause) = next {
+        text = format!("{text}: {cause}");
+        next = cause.source();
+    }
+    text
+}

@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ir_core::{Attributes, CachedEncoder, Flow, Progress, Side};
+use ir_core::{Attributes, CachedEncoder, Flow, Progress, Retriever, Side};
 use ir_qa::frames::{FrameConfig, normalized};
 use ir_qa::questions::{QuestionError, QuestionFile, add_questions};
 use ir_qa::retrieval::{AnswerConfig, AnswerIndex, AnswerIndexError, FrameVectors};
@@ -15,6 +15,7 @@ use ir_qa::suggest::{FrequentPhrases, Suggester};
 use ir_qa::{Chunk, ChunkKind, Frame, FrameQuestion, character_count};
 
 use crate::config::{ServiceEncoder, ServiceQuestions};
+use crate::error::with_causes;
 use crate::store::{Publication, PublishedQuestion, Store, StoreError, sha256};
 
 /// Number of vectors of queries that are cached: a query searches several indexes, some of them
@@ -188,6 +189,13 @@ impl PublishedState {
     #[must_use]
     pub fn index(&self) -> &AnswerIndex {
         &self.index
+    }
+
+    /// Returns a frame by id.
+    #[must_use]
+    pub fn frame(&self, id: &str) -> Option<&Frame> {
+        let number = self.index.ids().get(id)?;
+        self.index.frames().get(number.index())
     }
 
     /// Sides and hashes of the texts that are encoded.
@@ -426,17 +434,6 @@ impl ServiceQuestions {
         tracing::info!(questions = added.questions, "questions were generated");
         Ok(())
     }
-}
-
-/// An error with its causes.
-fn with_causes(error: &QuestionError) -> String {
-    let mut text = error.to_string();
-    let mut next = std::error::Error::source(error);
-    while let Some(cause) = next {
-        text = format!("{text}: {cause}");
-        next = cause.source();
-    }
-    text
 }
 
 impl ServiceEncoder {

@@ -6,7 +6,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, TrySendError, sync
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use crate::store::{LoggedQuery, Store, StoreError, now};
+use crate::store::{LoggedClick, LoggedQuery, Store, StoreError, now};
 
 /// Longest time between a query and its record.
 const DELAY: Duration = Duration::from_millis(200);
@@ -28,8 +28,7 @@ pub(crate) struct QueryLog {
 enum LogEntry {
     /// Number, Unix time in milliseconds, and query.
     Query(i64, i64, LoggedQuery),
-    /// Number of the query, frame of the opened answer, and its rank.
-    Click(i64, String, u32),
+    Click(LoggedClick),
 }
 
 impl QueryLog {
@@ -55,8 +54,8 @@ impl QueryLog {
     }
 
     /// Logs that a user opened the answer of a query, after the query itself.
-    pub(crate) fn log_click(&self, query: i64, frame: String, rank: u32) {
-        self.send(LogEntry::Click(query, frame, rank));
+    pub(crate) fn log_click(&self, click: LoggedClick) {
+        self.send(LogEntry::Click(click));
     }
 
     fn send(&self, entry: LogEntry) {
@@ -98,7 +97,7 @@ fn write(store: &Store, waiting: &Receiver<LogEntry>, dropped: &AtomicU64) {
         for entry in batch {
             match entry {
                 LogEntry::Query(id, asked_at, query) => queries.push((id, asked_at, query)),
-                LogEntry::Click(query, frame, rank) => clicks.push((query, frame, rank)),
+                LogEntry::Click(click) => clicks.push(click),
             }
         }
         if let Err(error) = store.log_queries(&queries, &clicks) {

@@ -138,7 +138,8 @@ impl Server {
                     tokio::time::sleep(STOP_INTERVAL).await;
                 }
             };
-            accept(listener, router(Arc::clone(&app)), connections, stop).await;
+            let router = router(Arc::clone(&app));
+            accept(listener, router, connections, HEAD_TIME, stop).await;
             Ok(())
         });
         runtime.shutdown_timeout(Duration::from_secs(5));
@@ -153,18 +154,19 @@ impl Server {
 }
 
 /// Serves connections until `stop` completes, at most `connections` at a time; further ones are
-/// closed. A connection without a complete head of a request for [`HEAD_TIME`] is closed, too, and
+/// closed. A connection without a complete head of a request for `head_time` is closed, too, and
 /// one whose client reads nothing of its response for [`WRITE_TIME`].
 async fn accept(
     listener: tokio::net::TcpListener,
     router: Router,
     connections: usize,
+    head_time: Duration,
     stop: impl Future<Output = ()>,
 ) {
     let mut protocol = hyper::server::conn::http1::Builder::new();
     protocol
         .timer(TokioTimer::new())
-        .header_read_timeout(HEAD_TIME);
+        .header_read_timeout(head_time);
     let permits = Arc::new(Semaphore::new(connections.min(Semaphore::MAX_PERMITS)));
     let graceful = GracefulShutdown::new();
     let mut stop = pin!(stop);
@@ -303,3 +305,6 @@ async fn metrics(State(app): State<Arc<App>>, headers: HeaderMap) -> Response {
     );
     response
 }
+
+#[cfg(test)]
+mod tests;

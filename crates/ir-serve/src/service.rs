@@ -1,8 +1,11 @@
 //! API behind REST and the pages: documents, publication, answers, suggestions, keys.
 
 mod batched_search;
+mod collections;
+mod document_answers;
 mod folder;
 mod generation;
+mod keys;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, RwLock};
@@ -15,6 +18,7 @@ use ir_qa::soco::{SocoContent, SocoDocument};
 use tokio::sync::OwnedSemaphorePermit;
 
 use self::batched_search::{BatchedSearch, Found, QuestionSearch};
+pub(crate) use self::document_answers::{DOCUMENT_ANSWERS, DocumentAnswers};
 pub(crate) use self::generation::Generation;
 pub use self::generation::{GeneratedAnswer, GenerationOutcome};
 use crate::config::{Collection, Limits, ServiceConfig};
@@ -23,7 +27,7 @@ use crate::published::{CACHED_VECTORS, PublishConfig, PublishedState};
 use crate::publisher::Publisher;
 use crate::query_log::QueryLog;
 use crate::store::{
-    AddedDocuments, BackgroundCheck, Job, KeyRole, LoggedQuery, Origin, Store, role_of, sha256,
+    AddedDocuments, BackgroundCheck, Job, KeyRole, LoggedClick, LoggedQuery, Origin, Store, sha256,
 };
 
 /// Documents, publication, queries and annotations of a data folder.
@@ -361,14 +365,7 @@ impl Service {
     /// The search of a question in the published state.
     fn question_search(&self, question: &Question) -> Result<QuestionSearch, ServiceError> {
         self.check_query(&question.text, question.limit)?;
-        let characters = ir_qa::character_count(&question.user);
-        if characters > USER_CHARACTERS {
-            return Err(ServiceError::Limit {
-                what: "characters of the id of a user",
-                limit: USER_CHARACTERS,
-                found: characters,
-            });
-        }
+        check_user(&question.user)?;
         let state = self.published()?;
         let index = state.index();
         let filter = filter(&question.filters, |predicate| index.select(predicate));
@@ -406,23 +403,27 @@ impl Service {
                 explanation,
             });
         }
-        let related = found.related;
-        let query = match question.is_continued {
+        Ok(AnswerList {
+            query: self.log_question(question, answers.len(), start),
+            answers,
+            related: found.related,
+        })
+    }
+
+    /// Logs a question that was asked at `start`, unless it continues another. Returns its number
+    /// in the log, or 0.
+    fn log_question(&self, question: &Question, results: usize, start: Instant) -> i64 {
+        match question.is_continued {
             true => 0,
             false => self.log.log(LoggedQuery {
                 user: question.user.clone(),
                 query: question.text.clone(),
                 is_suggestion: question.is_suggestion,
-                results: answers.len(),
+                results,
                 micros: u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX),
                 records_clicks: question.records_clicks,
             }),
-        };
-        Ok(AnswerList {
-            query,
-            answers,
-            related,
-        })
+        }
     }
 
     /// Name of the model that generates answers, if there is one.
@@ -468,9 +469,18 @@ impl Service {
         self.generation.as_ref()
     }
 
-    /// Logs that a user opened the answer of a query, in the background. `rank` counts from 1.
+    /// Logs that a user opened the answer of a query, in the background, with the hash of its
+    /// published text. `rank` counts from 1.
     pub fn log_click(&self, query: i64, frame: impl Into<String>, rank: u32) {
-        self.log.log_click(query, frame.into(), rank);
+        let frame = frame.into();
+        let state = self.published().ok();
+        let answer = state.as_ref().and_then(|state| state.frame(&frame));
+        self.log.log_click(LoggedClick {
+            query,
+            answer: answer.map(|frame| sha256(frame.answer.as_bytes())),
+            frame,
+            rank,
+        });
     }
 
     /// Completes a typed text: at most `limit` suggestions.
@@ -485,88 +495,6 @@ impl Service {
             .iter()
             .map(|completion| completion.text.to_owned());
         Ok(texts.collect())
-    }
-
-    /// Searches a collection by name, and returns ids and scores.
-    ///
-    /// # Errors
-    /// No collection has the name, a limit is exceeded, or the retriever fails.
-    pub fn search_collection(
-        &self,
-        name: &str,
-        query: &str,
-        limit: usize,
-        filters: &[Predicate],
-    ) -> Result<Vec<(String, f32)>, ServiceError> {
-        self.check_query(query, limit)?;
-        let Some(collection) = self.collections.get(name) else {
-            return Err(ServiceError::NoCollection {
-                name: name.to_owned(),
-                known: self.collections.keys().cloned().collect(),
-            });
-        };
-        let filter = filter(filters, |predicate| {
-            predicate.select(&collection.attributes)
-        });
-        let mut search = Search::top(limit);
-        if let Some(filter) = &filter {
-            search = search.within(filter);
-        }
-        let ranking = collection.retriever.search(query, &search)?;
-        let ids = collection.retriever.ids();
-        let hits = ranking
-            .iter()
-            .map(|hit| (ids.id(hit.doc).to_owned(), hit.score));
-        Ok(hits.collect())
-    }
-
-    /// Names of the collections.
-    pub fn collections(&self) -> impl Iterator<Item = &str> {
-        self.collections.keys().map(String::as_str)
-    }
-
-    /// Creates a key. It is returned once and stored as a hash.
-    ///
-    /// # Errors
-    /// The disk is full or fails.
-    pub fn create_key(&self, role: KeyRole) -> Result<String, ServiceError> {
-        let key = self.store.create_key(role)?;
-        self.read_keys()?;
-        Ok(key)
-    }
-
-    /// Deletes all keys.
-    ///
-    /// # Errors
-    /// The disk is full or fails.
-    pub fn delete_keys(&self) -> Result<(), ServiceError> {
-        self.store.delete_keys()?;
-        self.read_keys()
-    }
-
-    /// Whether there are keys.
-    #[must_use]
-    pub fn has_keys(&self) -> bool {
-        !self.read_lock().is_empty()
-    }
-
-    /// Returns the role of a key, in a time that does not depend on the key; `None` if it is
-    /// unknown.
-    #[must_use]
-    pub fn role(&self, key: &str) -> Option<KeyRole> {
-        role_of(&self.read_lock(), key)
-    }
-
-    fn read_keys(&self) -> Result<(), ServiceError> {
-        let keys = self.store.keys()?;
-        let lock = self.keys.write();
-        *lock.unwrap_or_else(std::sync::PoisonError::into_inner) = keys;
-        Ok(())
-    }
-
-    fn read_lock(&self) -> std::sync::RwLockReadGuard<'_, Vec<([u8; 32], KeyRole)>> {
-        let lock = self.keys.read();
-        lock.unwrap_or_else(std::sync::PoisonError::into_inner)
     }
 
     fn check_query(&self, text: &str, limit: usize) -> Result<(), ServiceError> {
@@ -600,6 +528,19 @@ pub fn record_of(paper: &Paper) -> SocoDocument {
         false => SocoContent::Faq(paper.faq.clone()),
     };
     SocoDocument { content, meta }
+}
+
+/// Rejects the id of a user that is too long for the query log.
+fn check_user(user: &str) -> Result<(), ServiceError> {
+    let characters = ir_qa::character_count(user);
+    if characters > USER_CHARACTERS {
+        return Err(ServiceError::Limit {
+            what: "characters of the id of a user",
+            limit: USER_CHARACTERS,
+            found: characters,
+        });
+    }
+    Ok(())
 }
 
 fn document_id(record: &SocoDocument) -> String {

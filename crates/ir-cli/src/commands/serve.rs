@@ -22,7 +22,9 @@ use ir_serve::{
 };
 
 use crate::shared::answer_options::AnswerOptions;
-use crate::shared::console::{Console, Interrupted, bail_usage, check_stopped, stop_on_interrupt};
+use crate::shared::console::{
+    self, Console, Interrupted, bail_usage, check_stopped, stop_on_interrupt,
+};
 use crate::shared::document_reader::document_reader;
 use crate::shared::format::grouped;
 use crate::shared::generation_options::GenerationOptions;
@@ -44,8 +46,9 @@ Examples:
 Then open the address that is printed. Papers are read as by `ir frames
 --scientific` at every start, if the size or time of their files is another:
 changed files are published again, and papers whose files were deleted are
-deleted. Papers of files that can no longer be
-read are kept, and documents that were added over REST.
+deleted. Papers of files that can no longer be read are kept, and documents
+that were added over REST. The page /files lists the files that could not be
+read, were skipped, or lack parts such as authors, with the reasons.
 
 The data folder has documents, annotations and the query log: one SQLite file.
 Its pages are checked in the background after the start; damage ends the server
@@ -109,7 +112,9 @@ pub(crate) struct Args {
     #[arg(long)]
     new_keys: bool,
 
-    /// Requests per second of each key [default: unlimited]
+    /// Requests per second of each key, over REST and on the pages of visitors who signed in with
+    /// it, suggestions included; further ones get status 429. Pages without a sign-in have no
+    /// limit. [default: unlimited; --max-requests limits the load of all keys together]
     #[arg(long, value_name = "N")]
     rate_limit: Option<NonZeroU32>,
 
@@ -121,7 +126,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 64, value_parser = positive, value_name = "MIB")]
     max_size: usize,
 
-    /// Form of the log on standard error
+    /// Form of the log on standard error. Requests have method, route, status and time in ms
     #[arg(long, default_value = "text", value_name = "FORM")]
     log: LogForm,
 }
@@ -130,7 +135,8 @@ pub(crate) struct Args {
 enum LogForm {
     /// Lines for people
     Text,
-    /// JSON objects, one per line
+    /// JSON objects, one per line: timestamp, level, fields with message; warnings and errors of
+    /// the command, too
     Json,
 }
 
@@ -247,7 +253,10 @@ fn start_log(form: LogForm, console: &Console) {
         .with_target(false);
     match form {
         LogForm::Text => log.init(),
-        LogForm::Json => log.json().init(),
+        LogForm::Json => {
+            log.json().init();
+            console::print_to_log();
+        }
     }
 }
 
@@ -313,7 +322,7 @@ fn config(
 
 /// Opens an index under a name.
 fn collection(name: &str, index: &str, console: &Console) -> Result<Collection> {
-    let source = open_collection(index, TextEncoding::Utf8, Verify::AllSections, console)?;
+    let source = open_collection(index, TextEncoding::Utf8, Verify::FirstUse, console)?;
     let CollectionSource::Index(opened) = source else {
         bail!("--collection {name}={index}: expected an index of `ir index`");
     };
@@ -370,7 +379,7 @@ fn read_papers(papers: &Path, service: &Service, console: &Console) -> Result<()
             ServiceError::Document(DocumentError::Canceled) => Interrupted.into(),
             error => anyhow::Error::from(error),
         })?;
-        let advice = " (`ir frames PAPERS -o FILE --report FILE` lists them)";
+        let advice = " (the page /files lists them)";
         warn(&report, advice, console);
         if report.read() + report.unchanged() == 0 {
             console.warn(format_args!(

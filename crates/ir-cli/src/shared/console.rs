@@ -159,9 +159,36 @@ impl Console {
     }
 }
 
+/// Whether lines are events of the log instead of plain text.
+#[cfg(feature = "serve")]
+static PRINTS_TO_LOG: AtomicBool = AtomicBool::new(false);
+
+/// Makes all further lines, and messages of panics, events of the log, whose form is uniform.
+#[cfg(feature = "serve")]
+pub(crate) fn print_to_log() {
+    PRINTS_TO_LOG.store(true, Ordering::SeqCst);
+    std::panic::set_hook(Box::new(|panic| {
+        tracing::error!("{}", one_line(&panic.to_string()));
+    }));
+}
+
+/// Writes a line to the log, at the level that it starts with.
+#[cfg(feature = "serve")]
+fn log_event(line: &str) {
+    match line.split_once(": ") {
+        Some(("error", text)) => tracing::error!("{text}"),
+        Some(("warning", text)) => tracing::warn!("{text}"),
+        _ => tracing::info!("{line}"),
+    }
+}
+
 /// Prints a line on standard error. An error is ignored: a closed terminal or a full disk does not
 /// end a job.
 pub(crate) fn print_line(line: fmt::Arguments<'_>) {
+    #[cfg(feature = "serve")]
+    if PRINTS_TO_LOG.load(Ordering::SeqCst) {
+        return log_event(&line.to_string());
+    }
     let _ = writeln!(io::stderr(), "{line}");
 }
 

@@ -2,8 +2,10 @@
 #![cfg(unix)]
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+mod exports;
 mod faults;
 mod generation;
+mod log;
 mod server;
 
 use std::collections::BTreeMap;
@@ -62,6 +64,7 @@ fn changed_files_are_published_at_the_next_start() {
     let keys = server.keys.clone();
     let (log, _) = server.stop();
     assert!(log.contains("bad.xml"), "{log}");
+    assert!(log.contains("failed=1 skipped=0 incomplete=2"), "{log}");
     fs::write(
         papers.join("tea.md"),
         "# Tea\n\nTea grows in many countries.\n",

@@ -5,7 +5,7 @@ use axum::http::{HeaderMap, StatusCode, header, request::Parts};
 
 use super::ApiError;
 use crate::app::App;
-use crate::store::KeyRole;
+use crate::store::{KeyRole, sha256};
 
 /// Request with a query key or an admin key.
 pub(crate) struct QueryAccess;
@@ -27,7 +27,7 @@ pub(crate) fn role_of_request(headers: &HeaderMap, app: &App) -> Result<KeyRole,
     let Some(role) = app.service.role(key) else {
         return Err(unauthorized("header Authorization: unknown key"));
     };
-    app.check_rate(key)?;
+    app.check_rate(&sha256(key.as_bytes()))?;
     Ok(role)
 }
 

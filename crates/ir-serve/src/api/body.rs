@@ -6,7 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::ApiError;
 
-/// JSON body of a request, whatever its content type.
+/// JSON object in the body of a request, whatever its content type.
 pub(crate) struct JsonBody<T>(pub(crate) T);
 
 impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
@@ -15,6 +15,12 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
         let bytes = Bytes::from_request(request, state).await;
         let bytes = bytes.map_err(|error| body_error(&error))?;
+        // Serde takes an array for the fields of a struct: `[]` would delete all documents.
+        if bytes.trim_ascii_start().starts_with(b"[") {
+            return Err(ApiError::invalid(
+                "body: expected an object, found an array",
+            ));
+        }
         let mut parser = serde_json::Deserializer::from_slice(&bytes);
         let value = serde_path_to_error::deserialize(&mut parser).map_err(|error| {
             let path = error.path().to_string();

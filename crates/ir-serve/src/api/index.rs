@@ -103,12 +103,22 @@ pub(super) struct AbortResponse {
     aborted: Vec<String>,
 }
 
-const fn page() -> u64 {
+pub(super) const fn page() -> u64 {
     100
 }
 
-/// Largest number of documents that are read at a time.
+/// Largest number of documents or files that are read at a time.
 const MAX_PAGE: u64 = 1_000;
+
+/// Rejects a limit that is too large.
+pub(super) fn check_page(limit: u64) -> Result<(), ApiError> {
+    match limit {
+        0..=MAX_PAGE => Ok(()),
+        _ => Err(ApiError::invalid(format!(
+            "limit: expected at most {MAX_PAGE}, found {limit}"
+        ))),
+    }
+}
 
 /// Adds documents, all or none. Queries see them after a publication.
 #[utoipa::path(
@@ -166,15 +176,10 @@ pub(super) async fn read(
     _: AdminAccess,
     JsonBody(request): JsonBody<ReadRequest>,
 ) -> Result<Json<Vec<SocoDocument>>, ApiError> {
-    let limit = request.limit;
-    if limit > MAX_PAGE {
-        return Err(ApiError::invalid(format!(
-            "limit: expected at most {MAX_PAGE}, found {limit}"
-        )));
-    }
+    check_page(request.limit)?;
     let documents = blocking(&app, move |service| {
         let store = service.store();
-        Ok(store.documents(DocumentState::Added, request.skip, limit)?)
+        Ok(store.documents(DocumentState::Added, request.skip, request.limit)?)
     })
     .await?;
     Ok(Json(

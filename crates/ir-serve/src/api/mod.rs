@@ -5,6 +5,7 @@ mod body;
 mod collections;
 mod document_schema;
 mod error;
+mod files;
 mod index;
 mod mcp;
 mod openapi;
@@ -35,6 +36,7 @@ pub(crate) fn router() -> Router<Arc<App>> {
         .route("/v1/search/suggest", post(query::suggest))
         .route("/v1/index/add", post(index::add))
         .route("/v1/index/read", post(index::read))
+        .route("/v1/index/files", post(files::files))
         .route("/v1/index/delete", post(index::delete))
         .route("/v1/index/publish", post(index::publish))
         .route("/v1/index/abort", post(index::abort))

@@ -5,7 +5,7 @@ use utoipa::openapi::schema::Ref;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use super::{collections, index, operations, query};
+use super::{collections, files, index, operations, query};
 
 /// Description of the REST interface, after the OpenAPI specification 3.1.
 #[must_use]
@@ -25,6 +25,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         query::suggest,
         index::add,
         index::read,
+        files::files,
         index::delete,
         index::publish,
         index::abort,

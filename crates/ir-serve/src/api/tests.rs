@@ -1,4 +1,5 @@
 mod generation;
+mod index;
 mod limits;
 mod mcp;
 
@@ -282,6 +283,7 @@ fn keys_permit_their_role_only() {
     let admin = [
         ("POST", "/v1/index/add"),
         ("POST", "/v1/index/read"),
+        ("POST", "/v1/index/files"),
         ("POST", "/v1/index/delete"),
         ("POST", "/v1/index/publish"),
         ("POST", "/v1/index/abort"),
@@ -327,6 +329,11 @@ fn errors_name_field_and_entry() {
     let cases = [
         ("/v1/search/query", "{", "body: EOF"),
         ("/v1/index/delete", "", "body: EOF"),
+        (
+            "/v1/index/delete",
+            " []",
+            "body: expected an object, found an array",
+        ),
         (
             "/v1/index/delete",
             r#"{"doc_id": ["a"]}"#,
@@ -479,7 +486,7 @@ fn description_has_every_route() {
     assert_eq!(status, StatusCode::OK.as_u16());
     let description: Value = serde_json::from_str(&text).unwrap();
     let paths: Vec<&String> = description["paths"].as_object().unwrap().keys().collect();
-    assert_eq!(paths.len(), 10, "{paths:?}");
+    assert_eq!(paths.len(), 11, "{paths:?}");
     for path in paths {
         let path = path.replace("{name}", "x").replace("{op_id}", "x");
         let status = server.request("POST", &path, None, "{}").0;

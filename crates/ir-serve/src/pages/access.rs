@@ -34,7 +34,16 @@ const MAX_NAME: usize = 100;
 
 /// Sessions in memory, by the hashes of their tokens. They end with the process.
 #[derive(Debug, Default)]
-pub(super) struct Sessions(Mutex<HashMap<[u8; 32], (KeyRole, Instant)>>);
+pub(super) struct Sessions(Mutex<HashMap<[u8; 32], Session>>);
+
+/// Session of a visitor.
+#[derive(Debug, Clone, Copy)]
+struct Session {
+    role: KeyRole,
+    /// Hash of the key with which the visitor signed in.
+    key: [u8; 32],
+    end: Instant,
+}
 
 /// Who sends a request.
 #[derive(Debug, Clone)]
@@ -56,23 +65,28 @@ pub(super) struct Admin(pub(super) Visitor);
 pub(super) struct VisitorToken(pub(super) String);
 
 impl Sessions {
-    fn lock(&self) -> MutexGuard<'_, HashMap<[u8; 32], (KeyRole, Instant)>> {
+    fn lock(&self) -> MutexGuard<'_, HashMap<[u8; 32], Session>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Opens a session and returns its token.
-    pub(super) fn open(&self, role: KeyRole) -> Result<String, StoreError> {
+    /// Opens a session with a key of a role, and returns its token.
+    pub(super) fn open(&self, role: KeyRole, key: &str) -> Result<String, StoreError> {
         let token = random_hex(32)?;
         let now = Instant::now();
         let mut sessions = self.lock();
-        sessions.retain(|_, (_, end)| *end > now);
+        sessions.retain(|_, session| session.end > now);
         if sessions.len() >= MAX_SESSIONS
-            && let Some((oldest, _)) = sessions.iter().min_by_key(|(_, (_, end))| *end)
+            && let Some((oldest, _)) = sessions.iter().min_by_key(|(_, session)| session.end)
         {
             let oldest = *oldest;
             sessions.remove(&oldest);
         }
-        sessions.insert(sha256(token.as_bytes()), (role, now + SESSION_TIME));
+        let session = Session {
+            role,
+            key: sha256(key.as_bytes()),
+            end: now + SESSION_TIME,
+        };
+        sessions.insert(sha256(token.as_bytes()), session);
         Ok(token)
     }
 
@@ -81,10 +95,10 @@ impl Sessions {
         self.lock().remove(&sha256(token.as_bytes()));
     }
 
-    fn role(&self, token: &str) -> Option<KeyRole> {
+    fn session(&self, token: &str) -> Option<Session> {
         let sessions = self.lock();
-        let (role, end) = sessions.get(&sha256(token.as_bytes()))?;
-        (*end > Instant::now()).then_some(*role)
+        let session = sessions.get(&sha256(token.as_bytes()))?;
+        (session.end > Instant::now()).then_some(*session)
     }
 }
 
@@ -174,8 +188,8 @@ impl FromRequestParts<Arc<App>> for Visitor {
         if app.access.needs_session {
             let sessions = parts.extensions.get::<Arc<Sessions>>();
             let token = cookie_value(&parts.headers, SESSION_COOKIE);
-            let known = sessions.and_then(|sessions| sessions.role(token?));
-            role = known.ok_or_else(|| {
+            let known = sessions.and_then(|sessions| sessions.session(token?));
+            let session = known.ok_or_else(|| {
                 if parts.method != Method::GET {
                     let message = "The session has ended. Sign in, then send the form again.";
                     return PageError::new(StatusCode::UNAUTHORIZED, message);
@@ -183,6 +197,9 @@ impl FromRequestParts<Arc<App>> for Visitor {
                 let next = parts.uri.path_and_query().map_or("/", |next| next.as_str());
                 PageError::redirect(url("/sign-in", &[("next", next)]))
             })?;
+            let rate = app.check_rate(&session.key);
+            rate.map_err(|error| PageError::busy(&parts.method, &error.message))?;
+            role = session.role;
         }
         let token = parts.extensions.get::<VisitorToken>();
         let token = token.map_or("", |token| token.0.as_str());
@@ -237,18 +254,19 @@ mod tests {
     #[test]
     fn sessions_have_the_role_of_their_key_until_they_are_closed() {
         let sessions = Sessions::default();
-        let token = sessions.open(KeyRole::Query).unwrap();
+        let role = |token: &str| sessions.session(token).map(|session| session.role);
+        let token = sessions.open(KeyRole::Query, "key").unwrap();
         assert_eq!(token.len(), 64);
-        assert_eq!(sessions.role(&token), Some(KeyRole::Query));
-        assert_eq!(sessions.role(""), None);
+        assert_eq!(role(&token), Some(KeyRole::Query));
+        assert_eq!(role(""), None);
         sessions
             .lock()
             .values_mut()
-            .for_each(|(_, end)| *end = Instant::now());
-        assert_eq!(sessions.role(&token), None, "expired");
-        let token = sessions.open(KeyRole::Admin).unwrap();
+            .for_each(|session| session.end = Instant::now());
+        assert_eq!(role(&token), None, "expired");
+        let token = sessions.open(KeyRole::Admin, "key").unwrap();
         assert_eq!(sessions.lock().len(), 1, "expired sessions are forgotten");
         sessions.close(&token);
-        assert_eq!(sessions.role(&token), None);
+        assert_eq!(role(&token), None);
     }
 }

@@ -1,4 +1,5 @@
-//! In-paper search: the text of a document with the answers to a question and its annotations.
+//! In-paper search: the text of a document with all answers to a question marked, up to
+//! [`DOCUMENT_ANSWERS`], and its annotations.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -8,25 +9,21 @@ use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Response};
 use ir_bm25::analysis::Highlighter;
-use ir_core::Retriever;
-use ir_qa::{ChunkKind, byte_offset, character_count};
+use ir_qa::{ChunkKind, Frame, byte_offset, character_count};
 use maud::{Markup, html};
 
 use super::access::{Visitor, short_name};
 use super::error::{PageError, status_of};
 use super::excerpt::analysis;
-use super::layout::{Page, name_input};
+use super::layout::{Page, count, name_input};
 use super::parameters::{Parameters, UrlParameters};
 use super::search::question_input;
 use super::urls::{document_url, url};
 use crate::app::{App, searching};
 use crate::error::ServiceError;
 use crate::published::{AnswerPosition, PublishedDocument, PublishedState};
-use crate::service::{Question, Service};
+use crate::service::{DOCUMENT_ANSWERS, DocumentAnswers, Question, Service};
 use crate::store::{Annotation, AnnotationStatus};
-
-/// Answers that are marked.
-const ANSWERS: usize = 10;
 
 /// Parameters of the page.
 #[derive(Debug)]
@@ -48,8 +45,7 @@ struct View {
 /// What the page shows.
 struct Found {
     state: Arc<PublishedState>,
-    /// Frames of the answers with their ranks from 1.
-    ranks: HashMap<String, usize>,
+    answers: DocumentAnswers,
     error: Option<ServiceError>,
     annotations: Vec<Annotation>,
 }
@@ -90,8 +86,7 @@ async fn show(
         is_annotating: repair.is_some() || parameters.text("annotate") == "1",
         repair,
     };
-    let question = Question::new(view.question.clone(), ANSWERS)
-        .in_document(&view.id)
+    let question = Question::new(view.question.clone(), DOCUMENT_ANSWERS)
         .with_user(visitor.id.clone())
         .with_is_suggestion(parameters.text("suggested") == "1")
         .with_is_continued(view.query.is_some());
@@ -109,7 +104,7 @@ async fn show(
         document,
         found: &found,
         visitor: &visitor,
-        answers: answers_of(&view, document, &found.ranks),
+        answers: answers_of(&view, document, &found.answers),
     };
     let page = Page::new(document.title())
         .with_session(app.access.needs_session)
@@ -120,19 +115,22 @@ async fn show(
 fn find(service: &Service, id: &str, question: &Question) -> Result<Found, ServiceError> {
     let state = service.published()?;
     let annotations = service.store().annotations(Some(id), None)?;
-    let (mut ranks, mut error) = (HashMap::new(), None);
+    let (mut answers, mut error) = (DocumentAnswers::default(), None);
     if !question.text.is_empty() && state.document(id).is_some() {
-        match service.ask(question) {
-            Ok(list) => {
-                let frames = list.answers.into_iter().map(|answer| answer.frame.id);
-                ranks = frames.zip(1..).collect();
-            }
+        let words = Highlighter::new(analysis(), &question.text);
+        let has_word = |frame: &Frame| {
+            let questions = frame.questions.iter().filter(|other| other.displayable);
+            let mut texts = questions.map(|other| &*other.text).chain([&*frame.answer]);
+            texts.any(|text| !words.spans(text).is_empty())
+        };
+        match service.ask_in_document(&state, id, question, has_word) {
+            Ok(found) => answers = found,
             Err(failed) => error = Some(failed),
         }
     }
     Ok(Found {
         state,
-        ranks,
+        answers,
         error,
         annotations,
     })
@@ -149,11 +147,12 @@ struct MarkedAnswers {
 fn answers_of(
     view: &View,
     document: &PublishedDocument,
-    ranks: &HashMap<String, usize>,
+    answers: &DocumentAnswers,
 ) -> MarkedAnswers {
+    let ranks: HashMap<&str, usize> = answers.frames.iter().map(|id| &**id).zip(1..).collect();
     let places = document.answers.iter().enumerate();
     let all: Vec<_> = places
-        .filter_map(|(position, place)| match ranks.get(&place.frame) {
+        .filter_map(|(position, place)| match ranks.get(&*place.frame) {
             Some(&rank) => Some((position, Some(rank))),
             None if place.frame == view.frame => Some((position, None)),
             None => None,
@@ -220,6 +219,10 @@ impl DocumentPage<'_> {
                 p.error role="alert" { "The search failed: " (error) "." }
             } @else if !self.view.question.is_empty() && self.answers.all.is_empty() {
                 p role="status" { strong { "No sentence of this paper answers the question." } }
+            }
+            @let total = self.found.answers.total;
+            @if total > DOCUMENT_ANSWERS {
+                p.hint { "Marked: the " (DOCUMENT_ANSWERS) " best of " (count(total, "answer")) "." }
             }
             article.document lang=[document.meta.text("language").filter(|language| is_language(language))] {
                 (self.chunks())
@@ -319,13 +322,13 @@ impl DocumentPage<'_> {
                     @if self.view.is_annotating { a.sentence href=(self.sentence_url(chunk, text, &range)) { (body) } }
                     @else { (body) }
                 };
-                @match self.answers.all.iter().position(|&(other, _)| other == position) {
-                    Some(number) => {
+                @match self.answers.all.binary_search_by_key(&position, |&(position, _)| position) {
+                    Ok(number) => {
                         @if number == self.answers.current { span #current {} }
                         mark id={ "answer-" (number + 1) } data-answer=(number + 1) tabindex="-1"
                             .current[number == self.answers.current] { (body) }
                     }
-                    None => (body),
+                    Err(_) => (body),
                 }
             }
             (marked(text, end..text.len(), words, &notes))
@@ -378,11 +381,9 @@ impl DocumentPage<'_> {
                     && !text.is_empty()
             })
             .collect();
-        let index = self.found.state.index();
-        let frames = places
-            .iter()
-            .filter_map(|place| index.ids().get(&place.frame));
-        let published = frames.flat_map(|number| &index.frames()[number.index()].questions);
+        let state = &self.found.state;
+        let frames = places.iter().filter_map(|place| state.frame(&place.frame));
+        let published = frames.flat_map(|frame| &frame.questions);
         let published: Vec<&str> = published
             .filter(|question| question.displayable)
             .map(|question| question.text.as_str())

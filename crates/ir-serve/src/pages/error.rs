@@ -38,6 +38,22 @@ impl PageError {
         Self(Box::new(PageErrorKind::Redirect(url)))
     }
 
+    /// Rejects a request because of a limit.
+    pub(super) fn busy(method: &Method, message: &str) -> Self {
+        Self::failed(method, StatusCode::TOO_MANY_REQUESTS, message)
+    }
+
+    /// Error of a request that was not processed, or not in time, with advice for its method.
+    fn failed(method: &Method, status: StatusCode, message: &str) -> Self {
+        let advice = match status {
+            StatusCode::TOO_MANY_REQUESTS => "Wait a moment, then load the page again.",
+            _ if method.is_safe() => "Load the page again, or ask a shorter question.",
+            // Writes continue after the time limit.
+            _ => "It may have been stored: look before you repeat it.",
+        };
+        Self::new(status, format!("The request failed: {message}. {advice}"))
+    }
+
     pub(super) fn not_found(message: impl Into<String>) -> Self {
         Self::new(StatusCode::NOT_FOUND, message)
     }
@@ -122,24 +138,18 @@ impl IntoResponse for PageError {
             p role="status" { (message) }
             p { a href="/" { "Search" } }
         };
-        (status, Html(page.render(&body))).into_response()
+        let mut response = (status, Html(page.render(&body))).into_response();
+        if status == StatusCode::TOO_MANY_REQUESTS {
+            let headers = response.headers_mut();
+            headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+        }
+        response
     }
 }
 
 /// Page of a request that did not reach a page, or did not end in time.
 pub(crate) fn failure(method: &Method, status: StatusCode, message: &str) -> Response {
-    let advice = match status {
-        StatusCode::TOO_MANY_REQUESTS => "Wait a moment, then load the page again.",
-        _ if method.is_safe() => "Load the page again, or ask a shorter question.",
-        // Writes continue after the time limit.
-        _ => "It may have been stored: look before you repeat it.",
-    };
-    let message = format!("The request failed: {message}. {advice}");
-    let mut response = PageError::new(status, message).into_response();
-    if status == StatusCode::TOO_MANY_REQUESTS {
-        let headers = response.headers_mut();
-        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
-    }
+    let mut response = PageError::failed(method, status, message).into_response();
     guard::set_headers(response.headers_mut());
     response
 }

@@ -7,7 +7,7 @@ use axum::http::StatusCode;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use ir_core::training::{TrainingExample, TrainingText};
-use ir_core::{Qrels, Retriever, trec};
+use ir_core::{Qrels, trec};
 use ir_data::datafinder::underscored;
 use ir_data::training::write_example;
 use ir_qa::{Frame, character_count};
@@ -98,10 +98,7 @@ fn accepted<'a>(
                 return None;
             }
             let place = document.answer_at(annotation.chunk, annotation.start);
-            let frame = place.and_then(|place| {
-                let number = state.index().ids().get(&place.frame)?;
-                state.index().frames().get(number.index())
-            });
+            let frame = place.and_then(|place| state.frame(&place.frame));
             Some((annotation, frame))
         })
         .collect()
@@ -145,8 +142,13 @@ fn qrels(accepted: &[(&Annotation, Option<&Frame>)]) -> Result<String, PageError
             qrels.insert(&annotation.id.to_string(), &underscored(&frame.id), 1);
         }
     }
+    qrels_lines(&qrels)
+}
+
+/// Judgments as lines of TREC qrels.
+pub(super) fn qrels_lines(qrels: &Qrels) -> Result<String, PageError> {
     let mut out = Vec::new();
-    trec::write_qrels(&qrels, &mut out).map_err(failed)?;
+    trec::write_qrels(qrels, &mut out).map_err(failed)?;
     String::from_utf8(out).map_err(failed)
 }
 
@@ -158,7 +160,7 @@ fn queries(accepted: &[(&Annotation, Option<&Frame>)]) -> String {
 }
 
 /// The answers as a collection for the qrels and the examples.
-fn documents(state: &PublishedState) -> Result<String, PageError> {
+pub(super) fn documents(state: &PublishedState) -> Result<String, PageError> {
     let frames = state.index().frames().iter();
     let documents: Vec<_> = frames
         .map(|frame| json!({"id": underscored(&frame.id), "text": frame.answer}))

@@ -5,19 +5,21 @@ use std::sync::Arc;
 
 use axum::extract::{Path, State};
 use axum::response::{Html, Response};
-use ir_core::Retriever;
+use ir_core::Qrels;
 use ir_core::training::{TrainingExample, TrainingText};
 use ir_data::datafinder::underscored;
+use ir_qa::Frame;
 use maud::{Markup, html};
 
 use super::access::Admin;
 use super::error::PageError;
-use super::export::{example_lines, file, json_lines};
+use super::export::{documents, example_lines, file, json_lines, qrels_lines};
 use super::layout::Page;
 use super::parameters::UrlParameters;
 use super::urls::url;
 use crate::app::{App, blocking};
-use crate::store::QueryRecord;
+use crate::published::PublishedState;
+use crate::store::{OpenedAnswer, QueryRecord, sha256};
 
 /// Latest queries that the page is about.
 const WINDOW: u32 = 10_000;
@@ -63,13 +65,11 @@ impl LogStatistics {
         users.sort_unstable();
         users.dedup();
         for query in log {
-            let words = query.query.split_whitespace().collect::<Vec<_>>().join(" ");
-            let counts = texts
-                .entry(words.to_lowercase())
-                .or_insert_with(|| QueryCounts {
-                    text: words,
-                    ..QueryCounts::default()
-                });
+            let (key, text) = words_of(&query.query);
+            let counts = texts.entry(key).or_insert_with(|| QueryCounts {
+                text,
+                ..QueryCounts::default()
+            });
             counts.asked += 1;
             counts.recorded += usize::from(query.records_clicks);
             counts.clicked += usize::from(!query.clicks.is_empty());
@@ -135,7 +135,14 @@ pub(super) async fn page(State(app): State<Arc<App>>, _: Admin) -> Result<Html<S
             ul {
                 li { a href="/insight/export/queries.jsonl" { "Query log with opened answers, JSON lines" } }
                 li { a href="/insight/export/examples.jsonl" { "Questions with opened answers, training examples for " code { "ir mine" } } }
+                li {
+                    "Evaluation data: "
+                    a href="/insight/export/queries.tsv" { "questions with opened answers" } ", "
+                    a href="/insight/export/qrels.txt" { "the opened answers as TREC qrels" } ", "
+                    a href="/insight/export/documents.jsonl" { "all answers as documents" }
+                }
             }
+            p.hint { "Examples and qrels have each question once. Answers that nobody opened are not judged; those whose text has changed are left out." }
             p.hint { "A file has at most " (EXPORT) " queries. The parameter " code { "after" } " is the number of the query after which it starts." }
         }
     };
@@ -198,37 +205,108 @@ pub(super) async fn export(
 ) -> Result<Response, PageError> {
     let after = parameters.number("after").unwrap_or(0);
     let limit = parameters.number("limit").unwrap_or(EXPORT).min(EXPORT);
-    let log = blocking(&app, move |service| {
-        Ok(service.store().queries(after, limit)?)
-    })
-    .await?;
-    let content = match name.as_str() {
-        "queries.jsonl" => json_lines(&log)?,
-        "examples.jsonl" => {
-            let state = app.service.published()?;
-            let index = state.index();
-            let text = |id: &String| {
-                let number = index.ids().get(id)?;
-                let frame = index.frames().get(number.index())?;
-                Some(TrainingText::new(frame.answer.clone()).with_id(underscored(id)))
-            };
-            example_lines(log.iter().filter_map(|query| {
-                let mut clicks: Vec<&String> = Vec::new();
-                for click in &query.clicks {
-                    if !clicks.contains(&click) {
-                        clicks.push(click);
-                    }
-                }
-                let example =
-                    TrainingExample::new(query.query.clone()).with_query_id(query.id.to_string());
-                let positives = clicks.into_iter().filter_map(text);
-                let example = positives.fold(example, TrainingExample::positive);
-                (!example.positives.is_empty()).then_some(example)
-            }))?
-        }
+    if name == "queries.jsonl" {
+        let log = blocking(&app, move |service| {
+            Ok(service.store().queries(after, limit)?)
+        });
+        return Ok(file(
+            &name,
+            "application/x-ndjson",
+            json_lines(&log.await?)?,
+        ));
+    }
+    let opened = blocking(&app, move |service| {
+        Ok(service.store().opened_answers(after, limit)?)
+    });
+    let opened = opened.await?;
+    let state = app.service.published()?;
+    let judged = judged_queries(&opened, &state);
+    let (kind, content) = match name.as_str() {
+        "examples.jsonl" => ("application/x-ndjson", examples(&judged)?),
+        "queries.tsv" => ("text/tab-separated-values; charset=utf-8", queries(&judged)),
+        "qrels.txt" => ("text/plain; charset=utf-8", qrels(&judged)?),
+        "documents.jsonl" => ("application/x-ndjson", documents(&state)?),
         _ => return Err(PageError::not_found("This file does not exist.")),
     };
-    Ok(file(&name, "application/x-ndjson", content))
+    Ok(file(&name, kind, content))
+}
+
+/// Question with the answers that users opened.
+struct JudgedQuery<'a> {
+    /// Number of the first query with the words.
+    id: i64,
+    /// Words of the question, as they were first asked.
+    text: String,
+    /// Each once, in the order in which they were opened.
+    answers: Vec<&'a Frame>,
+}
+
+/// Questions with opened answers. Queries with the same words, up to case, are one question. An
+/// answer whose text has changed since it was opened is left out: nobody has judged its new text.
+fn judged_queries<'a>(opened: &[OpenedAnswer], state: &'a PublishedState) -> Vec<JudgedQuery<'a>> {
+    let mut numbers: HashMap<String, usize> = HashMap::new();
+    let mut judged: Vec<JudgedQuery<'a>> = Vec::new();
+    for opened in opened {
+        let Some(frame) = state.frame(&opened.frame) else {
+            continue;
+        };
+        let hash = || sha256(frame.answer.as_bytes());
+        if opened.answer.is_some_and(|answer| answer != hash()) {
+            continue;
+        }
+        let (key, text) = words_of(&opened.text);
+        if text.is_empty() {
+            continue;
+        }
+        let number = *numbers.entry(key).or_insert_with(|| {
+            judged.push(JudgedQuery {
+                id: opened.query,
+                text,
+                answers: Vec::new(),
+            });
+            judged.len() - 1
+        });
+        let answers = &mut judged[number].answers;
+        if answers.iter().all(|other| other.id != frame.id) {
+            answers.push(frame);
+        }
+    }
+    judged
+}
+
+/// Training examples: the opened answers are the positives.
+fn examples(judged: &[JudgedQuery<'_>]) -> Result<String, PageError> {
+    example_lines(judged.iter().map(|query| {
+        let example = TrainingExample::new(query.text.clone()).with_query_id(query.id.to_string());
+        let answers = query.answers.iter();
+        let positives = answers
+            .map(|frame| TrainingText::new(frame.answer.clone()).with_id(underscored(&frame.id)));
+        positives.fold(example, TrainingExample::positive)
+    }))
+}
+
+fn queries(judged: &[JudgedQuery<'_>]) -> String {
+    let lines = judged.iter();
+    lines
+        .map(|query| format!("{}\t{}\n", query.id, query.text))
+        .collect()
+}
+
+/// Judgments: opened answers are relevant, all others are not judged.
+fn qrels(judged: &[JudgedQuery<'_>]) -> Result<String, PageError> {
+    let mut qrels = Qrels::new();
+    for query in judged {
+        for frame in &query.answers {
+            qrels.insert(&query.id.to_string(), &underscored(&frame.id), 1);
+        }
+    }
+    qrels_lines(&qrels)
+}
+
+/// Words of a query in lower case, by which queries are counted, and as they were typed.
+fn words_of(query: &str) -> (String, String) {
+    let words = query.split_whitespace().collect::<Vec<_>>().join(" ");
+    (words.to_lowercase(), words)
 }
 
 #[cfg(test)]

@@ -11,10 +11,12 @@ mod document;
 mod error;
 mod excerpt;
 mod export;
+mod files;
 mod generated;
 mod guard;
 mod insight;
 mod layout;
+mod open;
 mod parameters;
 mod review;
 mod search;
@@ -38,7 +40,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
     Router::new()
         .route("/", get(search::page).post(search::generate))
         .route("/suggest", get(search::suggest))
-        .route("/open", get(search::open))
+        .route("/open", get(open::open))
         .route("/sign-in", get(sign_in::page).post(sign_in::sign_in))
         .route("/sign-out", post(sign_in::sign_out))
         .route("/document", get(document::by_parameter))
@@ -67,6 +69,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/datasets/export/queries.jsonl", get(datasets::export))
         .route("/insight", get(insight::page))
         .route("/insight/export/{name}", get(insight::export))
+        .route("/files", get(files::page))
         .route("/review", get(review::page))
         .route("/review/{id}", post(review::review))
         .route("/publish", post(review::publish))

@@ -12,6 +12,7 @@ use maud::{Markup, html};
 use super::access::{Admin, Visitor, id_of, short_name};
 use super::annotations::card;
 use super::error::PageError;
+use super::files::numbers;
 use super::layout::{Page, count, page_url, pagination, slice_of, time};
 use super::parameters::{FormParameters, UrlParameters};
 use crate::app::{App, blocking};
@@ -74,7 +75,7 @@ pub(super) async fn page(
     UrlParameters(parameters): UrlParameters,
 ) -> Result<Html<String>, PageError> {
     let queue = Queue::parse(parameters.text("show"));
-    let (annotations, verdicts, jobs, has_changes) = blocking(&app, |service| {
+    let (annotations, verdicts, jobs, has_changes, files) = blocking(&app, |service| {
         let store = service.store();
         let annotations = store.annotations(None, None)?;
         Ok((
@@ -82,6 +83,7 @@ pub(super) async fn page(
             store.verdicts()?,
             store.jobs(5)?,
             store.has_changes()?,
+            store.file_problem_counts()?,
         ))
     })
     .await?;
@@ -110,7 +112,7 @@ pub(super) async fn page(
             }
         }
         (pagination(parameters.page(), has_next, |page| page_url("/review", &[("show", queue.name())], page)))
-        (publication(&jobs, has_changes, &annotations, state.as_deref()))
+        (publication(&jobs, has_changes, files, &annotations, state.as_deref()))
         (agreement(&verdicts))
     };
     let page = Page::new("Review")
@@ -216,6 +218,7 @@ pub(super) async fn review(
 fn publication(
     jobs: &[Job],
     has_changes: bool,
+    files: [u64; 3],
     annotations: &[Annotation],
     state: Option<&PublishedState>,
 ) -> Markup {
@@ -232,6 +235,9 @@ fn publication(
                 @if let Some(state) = state { (count(state.documents().len(), "paper")) " published. " }
                 @if has_changes { "Papers were added, changed or deleted since. " }
                 "The next publication includes " (count(accepted, "accepted question")) "."
+            }
+            @if files.iter().any(|number| *number > 0) {
+                p { "Folder of papers: " (numbers(files)) ". " a href="/files" { "List them" } }
             }
             form method="post" action="/publish" { button { "Publish" } }
             @if !jobs.is_empty() {

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant};
 use axum::Json;
 use axum::extract::State;
 use axum::http::StatusCode;
-use axum::response::{Html, IntoResponse, Redirect, Response};
-use ir_core::{AttributeValue, Attributes, Predicate, Retriever};
+use axum::response::{Html, IntoResponse, Response};
+use ir_core::{AttributeValue, Attributes, Predicate};
 use maud::{Markup, PreEscaped, html};
 
 use super::access::Visitor;
@@ -17,7 +17,7 @@ use super::excerpt::{Excerpt, analysis, explanation};
 use super::generated::generation_of;
 use super::layout::{Page, count, page_url, pagination, slice_of};
 use super::parameters::{FormParameters, Parameters, UrlParameters};
-use super::urls::{document_url, url};
+use super::urls::url;
 use crate::app::{App, generating, searching};
 use crate::error::ServiceError;
 use crate::published::PublishedState;
@@ -596,32 +596,4 @@ pub(super) async fn suggest(
         Ok(suggestions) => Json(suggestions).into_response(),
         Err(error) => (status_of(&error), Json(Vec::<String>::new())).into_response(),
     }
-}
-
-/// Logs that an answer is opened, and redirects to it in its document.
-pub(super) async fn open(
-    State(app): State<Arc<App>>,
-    _: Visitor,
-    UrlParameters(parameters): UrlParameters,
-) -> Result<Response, PageError> {
-    let state = app.service.published()?;
-    let id = parameters.raw("frame").to_owned();
-    let frame = state.index().ids().get(&id);
-    let frame = frame.map(|number| &state.index().frames()[number.index()]);
-    let frame = frame.ok_or_else(|| {
-        PageError::not_found("This sentence is not in the published papers any more. Search again.")
-    })?;
-    let query = parameters.number::<i64>("query");
-    if let Some(query) = query {
-        let rank = parameters.number("rank").unwrap_or(1);
-        app.service.log_click(query, id, rank);
-    }
-    let query = query.unwrap_or_default().to_string();
-    let parameters = [
-        ("q", parameters.text("q")),
-        ("frame", &frame.id),
-        ("query", &query),
-    ];
-    let url = document_url(&frame.paper, &parameters);
-    Ok(Redirect::to(&format!("{url}#current")).into_response())
 }

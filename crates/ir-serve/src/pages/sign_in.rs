@@ -28,11 +28,12 @@ pub(super) async fn sign_in(
     FormParameters(parameters): FormParameters,
 ) -> Result<Response, PageError> {
     let next = parameters.raw("next");
-    let Some(role) = app.service.role(parameters.text("key")) else {
+    let key = parameters.text("key");
+    let Some(role) = app.service.role(key) else {
         let message = "The server does not know this key.";
         return Ok((StatusCode::UNAUTHORIZED, Html(form(next, Some(message)))).into_response());
     };
-    let token = sessions.open(role)?;
+    let token = sessions.open(role, key)?;
     let next = if is_local(next) { next } else { "/" };
     let headers = AppendHeaders([(SET_COOKIE, session_cookie(&token))]);
     Ok((headers, Redirect::to(next)).into_response())

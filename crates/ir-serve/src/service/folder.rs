@@ -7,11 +7,13 @@ use std::path::Path;
 use std::time::UNIX_EPOCH;
 
 use ir_core::Progress;
-use ir_qa::documents::{DocumentError, DocumentReader, FileOutcome, FolderReport, Paper};
+use ir_qa::documents::{
+    DocumentError, DocumentReader, FileOutcome, FileReport, FolderReport, Paper,
+};
 
 use super::{Service, record_of};
-use crate::error::ServiceError;
-use crate::store::{Origin, StoreError};
+use crate::error::{ServiceError, with_causes};
+use crate::store::{FileProblem, FileStatus, Origin, StoreError};
 
 /// Papers of a folder that are stored together.
 const FOLDER_BATCH: usize = 64;
@@ -20,7 +22,10 @@ impl Service {
     /// Adds the papers of a folder, and deletes documents that were read from it and are gone;
     /// those of files with errors are kept. Files are not read again if their sizes, times of
     /// modification and documents are those of the last reading by the same program. Returns the
-    /// report per file, and whether a publication would change what queries see.
+    /// report per file, and whether a publication would change what queries see. The store has the
+    /// files that failed, were skipped or lack parts ([`Store::file_problems`]).
+    ///
+    /// [`Store::file_problems`]: crate::store::Store::file_problems
     ///
     /// # Errors
     /// The folder cannot be listed; the disk is full or fails.
@@ -85,6 +90,17 @@ impl Service {
             Some((file.path.clone(), stamp, ids))
         });
         self.store.set_files(&read.collect::<Vec<_>>())?;
+        let (problems, unchanged) = problems(&report);
+        self.store.set_file_problems(&problems, &unchanged)?;
+        if !problems.is_empty() {
+            let [failed, skipped, incomplete] = self.store.file_problem_counts()?;
+            tracing::warn!(
+                failed,
+                skipped,
+                incomplete,
+                "files with problems; /files lists them"
+            );
+        }
         // A file that is damaged at the moment keeps its documents.
         let failed: HashSet<&str> = report
             .files
@@ -100,6 +116,34 @@ impl Service {
         self.store.delete(Some(&gone))?;
         Ok((report, self.store.has_changes()?))
     }
+}
+
+/// Problems of the files of a report, and the paths of files that were not read again.
+fn problems(report: &FolderReport) -> (Vec<FileProblem>, HashSet<&str>) {
+    let mut unchanged = HashSet::new();
+    let mut problems = Vec::new();
+    for FileReport { path, outcome, .. } in &report.files {
+        let (status, reason) = match outcome {
+            FileOutcome::Failed(error) => (FileStatus::Failed, with_causes(error)),
+            FileOutcome::Skipped(reason) => (FileStatus::Skipped, reason.to_string()),
+            FileOutcome::Read { missing, .. } if !missing.is_empty() => {
+                let missing = missing.iter().map(|part| format!("no {part}"));
+                let missing: Vec<String> = missing.collect();
+                (FileStatus::Incomplete, missing.join(", "))
+            }
+            FileOutcome::Unchanged => {
+                unchanged.insert(&**path);
+                continue;
+            }
+            _ => continue,
+        };
+        problems.push(FileProblem {
+            path: path.clone(),
+            status,
+            reason,
+        });
+    }
+    (problems, unchanged)
 }
 
 /// Size and time of modification of a file.

@@ -1,8 +1,140 @@
+use std::collections::HashSet;
+
 use rusqlite::{OptionalExtension, params};
+use serde::{Deserialize, Serialize};
 
 use super::{Store, StoreError};
 
+/// File of the folder of papers that has no documents, or whose documents lack parts.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
+#[non_exhaustive]
+pub struct FileProblem {
+    /// Path relative to the folder, with `/`.
+    pub path: String,
+    /// Whether the file could not be read, was skipped, or lacks parts.
+    pub status: FileStatus,
+    /// Error, reason to skip the file, or missing parts.
+    #[schema(example = "no authors, no year")]
+    pub reason: String,
+}
+
+/// State of a file with a [`FileProblem`].
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Serialize,
+    Deserialize,
+    utoipa::ToSchema,
+)]
+#[serde(rename_all = "lowercase")]
+pub enum FileStatus {
+    /// Damaged, or not in its format. Documents of an earlier version of the file are kept.
+    Failed,
+    /// Not opened, such as a file without a format.
+    Skipped,
+    /// Read, but parts are missing, such as authors.
+    Incomplete,
+}
+
+impl FileStatus {
+    /// All states, the worst first.
+    pub const ALL: [Self; 3] = [Self::Failed, Self::Skipped, Self::Incomplete];
+
+    /// Name of the state, in lower case.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Failed => "failed",
+            Self::Skipped => "skipped",
+            Self::Incomplete => "incomplete",
+        }
+    }
+
+    fn parse(name: &str) -> Self {
+        let found = Self::ALL.into_iter().find(|status| status.name() == name);
+        found.unwrap_or(Self::Failed)
+    }
+}
+
 impl Store {
+    /// Replaces the problems of files. Those of files in `unchanged`, which were not read again,
+    /// are kept.
+    pub(crate) fn set_file_problems(
+        &self,
+        problems: &[FileProblem],
+        unchanged: &HashSet<&str>,
+    ) -> Result<(), StoreError> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction()?;
+        let known: Vec<String> = {
+            let mut select = transaction.prepare("SELECT path FROM file_problems")?;
+            let paths = select.query_map([], |row| row.get(0))?;
+            paths.collect::<Result<_, _>>()?
+        };
+        for path in known
+            .iter()
+            .filter(|path| !unchanged.contains(path.as_str()))
+        {
+            let mut delete =
+                transaction.prepare_cached("DELETE FROM file_problems WHERE path = ?")?;
+            delete.execute([path])?;
+        }
+        for problem in problems {
+            let mut insert = transaction
+                .prepare_cached("INSERT OR REPLACE INTO file_problems VALUES (?, ?, ?)")?;
+            insert.execute(params![problem.path, problem.status.name(), problem.reason])?;
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// Returns at most `limit` files of the folder of papers that have no documents or lack parts,
+    /// by the last reading of the folder: failed files first, then skipped and incomplete ones,
+    /// each by path.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn file_problems(&self, skip: u64, limit: u64) -> Result<Vec<FileProblem>, StoreError> {
+        let connection = self.connection();
+        let mut select = connection.prepare_cached(
+            "SELECT path, status, reason FROM file_problems
+             ORDER BY instr('failed skipped incomplete', status), path LIMIT ? OFFSET ?",
+        )?;
+        let bound = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
+        let problems = select.query_map([bound(limit), bound(skip)], |row| {
+            Ok(FileProblem {
+                path: row.get(0)?,
+                status: FileStatus::parse(&row.get::<_, String>(1)?),
+                reason: row.get(2)?,
+            })
+        })?;
+        Ok(problems.collect::<Result<_, _>>()?)
+    }
+
+    /// Returns the numbers of the files of [`Store::file_problems`] by state, in the order of
+    /// [`FileStatus::ALL`].
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn file_problem_counts(&self) -> Result<[u64; 3], StoreError> {
+        let connection = self.connection();
+        let mut select = connection
+            .prepare_cached("SELECT status, count(*) FROM file_problems GROUP BY status")?;
+        let mut rows = select.query([])?;
+        let mut counts = [0; 3];
+        while let Some(row) = rows.next()? {
+            let status = FileStatus::parse(&row.get::<_, String>(0)?);
+            counts[status as usize] = row.get::<_, i64>(1)?.unsigned_abs();
+        }
+        Ok(counts)
+    }
+
     /// Ids of the documents of a file of the folder, if it has the stamp with which it was read,
     /// and the documents are those that were read.
     pub(crate) fn documents_of_file(

@@ -31,9 +31,11 @@ pub use dataset_annotations::{DatasetAnnotation, NewDatasetAnnotation};
 pub(crate) use documents::Publication;
 pub use documents::{AddedDocuments, DocumentState, Origin, PublishedQuestion, StoredDocument};
 pub use error::StoreError;
+pub use files::{FileProblem, FileStatus};
 pub use jobs::{Job, JobStatus};
 pub use keys::KeyRole;
 pub(crate) use keys::{random_hex, role_of};
+pub(crate) use query_log::{LoggedClick, OpenedAnswer};
 pub use query_log::{LoggedQuery, QueryRecord};
 
 /// Store of a data folder. One process at a time opens it.

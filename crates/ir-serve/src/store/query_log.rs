@@ -48,6 +48,32 @@ pub struct QueryRecord {
     pub clicks: Vec<String>,
 }
 
+/// Opened answer of a query, for the log.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct LoggedClick {
+    /// Number of the query.
+    pub(crate) query: i64,
+    /// Frame of the answer.
+    pub(crate) frame: String,
+    /// Rank of the answer, from 1.
+    pub(crate) rank: u32,
+    /// SHA-256 of the text of the answer, if it is published.
+    pub(crate) answer: Option<[u8; 32]>,
+}
+
+/// Answer of the log that a user opened.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct OpenedAnswer {
+    /// Number of the query.
+    pub(crate) query: i64,
+    /// Text of the query.
+    pub(crate) text: String,
+    /// Frame of the answer.
+    pub(crate) frame: String,
+    /// SHA-256 of the text of the answer; `None` if an older version logged it.
+    pub(crate) answer: Option<[u8; 32]>,
+}
+
 const fn is_recorded() -> bool {
     true
 }
@@ -56,12 +82,12 @@ const fn is_recorded() -> bool {
 const POPULARITY_WINDOW: u32 = 100_000;
 
 impl Store {
-    /// Appends queries with their numbers and times to the log, then opened answers: number of the
-    /// query, frame, and rank from 1. Answers of unknown queries are left out.
+    /// Appends queries with their numbers and times to the log, then opened answers.
+    /// Answers of unknown queries are left out.
     pub(crate) fn log_queries(
         &self,
         queries: &[(i64, i64, LoggedQuery)],
-        clicks: &[(i64, String, u32)],
+        clicks: &[LoggedClick],
     ) -> Result<(), StoreError> {
         let mut connection = self.connection();
         let transaction = connection.transaction()?;
@@ -82,11 +108,18 @@ impl Store {
                 query.records_clicks
             ])?;
         }
-        for (query, frame, rank) in clicks {
+        for click in clicks {
             let mut insert = transaction.prepare_cached(
-                "INSERT INTO clicks SELECT id, ?, ?, ? FROM queries WHERE id = ?",
+                "INSERT INTO clicks (query, frame, rank, clicked_at, answer)
+                 SELECT id, ?, ?, ?, ? FROM queries WHERE id = ?",
             )?;
-            insert.execute(params![frame, rank, now(), query])?;
+            insert.execute(params![
+                click.frame,
+                click.rank,
+                now(),
+                click.answer,
+                click.query
+            ])?;
         }
         transaction.commit()?;
         Ok(())
@@ -153,5 +186,29 @@ impl Store {
             record.clicks = frames.collect::<Result<_, _>>()?;
         }
         Ok(records)
+    }
+
+    /// Returns the opened answers of at most `limit` queries of the log after number `after`, by
+    /// query, then in the order in which they were opened.
+    pub(crate) fn opened_answers(
+        &self,
+        after: i64,
+        limit: u32,
+    ) -> Result<Vec<OpenedAnswer>, StoreError> {
+        let connection = self.connection();
+        let mut select = connection.prepare_cached(
+            "SELECT asked.id, asked.query, clicks.frame, clicks.answer
+             FROM (SELECT id, query FROM queries WHERE id > ? ORDER BY id LIMIT ?) AS asked
+             JOIN clicks ON clicks.query = asked.id ORDER BY asked.id, clicks.rowid",
+        )?;
+        let opened = select.query_map(params![after, limit], |row| {
+            Ok(OpenedAnswer {
+                query: row.get(0)?,
+                text: row.get(1)?,
+                frame: row.get(2)?,
+                answer: row.get(3)?,
+            })
+        })?;
+        Ok(opened.collect::<Result<_, _>>()?)
     }
 }

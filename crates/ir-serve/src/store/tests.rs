@@ -246,8 +246,24 @@ fn clicks_belong_to_queries() {
         .log_queries(&[(1, 10, query("a")), (2, 9, query("b"))], &[])
         .unwrap();
     let clicks = [(2, "f", 1), (2, "g", 3), (5, "g", 3)];
-    let clicks = clicks.map(|(query, frame, rank)| (query, frame.to_owned(), rank));
+    let clicks = clicks.map(|(query, frame, rank)| LoggedClick {
+        query,
+        frame: frame.to_owned(),
+        rank,
+        answer: (rank == 3).then(|| sha256(b"text")),
+    });
     store.log_queries(&[], &clicks).unwrap();
+    let opened = store.opened_answers(1, 10).unwrap();
+    let opened: Vec<_> = opened
+        .iter()
+        .map(|opened| (opened.query, &*opened.text, &*opened.frame, opened.answer))
+        .collect();
+    assert_eq!(
+        opened,
+        [(2, "b", "f", None), (2, "b", "g", Some(sha256(b"text")))]
+    );
+    assert!(store.opened_answers(0, 1).unwrap().is_empty());
+    assert!(store.opened_answers(2, 10).unwrap().is_empty());
     let records = store.queries(0, 10).unwrap();
     let found: Vec<_> = records
         .iter()

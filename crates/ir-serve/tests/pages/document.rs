@@ -1,8 +1,12 @@
 //! In-paper search: marked answers, steps between them, ids.
 
+use std::sync::Arc;
+
 use axum::http::StatusCode;
+use ir_core::{EncodeError, Encoder, Side};
 use ir_qa::soco::{SocoContent, SocoDocument};
 use ir_qa::{Chunk, ChunkKind};
+use ir_serve::AccessConfig;
 
 use crate::support::{HOSTILE, Site, document, link};
 
@@ -37,6 +41,111 @@ fn all_answers_of_a_paper_are_marked_in_the_order_of_its_text() {
     // Steps are not further queries of the log.
     std::thread::sleep(std::time::Duration::from_millis(400));
     assert_eq!(site.service.store().queries(0, 10).unwrap().len(), 1);
+}
+
+/// Document whose sentences have words of a question in them: `counts` of tea, of cups, of neither.
+fn sentences(counts: [usize; 3]) -> SocoDocument {
+    let texts = [
+        "Tea number {} is green.",
+        "Cup number {} is made of clay.",
+        "Lake number {} freezes.",
+    ];
+    let chunks = texts.iter().zip(counts).flat_map(|(text, count)| {
+        (0..count).map(move |number| {
+            Chunk::new(ChunkKind::Content, text.replace("{}", &number.to_string()))
+        })
+    });
+    let mut meta = ir_core::Attributes::new();
+    meta.set("doc_id", "a");
+    SocoDocument {
+        content: SocoContent::Document(chunks.collect()),
+        meta,
+    }
+}
+
+#[test]
+fn every_sentence_with_a_word_of_the_question_is_marked() {
+    let site = Site::new(vec![sentences([30, 20, 10])], false);
+    let client = site.client();
+    let page = client.get("/document/a?q=green+cup");
+    let page = page.ok();
+    assert_eq!(page.matches("<mark").count(), 50);
+    for sentence in ["Tea number 29", "Cup number 19"] {
+        let at = page.find(&sentence.replace("Cup", "<b>Cup</b>")).unwrap();
+        let before = &page[..at];
+        assert!(
+            before.rfind("<mark") > before.rfind("</mark>"),
+            "{sentence}"
+        );
+    }
+    assert!(!page.contains("best of"));
+    // The first and the last are neighbors.
+    let last = client.get("/document/a?q=green+cup&query=0&at=50");
+    assert!(
+        last.ok()
+            .contains("<mark class=\"current\" id=\"answer-50\"")
+    );
+    let next = link(&last.body, "/document/a?q=green+cup&amp;query=0&amp;at=1#");
+    assert!(next.ends_with("#answer-1"), "{next}");
+    link(&last.body, "/document/a?q=green+cup&amp;query=0&amp;at=49#");
+    // The log has the number of the answers.
+    std::thread::sleep(std::time::Duration::from_millis(400));
+    let log = site.service.store().queries(0, 10).unwrap();
+    let results: Vec<u64> = log.iter().map(|query| query.results).collect();
+    assert_eq!(results, [50]);
+}
+
+#[test]
+fn the_best_of_many_answers_are_marked() {
+    let site = Site::new(vec![sentences([400, 1_100, 10])], false);
+    let client = site.client();
+    let page = client.get("/document/a?q=green+cup");
+    let page = page.ok();
+    assert!(
+        page.contains("Marked: the 100 best of 1,500 answers."),
+        "{page}"
+    );
+    assert_eq!(page.matches("<mark").count(), 100);
+    assert!(page.contains("of 100</span>"));
+    // One that was opened is marked, whatever its rank.
+    let opened = client.get("/document/a?q=green+cup&frame=a%2F1499%2F0&query=1");
+    assert_eq!(opened.ok().matches("<mark").count(), 101);
+    assert!(
+        opened
+            .body
+            .contains("<mark class=\"current\" id=\"answer-101\"")
+    );
+}
+
+/// The encoder has a positive cosine for any two texts.
+#[test]
+fn with_an_encoder_answers_have_half_the_score_of_the_best() {
+    let records = vec![sentences([30, 0, 40])];
+    let site = Site::with_config(records, AccessConfig::default(), |config| {
+        config.with_encoder("words", Arc::new(WordEncoder))
+    });
+    let client = site.client();
+    let page = client.get("/document/a?q=green+tea");
+    let page = page.ok();
+    assert_eq!(page.matches("<mark").count(), 30, "{page}");
+    assert!(page.contains("data-chunk=\"30\">Lake number 0 freezes.</p>"));
+}
+
+/// Dimensions of the words tea and lake, and one that all texts have.
+struct WordEncoder;
+
+impl Encoder for WordEncoder {
+    fn dim(&self) -> usize {
+        3
+    }
+
+    fn encode_into(&self, _: Side, texts: &[&str], out: &mut [f32]) -> Result<(), EncodeError> {
+        for (text, row) in texts.iter().zip(out.chunks_exact_mut(3)) {
+            let has = |word: &str| f32::from(u8::from(text.to_lowercase().contains(word)));
+            row.copy_from_slice(&[has("tea"), has("lake"), 0.3]);
+        }
+        Ok(())
+    }
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use ir_core::training::TrainingSet;
 use ir_data::training::TrainingFile;
+use ir_qa::soco::SocoContent;
 
 use crate::support::{Site, document, link};
 
@@ -61,4 +62,66 @@ fn the_log_is_counted_and_exported() {
     let example = set.get(0).unwrap();
     assert_eq!(example.query, "boiling water");
     assert_eq!(example.positives[0].text, "Black tea needs boiling water.");
+}
+
+/// Clicks of the log as evaluation data, in the formats that `ir search` and `ir eval` read.
+#[test]
+fn opened_answers_are_judgments() {
+    let site = Site::new(
+        vec![document("a b", "x", 2020), document("c", "y", 2021)],
+        false,
+    );
+    let client = site.client();
+    let open = |query: &str, frame: &str| {
+        let page = client.get(&format!("/?q={query}"));
+        let of_frame = format!("&amp;frame={frame}&amp;");
+        let mut links = page
+            .ok()
+            .split("href=\"")
+            .filter(|rest| rest.starts_with("/open?"));
+        let link = links.find(|rest| rest.contains(&of_frame)).unwrap();
+        let link = link.split('"').next().unwrap().replace("&amp;", "&");
+        client.get(&link).location();
+    };
+    open("boiling+water", "a+b%2F2%2F1");
+    open("Boiling++WATER", "c%2F2%2F1");
+    open("boiling+water", "c%2F2%2F1");
+    open("minutes", "c%2F2%2F0");
+    client.get("/?q=nobody+opened+tea").ok();
+    std::thread::sleep(Duration::from_millis(600));
+    let export = |name: &str| client.get(&format!("/insight/export/{name}")).body;
+    assert_eq!(export("queries.tsv"), "1\tboiling water\n4\tminutes\n");
+    let qrels = "1 0 a_b/2/1 1\n1 0 c/2/1 1\n4 0 c/2/0 1\n";
+    assert_eq!(export("qrels.txt"), qrels);
+    let documents = export("documents.jsonl");
+    assert!(documents.lines().any(|line| {
+        let document: serde_json::Value = serde_json::from_str(line).unwrap();
+        document["id"] == "a_b/2/1" && document["text"] == "Black tea needs boiling water."
+    }));
+    let examples = export("examples.jsonl");
+    assert_eq!(examples.lines().count(), 2, "{examples}");
+    let page = client.get("/insight");
+    for name in ["queries.tsv", "qrels.txt", "documents.jsonl"] {
+        link(page.ok(), &format!("/insight/export/{name}"));
+    }
+    assert_eq!(
+        client.get("/insight/export/qrels.txt?after=1").body,
+        "2 0 c/2/1 1\n4 0 c/2/0 1\n"
+    );
+    assert_eq!(client.get("/insight/export/x").status, 404);
+    // Nobody has judged the text that a sentence has now.
+    let mut changed = document("c", "y", 2021);
+    let SocoContent::Document(chunks) = &mut changed.content else {
+        unreachable!()
+    };
+    chunks[2].text = Some("Green tea is cold. Black tea needs boiling water.".to_owned());
+    site.service.add(vec![changed]).unwrap();
+    site.publish();
+    assert_eq!(export("qrels.txt"), "1 0 a_b/2/1 1\n1 0 c/2/1 1\n");
+    assert_eq!(export("queries.tsv"), "1\tboiling water\n");
+    // Answers of deleted papers are left out.
+    site.service.delete(Some(&["c".to_owned()])).unwrap();
+    site.publish();
+    assert_eq!(export("qrels.txt"), "1 0 a_b/2/1 1\n");
+    assert_eq!(export("examples.jsonl").lines().count(), 1);
 }

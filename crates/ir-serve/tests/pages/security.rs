@@ -1,9 +1,11 @@
 //! Hosts, origins, headers and sessions.
 
+use std::num::NonZeroU32;
+
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
-use ir_serve::AccessConfig;
 use ir_serve::store::KeyRole;
+use ir_serve::{AccessConfig, Limits};
 
 use crate::support::{Site, document};
 
@@ -163,5 +165,42 @@ fn cookies_behind_a_tls_proxy_are_secure() {
             cookies.iter().all(|cookie| cookie.ends_with("; Secure")),
             "{cookies:?}"
         );
+    }
+}
+
+#[test]
+fn the_rate_of_a_key_covers_the_pages_of_its_sessions() {
+    let limits = Limits::default().with_rate(NonZeroU32::new(3));
+    let access = AccessConfig::default().with_needs_session(true);
+    let records = vec![document("a", "x", 2020)];
+    let site = Site::with_config(records, access, |config| config.with_limits(limits));
+    let keys = [KeyRole::Admin, KeyRole::Query].map(|role| site.service.create_key(role).unwrap());
+    let signed_in = |key: &str| {
+        let client = site.client();
+        client.post("/sign-in", &[("key", key)]).location();
+        client
+    };
+    // Two sessions of one key have one rate.
+    let (first, second) = (signed_in(&keys[0]), signed_in(&keys[0]));
+    let statuses: Vec<u16> = [&first, &second, &first, &second, &first, &second]
+        .map(|client| client.get("/?q=tea").status.as_u16())
+        .to_vec();
+    assert_eq!(statuses[..3], [200, 200, 200]);
+    let busy = statuses.iter().filter(|status| **status == 429).count();
+    assert!(busy >= 1, "{statuses:?}");
+    loop {
+        let answer = second.get("/suggest?q=tea");
+        if answer.status == StatusCode::TOO_MANY_REQUESTS {
+            assert_eq!(answer.headers["retry-after"], "1");
+            let words = "too many requests with this key. Wait a moment";
+            assert!(answer.page(StatusCode::TOO_MANY_REQUESTS).contains(words));
+            break;
+        }
+    }
+    // Another key has a rate of its own, and files of the pages have none.
+    let other = signed_in(&keys[1]);
+    assert_eq!(other.get("/").status, StatusCode::OK);
+    for _ in 0..9 {
+        assert_eq!(first.get("/assets/style.css").status, StatusCode::OK);
     }
 }

@@ -1,6 +1,7 @@
 //! A site in a temporary folder, and a client that keeps cookies.
 
 use std::cell::RefCell;
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -22,7 +23,7 @@ pub(crate) struct Site {
     pub(crate) service: Arc<Service>,
     router: Router,
     runtime: Runtime,
-    _folder: TempDir,
+    folder: Option<TempDir>,
 }
 
 /// Client of a site that keeps cookies.
@@ -67,27 +68,53 @@ impl Site {
         configure: impl FnOnce(ServiceConfig) -> ServiceConfig,
     ) -> Self {
         let folder = tempfile::tempdir().unwrap();
-        let config = configure(ServiceConfig::new(folder.path().join("data")));
+        let mut site = Self::open(&folder.path().join("data"), access, configure);
+        site.folder = Some(folder);
+        site.add(records);
+        site
+    }
+
+    /// Publishes records in a folder that is kept.
+    pub(crate) fn in_folder(
+        data: &Path,
+        records: Vec<SocoDocument>,
+        configure: impl FnOnce(ServiceConfig) -> ServiceConfig,
+    ) -> Self {
+        let site = Self::open(data, AccessConfig::default(), configure);
+        site.add(records);
+        site
+    }
+
+    /// Opens a data folder, and waits for nothing.
+    pub(crate) fn open(
+        data: &Path,
+        access: AccessConfig,
+        configure: impl FnOnce(ServiceConfig) -> ServiceConfig,
+    ) -> Self {
+        let config = configure(ServiceConfig::new(data));
         let service = Arc::new(Service::open(config).unwrap());
-        let site = Self {
+        Self {
             router: pages(
                 Arc::clone(&service),
                 access.with_hosts(vec!["papers.test".to_owned()]),
             ),
             service,
             runtime: Builder::new_current_thread().enable_all().build().unwrap(),
-            _folder: folder,
-        };
+            folder: None,
+        }
+    }
+
+    /// Publishes records; without records, waits until the site is loaded.
+    fn add(&self, records: Vec<SocoDocument>) {
         if !records.is_empty() {
-            site.service.add(records).unwrap();
-            site.publish();
+            self.service.add(records).unwrap();
+            self.publish();
         } else {
             let end = Instant::now() + Duration::from_secs(20);
-            while site.service.published().is_err() && Instant::now() < end {
+            while self.service.published().is_err() && Instant::now() < end {
                 std::thread::sleep(Duration::from_millis(5));
             }
         }
-        site
     }
 
     pub(crate) fn publish(&self) {
