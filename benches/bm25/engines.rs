@@ -17,14 +17,26 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use tempfile::TempDir;
 
-use crate::workload::{IndexCost, Rankings, SearchTimes, Workload};
+use crate::workload::{Formula, IndexCost, Rankings, SearchTimes, Workload};
 use crate::{ours, peer_tantivy};
+
+/// The step of ir-bm25 that ranks with exact lengths.
+const RANK_EXACT: &str = "rank-exact";
 
 /// What every step needs.
 pub(crate) struct Setting<'a> {
     pub(crate) collection: &'a str,
     pub(crate) limit: u64,
     pub(crate) threads: usize,
+    /// Whether all engines must be installed.
+    pub(crate) needs_all: bool,
+}
+
+/// Hits of an engine, and those of ir-bm25 by the same formula.
+pub(crate) struct Compared {
+    pub(crate) cost: IndexCost,
+    pub(crate) rankings: Rankings,
+    pub(crate) ours: Rankings,
 }
 
 /// Measurements of one engine.
@@ -129,13 +141,14 @@ fn peers() -> Option<PathBuf> {
 pub(crate) fn measure(
     work: &Workload,
     setting: &Setting<'_>,
-    compare: impl FnOnce(&[(IndexCost, Rankings)]) -> Result<()>,
+    compare: impl FnOnce(&[Compared]) -> Result<()>,
 ) -> Result<Vec<Measured>> {
     let folder = TempDir::new()?;
     let folder = folder.path();
     if peers().is_some() {
         write_files(work, folder)?;
     } else {
+        ensure!(!setting.needs_all, "IR_BM25_PEERS is not set");
         eprintln!("Lucene, PISA, bm25s: skipped: IR_BM25_PEERS is not set (benches/bm25/peers.sh)");
     }
     let mut engines = Vec::new();
@@ -144,20 +157,28 @@ pub(crate) fn measure(
         if !engine.is_linked() && peers().is_none() {
             continue;
         }
-        match engine.run("build", folder, setting) {
+        match engine.run::<IndexCost>("build", folder, setting) {
             Ok(cost) => {
                 engines.push(engine);
-                found.push((cost, engine.run("rank", folder, setting)?));
+                let step = match cost.formula {
+                    Formula::ExactLengths => RANK_EXACT,
+                    Formula::Lucene | Formula::Other => "rank",
+                };
+                found.push(Compared {
+                    cost,
+                    rankings: engine.run("rank", folder, setting)?,
+                    ours: Engine::Ours.run(step, folder, setting)?,
+                });
             }
-            Err(error) if engine.is_linked() => return Err(error),
+            Err(error) if engine.is_linked() || setting.needs_all => return Err(error),
             Err(error) => eprintln!("{}: skipped: {error:#}", engine.name()),
         }
     }
     compare(&found)?;
     let measured = engines.into_iter().zip(found);
-    let measured = measured.map(|(engine, (cost, _))| {
+    let measured = measured.map(|(engine, compared)| {
         Ok(Measured {
-            cost,
+            cost: compared.cost,
             times: engine.run("time", folder, setting)?,
         })
     });
@@ -174,7 +195,8 @@ pub(crate) fn child(
     fs::create_dir_all(folder)?;
     match (engine, step) {
         ("ir-bm25", "build") => print(&ours::build_in(work, folder, threads)?),
-        ("ir-bm25", "rank") => print(&ours::rank(work, folder)?),
+        ("ir-bm25", "rank") => print(&ours::rank(work, folder, Formula::Lucene)?),
+        ("ir-bm25", RANK_EXACT) => print(&ours::rank(work, folder, Formula::ExactLengths)?),
         ("ir-bm25", "time") => print(&ours::time(work, folder)?),
         ("tantivy", "build") => print(&peer_tantivy::build(work, folder, threads)?),
         ("tantivy", "rank") => print(&peer_tantivy::rank(work, folder)?),

@@ -19,6 +19,8 @@ use crate::{folder_size, resident_peak};
 const SIZES: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 /// Opening is repeated; the median counts.
 const OPENINGS: usize = 9;
+/// Maximum peak memory of indexing.
+const MAX_MEMORY: u64 = 4 << 30;
 
 /// Writes a table with a row for each size up to `limit`.
 pub(crate) fn run(collection: &str, limit: u64, threads: usize, page: &Page) -> Result<()> {
@@ -60,6 +62,10 @@ pub(crate) fn child(work: &Workload, size: u64, threads: usize) -> Result<()> {
     let (cpu, wall) = (process_seconds() - cpu, start.elapsed().as_secs_f64());
     let (bytes, peak) = (folder_size(folder.path())?, resident_peak());
 
+    ensure!(
+        peak < MAX_MEMORY,
+        "expected less than 4 GiB, found {peak} bytes"
+    );
     let mut openings = Vec::new();
     for _ in 0..OPENINGS {
         let start = Instant::now();

@@ -95,6 +95,7 @@ fn main() -> Result<()> {
                 collection,
                 limit,
                 threads,
+                needs_all: options.value("--page").is_some(),
             };
             results::run(&open()?, &setting, &page)
         }

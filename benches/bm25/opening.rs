@@ -5,7 +5,7 @@ use std::fmt::Write;
 use std::path::Path;
 use std::time::Instant;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use bench_common::{Page, Random, median};
 use ir_bm25::{Bm25, Index, IndexConfig, IndexWriter, SegmentedIndex};
 use ir_core::{Document, Retriever, Search};
@@ -19,6 +19,8 @@ use crate::{folder_size, ours};
 
 /// Opening is repeated; the median counts.
 const OPENINGS: usize = 9;
+/// Maximum median time of opening in milliseconds.
+const MAX_OPENING: f64 = 50.0;
 /// Documents per commit of the segmented indexes.
 const COMMIT: u64 = 100_000;
 /// One of so many documents is deleted.
@@ -49,6 +51,10 @@ pub(crate) fn run(work: &Workload, threads: usize, page: &Page) -> Result<()> {
     let mut table =
         String::from("| index | size, MiB | opening, ms | first search, ms |\n|---|---|---|---|\n");
     let mut row = |name: String, path: &Path, [opening, search]: [f64; 2]| -> Result<()> {
+        ensure!(
+            opening < MAX_OPENING,
+            "{name}: expected less than 50 ms, found {opening:.1}"
+        );
         let bytes = match path.is_dir() {
             true => folder_size(path)?,
             false => path.metadata()?.len(),

@@ -3,12 +3,14 @@
 use std::path::Path;
 
 use anyhow::Result;
-use ir_bm25::{Bm25, Index, IndexBuilder, IndexConfig, IndexedFields, Searcher, WeightedTerm};
-use ir_core::{Document, Ranking, Search};
+use ir_bm25::{
+    Bm25, DocLengths, Index, IndexBuilder, IndexConfig, IndexedFields, Searcher, WeightedTerm,
+};
+use ir_core::{Document, Ranking, Retriever, Search};
 use rayon::prelude::*;
 
 use crate::workload::{
-    IndexCost, KS, Rankings, SearchTimes, Workload, batch_rate, process_seconds,
+    Formula, IndexCost, KS, Latency, Rankings, SearchTimes, Workload, batch_rate, process_seconds,
 };
 use crate::{folder_size, resident_peak};
 
@@ -24,19 +26,24 @@ pub(crate) fn build_in(work: &Workload, folder: &Path, threads: usize) -> Result
         seconds: process_seconds() - start,
         bytes: folder_size(folder)?,
         peak: resident_peak(),
-        has_other_scores: false,
+        formula: Formula::Lucene,
     })
 }
 
-/// The hits of all queries in the index of a folder.
-pub(crate) fn rank(work: &Workload, folder: &Path) -> Result<Rankings> {
-    let searcher = searcher(folder)?;
+/// The hits of all queries in the index of a folder, by the formula of a peer.
+pub(crate) fn rank(work: &Workload, folder: &Path, formula: Formula) -> Result<Rankings> {
+    let bm25 = match formula {
+        Formula::ExactLengths => Bm25::LUCENE.with_lengths(DocLengths::Exact),
+        Formula::Lucene | Formula::Other => Bm25::LUCENE,
+    };
+    let searcher = Index::open(folder.join(FILE))?.searcher(bm25)?;
     work.rank(|text| searcher.query_terms(text), top(&searcher))
 }
 
 /// The times of all queries in the index of a folder.
 pub(crate) fn time(work: &Workload, folder: &Path) -> Result<SearchTimes> {
-    let searcher = searcher(folder)?;
+    let index = Index::open(folder.join(FILE))?;
+    let searcher = index.searcher(Bm25::LUCENE)?;
     let prepare = |text: &str| searcher.query_terms(text);
     let mut times = work.time(prepare, top(&searcher))?;
     let queries = work.queries().iter();
@@ -50,12 +57,28 @@ pub(crate) fn time(work: &Workload, folder: &Path) -> Result<SearchTimes> {
             std::hint::black_box(rankings);
             Ok(())
         })?);
+        let texts = work.queries().iter();
+        let texts: Vec<_> = texts
+            .map(|query| (query.text.as_str(), Search::top(k)))
+            .collect();
+        times.text_batch_rates.push(batch_rate(texts.len(), || {
+            std::hint::black_box(pool.install(|| searcher.search_batch(&texts))?);
+            Ok(())
+        })?);
+    }
+    for kind in work.kinds() {
+        let queries: Vec<_> = work.texts(kind).into_iter().map(prepare).collect();
+        for k in KS {
+            let new_searcher = || Ok(index.searcher(Bm25::LUCENE)?);
+            let search = |searcher: &Searcher, terms: &Vec<WeightedTerm>| {
+                let _ = std::hint::black_box(searcher.search_terms(terms, &Search::top(k))?);
+                Ok(())
+            };
+            let first = Latency::measure_prepared(kind, k, &queries, new_searcher, search)?;
+            times.first_searches.push(first);
+        }
     }
     Ok(times)
-}
-
-fn searcher(folder: &Path) -> Result<Searcher> {
-    Ok(Index::open(folder.join(FILE))?.searcher(Bm25::LUCENE)?)
 }
 
 fn top(searcher: &Searcher) -> impl Fn(&Vec<WeightedTerm>, usize) -> Result<Vec<(u64, f32)>> {

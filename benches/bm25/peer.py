@@ -55,17 +55,14 @@ def batch_rate(queries, search_all, k):
     return len(some) / best
 
 
-def print_cost(name, seconds, index):
-    """Prints the cost of building the index in a folder.
-
-    The scores of both peers differ from Lucene's: by the idf, or by the lengths.
-    """
+def print_cost(name, formula, seconds, index):
+    """Prints the cost of building the index in a folder. The formulas are those of workload.rs."""
     cost = {
         "name": name,
         "seconds": seconds,
         "bytes": sum(file.stat().st_size for file in index.rglob("*") if file.is_file()),
         "peak": peak(),
-        "has_other_scores": True,
+        "formula": formula,
     }
     print(json.dumps(cost))
 

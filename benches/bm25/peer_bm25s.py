@@ -27,7 +27,7 @@ def build():
     retriever.index(Tokenized(ids=ids, vocab=vocabulary), show_progress=False)
     seconds = time.process_time() - start
     retriever.save(index)
-    print_cost(f"bm25s {bm25s.__version__}", seconds, index)
+    print_cost(f"bm25s {bm25s.__version__}", "exact_lengths", seconds, index)
 
 
 def searches():

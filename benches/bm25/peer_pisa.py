@@ -103,7 +103,7 @@ def hits(query, k):
 
 
 if step == "build":
-    print_cost(f"PISA (pyterrier-pisa {version('pyterrier-pisa')})", seconds, index)
+    print_cost(f"PISA (pyterrier-pisa {version('pyterrier-pisa')})", "other", seconds, index)
     numbers.write_text(json.dumps(vocabulary))
 else:
     print_searches(step, queries(folder, weights), search, hits, retrieve)

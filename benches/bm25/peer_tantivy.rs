@@ -13,7 +13,7 @@ use tantivy::schema::{
 use tantivy::tokenizer::{Token, TokenStream, Tokenizer};
 use tantivy::{Index, IndexWriter, TantivyDocument, Term};
 
-use crate::workload::{IndexCost, Rankings, SearchTimes, Workload, process_seconds};
+use crate::workload::{Formula, IndexCost, Rankings, SearchTimes, Workload, process_seconds};
 use crate::{folder_size, resident_peak};
 
 /// ir-bm25's analyzer as a tantivy tokenizer, so that both engines index the same terms.
@@ -112,7 +112,7 @@ pub(crate) fn build(work: &Workload, folder: &Path, threads: usize) -> Result<In
         seconds: process_seconds() - start,
         bytes: folder_size(folder)?,
         peak: resident_peak(),
-        has_other_scores: false,
+        formula: Formula::Lucene,
     })
 }
 

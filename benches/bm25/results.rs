@@ -5,8 +5,8 @@ use std::fmt::Write;
 use anyhow::{Result, bail, ensure};
 use bench_common::Page;
 
-use crate::engines::{self, Measured, Setting};
-use crate::workload::{IndexCost, KS, Latency, Rankings, Workload};
+use crate::engines::{self, Compared, Measured, Setting};
+use crate::workload::{Formula, KS, Latency, Workload};
 
 /// Minimum overlap of the hits with a peer. Ties in another order lower it.
 const MIN_OVERLAP: f64 = 0.9;
@@ -32,17 +32,22 @@ pub(crate) fn run(work: &Workload, setting: &Setting<'_>, page: &Page) -> Result
     page.write(&format!("queries {}", setting.collection), &tables)
 }
 
-/// Compares the hits of all engines with those of the first. Returns a table.
-fn compare(found: &[(IndexCost, Rankings)]) -> Result<String> {
+/// Compares the hits of the peers with those of ir-bm25, by the same formula unless the peer has
+/// another idf. Returns a table.
+fn compare(found: &[Compared]) -> Result<String> {
     let mut table = String::from(
         "| overlap of the hits; queries whose scores differ by more than 0.1 % | k = 10 | k = 1000 |\n|---|---|---|\n",
     );
-    let Some(((_, ours), peers)) = found.split_first() else {
-        bail!("expected results")
-    };
-    for (peer, rankings) in peers {
-        write!(table, "| {}", peer.name)?;
-        for ((ours, theirs), k) in ours.0.iter().zip(&rankings.0).zip(KS) {
+    for compared in found.iter().skip(1) {
+        let peer = &compared.cost;
+        let formula = match peer.formula {
+            Formula::Lucene => "",
+            Formula::ExactLengths => ", exact lengths in both",
+            Formula::Other => ", another idf",
+        };
+        write!(table, "| {}{formula}", peer.name)?;
+        let pairs = compared.ours.0.iter().zip(&compared.rankings.0);
+        for ((ours, theirs), k) in pairs.zip(KS) {
             let (overlap, differing) = ours.compare(theirs)?;
             write!(table, " | {:.1} %; {differing}", 100.0 * overlap)?;
             ensure!(
@@ -53,7 +58,7 @@ fn compare(found: &[(IndexCost, Rankings)]) -> Result<String> {
             );
             let queries = ours.queries();
             ensure!(
-                peer.has_other_scores || differing * 50 <= queries,
+                peer.formula == Formula::Other || differing * 50 <= queries,
                 "{}, k = {k}: expected equal scores, found others in {differing} of {queries} queries",
                 peer.name
             );
@@ -79,10 +84,18 @@ fn latencies(measured: &[Measured]) -> Result<String> {
         .collect();
     let mut table = format!("| mean; 99th percentile, ms{header} |\n");
     writeln!(table, "|{}", "---|".repeat(ours.times.latencies.len() + 1))?;
+    let cell = |of: &Latency| format!(" | {:.3}; {:.3}", of.mean_ms, of.p99_ms);
     for engine in measured {
-        let cell = |of: &Latency| format!(" | {:.3}; {:.3}", of.mean_ms, of.p99_ms);
         let cells: String = engine.times.latencies.iter().map(cell).collect();
         writeln!(table, "| {}{cells} |", engine.cost.name)?;
+        let cells: String = engine.times.first_searches.iter().map(cell).collect();
+        if !cells.is_empty() {
+            writeln!(
+                table,
+                "| {}, a new searcher for each query{cells} |",
+                engine.cost.name
+            )?;
+        }
     }
     if !peers.is_empty() {
         let ratio = |at: usize, of: fn(&Latency) -> f64| {

@@ -35,9 +35,21 @@ pub(crate) struct IndexCost {
     pub(crate) bytes: u64,
     /// Peak resident memory in bytes.
     pub(crate) peak: u64,
-    /// Whether the scores are not those of Lucene, with another idf.
     #[serde(default)]
-    pub(crate) has_other_scores: bool,
+    pub(crate) formula: Formula,
+}
+
+/// The formula of the scores of an engine.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum Formula {
+    /// Lucene's, with one-byte lengths.
+    #[default]
+    Lucene,
+    /// Lucene's, with exact lengths.
+    ExactLengths,
+    /// With another idf.
+    Other,
 }
 
 /// The hits of all queries for each of [`KS`].
@@ -54,6 +66,12 @@ pub(crate) struct SearchTimes {
     pub(crate) batch_rates: Vec<f64>,
     /// Peak resident memory in bytes.
     pub(crate) peak: u64,
+    /// First searches of the queries, each with a new searcher; empty if not measured.
+    #[serde(default)]
+    pub(crate) first_searches: Vec<Latency>,
+    /// As `batch_rates`, of texts with their analysis; empty if not measured.
+    #[serde(default)]
+    pub(crate) text_batch_rates: Vec<f64>,
 }
 
 /// CPU time of the queries of a kind: the best of three passes per query.
@@ -212,6 +230,8 @@ impl Workload {
             latencies,
             batch_rates: Vec::new(),
             peak: crate::resident_peak(),
+            first_searches: Vec::new(),
+            text_batch_rates: Vec::new(),
         })
     }
 }
@@ -238,12 +258,33 @@ impl Latency {
         queries: &[Q],
         top: impl Fn(&Q, usize) -> Result<Vec<(u64, f32)>>,
     ) -> Result<Self> {
+        Self::measure_prepared(
+            kind,
+            k,
+            queries,
+            || Ok(()),
+            |(), query| {
+                std::hint::black_box(top(query, k)?);
+                Ok(())
+            },
+        )
+    }
+
+    /// As [`Latency::measure`]; what `prepare` returns before each search is not timed.
+    pub(crate) fn measure_prepared<Q, P>(
+        kind: &str,
+        k: usize,
+        queries: &[Q],
+        prepare: impl Fn() -> Result<P>,
+        search: impl Fn(&P, &Q) -> Result<()>,
+    ) -> Result<Self> {
         let mut best = vec![f64::INFINITY; queries.len()];
         // The first pass is a warm-up.
         for pass in 0..4 {
             for (best, query) in best.iter_mut().zip(queries) {
+                let prepared = prepare()?;
                 let start = thread_seconds();
-                std::hint::black_box(top(query, k)?);
+                search(&prepared, query)?;
                 if pass > 0 {
                     *best = best.min((thread_seconds() - start) * 1e3);
                 }
