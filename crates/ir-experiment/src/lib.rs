@@ -34,7 +34,7 @@ pub use classification::ClassificationResults;
 pub use error::{ExperimentError, Location, SystemError};
 pub use file::{
     ClassificationEntry, ComparisonEntry, DocumentOrder, ExpectedValues, Experiment,
-    ExperimentInput, FilterName, OutputEntry, OutputFormat, QuerySet, ReproductionEntry,
+    ExperimentInput, FilterName, OutputEntry, OutputFormat, PublishedValues, QuerySet, ReproductionEntry,
     ScoreFormatName, SearchEntry, SelectionEntry, SelectionMethod, SourceMap, SystemEntry,
     TaskEntry, TestName, TrecFile, json_schema, json_schema_with,
 };

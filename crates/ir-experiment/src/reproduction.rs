@@ -5,8 +5,9 @@ use std::time::Duration;
 
 use ir_eval::Measure;
 
-use crate::file::{ExpectedValues, Experiment};
+use crate::file::{ExpectedValues, Experiment, PublishedValues};
 use crate::results::ExperimentResults;
+use crate::tables::{TableFormat, task_table};
 
 /// Expected and obtained values of an experiment.
 #[derive(Debug, Clone, PartialEq)]
@@ -22,6 +23,11 @@ pub struct Reproduction {
     pub source: String,
     /// Values, in the order of the file.
     pub values: Vec<ReproducedValue>,
+    /// Published values, which are not compared.
+    pub published: Vec<PublishedValues>,
+    /// Names of the tasks and their tables in Markdown, with the significance of differences; none
+    /// unless the experiment asks for them.
+    pub comparisons: Vec<(String, String)>,
     /// Wall time of the run, a line of the page. [`Reproduction::new`] sets none.
     pub wall_time: Option<WallTime>,
     /// Path of the experiment file, relative to the folder of the page. [`Reproduction::new`] sets
@@ -165,6 +171,9 @@ impl Reproduction {
             }
         }
         let name = experiment.source.name().unwrap_or_default();
+        let tasks = results.tasks.iter().filter(|_| reproduction.comparison);
+        let comparisons =
+            tasks.map(|task| (task.name.clone(), task_table(task, TableFormat::Markdown)));
         Self {
             file: format!("../../experiments/{name}.toml"),
             name,
@@ -172,6 +181,8 @@ impl Reproduction {
             description: results.description.clone(),
             source: reproduction.source,
             values,
+            published: reproduction.published,
+            comparisons: comparisons.collect(),
             wall_time: None,
         }
     }
@@ -285,6 +296,14 @@ impl Reproduction {
         for (n, note) in notes.iter().enumerate() {
             page.push_str(&format!("\n[{}] {note}\n", n + 1));
         }
+        page.push_str(&published_table(&self.published));
+        if let [(_, table)] = &*self.comparisons {
+            page.push_str(&format!("\n{}\n", table.trim()));
+        } else {
+            for (task, table) in &self.comparisons {
+                page.push_str(&format!("\n## {task}\n\n{}\n", table.trim()));
+            }
+        }
         let mut path = self.file.as_str();
         while let Some(rest) = path.strip_prefix("../") {
             path = rest;
@@ -299,6 +318,38 @@ impl Reproduction {
         ));
         page
     }
+}
+
+/// Table of published values: a row for each system, a column for each measure.
+fn published_table(published: &[PublishedValues]) -> String {
+    if published.is_empty() {
+        return String::new();
+    }
+    let mut measures: Vec<&str> = Vec::new();
+    for name in published.iter().flat_map(|entry| entry.values.keys()) {
+        if !measures.contains(&name.as_str()) {
+            measures.push(name);
+        }
+    }
+    measures.sort_by_cached_key(|&name| natural_key(name));
+    let mut table = String::from("\nPublished values, not compared:\n\n| system ");
+    for measure in &measures {
+        table.push_str(&format!("| {} ", cell(measure)));
+    }
+    table.push_str(&format!(
+        "| differs |\n{}|\n",
+        "|---".repeat(measures.len() + 2)
+    ));
+    for entry in published {
+        table.push_str(&format!("| {} ", cell(&entry.system)));
+        for &measure in &measures {
+            let value = entry.values.get(measure).map(f64::to_string);
+            table.push_str(&format!("| {} ", value.unwrap_or_default()));
+        }
+        let differs = entry.differs.as_deref().unwrap_or_default();
+        table.push_str(&format!("| {} |\n", cell(differs)));
+    }
+    table
 }
 
 /// Maximum number of decimals of the expected values, at least two.
@@ -377,6 +428,8 @@ mod tests {
             description: None,
             source: "Anserini.".to_owned(),
             values: vec![value(0.3218, 0.32182), value(0.2457, 0.2463)],
+            published: Vec::new(),
+            comparisons: Vec::new(),
             wall_time: None,
             file: "../../experiments/bm25.toml".to_owned(),
         };
@@ -397,6 +450,18 @@ mod tests {
         ] {
             assert!(page.lines().any(|found| found == line), "{line}\n{page}");
         }
+        let published = |system: &str, measure: &str, value| PublishedValues {
+            system: system.to_owned(),
+            values: [(measure.to_owned(), value)].into(),
+            differs: (system == "b").then(|| "other data".to_owned()),
+        };
+        reproduction.published = vec![published("a", "P@10", 58.0), published("b", "P@5", 69.5)];
+        reproduction.comparisons = vec![("task".to_owned(), "| table |\n".to_owned())];
+        let page = reproduction.to_markdown();
+        let published = "[1] Rounded.\n\nPublished values, not compared:\n\n\
+             | system | P@5 | P@10 | differs |\n|---|---|---|---|\n| a |  | 58 |  |\n\
+             | b | 69.5 |  | other data |\n\n| table |\n\nThe experiment is";
+        assert!(page.contains(published), "{page}");
         let page = reproduction
             .clone()
             .with_file("../my file.toml")
@@ -424,6 +489,8 @@ mod tests {
             description: Some("Wall time: not that of the run.".to_owned()),
             source: "Anserini.".to_owned(),
             values: vec![value(0.3218, 0.32182)],
+            published: Vec::new(),
+            comparisons: Vec::new(),
             wall_time: None,
             file: "../../experiments/bm25.toml".to_owned(),
         };

@@ -16,7 +16,7 @@ const END: &str = "<!-- end of reference -->\n";
 
 /// Tables of a file with the definitions of their keys in the schema, in the order of the
 /// reference.
-const TABLES: [(&str, &str); 18] = [
+const TABLES: [(&str, &str); 19] = [
     ("`[[tasks]]`", "TaskEntry"),
     ("`training` of a task", "QuerySet"),
     ("Files in TREC format: `qrels`, `run`", "TrecFile"),
@@ -33,6 +33,7 @@ const TABLES: [(&str, &str); 18] = [
     ("`[comparison]`", "ComparisonEntry"),
     ("`[output]`", "OutputEntry"),
     ("`[reproduction]`", "ReproductionEntry"),
+    ("`[[reproduction.published]]`", "PublishedValues"),
     ("`[[expected]]`", "ExpectedValues"),
     // Documented as the type `bm25` of a system.
     ("", "Bm25System"),

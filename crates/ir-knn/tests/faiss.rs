@@ -8,6 +8,7 @@ use std::error::Error as _;
 use std::fs;
 
 use cases::{ALL, flat_index, matrix, random_vectors};
+use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{DocIds, DocNum, Retriever, Search, SplitMix64};
 use ir_knn::{FaissError, FaissIndex, FlatIndex, VectorSimilarity};
 use ir_testkit::check_vectors_saved;
@@ -181,6 +182,33 @@ fn invalid_descriptions() {
         assert_eq!(error.to_string(), said);
         assert!(!error.source().unwrap().to_string().is_empty());
     }
+}
+
+/// Damaged vectors do not get a new checksum.
+#[test]
+fn damaged_vectors() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("vectors.ir");
+    clustered(50, VectorSimilarity::Cosine).save(&path).unwrap();
+    let mut bytes = fs::read(&path).unwrap();
+    // The first section, after a header of 64 bytes, has the vectors.
+    bytes[100] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    for verify in [Verify::FirstUse, Verify::SmallSections] {
+        let flat = FlatIndex::open_with(&path, verify).unwrap();
+        let error = FaissIndex::new(&flat, "Flat").unwrap_err();
+        assert!(
+            matches!(
+                &error,
+                FaissError::Vectors(OpenIndexError::Checksum { section, .. }) if section == "vectors"
+            ),
+            "{error}"
+        );
+    }
+    bytes[100] ^= 1;
+    fs::write(&path, &bytes).unwrap();
+    let flat = FlatIndex::open(&path).unwrap();
+    assert_eq!(FaissIndex::new(&flat, "Flat").unwrap().ids().len(), 50);
 }
 
 #[test]

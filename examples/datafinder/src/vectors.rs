@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use ir_core::store::Verify;
 use ir_core::{EncodeError, Encoder, Flow, Fnv1a, Progress, Retriever, Side};
 use ir_dense::{BiEncoder, SimilarityFunction};
 use ir_knn::{FlatIndex, FlatIndexWriter, VectorSimilarity};
@@ -49,7 +50,8 @@ pub fn vectors(
         }
         writer.finish()?;
     }
-    Ok(FlatIndex::open(path)?)
+    // Vectors of queries are read without a search, which would verify them.
+    Ok(FlatIndex::open_with(path, Verify::AllSections)?)
 }
 
 /// Encoder that looks queries up in their vectors, whose ids are the texts.

@@ -456,6 +456,40 @@ fn vectors_of_queries() {
     }
 }
 
+/// Damaged vectors are an error of the first search, with `--verify` of opening the file, also
+/// where the documents are no saved index.
+#[test]
+fn damaged_vectors() {
+    let here = Folder::new();
+    crate::common::tiny(&here);
+    let bert = &format!("{TINY}bert");
+    here.ir(&["encode", bert, "tiny", "-o", "docs.ir"]).ok();
+    here.ir(&["index", "tiny", "-o", "x.ir"]).ok();
+    let good = fs::read(here.at("docs.ir")).unwrap();
+    let mut damaged = good.clone();
+    // The first section, after a header of 64 bytes, has the vectors.
+    damaged[100] ^= 1;
+    for name in ["tiny", "x.ir"] {
+        let vectors = ["--vectors", "docs.ir", "--encoder", bert];
+        let search = [&["search", name, "tea"], &vectors[..]].concat();
+        let verified = [&search[..], &["--verify"]].concat();
+        here.write("docs.ir", &good);
+        assert_eq!(here.ir(&search).ok().out, here.ir(&verified).ok().out);
+        here.write("docs.ir", &damaged);
+        let found = "docs.ir: damaged: expected checksum ";
+        let first = here
+            .ir(&search)
+            .fails(1, &["the vector index failed", found]);
+        assert_eq!(first.out, "");
+        let opened = here.ir(&verified).fails(1, &[found]);
+        assert!(
+            !opened.err.contains("the vector index failed"),
+            "{}",
+            opened.err
+        );
+    }
+}
+
 /// Vectors depend on the order of words.
 #[test]
 fn query_syntax_with_vectors() {

@@ -57,8 +57,8 @@ pub enum Verify {
     /// Large sections (postings and stored documents; vectors and graphs) on first use, so that the
     /// time to open an index does not depend on their size; the others when it is opened. Pages of
     /// postings and stored documents are verified when they are first read ([`PagedSection`]),
-    /// vectors and graphs in the first search, which reads the whole file once. Damage is an error
-    /// of the search.
+    /// vectors and graphs in the first search, which reads the whole file once; concurrent searches
+    /// wait for it. Damage is an error of the search, and of every later one.
     #[default]
     FirstUse,
     /// As [`Verify::FirstUse`], except that searches do not verify vectors and graphs. Damage there
@@ -72,8 +72,9 @@ pub struct IndexFile {
     path: Option<PathBuf>,
     bytes: IndexBytes,
     sections: Vec<Section>,
-    /// Set unless [`IndexFile::verify_on_first_use`] must verify the file. Clones share it.
-    verified: Arc<OnceLock<()>>,
+    /// Result of the verification of all sections; empty if [`IndexFile::verify_on_first_use`] must
+    /// verify the file. Clones share it.
+    verified: Arc<OnceLock<Result<(), ChecksumMismatch>>>,
 }
 
 #[derive(Debug, Clone)]
@@ -84,6 +85,28 @@ struct Section {
     checksum: u32,
     /// Whether the checksum was verified when the file was opened.
     is_verified: bool,
+}
+
+/// A section whose bytes have changed since the file was written.
+#[derive(Debug, Clone)]
+struct ChecksumMismatch {
+    section: String,
+    expected: u32,
+    found: u32,
+}
+
+impl ChecksumMismatch {
+    /// Compares the checksums of a section.
+    fn check(section: &str, expected: u32, found: u32) -> Result<(), Self> {
+        if expected == found {
+            return Ok(());
+        }
+        Err(Self {
+            section: section.to_owned(),
+            expected,
+            found,
+        })
+    }
 }
 
 impl Section {
@@ -129,7 +152,7 @@ impl IndexFile {
             verified: Arc::default(),
         };
         if verify != Verify::FirstUse {
-            file.verified.get_or_init(|| ());
+            file.verified.get_or_init(|| Ok(()));
         }
         file.check_header(format)?;
         file.sections = file.read_table()?;
@@ -137,7 +160,8 @@ impl IndexFile {
             let is_large = format.large_sections.contains(&&*section.name);
             section.is_verified = verify == Verify::AllSections || !is_large;
         }
-        file.verify_sections(|section| section.is_verified)?;
+        let verified = file.verify_sections(|section| section.is_verified);
+        verified.map_err(|mismatch| file.damaged(mismatch))?;
         Ok(file)
     }
 
@@ -193,38 +217,45 @@ impl IndexFile {
             .ok_or_else(|| self.malformed("table", "the sections of the file"))
     }
 
-    /// Verifies the checksums of all sections.
+    /// Verifies the checksums of all sections. Reads the whole file in every call. Then
+    /// [`IndexFile::verify_on_first_use`] need not: the first result is that of all its calls.
     ///
     /// # Errors
     /// [`OpenIndexError::Checksum`] names the first damaged section.
     pub fn verify(&self) -> Result<(), OpenIndexError> {
-        self.verify_sections(|_| true)
+        let found = self.verify_sections(|_| true);
+        self.verified.get_or_init(|| found.clone());
+        found.map_err(|mismatch| self.damaged(mismatch))
     }
 
     /// Verifies the sections that were not verified when the file was opened with
-    /// [`Verify::FirstUse`]. Does nothing after a call that succeeded, and for the other values of
-    /// [`Verify`]. For formats whose large sections are not paged
-    /// ([`IndexFile::paged_section`]).
+    /// [`Verify::FirstUse`]. The first call reads them, concurrent calls wait for it, and later
+    /// calls return the same result without reading; a file that is replaced must be opened again.
+    /// Does nothing for the other values of [`Verify`]. For formats whose large sections are not
+    /// paged ([`IndexFile::paged_section`]).
     ///
     /// # Errors
     /// As [`IndexFile::verify`].
     #[inline]
     pub fn verify_on_first_use(&self) -> Result<(), OpenIndexError> {
         match self.verified.get() {
-            Some(()) => Ok(()),
-            None => self.verify_large_sections(),
+            Some(Ok(())) => Ok(()),
+            _ => self.verify_once(|| self.verify_sections(|section| !section.is_verified)),
         }
     }
 
-    /// Threads whose first uses are concurrent each verify the sections.
+    /// First result of `verify`, which must not wait for other threads: they may be waiting for
+    /// this result.
     #[cold]
-    fn verify_large_sections(&self) -> Result<(), OpenIndexError> {
-        self.verify_sections(|section| !section.is_verified)?;
-        self.verified.get_or_init(|| ());
-        Ok(())
+    fn verify_once(
+        &self,
+        verify: impl FnOnce() -> Result<(), ChecksumMismatch>,
+    ) -> Result<(), OpenIndexError> {
+        let verified = self.verified.get_or_init(verify);
+        verified.clone().map_err(|mismatch| self.damaged(mismatch))
     }
 
-    fn verify_sections(&self, selects: impl Fn(&Section) -> bool) -> Result<(), OpenIndexError> {
+    fn verify_sections(&self, selects: impl Fn(&Section) -> bool) -> Result<(), ChecksumMismatch> {
         for section in self.sections.iter().filter(|section| selects(section)) {
             let range = section.padded();
             let mut checksum = crc32fast::Hasher::new();
@@ -236,21 +267,27 @@ impl IndexFile {
                     self.bytes.range(block).release();
                 }
             }
-            self.compare(&section.name, section.checksum, checksum.finalize())?;
+            ChecksumMismatch::check(&section.name, section.checksum, checksum.finalize())?;
         }
         Ok(())
     }
 
     fn compare(&self, section: &str, expected: u32, found: u32) -> Result<(), OpenIndexError> {
-        if expected == found {
-            return Ok(());
-        }
-        Err(OpenIndexError::Checksum {
-            path: self.error_path(),
-            section: section.to_owned(),
+        ChecksumMismatch::check(section, expected, found).map_err(|mismatch| self.damaged(mismatch))
+    }
+
+    fn damaged(&self, mismatch: ChecksumMismatch) -> OpenIndexError {
+        let ChecksumMismatch {
+            section,
             expected,
             found,
-        })
+        } = mismatch;
+        OpenIndexError::Checksum {
+            path: self.error_path(),
+            section,
+            expected,
+            found,
+        }
     }
 
     /// The section with this name, if the file has one.
@@ -381,4 +418,126 @@ fn parse_table(table: &[u8]) -> Option<Vec<Section>> {
         start = next;
     }
     reader.is_empty().then_some(sections)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Barrier;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+    use std::time::Duration;
+
+    use super::*;
+    use crate::store::IndexFileWriter;
+
+    static FORMAT: IndexFormat = IndexFormat {
+        magic: *b"ir-once\n",
+        version: 1,
+        name: "a test index",
+        large_sections: &["large"],
+    };
+    /// Offset of the section `large`.
+    const LARGE: usize = HEADER_LEN;
+
+    fn bytes() -> Vec<u8> {
+        let mut writer = IndexFileWriter::new(&FORMAT, Vec::new()).unwrap();
+        writer.section("large", &[7; 5000]).unwrap();
+        writer.section("small", b"{}").unwrap();
+        writer.finish().unwrap()
+    }
+
+    fn damaged() -> Vec<u8> {
+        let mut bytes = bytes();
+        bytes[LARGE + 4000] ^= 0x10;
+        bytes
+    }
+
+    fn open(bytes: Vec<u8>, verify: Verify) -> IndexFile {
+        IndexFile::from_bytes(&FORMAT, bytes, verify).unwrap()
+    }
+
+    fn is_mismatch(result: Result<(), OpenIndexError>) -> bool {
+        matches!(result, Err(OpenIndexError::Checksum { section, .. }) if section == "large")
+    }
+
+    #[test]
+    fn damage_of_large_sections_is_an_error_as_the_option_says() {
+        let opened = IndexFile::from_bytes(&FORMAT, damaged(), Verify::AllSections);
+        assert!(is_mismatch(opened.map(drop)));
+        let file = open(damaged(), Verify::FirstUse);
+        for file in [&file, &file.clone(), &file] {
+            assert!(is_mismatch(file.verify_on_first_use()));
+            assert!(is_mismatch(file.verify()));
+        }
+        let file = open(damaged(), Verify::SmallSections);
+        assert!(is_mismatch(file.verify()));
+        file.verify_on_first_use().unwrap();
+        for verify in [Verify::AllSections, Verify::FirstUse, Verify::SmallSections] {
+            let file = open(bytes(), verify);
+            file.verify_on_first_use().unwrap();
+            file.verify().unwrap();
+        }
+    }
+
+    #[test]
+    fn concurrent_first_uses_verify_once() {
+        for result in [Ok(()), ChecksumMismatch::check("large", 1, 2)] {
+            let file = open(bytes(), Verify::FirstUse);
+            let (calls, start) = (AtomicUsize::new(0), Barrier::new(8));
+            let verify = || {
+                calls.fetch_add(1, Ordering::Relaxed);
+                std::thread::sleep(Duration::from_millis(20));
+                result.clone()
+            };
+            std::thread::scope(|scope| {
+                for _ in 0..8 {
+                    let (file, start, verify) = (file.clone(), &start, &verify);
+                    let is_ok = result.is_ok();
+                    scope.spawn(move || {
+                        start.wait();
+                        assert_eq!(file.verify_once(verify).is_ok(), is_ok);
+                        assert_eq!(file.verify_on_first_use().is_ok(), is_ok);
+                    });
+                }
+            });
+            assert_eq!(calls.into_inner(), 1);
+        }
+    }
+
+    /// A file that is modified in place shows which calls read it.
+    #[cfg(feature = "mmap")]
+    #[test]
+    fn later_uses_do_not_read_the_file() {
+        use std::fs;
+        use std::io::{Seek, SeekFrom, Write};
+
+        let path = std::env::temp_dir().join(format!("ir-core-once-{}", std::process::id()));
+        let set = |value: u8| {
+            let mut file = fs::OpenOptions::new().write(true).open(&path).unwrap();
+            file.seek(SeekFrom::Start(LARGE as u64 + 4000)).unwrap();
+            file.write_all(&[value]).unwrap();
+        };
+        for is_explicit in [true, false] {
+            let first = |file: &IndexFile| match is_explicit {
+                true => file.verify(),
+                false => file.verify_on_first_use(),
+            };
+            fs::write(&path, bytes()).unwrap();
+            let file = IndexFile::open(&FORMAT, &path, Verify::FirstUse).unwrap();
+            first(&file).unwrap();
+            set(8);
+            file.clone().verify_on_first_use().unwrap();
+            assert!(is_mismatch(file.verify()));
+            file.verify_on_first_use().unwrap();
+
+            let file = IndexFile::open(&FORMAT, &path, Verify::FirstUse).unwrap();
+            assert!(is_mismatch(first(&file)));
+            set(7);
+            assert!(is_mismatch(file.clone().verify_on_first_use()));
+            file.verify().unwrap();
+            assert!(is_mismatch(file.verify_on_first_use()));
+            let again = IndexFile::open(&FORMAT, &path, Verify::FirstUse).unwrap();
+            again.verify_on_first_use().unwrap();
+        }
+        fs::remove_file(&path).unwrap();
+    }
 }

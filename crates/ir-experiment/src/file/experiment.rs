@@ -298,7 +298,7 @@ impl OutputFormat {
 }
 
 /// Page of `ir reproduce`.
-#[derive(Debug, Clone, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Default, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct ReproductionEntry {
     /// Source of the expected values: publication, program, version.
@@ -307,6 +307,27 @@ pub struct ReproductionEntry {
     /// `ir reproduce NAME` run it. Default: false.
     #[serde(default)]
     pub slow: bool,
+    /// Whether the page has the tables of `ir run`, with the differences from the baseline and
+    /// their significance. Default: false.
+    #[serde(default)]
+    pub comparison: bool,
+    /// Published values of other systems or of other data, which the page lists.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<PublishedValues>,
+}
+
+/// Published values of a system, for readers of the page: they are not compared.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct PublishedValues {
+    /// Name of the system in the publication.
+    pub system: String,
+    /// Values by measure.
+    #[schemars(with = "BTreeMap<String, f64>")]
+    pub values: BTreeMap<String, f64>,
+    /// What differs from the experiment: data, splits, analysis.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub differs: Option<String>,
 }
 
 /// Expected values of a system.

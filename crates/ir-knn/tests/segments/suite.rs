@@ -136,6 +136,7 @@ fn contract() {
         };
         check_vectors(build);
         if graphs {
+            // Scans so few vectors; `graphs::contract_of_traversed_graphs` has more.
             check_vectors(|ids, rows| build(ids, rows).hnsw_searcher(EfSearch(64)).unwrap());
         }
     }

@@ -172,8 +172,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, help_heading = "Index")]
     pub(crate) cache: Option<OutputPath>,
 
-    /// Verify the checksum of every section when opening the index. By default postings and stored
-    /// texts are verified when they are read, so that large indexes open instantly
+    /// Verify the checksum of every section when opening the index and the file of --vectors. By
+    /// default postings and stored texts are verified when they are read, and vectors by the first
+    /// search, so that large indexes open instantly
     #[arg(long, help_heading = "Index")]
     pub(crate) verify: bool,
 
@@ -258,6 +259,7 @@ impl Args {
         }
     }
 
+    /// Verification of the index and the file of the vectors.
     pub(crate) fn verification(&self) -> Verify {
         if self.verify {
             Verify::AllSections
@@ -327,6 +329,14 @@ impl Args {
         return self.vectors.alphas();
         #[cfg(not(feature = "dense"))]
         &[]
+    }
+
+    /// Whether vectors are searched.
+    pub(super) fn has_vectors(&self) -> bool {
+        #[cfg(feature = "dense")]
+        return self.vectors.system().is_some();
+        #[cfg(not(feature = "dense"))]
+        false
     }
 
     /// Default run tag, by the retrieval method.

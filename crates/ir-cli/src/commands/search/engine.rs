@@ -41,7 +41,7 @@ impl SearchIndex {
                 (index, None)
             }
             CollectionSource::Documents(documents) => {
-                if args.verify && args.cache.is_none() {
+                if args.verify && args.cache.is_none() && !args.has_vectors() {
                     bail_usage!("--verify: expected a saved index or --cache, found {name}");
                 }
                 if args.queries.is_none() {

@@ -89,7 +89,7 @@ impl QueryRunner {
         #[cfg(feature = "dense")]
         let (mut retrievers, query_probe) = args.vectors.retrievers(
             &searcher,
-            args.shard.shard.is_some(),
+            (args.verification(), args.shard.shard.is_some()),
             engine,
             // Documents of a cached index are not read again: it stores their texts.
             engine.collection.as_ref().filter(|_| args.cache.is_none()),

@@ -121,11 +121,12 @@ impl DenseOptions {
 
     /// Dense retriever, or a hybrid one for every weight, over the document numbers of the index;
     /// none without vectors. `collection` has the documents, unless the index is a saved or cached
-    /// one. With `probed`, also the probe of the encoder of the queries, if there is one.
+    /// one. The file of the vectors is opened with `verify`. With `probed`, also returns the probe
+    /// of the encoder of the queries, if there is one.
     pub(crate) fn retrievers(
         &self,
         searcher: &Searcher,
-        probed: bool,
+        (verify, probed): (Verify, bool),
         engine: &SearchIndex,
         collection: Option<&Collection>,
         queries: &[Query],
@@ -134,7 +135,7 @@ impl DenseOptions {
         let Some(path) = &self.vectors else {
             return Ok((Vec::new(), None));
         };
-        let vectors = open_vectors("--vectors", path, Verify::FirstUse)?;
+        let vectors = open_vectors("--vectors", path, verify)?;
         let origin = VectorOrigin::of(&vectors, path, DOCUMENTS_UNCHECKED, console);
         if origin
             .as_ref()

@@ -3,6 +3,8 @@
 use std::io;
 use std::path::PathBuf;
 
+use ir_core::store::OpenIndexError;
+
 /// Error reported by the FAISS library.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -25,6 +27,9 @@ pub enum FaissError {
     /// The factory description is of an unsupported family.
     #[error("expected Flat, HNSW... or IVF... without refinement, found {found:?}")]
     Description { found: String },
+    /// The file from which the flat index was opened is damaged.
+    #[error(transparent)]
+    Vectors(OpenIndexError),
     /// FAISS rejects the description, or the vectors are too few for training.
     #[error(
         "{description}: FAISS cannot build the index from {documents} vectors of {dim} dimensions"

@@ -66,9 +66,12 @@ impl FaissIndex {
     /// Training cells (`IVF256`) requires about forty vectors per cell.
     ///
     /// # Errors
-    /// If the description is of another family, or FAISS cannot build the index.
+    /// If the description is of another family, the file from which the flat index was opened is
+    /// damaged, or FAISS cannot build the index.
     pub fn new(flat: &FlatIndex, description: &str) -> Result<Self, FaissError> {
         let family = FaissFamily::from_description(description)?;
+        // Damage must not get a new checksum.
+        flat.verify().map_err(FaissError::Vectors)?;
         let build = || -> Result<FaissEngine, FaissNativeError> {
             let metric = match flat.similarity() {
                 VectorSimilarity::Euclidean => faiss::MetricType::L2,

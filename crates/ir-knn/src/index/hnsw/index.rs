@@ -197,7 +197,8 @@ impl HnswIndex {
 
     /// Opens a saved index by mapping it into memory, without copying vectors or graph. Verifies
     /// the sizes of all sections, the parameters of the graph, and that every document has one
-    /// node. The first search verifies the checksums of vectors and graph ([`Verify::FirstUse`]).
+    /// node, which takes milliseconds per million documents. The first search verifies the
+    /// checksums of vectors and graph ([`Verify::FirstUse`]).
     ///
     /// The file must not be modified in place while it is open. Saving an index to the same path is
     /// safe: it replaces the file.
