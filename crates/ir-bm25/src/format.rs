@@ -4,6 +4,7 @@ use ir_core::store::IndexFormat;
 use serde::{Deserialize, Serialize};
 
 use crate::IndexConfig;
+use crate::postings::BLOCK;
 
 /// The container format; see [`ir_core::store`].
 pub(crate) static FORMAT: IndexFormat = IndexFormat {
@@ -83,4 +84,29 @@ impl FieldStats {
             self.tokens as f64 / self.docs as f64
         }
     }
+
+    /// Returns whether a field of an index of `documents` documents can have these statistics.
+    fn is_possible(&self, documents: u64) -> bool {
+        let longest = u64::from(self.longest);
+        self.docs <= documents
+            && (self.docs..=self.docs.saturating_mul(longest)).contains(&self.tokens)
+            && (self.terms..=self.tokens).contains(&self.postings)
+            && self.postings <= self.terms.saturating_mul(self.docs)
+            && longest <= self.tokens
+    }
+}
+
+/// Returns whether an index of `documents` documents, whose section of postings has `bytes` bytes,
+/// can have these statistics. A posting list takes at least one byte, and so does a block of
+/// postings: also forged statistics limit the numbers of terms and postings that are listed.
+pub(crate) fn are_possible(fields: &[FieldStats], documents: u64, bytes: u64) -> bool {
+    let sum = |count: fn(&FieldStats) -> u64| {
+        let mut counts = fields.iter().map(count);
+        counts.try_fold(0, u64::checked_add)
+    };
+    fields.iter().all(|field| field.is_possible(documents))
+        && sum(|field| field.terms).is_some_and(|terms| terms <= bytes)
+        && sum(|field| field.postings)
+            .is_some_and(|postings| postings <= bytes.saturating_mul(BLOCK as u64))
+        && sum(|field| field.tokens).is_some()
 }

@@ -9,10 +9,12 @@ use ir_core::store::{
     AtomicFile, ByteReader, IndexBytes, IndexFile, OpenIndexError, PagedSection, SectionBytes,
     Verify,
 };
-use ir_core::{Analyzer, Attributes, DocIds, DocNum, DocSet, Document, Predicate, Years};
+use ir_core::{
+    Analyzer, Attributes, DocFilter, DocIds, DocNum, DocSet, Document, Predicate, Years,
+};
 
 use crate::codec::{u64_at, unzigzag};
-use crate::format::{FORMAT, FieldStats, Metadata, section};
+use crate::format::{FORMAT, FieldStats, Metadata, are_possible, section};
 use crate::postings::PostingsCursor;
 use crate::term_dictionary::{TermDictionary, TermKeys};
 use crate::{BuildError, IndexConfig, StoredFields, StoredFieldsError, small_float, stored_fields};
@@ -134,6 +136,9 @@ impl Index {
             }
         };
         let postings = file.paged_section(section::POSTINGS)?;
+        if !are_possible(&meta.fields, n as u64, postings.len() as u64) {
+            return malformed(section::META, "possible statistics of the fields");
+        }
         let stored = file.paged_section(section::STORED)?;
         let index = Self {
             inner: Arc::new(IndexData {
@@ -178,7 +183,16 @@ impl Index {
         if found != expected {
             return Err(self.malformed_terms());
         }
-        self.decode_lengths().map(drop)
+        let lengths = self.decode_lengths()?;
+        for (stats, lengths) in self.field_stats().iter().zip(&lengths) {
+            let docs = lengths.iter().filter(|&&length| length > 0).count() as u64;
+            let tokens: u64 = lengths.iter().map(|&length| u64::from(length)).sum();
+            let longest = lengths.iter().copied().max().unwrap_or(0);
+            if (docs, tokens, longest) != (stats.docs, stats.tokens, stats.longest) {
+                return Err(self.malformed_stats());
+            }
+        }
+        Ok(())
     }
 
     /// Verifies the checksums of all sections, as [`Verify::AllSections`] does when an index is
@@ -394,18 +408,41 @@ impl Index {
     }
 
     fn decode_lengths(&self) -> Result<Vec<Vec<u32>>, OpenIndexError> {
+        let mut lengths = vec![Vec::with_capacity(self.len()); self.field_stats().len()];
+        self.for_each_length(|field, _, length| lengths[field].push(length))?;
+        Ok(lengths)
+    }
+
+    /// Decodes the exact lengths of all documents, field by field. Calls `visit` with the number of
+    /// the field, the number of the document and its length.
+    fn for_each_length(
+        &self,
+        mut visit: impl FnMut(usize, u32, u32),
+    ) -> Result<(), OpenIndexError> {
         let file = &self.inner.file;
+        let malformed = || file.malformed(section::RESIDUALS, EXPECTED_LENGTHS);
         let residuals = file.section(section::RESIDUALS).unwrap_or_default();
         let mut residuals = ByteReader::new(residuals.as_ref());
-        let decode = |field| {
-            let codes = self.codes(field).iter();
-            let length = |&code| small_float::read_residual(code, &mut residuals);
-            codes.map(length).collect::<Option<Vec<u32>>>()
-        };
-        let lengths: Option<Vec<_>> = (0..self.inner.meta.fields.len()).map(decode).collect();
-        lengths
-            .filter(|_| residuals.is_empty())
-            .ok_or_else(|| file.malformed(section::RESIDUALS, EXPECTED_LENGTHS))
+        for field in 0..self.field_stats().len() {
+            for (doc, &code) in (0..).zip(self.codes(field)) {
+                let length = small_float::read_residual(code, &mut residuals);
+                visit(field, doc, length.ok_or_else(malformed)?);
+            }
+        }
+        residuals.is_empty().then_some(()).ok_or_else(malformed)
+    }
+
+    /// For each field, how many of the documents have it, and the sum of their lengths.
+    pub(crate) fn totals_of(&self, docs: &DocSet) -> Result<Vec<(u64, u64)>, OpenIndexError> {
+        let mut totals = vec![(0, 0); self.field_stats().len()];
+        self.for_each_length(|field, doc, length| {
+            if length > 0 && docs.contains(DocNum::new(doc)) {
+                let (docs, tokens) = &mut totals[field];
+                *docs += 1;
+                *tokens += u64::from(length);
+            }
+        })?;
+        Ok(totals)
     }
 
     /// Opens the posting list of a term in a field; [`None`] if no document contains the term.
@@ -440,16 +477,24 @@ impl Index {
 
     /// All posting lists, ascending by field number and term.
     pub(crate) fn lists(&self) -> PostingLists<'_> {
+        let stats = || self.field_stats().iter();
         PostingLists {
             index: self,
             terms: self.inner.terms.keys(),
-            rest: self.field_stats().iter().map(|stats| stats.terms).sum(),
+            terms_left: stats().map(|stats| stats.terms).sum(),
+            postings_left: stats().map(|stats| stats.postings).sum(),
         }
     }
 
     fn malformed_terms(&self) -> OpenIndexError {
         let expected = "the terms of every field";
         self.inner.file.malformed(section::TERMS, expected)
+    }
+
+    /// The error for statistics of fields that contradict the document lengths.
+    pub(crate) fn malformed_stats(&self) -> OpenIndexError {
+        let expected = "the statistics of the document lengths";
+        self.inner.file.malformed(section::META, expected)
     }
 
     /// Checksum that identifies the content of the index.
@@ -496,7 +541,9 @@ pub(crate) struct PostingLists<'a> {
     index: &'a Index,
     terms: TermKeys<'a>,
     /// Number of terms not yet listed.
-    rest: u64,
+    terms_left: u64,
+    /// Number of postings not yet listed. Keys of a forged dictionary may share long lists.
+    postings_left: u64,
 }
 
 impl<'a> PostingLists<'a> {
@@ -506,8 +553,11 @@ impl<'a> PostingLists<'a> {
         let Some((key, offset)) = self.terms.next().map_err(malformed)? else {
             return Ok(None);
         };
-        self.rest = (self.rest.checked_sub(1)).ok_or_else(|| self.index.malformed_terms())?;
+        let malformed = || self.index.malformed_terms();
+        self.terms_left = self.terms_left.checked_sub(1).ok_or_else(malformed)?;
         let cursor = self.index.open_list(offset)?;
+        let postings_left = self.postings_left.checked_sub(u64::from(cursor.df));
+        self.postings_left = postings_left.ok_or_else(malformed)?;
         Ok(Some((key, cursor)))
     }
 }

@@ -1,4 +1,4 @@
-//! What every retriever owes its callers, for indexes of every kind: built, saved and opened again.
+//! Contract suite of retrievers over indexes that are built, saved and opened, or read from bytes.
 
 #![allow(clippy::unwrap_used)]
 
@@ -15,7 +15,7 @@ use ir_core::store::Verify;
 use ir_core::{Distinct, Document, NoProgress};
 use ir_testkit::{check_text, check_text_saved};
 
-/// An index in memory, and a searcher over it.
+/// Searcher over an index in memory.
 fn build(
     documents: &[Document],
     config: &IndexConfig,
@@ -24,8 +24,23 @@ fn build(
     finish(Index::build(documents, config, &mut NoProgress).unwrap())
 }
 
-/// Holds the contract, and so does what is mapped from the saved file, and what is read from bytes.
-fn check(config: &IndexConfig, finish: impl Fn(Index) -> Searcher) {
+const PRUNING: [Pruning; 5] = [
+    Pruning::Auto,
+    Pruning::BlockMax,
+    Pruning::MaxScore,
+    Pruning::Columns,
+    Pruning::Exhaustive,
+];
+
+/// Runs the contract suite with every variant of [`Pruning`], over an index in memory, a saved
+/// index and an index read from bytes.
+fn check(config: &IndexConfig, searcher: impl Fn(Index) -> Searcher) {
+    for pruning in PRUNING {
+        check_pruning(config, |index| searcher(index).with_pruning(pruning));
+    }
+}
+
+fn check_pruning(config: &IndexConfig, finish: impl Fn(Index) -> Searcher) {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("toy.ir");
     check_text_saved(
@@ -127,14 +142,6 @@ fn the_extremes_of_the_parameters() {
             index.searcher(Bm25::new(k1, b)).unwrap()
         });
     }
-}
-
-#[test]
-fn exhaustive_search() {
-    check(&IndexConfig::default(), |index| {
-        let searcher = index.searcher(Bm25::ANSERINI).unwrap();
-        searcher.with_pruning(Pruning::Exhaustive)
-    });
 }
 
 #[test]

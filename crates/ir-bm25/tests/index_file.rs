@@ -587,6 +587,135 @@ fn forged_term_dictionaries_do_not_panic() {
     );
 }
 
+/// A section by its name.
+fn section<'a>(sections: &'a mut [(String, Vec<u8>)], name: &str) -> &'a mut Vec<u8> {
+    let named = sections.iter_mut().find(|section| section.0 == name);
+    &mut named.unwrap().1
+}
+
+/// Replaces statistics of the first field in the metadata.
+fn forge_stats(sections: &mut [(String, Vec<u8>)], stats: &[(&str, u64)]) {
+    let meta = section(sections, "meta");
+    let mut json: serde_json::Value = serde_json::from_slice(meta).unwrap();
+    for &(name, value) in stats {
+        assert!(json["fields"][0][name].is_u64(), "{name}");
+        json["fields"][0][name] = value.into();
+    }
+    *meta = serde_json::to_vec(&json).unwrap();
+}
+
+/// A term dictionary of 2^64 keys in field 0, all with the posting list at offset 0: the two
+/// transitions of each of 64 nodes lead to the same next node.
+fn shared_nodes() -> Vec<u8> {
+    let mut bytes = 3_u64.to_le_bytes().to_vec();
+    bytes.extend(0_u64.to_le_bytes());
+    for level in 0..64 {
+        // Two addresses, as distances, of which 0 is the final node; two inputs; the size of an
+        // address; the number of transitions.
+        let distance = u8::from(level > 0);
+        bytes.extend([distance, distance, b'b', b'a', 0x10, 2]);
+    }
+    bytes.extend([1, 0, 0x10, 1]);
+    let root = bytes.len() as u64 - 1;
+    bytes.extend(u64::MAX.to_le_bytes());
+    bytes.extend(root.to_le_bytes());
+    bytes.extend([0; 4]);
+    bytes
+}
+
+/// Statistics that contradict each other, the number of documents or the sizes of sections.
+#[test]
+fn forged_statistics_are_rejected() {
+    let sections = sections_of(large());
+    let postings = section(&mut sections.clone(), "postings").len() as u64;
+    for stats in [
+        &[("terms", u64::MAX)][..],
+        &[("terms", postings)],
+        &[("terms", 0)],
+        &[("docs", u64::MAX)],
+        &[("docs", 301)],
+        &[("docs", 0)],
+        &[("tokens", u64::MAX)],
+        &[("tokens", 299)],
+        &[("tokens", 0)],
+        &[("longest", 0)],
+        &[("longest", u64::from(u32::MAX))],
+        &[("postings", u64::MAX)],
+        &[("postings", 0)],
+        // Consistent with each other.
+        &[
+            ("terms", postings + 1),
+            ("postings", postings + 1),
+            ("tokens", postings + 1),
+            ("longest", postings + 1),
+        ],
+        &[
+            ("terms", postings),
+            ("postings", 128 * postings + 1),
+            ("tokens", 128 * postings + 1),
+            ("longest", postings),
+        ],
+    ] {
+        let mut forged = sections.clone();
+        forge_stats(&mut forged, stats);
+        for verify in VERIFY {
+            let error = open(&file(&forged), verify).unwrap_err().to_string();
+            assert!(error.contains("section meta"), "{stats:?}: {error}");
+        }
+    }
+    // Possible, but not those of the document lengths.
+    for stats in [
+        &[("tokens", 301), ("longest", 2)][..],
+        &[("docs", 299), ("longest", 2), ("postings", 299)],
+    ] {
+        let mut forged = sections.clone();
+        forge_stats(&mut forged, stats);
+        open(&file(&forged), Verify::SmallSections).unwrap();
+        let error = open(&file(&forged), Verify::AllSections).unwrap_err();
+        let expected = "the statistics of the document lengths";
+        assert!(error.to_string().contains(expected), "{stats:?}: {error}");
+    }
+}
+
+/// Keys of a forged dictionary are listed up to the number of terms and postings of the metadata,
+/// which the size of the file limits.
+#[test]
+fn forged_dictionaries_and_statistics_do_not_hang() {
+    let mut sections = sections_of(large());
+    *section(&mut sections, "terms") = shared_nodes();
+    let postings = section(&mut sections, "postings").len() as u64;
+    let folder = tempfile::tempdir().unwrap();
+    let merged = folder.path().join("merged.ir");
+    let mut check = |stats: &[(&str, u64)]| {
+        forge_stats(&mut sections, stats);
+        let bytes = file(&sections);
+        let expected = "the terms of every field";
+        let error = open(&bytes, Verify::AllSections).unwrap_err().to_string();
+        assert!(error.contains(expected), "{stats:?}: {error}");
+        let index = open(&bytes, Verify::SmallSections).unwrap();
+        // 2^64 terms, of which one is looked up.
+        let term = index.term("title", &"ab".repeat(32)).unwrap();
+        assert_eq!(term.unwrap().docs, 300);
+        let merge = Index::merge_to(&merged, &[&index], 1 << 16, &mut NoProgress);
+        let error = merge.unwrap_err().to_string();
+        assert!(error.contains(expected), "{stats:?}: {error}");
+        assert!(!merged.exists());
+    };
+    check(&[]);
+    // The largest number of terms, each with one posting or with as many as the file allows.
+    check(&[
+        ("terms", postings - 4),
+        ("postings", postings),
+        ("tokens", postings),
+        ("longest", postings),
+    ]);
+    check(&[
+        ("postings", 100 * postings),
+        ("tokens", 100 * postings),
+        ("longest", postings),
+    ]);
+}
+
 /// Damaged sections with valid checksums, as a malicious program could write them.
 #[test]
 fn damaged_sections_with_valid_checksums_do_not_panic() {

@@ -1,11 +1,14 @@
-//! A document of a million terms, a query of a hundred thousand, and ids of 64 KiB.
+//! A document of a million terms, a query of a hundred thousand, and ids of the maximum length.
 
 #![allow(clippy::unwrap_used)]
 
+use std::error::Error;
+
 use ir_bm25::{
-    Analysis, Bm25, DocLengths, Index, IndexConfig, IndexWriter, Pruning, SegmentedIndex,
+    Analysis, Bm25, DocLengths, Index, IndexBuilder, IndexConfig, IndexWriter, Pruning, Searcher,
+    SegmentedIndex,
 };
-use ir_core::{Document, NoProgress, Retriever, Search};
+use ir_core::{DocIds, Document, NoProgress, Retriever, Search};
 
 const TERMS: usize = 1_000_000;
 const QUERY_TERMS: usize = 100_000;
@@ -49,20 +52,25 @@ fn scores(query: &[usize], bm25: Bm25) -> Vec<f64> {
     all
 }
 
-#[test]
-fn a_million_terms_and_a_query_of_a_hundred_thousand() {
-    let mut documents = vec![Document::new("000").with_text(text(0..TERMS))];
-    documents.extend(
-        (1..=SHORT)
-            .map(|n| Document::new(format!("{n:03}")).with_text(text(terms_of(n).into_iter()))),
-    );
-    let config = IndexConfig::default().with_analysis(Analysis::lucene_standard());
-    let index = Index::build(&documents, &config, &mut NoProgress).unwrap();
-    let bm25 = Bm25::LUCENE.with_lengths(DocLengths::Exact);
-    let searcher = index.searcher(bm25).unwrap();
+/// The document with every term, and the short ones.
+fn documents() -> Vec<Document> {
+    let short = (1..=SHORT)
+        .map(|n| Document::new(format!("{n:03}")).with_text(text(terms_of(n).into_iter())));
+    let long = Document::new("000").with_text(text(0..TERMS));
+    std::iter::once(long).chain(short).collect()
+}
+
+fn config() -> IndexConfig {
+    IndexConfig::default().with_analysis(Analysis::lucene_standard())
+}
+
+const BM25: Bm25 = Bm25::LUCENE.with_lengths(DocLengths::Exact);
+
+/// Compares the rankings of every variant of [`Pruning`] with the scores.
+fn check(searcher: &Searcher) {
     let many: Vec<usize> = (0..QUERY_TERMS).collect();
     for query in [&[TERMS - 1][..], &[7, 49], &many] {
-        let scores = scores(query, bm25);
+        let scores = scores(query, BM25);
         let mut sorted = scores.clone();
         sorted.sort_by(|a, b| b.total_cmp(a));
         sorted.retain(|&score| score > 0.0);
@@ -92,8 +100,55 @@ fn a_million_terms_and_a_query_of_a_hundred_thousand() {
 }
 
 #[test]
-fn ids_of_64_kib() {
-    let id = |n: usize| format!("{n}{}", "é".repeat(32_767));
+fn a_million_terms_and_a_query_of_a_hundred_thousand() {
+    let index = Index::build(&documents(), &config(), &mut NoProgress).unwrap();
+    check(&index.searcher(BM25).unwrap());
+}
+
+/// The same documents in two segments, with an earlier version and a deleted document of a hundred
+/// thousand terms each.
+#[test]
+fn a_million_terms_in_segments() {
+    let folder = tempfile::tempdir().unwrap();
+    let searcher = || {
+        let index = SegmentedIndex::open(folder.path()).unwrap();
+        assert_eq!(index.len(), SHORT + 1);
+        index.searcher(BM25).unwrap()
+    };
+    let mut writer = IndexWriter::create(folder.path(), config()).unwrap();
+    for id in ["deleted", "003"] {
+        let document = Document::new(id).with_text(text(0..QUERY_TERMS));
+        writer.put(&document).unwrap();
+    }
+    let documents = documents();
+    let (first, second) = documents.split_at(100);
+    for document in first {
+        writer.put(document).unwrap();
+    }
+    writer.commit().unwrap();
+    for document in second {
+        writer.put(document).unwrap();
+    }
+    writer.commit().unwrap();
+    assert!(writer.delete("deleted").unwrap());
+    writer.commit().unwrap();
+    let segmented = searcher();
+    assert_eq!(segmented.index().segments().len(), 2);
+    check(&segmented);
+    writer.compact().unwrap();
+    drop(writer);
+    let compact = searcher();
+    assert!(compact.index().single().is_some());
+    check(&compact);
+}
+
+#[test]
+fn ids_of_the_maximum_length() {
+    let id = |n: usize| {
+        let id = format!("{n:02}{}", "é".repeat(32_767));
+        assert_eq!(id.len(), DocIds::MAX_LEN);
+        id
+    };
     let documents: Vec<Document> = (0..3)
         .map(|n| Document::new(id(n)).with_text(format!("tea t{n}")))
         .collect();
@@ -130,4 +185,26 @@ fn ids_of_64_kib() {
     for n in [0, 2] {
         assert_eq!(found(&searcher, n), id(n));
     }
+}
+
+#[test]
+fn longer_ids_are_rejected() {
+    let document = Document::new("x".repeat(DocIds::MAX_LEN + 1)).with_text("tea");
+    let check = |error: &dyn Error| {
+        let message = error.source().unwrap().to_string();
+        let expected = "expected ids of at most 65536 bytes, found 65537 bytes";
+        assert!(message.contains(expected), "{message}");
+    };
+    let mut builder = IndexBuilder::new(IndexConfig::default()).unwrap();
+    check(&builder.push(&document).unwrap_err());
+    let documents = std::slice::from_ref(&document);
+    check(&Index::build(documents, &IndexConfig::default(), &mut NoProgress).unwrap_err());
+
+    let folder = tempfile::tempdir().unwrap();
+    let mut writer = IndexWriter::create(folder.path(), IndexConfig::default()).unwrap();
+    writer.put(&Document::new("a").with_text("tea")).unwrap();
+    writer.commit().unwrap();
+    check(&writer.put(&document).unwrap_err());
+    drop(writer);
+    assert_eq!(SegmentedIndex::open(folder.path()).unwrap().len(), 1);
 }

@@ -1,5 +1,5 @@
-//! Pruned search gives the same documents with the same scores as scoring everything, and both give
-//! what the textbook says.
+//! Every pruning algorithm returns the ranking of exhaustive search, bit for bit, and both return
+//! the BM25 scores of a naive implementation.
 
 #![allow(clippy::unwrap_used)]
 
@@ -61,7 +61,7 @@ impl Numbers {
     }
 }
 
-/// How a generated collection looks.
+/// Parameters of a generated collection.
 #[derive(Debug, Clone, Copy)]
 struct Shape {
     seed: u64,
@@ -83,7 +83,7 @@ fn shapes(documents: std::ops::Range<usize>) -> impl Strategy<Value = Shape> {
     )
 }
 
-/// Documents with Zipfian words: repeated texts, stretches of like lengths, a few long ones, some
+/// Documents with Zipfian words: repeated texts, runs of similar lengths, a few long ones, some
 /// empty.
 fn generate(shape: Shape) -> Vec<Document> {
     let mut numbers = Numbers(shape.seed);
@@ -96,8 +96,8 @@ fn generate(shape: Shape) -> Vec<Document> {
             documents.push(repeated);
             continue;
         }
-        let stretch = 1 + (n / 200) % 3;
-        let mut count = numbers.below(shape.longest * stretch);
+        let factor = 1 + (n / 200) % 3;
+        let mut count = numbers.below(shape.longest * factor);
         if numbers.one_in(200) {
             count = 500;
         }
@@ -140,15 +140,15 @@ fn queries(shape: Shape, count: usize) -> Vec<String> {
     (0..count).map(query).collect()
 }
 
-/// Parameters and weights, with the ends of their ranges more often than chance would have them.
+/// BM25 parameters and field weights; the limits of their ranges are frequent.
 #[derive(Debug, Clone, Copy)]
-struct Ways {
+struct ScoringVariant {
     bm25: Bm25,
     title: f32,
     text: f32,
 }
 
-fn ways() -> impl Strategy<Value = Ways> {
+fn variants() -> impl Strategy<Value = ScoringVariant> {
     let k1 = prop_oneof![Just(0.0_f32), Just(0.9), Just(1.2), 0.0..=3.0_f32];
     let b = prop_oneof![Just(0.0_f32), Just(0.4), Just(1.0), 0.0..=1.0_f32];
     let weight = || {
@@ -166,7 +166,7 @@ fn ways() -> impl Strategy<Value = Ways> {
         } else {
             DocLengths::OneByte
         };
-        Ways {
+        ScoringVariant {
             bm25: Bm25::new(k1, b).with_lengths(lengths),
             title,
             text,
@@ -193,31 +193,31 @@ fn build(documents: &[Document], config: &IndexConfig) -> Index {
     Index::build(documents, config, &mut NoProgress).unwrap()
 }
 
-fn searcher(index: &Index, ways: Ways) -> Searcher {
-    weighted(index.searcher(ways.bm25).unwrap(), ways)
+fn searcher(index: &Index, variant: ScoringVariant) -> Searcher {
+    weighted(index.searcher(variant.bm25).unwrap(), variant)
 }
 
 /// BM25F, whose title has another length normalization.
-fn combined(index: &Index, ways: Ways) -> Searcher {
-    let Bm25 { k1, b, lengths, .. } = ways.bm25;
+fn combined(index: &Index, variant: ScoringVariant) -> Searcher {
+    let Bm25 { k1, b, lengths, .. } = variant.bm25;
     let mut model = Bm25F::new(k1, b);
     if index.config().fields == IndexedFields::Separate {
         model = model.with_field("title", 1.0, 1.0 - b);
     }
     model.lengths = lengths;
-    weighted(index.searcher(model).unwrap(), ways)
+    weighted(index.searcher(model).unwrap(), variant)
 }
 
-fn weighted(searcher: Searcher, ways: Ways) -> Searcher {
+fn weighted(searcher: Searcher, variant: ScoringVariant) -> Searcher {
     let fields = searcher.index().config().fields;
     match fields {
         IndexedFields::Separate => {
-            searcher.with_weights(&[("title", ways.title), ("text", ways.text)])
+            searcher.with_weights(&[("title", variant.title), ("text", variant.text)])
         }
         // One weight changes no order, but every score; the others are tried too.
         _ => {
             let name = fields.names()[0];
-            searcher.with_weights(&[(name, ways.text)])
+            searcher.with_weights(&[(name, variant.text)])
         }
     }
     .unwrap()
@@ -284,7 +284,7 @@ fn with_filters(n: usize, seed: u64, check: impl FnOnce(&[&dyn DocFilter])) {
     check(&[&none, &one, &few, &some, &many, &tail, &odd, &beyond]);
 }
 
-/// The root is the score of the search, and the sum of its parts.
+/// The root of an explanation is the score of the search, and the sum of its details.
 fn check_explanations(searcher: &Searcher, query: &str, full: &Ranking) {
     let search = Search::top(1);
     for hit in full.iter() {
@@ -294,7 +294,7 @@ fn check_explanations(searcher: &Searcher, query: &str, full: &Ranking) {
             hit.score.to_bits(),
             "{query:?}: {why:?}"
         );
-        let sum: f64 = why.details.iter().map(|part| part.value).sum();
+        let sum: f64 = why.details.iter().map(|detail| detail.value).sum();
         assert_eq!((sum as f32).to_bits(), why.score().to_bits(), "{why:?}");
         assert!(
             !why.details.is_empty(),
@@ -321,7 +321,7 @@ fn by_id(retriever: &impl Retriever<Query = str>, query: &str) -> BTreeMap<Strin
     scores.collect()
 }
 
-/// `resolution`: what 32 bits cannot tell apart in a sum of weights times shares.
+/// `resolution`: the absolute rounding error in f32 of a sum of weighted term scores.
 fn assert_close(
     found: &BTreeMap<String, f64>,
     expected: &BTreeMap<String, f64>,
@@ -348,8 +348,8 @@ fn resolution(query: &str, documents: usize, boost: f32) -> f64 {
     terms * 1.5 * f64::from(f32::EPSILON) * weight
 }
 
-/// The textbook over one field, given as documents with a text alone. Documents without a token in
-/// the field do not count there.
+/// Naive BM25 over one field, given as documents with a text only. Documents without a token in the
+/// field do not count.
 fn naive(
     documents: impl Iterator<Item = Document>,
     bm25: Bm25,
@@ -380,15 +380,15 @@ fn check_textbook(documents: &[Document], bm25: Bm25, queries: &[String]) {
         .unwrap()
         .with_weights(&[("title", title), ("text", text)])
         .unwrap();
-    let part = |of: fn(&Document) -> &String| {
+    let by_field = |field: fn(&Document) -> &String| {
         let documents = documents.iter();
         naive(
-            documents.map(move |document| Document::new(&document.id).with_text(of(document))),
+            documents.map(move |document| Document::new(&document.id).with_text(field(document))),
             bm25,
         )
     };
-    let titles = part(|document| &document.title);
-    let texts = part(|document| &document.text);
+    let titles = by_field(|document| &document.title);
+    let texts = by_field(|document| &document.text);
     for query in queries {
         let mut expected: BTreeMap<String, f64> = BTreeMap::new();
         for (naive, weight) in [(&titles, title), (&texts, text)] {
@@ -415,18 +415,18 @@ proptest! {
         documents in toy::collections(),
         queries in toy_queries(),
         config in configs(),
-        ways in ways(),
+        variant in variants(),
         seed in any::<u64>(),
     ) {
         let index = build(&documents, &config);
-        let (searcher, combined) = (searcher(&index, ways), combined(&index, ways));
+        let (searcher, combined) = (searcher(&index, variant), combined(&index, variant));
         for query in &queries {
             for searcher in [&searcher, &combined] {
                 with_filters(documents.len(), seed, |filters| check(searcher, query, filters));
                 check_explanations(searcher, query, &everything(searcher, query));
             }
         }
-        check_textbook(&documents, ways.bm25, &queries);
+        check_textbook(&documents, variant.bm25, &queries);
     }
 }
 
@@ -439,11 +439,11 @@ proptest! {
     })]
 
     #[test]
-    fn lists_of_several_blocks(shape in shapes(300..3000), config in configs(), ways in ways()) {
+    fn lists_of_several_blocks(shape in shapes(300..3000), config in configs(), variant in variants()) {
         let documents = generate(shape);
         let built = build(&documents, &config);
         let index = Index::from_bytes(built.as_bytes().to_vec(), Verify::AllSections).unwrap();
-        let (searcher, combined) = (searcher(&index, ways), combined(&index, ways));
+        let (searcher, combined) = (searcher(&index, variant), combined(&index, variant));
         for (query, seed) in queries(shape, 8).iter().zip(shape.seed..) {
             with_filters(documents.len(), seed, |filters| {
                 check(&searcher, query, filters);
@@ -457,21 +457,21 @@ proptest! {
     #![proptest_config(ProptestConfig { cases: 12, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
-    fn the_textbook(shape in shapes(150..400), config in configs(), ways in ways()) {
+    fn the_textbook(shape in shapes(150..400), config in configs(), variant in variants()) {
         let documents = generate(shape);
         let queries = queries(shape, 4);
-        check_textbook(&documents, ways.bm25, &queries);
+        check_textbook(&documents, variant.bm25, &queries);
         let index = build(&documents, &config);
-        let searcher = searcher(&index, ways);
+        let searcher = searcher(&index, variant);
         for query in &queries {
             check_explanations(&searcher, query, &everything(&searcher, query));
         }
     }
 }
 
-/// Longer lists than one stretch of the search looks at.
+/// Posting lists that are longer than one window of documents.
 #[test]
-fn many_stretches() {
+fn lists_of_several_windows() {
     let shape = Shape {
         seed: 7,
         documents: 80_000,
@@ -483,14 +483,14 @@ fn many_stretches() {
         &documents,
         &IndexConfig::default().with_fields(IndexedFields::Separate),
     );
-    let ways = [(0.9, 0.4, 1.0), (1.2, 1.0, 3.0), (0.0, 0.75, 0.0)];
-    for ((k1, b, title), seed) in ways.into_iter().zip(0..) {
-        let ways = Ways {
+    let variants = [(0.9, 0.4, 1.0), (1.2, 1.0, 3.0), (0.0, 0.75, 0.0)];
+    for ((k1, b, title), seed) in variants.into_iter().zip(0..) {
+        let variant = ScoringVariant {
             bm25: Bm25::new(k1, b),
             title,
             text: 1.0,
         };
-        let (searcher, combined) = (searcher(&index, ways), combined(&index, ways));
+        let (searcher, combined) = (searcher(&index, variant), combined(&index, variant));
         for query in queries(Shape { seed, ..shape }, 4) {
             with_filters(documents.len(), seed, |filters| {
                 check(&searcher, &query, filters);

@@ -275,7 +275,7 @@ proptest! {
     }
 }
 
-/// Long enough for many blocks, windows and stretches: lists from every other document to a few.
+/// Collection with many blocks and windows of documents: terms from every other document to a few.
 fn large() -> &'static Index {
     static INDEX: OnceLock<Index> = OnceLock::new();
     INDEX.get_or_init(|| {

@@ -81,7 +81,7 @@ impl Index {
         indexed.blank_dropped = indexes
             .iter()
             .map(|index| index.stats().blank_dropped)
-            .sum();
+            .fold(0, u64::saturating_add);
         write(indexed, config, analyzer, path.as_ref(), progress)
     }
 }

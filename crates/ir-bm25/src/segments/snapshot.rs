@@ -394,7 +394,7 @@ impl NumberedSegment {
         if let Some(mut cursor) = self.segment.index.cursor(list.field, term)? {
             for doc in deleted.iter() {
                 if cursor.seek(doc.get()) == doc.get() {
-                    statistics.df -= 1;
+                    statistics.df = statistics.df.saturating_sub(1);
                     statistics.cf = statistics.cf.saturating_sub(u64::from(cursor.tf()));
                 }
             }
@@ -414,29 +414,31 @@ fn live_stats(
     config: &IndexConfig,
     segments: &[Segment],
 ) -> Result<Vec<FieldStats>, OpenIndexError> {
-    let mut fields = Vec::new();
-    for (field, name) in config.fields.names().iter().enumerate() {
-        let mut all = FieldStats {
-            name: (*name).to_owned(),
-            ..FieldStats::default()
+    let names = config.fields.names();
+    let field = |name: &&str| FieldStats {
+        name: (*name).to_owned(),
+        ..FieldStats::default()
+    };
+    let mut fields: Vec<FieldStats> = names.iter().map(field).collect();
+    for Segment { index, deleted, .. } in segments {
+        let of_deleted = match deleted.count() {
+            Some(0) => vec![(0, 0); fields.len()],
+            _ => index.totals_of(deleted)?,
         };
-        for Segment { index, deleted, .. } in segments {
-            let Some(stats) = index.field_stats().get(field) else {
-                continue;
-            };
-            all.docs += stats.docs;
-            all.tokens += stats.tokens;
+        let stats = index.field_stats().iter();
+        for ((all, stats), (docs, tokens)) in fields.iter_mut().zip(stats).zip(of_deleted) {
+            let live = stats
+                .docs
+                .checked_sub(docs)
+                .zip(stats.tokens.checked_sub(tokens))
+                .filter(|(docs, tokens)| docs <= tokens);
+            let sums = live.and_then(|(docs, tokens)| {
+                let docs = all.docs.checked_add(docs)?;
+                Some((docs, all.tokens.checked_add(tokens)?))
+            });
+            (all.docs, all.tokens) = sums.ok_or_else(|| index.malformed_stats())?;
             all.longest = all.longest.max(stats.longest);
-            if deleted.count() != Some(0) {
-                let lengths = index.lengths(field)?;
-                for doc in deleted.iter() {
-                    let length = lengths.get(doc.index()).copied().unwrap_or(0);
-                    all.docs -= u64::from(length > 0);
-                    all.tokens -= u64::from(length);
-                }
-            }
         }
-        fields.push(all);
     }
     Ok(fields)
 }

@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::fs;
 use std::path::Path;
 
-use ir_bm25::{IndexConfig, IndexWriter, SegmentedIndex};
-use ir_core::Document;
+use ir_bm25::{Bm25, IndexConfig, IndexWriter, SegmentedIndex};
 use ir_core::store::{AtomicFile, IndexFile, IndexFileWriter, IndexFormat, OpenIndexError, Verify};
+use ir_core::{Document, Retriever, Search};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
@@ -14,6 +14,13 @@ static MANIFEST: IndexFormat = IndexFormat {
     magic: *b"ir-segs\n",
     version: 1,
     name: "the manifest of a segmented index",
+    large_sections: &[],
+};
+
+static SEGMENT: IndexFormat = IndexFormat {
+    magic: *b"ir-bm25\n",
+    version: 5,
+    name: "a BM25 index",
     large_sections: &[],
 };
 
@@ -271,4 +278,75 @@ fn forged_manifests() {
     }
     write_commit(folder.path(), &commit);
     assert_eq!(SegmentedIndex::open(folder.path()).unwrap().len(), 7);
+}
+
+/// Replaces statistics of the field of segment 0, and its checksum in the manifest.
+fn forge_stats(folder: &Path, commit: &Value, stats: &Value) {
+    let path = folder.join("segment-0.ir");
+    let file = IndexFile::open(&SEGMENT, &path, Verify::AllSections).unwrap();
+    let mut writer = IndexFileWriter::new(&SEGMENT, Vec::new()).unwrap();
+    for (name, _) in file.sections() {
+        let mut content = file.section(name).unwrap().as_ref().to_vec();
+        if name == "meta" {
+            let mut meta: Value = serde_json::from_slice(&content).unwrap();
+            for (name, value) in stats.as_object().unwrap() {
+                assert!(meta["fields"][0][name].is_u64(), "{name}");
+                meta["fields"][0][name] = value.clone();
+            }
+            content = serde_json::to_vec(&meta).unwrap();
+        }
+        writer.section(name, &content).unwrap();
+    }
+    fs::write(&path, writer.finish().unwrap()).unwrap();
+    let forged = IndexFile::open(&SEGMENT, &path, Verify::AllSections).unwrap();
+    let mut commit = commit.clone();
+    commit["segments"][0]["index"]["checksum"] = forged.checksum().into();
+    write_commit(folder, &commit);
+}
+
+/// Statistics of a segment with a deleted document, with correct checksums: four documents with one
+/// token each.
+#[test]
+fn forged_statistics() {
+    let field = |docs: u64, tokens: u64, longest: u64| {
+        let one = docs.min(1);
+        json!({"docs": docs, "tokens": tokens, "longest": longest, "terms": one, "postings": one})
+    };
+    let folder = good();
+    let commit = read_commit(folder.path());
+    let (possible, lengths) = (
+        "possible statistics of the fields",
+        "the statistics of the document lengths",
+    );
+    for (stats, expected) in [
+        (field(5, 5, 1), "as many documents as its fields have"),
+        (field(4, u64::MAX, u64::from(u32::MAX)), possible),
+        (json!({"terms": u64::MAX}), possible),
+        // Without the deleted document, fewer than none are left.
+        (field(0, 0, 0), lengths),
+    ] {
+        let folder = good();
+        forge_stats(folder.path(), &commit, &stats);
+        let error = SegmentedIndex::open(folder.path()).unwrap_err().to_string();
+        assert!(error.contains("segment-0.ir"), "{stats}: {error}");
+        assert!(error.contains(expected), "{stats}: {error}");
+    }
+    // Possible statistics, which only the lengths of all documents contradict.
+    for stats in [
+        field(1, 1, 1),
+        field(1, u64::from(u32::MAX), u64::from(u32::MAX)),
+        field(3, 4, 2),
+        field(4, 4 * u64::from(u32::MAX), u64::from(u32::MAX)),
+    ] {
+        let folder = good();
+        forge_stats(folder.path(), &commit, &stats);
+        let index = SegmentedIndex::open(folder.path()).unwrap();
+        let searcher = index.searcher(Bm25::LUCENE).unwrap();
+        for query in ["tea", "milk salt", "nowhere"] {
+            let _ = searcher.search(query, &Search::top(10));
+        }
+        let mut writer = IndexWriter::open(folder.path()).unwrap();
+        writer.delete("e0").unwrap();
+        let _ = writer.compact();
+    }
 }

@@ -412,17 +412,20 @@ fn no_space_left() {
         let base = ["base.tsv", "-o", "tea", "--add"];
         encode(&here, &[&base, options].concat()).ok();
         let bert = format!("{TINY}bert");
-        let mut failures = 0;
+        let (mut failures, mut failed_merges) = (0, 0);
         for update in [
             &["encode", &bert, "more.tsv", "-o", "tea", "--add"][..],
             &["encode", "-o", "tea", "--delete", "gone"],
             &["encode", &bert, "base.tsv", "-o", "tea", "--add"],
             &["encode", "-o", "tea", "--compact"],
         ] {
-            failures += here.update_without_space("tea", update);
+            let failed = here.update_without_space("tea", update);
+            failures += failed.without_commit;
+            failed_merges += failed.after_commit;
             SegmentedVectorIndex::open(here.at("tea")).unwrap();
         }
         assert!(failures >= 8, "{failures}");
+        assert!(failed_merges >= 1);
         // The same vectors as without interruptions.
         let left = ["left.tsv", "-o", "once", "--add"];
         encode(&here, &[&left, options].concat()).ok();

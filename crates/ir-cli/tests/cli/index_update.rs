@@ -7,6 +7,8 @@ use std::process::{Command, Stdio};
 use ir_bm25::{IndexConfig, IndexWriter, SegmentedIndex};
 
 use crate::common::Folder;
+#[cfg(target_os = "linux")]
+use crate::common::{UpdateFailures, contents};
 
 fn documents(texts: &[(&str, &str, i32)]) -> String {
     let lines = texts.iter().map(|(id, text, year)| {
@@ -334,7 +336,7 @@ fn no_space_left() {
     let gone: String = (0..150).map(|id| format!("d{id}\n")).collect();
     here.write("gone", gone);
     here.ir(&["index", "base.tsv", "-o", "tea", "--add"]).ok();
-    let mut failures = 0;
+    let (mut failures, mut failed_merges) = (0, 0);
     for update in [
         "index more.tsv -o tea --add",
         "index -o tea --delete gone",
@@ -342,10 +344,13 @@ fn no_space_left() {
         "index -o tea --compact",
     ] {
         let args: Vec<&str> = update.split(' ').collect();
-        failures += here.update_without_space("tea", &args);
+        let failed = here.update_without_space("tea", &args);
+        failures += failed.without_commit;
+        failed_merges += failed.after_commit;
         here.ir(&["search", "tea", "tea"]).ok();
     }
     assert!(failures >= 8, "{failures}");
+    assert!(failed_merges >= 1);
     // The same index as without interruptions.
     let mut left = String::new();
     for id in 0..3000 {
@@ -359,4 +364,47 @@ fn no_space_left() {
             .out
     };
     assert_eq!(run("tea"), run("once"));
+}
+
+/// An update of an index on a full disk, of growing size, leaves the index at its last commit, and
+/// no file of the failed one.
+#[test]
+#[cfg(target_os = "linux")]
+fn full_disk() {
+    let here = Folder::new();
+    let rows = |ids: std::ops::Range<u32>| -> String {
+        ids.map(|id| format!("d{id}\ttea number {id} of {}\n", id % 7))
+            .collect()
+    };
+    here.write("base.tsv", rows(0..300));
+    here.write("more.tsv", rows(150..2000));
+    here.ir(&["index", "base.tsv", "-o", "tea", "--add"]).ok();
+    fs::create_dir(here.at("disk")).unwrap();
+    let before = contents(&here.at("tea"));
+    // Pages of the files, and one of the folder.
+    let used: u64 = 1 + before
+        .values()
+        .map(|bytes| bytes.len().div_ceil(4096) as u64)
+        .sum::<u64>();
+    let mut failures = UpdateFailures::default();
+    for pages in 0_u64.. {
+        let size = 4 * (used + pages);
+        let mount = format!("mount -t tmpfs -o size={size}k tmpfs disk && cp -r tea disk");
+        let update = ["index", "more.tsv", "-o", "disk/tea", "--add"];
+        let copy = "rm -rf after && cp -r disk/tea after";
+        let Some(ran) = here.ir_with_mount(&mount, &update, copy) else {
+            eprintln!("full_disk: skipped, no permission to mount a file system");
+            return;
+        };
+        let after = contents(&here.at("after"));
+        if ran.code == 0 {
+            assert!(after != before);
+            break;
+        }
+        ran.fails(1, &["error: disk/tea", "No space left on device"]);
+        failures.count(&before, &after);
+    }
+    assert!(failures.without_commit >= 3, "{failures:?}");
+    // A merge needs space for both segments.
+    assert!(failures.after_commit >= 1, "{failures:?}");
 }

@@ -201,6 +201,36 @@ fn long_ids_and_queries_need_little_memory() {
     fails(limited(&here, 1536, &args), expected);
 }
 
+#[test]
+fn the_maximum_length_of_ids() {
+    let here = Folder::new();
+    for (name, length) in [("most", 65_536), ("more", 65_537)] {
+        let id = "x".repeat(length);
+        let row = format!("{{\"_id\": \"{id}\", \"text\": \"tea\"}}\n");
+        here.write(&format!("{name}.jsonl"), row);
+    }
+    for update in [&[][..], &["--add"]] {
+        let index = |documents, path| {
+            let args = ["index", documents, "-o", path];
+            here.ir(&[&args, update].concat())
+        };
+        let expected = "expected ids of at most 65536 bytes, found 65537 bytes";
+        index("more.jsonl", "x.ir").fails(1, &[expected]);
+        assert!(!here.at("x.ir").exists());
+        index("most.jsonl", "x.ir").ok();
+        let found = here.ir(&["search", "x.ir", "tea"]).ok().out;
+        assert!(found.contains(&"x".repeat(65_536)));
+        match update {
+            [] => std::fs::remove_file(here.at("x.ir")).unwrap(),
+            _ => {
+                let before = here.files();
+                index("more.jsonl", "x.ir").fails(1, &[expected]);
+                assert_eq!(here.files(), before);
+            }
+        }
+    }
+}
+
 /// More texts than labels are counted, not kept.
 #[cfg(target_os = "linux")]
 #[test]

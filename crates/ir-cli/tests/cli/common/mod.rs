@@ -1,9 +1,13 @@
 //! Helpers that run the command in a temporary folder.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
+
+use ir_core::store::{IndexFile, IndexFormat, Verify};
+use serde_json::Value;
 
 /// Exit code and output of a command.
 #[derive(Debug)]
@@ -140,45 +144,117 @@ impl Folder {
     }
 
     /// Runs an update of the index in a folder with growing file sizes until it succeeds. Asserts
-    /// that every failure is an error that names the folder, and that the index is at its last
-    /// commit then, without other files. Returns the number of failures.
+    /// that every failure is an error that names the folder, and that the index is then at its last
+    /// commit, with no files but those that its manifest names.
     #[cfg(unix)]
-    pub(crate) fn update_without_space(&self, index: &str, args: &[&str]) -> usize {
-        let contents = || {
-            let files = self.files().into_iter().filter(|path| path.is_file());
-            let read = |path: PathBuf| (path.clone(), fs::read(path).unwrap());
-            files.map(read).collect::<Vec<_>>()
-        };
-        let sizes = (0..).map(|n: u32| if n < 4 { n.into() } else { 1 << (n - 2) });
-        for (failures, blocks) in sizes.enumerate() {
-            let before = contents();
-            let Ran { code, err, .. } = self.ir_with_file_size(blocks, args);
-            if code == 0 {
-                return failures;
+    pub(crate) fn update_without_space(&self, index: &str, args: &[&str]) -> UpdateFailures {
+        let folder = self.at(index);
+        let mut failures = UpdateFailures::default();
+        for blocks in (0..).map(|n: u32| if n < 4 { n.into() } else { 1 << (n - 2) }) {
+            let before = contents(&folder);
+            let ran = self.ir_with_file_size(blocks, args);
+            if ran.code == 0 {
+                break;
             }
-            let mut lines = err.lines().filter(|line| !line.starts_with("warning: "));
-            let first = lines.next().unwrap();
-            assert!(
-                first.starts_with(&format!("error: {index}")),
-                "{args:?}: {err}"
-            );
-            assert_eq!(lines.next(), None, "{args:?}: {err}");
-            // A merge that fails comes after its commit.
-            let after = contents();
-            let manifest = |files: &[(PathBuf, Vec<u8>)]| {
-                let manifest = files.iter().find(|file| file.0.ends_with("manifest.ir"));
-                manifest.unwrap().1.clone()
-            };
-            let committed = manifest(&after) != manifest(&before);
-            assert!(committed || after == before, "{args:?}, {blocks} blocks");
+            ran.fails(1, &[&format!("error: {index}")]);
+            let after = contents(&folder);
+            failures.count(&before, &after);
         }
-        0
+        failures
+    }
+
+    /// Runs `ir` in a mount namespace, after a shell script that may mount a small file system, and
+    /// before another one. [`None`] if this machine permits no mounts.
+    #[cfg(target_os = "linux")]
+    pub(crate) fn ir_with_mount(&self, script: &str, args: &[&str], after: &str) -> Option<Ran> {
+        let unshare = |flags: &[&str], script: &str| {
+            let mut command = Command::new("unshare");
+            command
+                .args(flags)
+                .args(["sh", "-c", script, "sh", env!("CARGO_BIN_EXE_ir")])
+                .args(args)
+                .current_dir(self.path())
+                .env_remove("IR_DATA")
+                .stdin(Stdio::null());
+            command
+        };
+        let flags = [
+            &["--mount"][..],
+            &["--user", "--map-root-user", "--mount"][..],
+        ];
+        let permitted = flags.into_iter().find(|flags| {
+            let mut tried = unshare(flags, "mount -t tmpfs tmpfs .");
+            let tried = tried.stderr(Stdio::null()).status();
+            tried.is_ok_and(|status| status.success())
+        })?;
+        let script =
+            format!("{script} || exit 99; \"$@\"; code=$?; {after} || exit 98; exit $code");
+        Some(finish(&mut unshare(permitted, &script), None))
     }
 
     /// Runs `ir` with the caller's `IR_DATA`.
     pub(crate) fn ir_data(&self, args: &[&str]) -> Ran {
         finish(&mut self.command(args), None)
     }
+}
+
+/// Names and contents of the files in a folder.
+pub(crate) type Contents = BTreeMap<String, Vec<u8>>;
+
+pub(crate) fn contents(folder: &Path) -> Contents {
+    let entries = fs::read_dir(folder).unwrap().map(|entry| entry.unwrap());
+    let file = |entry: fs::DirEntry| {
+        let name = entry.file_name().into_string().unwrap();
+        (name, fs::read(entry.path()).unwrap())
+    };
+    entries.map(file).collect()
+}
+
+/// Numbers of failed updates of a segmented index.
+#[derive(Debug, Default)]
+pub(crate) struct UpdateFailures {
+    /// Failures that left the index at the commit before.
+    pub(crate) without_commit: usize,
+    /// Failed merges after a successful commit of the same update.
+    pub(crate) after_commit: usize,
+}
+
+impl UpdateFailures {
+    /// Counts a failure. Asserts that the folder of the index is unchanged, or that its manifest is
+    /// new and names all files.
+    #[track_caller]
+    pub(crate) fn count(&mut self, before: &Contents, after: &Contents) {
+        if after["manifest.ir"] == before["manifest.ir"] {
+            assert!(after == before, "{:?}, {:?}", before.keys(), after.keys());
+            self.without_commit += 1;
+        } else {
+            let found: Vec<&String> = after.keys().collect();
+            let expected = named_files(&after["manifest.ir"]);
+            assert_eq!(found, expected.iter().collect::<Vec<_>>());
+            self.after_commit += 1;
+        }
+    }
+}
+
+/// Names of the files that belong to a segmented index of texts or vectors, by its manifest.
+fn named_files(manifest: &[u8]) -> BTreeSet<String> {
+    let format = IndexFormat {
+        magic: *manifest.first_chunk().unwrap(),
+        version: 1,
+        name: "the manifest of a segmented index",
+        large_sections: &[],
+    };
+    let file = IndexFile::from_bytes(&format, manifest.to_vec(), Verify::AllSections).unwrap();
+    let commit = file.section("commit").unwrap();
+    let commit: Value = serde_json::from_slice(commit.as_ref()).unwrap();
+    let mut names: BTreeSet<String> = ["manifest.ir", "writer.lock"].map(String::from).into();
+    for segment in commit["segments"].as_array().unwrap() {
+        names.insert(format!("segment-{}.ir", segment["index"]["number"]));
+        if let Some(number) = segment["deleted"].get("number") {
+            names.insert(format!("deleted-{number}.ir"));
+        }
+    }
+    names
 }
 
 fn finish(command: &mut Command, input: Option<&str>) -> Ran {
