@@ -34,9 +34,9 @@ pub use classification::ClassificationResults;
 pub use error::{ExperimentError, Location, SystemError};
 pub use file::{
     ClassificationEntry, ComparisonEntry, DocumentOrder, ExpectedValues, Experiment,
-    ExperimentInput, FilterName, OutputEntry, OutputFormat, PublishedValues, QuerySet, ReproductionEntry,
-    ScoreFormatName, SearchEntry, SelectionEntry, SelectionMethod, SourceMap, SystemEntry,
-    TaskEntry, TestName, TrecFile, json_schema, json_schema_with,
+    ExperimentInput, FilterName, OutputEntry, OutputFormat, PublishedValues, QuerySet,
+    ReproductionEntry, ScoreFormatName, SearchEntry, SelectionEntry, SelectionMethod, SourceMap,
+    SystemEntry, TaskEntry, TestName, TrecFile, json_schema, json_schema_with,
 };
 pub use observer::{Observer, StageReport, StageStatus};
 pub use overlap::RankingOverlap;

@@ -106,8 +106,8 @@ for (const input of document.querySelectorAll("input[data-suggest]")) {
   input.addEventListener("blur", close);
 }
 
-// Answers of a document: next and previous without loading the page, and the keys n and p, unless
-// the focus is in a control.
+// Answers of a document: next and previous without loading the page, and the keys n and p while the
+// focus is in the text or the links (WCAG 2.1.4). A click into the text sets the focus.
 const step = document.querySelector(".step[data-answers]");
 if (step) {
   const answers = [...document.querySelectorAll("mark[id^=answer-]")];
@@ -129,17 +129,24 @@ if (step) {
       go(current + Number(link.dataset.step));
     });
   }
+  const texts = [...document.querySelectorAll("article.document, h1.text")];
+  texts.forEach((text) => { text.tabIndex = -1; });
   document.addEventListener("keydown", (event) => {
-    const control = event.target.closest("input, textarea, select, [contenteditable]");
-    if (control || event.ctrlKey || event.metaKey || event.altKey) return;
+    const isActive = [step, ...texts].some((part) => part.contains(event.target));
+    if (!isActive || event.ctrlKey || event.metaKey || event.altKey) return;
     if (event.key === "n") go(current + 1);
     else if (event.key === "p") go(current - 1);
     else return;
     event.preventDefault();
   });
   if (answers.length > 0) {
+    const focus = () => answers[current].focus({ preventScroll: true });
     answers[current].scrollIntoView({ block: "center", behavior: "instant" });
-    answers[current].focus({ preventScroll: true });
+    focus();
+    // The fragment of the address may take the focus away while the page is loaded.
+    addEventListener("load", () => requestAnimationFrame(() => setTimeout(() => {
+      if (document.activeElement === document.body) focus();
+    })));
   }
 }
 

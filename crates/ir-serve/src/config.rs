@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use ir_core::{Attributes, Encoder, Retriever};
+use ir_qa::documents::DocumentReader;
 use ir_qa::frames::FrameConfig;
 use ir_qa::generation::AnswerGenerator;
 use ir_qa::questions::QuestionGenerator;
@@ -15,6 +16,8 @@ use ir_qa::retrieval::AnswerConfig;
 pub struct ServiceConfig {
     /// Folder of the store. Created if absent.
     pub data: PathBuf,
+    /// Folder of papers that [`Service::rescan`](crate::Service::rescan) reads. Default: none.
+    pub papers: Option<PaperFolder>,
     /// Conversion of documents to frames.
     pub frames: FrameConfig,
     /// Weights of answer retrieval.
@@ -31,6 +34,15 @@ pub struct ServiceConfig {
     pub collections: Vec<Collection>,
     /// Limits on size, time and number of requests.
     pub limits: Limits,
+}
+
+/// Folder of papers, or one file, with the reader of its files.
+#[derive(Debug, Clone)]
+pub struct PaperFolder {
+    /// Path of the folder or file.
+    pub path: PathBuf,
+    /// Reader of the files.
+    pub reader: DocumentReader,
 }
 
 /// Encoder with a name that changes with its vectors, such as a fingerprint of the weights. Vectors
@@ -143,7 +155,8 @@ impl fmt::Debug for Collection {
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct Limits {
-    /// Bytes of a request. Default: 64 MiB.
+    /// Bytes of an upload (`/v1/index/add`, `/v1/index/delete`). Other requests have at most 1 MiB,
+    /// forms 256 KiB, if this is not less. Default: 64 MiB.
     pub body_bytes: usize,
     /// Time of a request. Default: 60 s.
     pub time: Duration,
@@ -232,6 +245,7 @@ impl ServiceConfig {
             .with_abbreviations(ir_qa::sentences::SCIENTIFIC_ABBREVIATIONS);
         Self {
             data: data.into(),
+            papers: None,
             frames,
             answers: AnswerConfig::default(),
             headings: false,
@@ -241,6 +255,16 @@ impl ServiceConfig {
             collections: Vec::new(),
             limits: Limits::default(),
         }
+    }
+
+    /// Sets [`ServiceConfig::papers`].
+    #[must_use]
+    pub fn with_papers(mut self, path: impl Into<PathBuf>, reader: DocumentReader) -> Self {
+        self.papers = Some(PaperFolder {
+            path: path.into(),
+            reader,
+        });
+        self
     }
 
     /// Sets [`ServiceConfig::encoder`].

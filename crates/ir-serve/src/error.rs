@@ -33,6 +33,17 @@ pub enum ServiceError {
     NoCollection { name: String, known: Vec<String> },
     #[error("document {id:?}: not found")]
     NoDocument { id: String },
+    #[error("expected a folder of papers, found none: the service was started without one")]
+    NoFolder,
+    #[error("the folder of papers is being read; wait for the end")]
+    ReadingFolder,
+    /// No file of the folder could be read, and documents would have been deleted.
+    #[error(
+        "{path}: expected papers, found none that can be read. Its {documents} documents are kept, \
+         since the folder may be unmounted: make the files available and read the folder again; \
+         to delete the documents, send POST /v1/index/delete, and publish"
+    )]
+    NoReadableFiles { path: String, documents: usize },
     #[error("internal error")]
     Panic,
     /// The published documents are not loaded yet or, with an error, cannot be.

@@ -19,7 +19,7 @@ mod timed_writes;
 
 pub use api::openapi;
 pub use config::{
-    AccessConfig, Collection, Limits, ServiceConfig, ServiceEncoder, ServiceGenerator,
+    AccessConfig, Collection, Limits, PaperFolder, ServiceConfig, ServiceEncoder, ServiceGenerator,
     ServiceQuestions,
 };
 pub use error::ServiceError;
@@ -27,5 +27,6 @@ pub use pages::pages;
 pub use published::{AnswerPosition, PublishError, PublishedDocument, PublishedState};
 pub use server::{Server, ServerError};
 pub use service::{
-    AnswerList, GeneratedAnswer, GenerationOutcome, Question, ScoredAnswer, Service, record_of,
+    AnswerList, GeneratedAnswer, GenerationOutcome, Question, Rescan, ScoredAnswer, Service,
+    record_of,
 };

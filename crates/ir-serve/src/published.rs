@@ -252,6 +252,33 @@ impl PublishedDocument {
         answers.find(|answer| answer.range.contains(&byte))
     }
 
+    /// The answer that a question about a span belongs to: the one with the first character of the
+    /// span or, in the same section, the next one of the chunk, the one before it in the chunk, the
+    /// next one, the one before it, in this order. Titles, headings, and sentences that are too
+    /// short or too long have no answers of their own. `None` if the section has no answer.
+    #[must_use]
+    pub fn nearest_answer(&self, chunk: usize, character: usize) -> Option<&AnswerPosition> {
+        let text = self.chunks.get(chunk)?.text.as_deref()?;
+        let byte = ir_qa::byte_offset(text, character)?;
+        let is_heading = |chunk: &Chunk| chunk.kind != ChunkKind::Content;
+        let start = self.chunks[..=chunk].iter().rposition(is_heading);
+        let after = self.chunks[chunk + 1..].iter().position(is_heading);
+        let section = start.unwrap_or(0)..after.map_or(self.chunks.len(), |at| chunk + 1 + at);
+        let answers = self.answers.iter();
+        let answers = answers.filter(|answer| section.contains(&answer.chunk));
+        // An answer of another chunk is further away than any of the same, and one before the span
+        // further away than one after it, which the span may extend to.
+        answers.min_by_key(|answer| {
+            let chunks = answer.chunk.abs_diff(chunk);
+            let is_before = (answer.chunk, answer.range.end) <= (chunk, byte);
+            let bytes = match is_before {
+                true => usize::MAX - answer.range.end,
+                false => answer.range.start,
+            };
+            (chunks > 0, is_before, chunks, bytes)
+        })
+    }
+
     /// The text at a span, in characters of a chunk, if it is inside.
     #[must_use]
     pub fn span(&self, chunk: usize, start: usize, length: usize) -> Option<&str> {
@@ -351,12 +378,20 @@ fn published_document(
         answers,
     };
     for question in questions {
-        let place = document.answer_at(question.chunk, question.start);
+        let place = document.nearest_answer(question.chunk, question.start);
         let frame = place.and_then(|place| frames.iter_mut().find(|frame| frame.id == place.frame));
-        if let Some(frame) = frame {
-            frame
+        match frame {
+            Some(frame) => frame
                 .questions
-                .push(FrameQuestion::new(question.question.as_str()));
+                .push(FrameQuestion::new(question.question.as_str())),
+            None => {
+                let (document, annotation) = (id, question.annotation);
+                tracing::warn!(
+                    document,
+                    annotation,
+                    "a question was left out: its section has no answer sentence"
+                );
+            }
         }
     }
     (document, frames)

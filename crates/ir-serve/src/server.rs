@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use axum::Router;
-use axum::extract::{DefaultBodyLimit, MatchedPath, Request, State};
+use axum::extract::{MatchedPath, Request, State};
 use axum::http::{HeaderMap, HeaderValue, Method, StatusCode, header};
 use axum::middleware::{Next, from_fn_with_state};
 use axum::response::{IntoResponse, Response};
@@ -203,10 +203,9 @@ async fn accept(
 
 /// All routes: pages, REST, health and metrics.
 pub(crate) fn router(app: Arc<App>) -> Router {
-    let limits = app.service.limits().clone();
+    let limits = app.service.limits();
     let limited = pages::router(&app)
-        .merge(api::router())
-        .layer(DefaultBodyLimit::max(limits.body_bytes))
+        .merge(api::router(limits.body_bytes))
         .layer(from_fn_with_state(Arc::clone(&app), limit_time))
         .layer(from_fn_with_state(Arc::clone(&app), limit_concurrency));
     limited

@@ -17,8 +17,10 @@ use ir_qa::documents::Paper;
 use ir_qa::soco::{SocoContent, SocoDocument};
 use tokio::sync::OwnedSemaphorePermit;
 
-use self::batched_search::{BatchedSearch, Found, QuestionSearch};
+use self::batched_search::{BatchedSearch, QuestionHits, QuestionSearch};
 pub(crate) use self::document_answers::{DOCUMENT_ANSWERS, DocumentAnswers};
+use self::folder::FolderState;
+pub use self::folder::Rescan;
 pub(crate) use self::generation::Generation;
 pub use self::generation::{GeneratedAnswer, GenerationOutcome};
 use crate::config::{Collection, Limits, ServiceConfig};
@@ -45,6 +47,7 @@ pub struct Service {
     generation: Option<Generation>,
     limits: Limits,
     check: BackgroundCheck,
+    folder: FolderState,
 }
 
 /// Question to the published answers.
@@ -202,6 +205,7 @@ impl Service {
             generation: config.generator.map(Generation::new),
             limits: config.limits,
             check,
+            folder: FolderState::new(config.papers),
         })
     }
 
@@ -382,7 +386,7 @@ impl Service {
         &self,
         question: &Question,
         state: &PublishedState,
-        found: Found,
+        found: QuestionHits,
         start: Instant,
     ) -> Result<AnswerList, ServiceError> {
         let index = state.index();
@@ -470,17 +474,26 @@ impl Service {
     }
 
     /// Logs that a user opened the answer of a query, in the background, with the hash of its
-    /// published text. `rank` counts from 1.
-    pub fn log_click(&self, query: i64, frame: impl Into<String>, rank: u32) {
-        let frame = frame.into();
+    /// published text. `rank` counts from 1. Clicks on answers that are not published, and clicks
+    /// for queries that another user asked or whose clicks are not recorded, are left out.
+    pub fn log_click(
+        &self,
+        query: i64,
+        user: impl Into<String>,
+        frame: impl Into<String>,
+        rank: u32,
+    ) {
+        let (user, frame) = (user.into(), frame.into());
         let state = self.published().ok();
-        let answer = state.as_ref().and_then(|state| state.frame(&frame));
-        self.log.log_click(LoggedClick {
-            query,
-            answer: answer.map(|frame| sha256(frame.answer.as_bytes())),
-            frame,
-            rank,
-        });
+        if let Some(answer) = state.as_ref().and_then(|state| state.frame(&frame)) {
+            self.log.log_click(LoggedClick {
+                query,
+                user,
+                answer: Some(sha256(answer.answer.as_bytes())),
+                frame,
+                rank,
+            });
+        }
     }
 
     /// Completes a typed text: at most `limit` suggestions.

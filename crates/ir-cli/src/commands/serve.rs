@@ -46,9 +46,11 @@ Examples:
 Then open the address that is printed. Papers are read as by `ir frames
 --scientific` at every start, if the size or time of their files is another:
 changed files are published again, and papers whose files were deleted are
-deleted. Papers of files that can no longer be read are kept, and documents
-that were added over REST. The page /files lists the files that could not be
-read, were skipped, or lack parts such as authors, with the reasons.
+deleted. Papers of files that can no longer be read or are skipped are kept,
+all papers of a folder without a readable file, which may be unmounted, and
+documents that were added over REST. The page /files lists the files that could
+not be read, were skipped, or lack parts such as authors, with the reasons, and
+has a button that reads the folder again while the service runs.
 
 The data folder has documents, annotations and the query log: one SQLite file.
 Its pages are checked in the background after the start; damage ends the server
@@ -99,7 +101,9 @@ pub(crate) struct Args {
     #[command(flatten)]
     generation: GenerationOptions,
 
-    /// Index, searched with BM25 at /v1/collections/NAME/search; may be repeated
+    /// Index, searched with BM25 at /v1/collections/NAME/search; may be repeated. Its postings are
+    /// verified when they are first read: searches of a damaged index get status 500. `ir search
+    /// --verify` verifies all of it
     #[arg(long, value_name = "NAME=INDEX", value_parser = named_index)]
     collection: Vec<(String, String)>,
 
@@ -126,7 +130,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 64, value_parser = positive, value_name = "MIB")]
     max_size: usize,
 
-    /// Form of the log on standard error. Requests have method, route, status and time in ms
+    /// Format of the log on standard error. Requests have method, route, status and time in ms
     #[arg(long, default_value = "text", value_name = "FORM")]
     log: LogForm,
 }
@@ -175,7 +179,14 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     // The server answers while papers are read.
     let failed_to_read = Arc::new(AtomicBool::new(false));
     let is_ended = Arc::clone(&failed_to_read);
-    let is_stopped = move || is_ended.load(Ordering::Relaxed) || check_stopped().is_err();
+    let stopping = Arc::clone(&service);
+    let is_stopped = move || {
+        let is_stopped = is_ended.load(Ordering::Relaxed) || check_stopped().is_err();
+        if is_stopped {
+            stopping.cancel_reading();
+        }
+        is_stopped
+    };
     let serving = std::thread::spawn(move || server.run(is_stopped));
     let mut out = OutputSink::open(None)?;
     let mut print = || -> std::io::Result<()> {
@@ -306,6 +317,11 @@ fn config(
             .then(|| data.join("questions.jsonl"));
         config = config.with_questions(ServiceQuestions { generator, file });
     }
+    if let Some(papers) = &args.papers
+        && !is_bundled(papers)
+    {
+        config = config.with_papers(papers, document_reader()?);
+    }
     if let Some(generator) = args.generation.generator()? {
         config = config.with_generator(ServiceGenerator::new(generator));
     }
@@ -364,6 +380,7 @@ fn read_papers(papers: &Path, service: &Service, console: &Console) -> Result<()
         service.add(records)?;
         service.store().has_changes()?
     } else {
+        let reader = document_reader()?;
         let mut bar = console.bar();
         let mut progress = |stage: &str, done: u64, total: Option<u64>| {
             let flow = bar.report(stage, done, total);
@@ -373,21 +390,33 @@ fn read_papers(papers: &Path, service: &Service, console: &Console) -> Result<()
                 Some(_) => Flow::Stop,
             }
         };
-        let read = service.read_folder(papers, &document_reader()?, &mut progress);
-        bar.finish();
-        let (report, has_changes) = read.map_err(|error| match error {
-            ServiceError::Document(DocumentError::Canceled) => Interrupted.into(),
-            error => anyhow::Error::from(error),
+        // An admin may have started a reading since the server answers.
+        let read = wait_for(service, || {
+            match service.read_folder(papers, &reader, &mut progress) {
+                Err(ServiceError::ReadingFolder) => None,
+                read => Some(read),
+            }
         })?;
-        let advice = " (the page /files lists them)";
-        warn(&report, advice, console);
-        if report.read() + report.unchanged() == 0 {
-            console.warn(format_args!(
-                "{}: expected papers, found none",
-                papers.display()
-            ));
+        bar.finish();
+        match read {
+            Ok((report, has_changes)) => {
+                warn(&report, " (the page /files lists them)", console);
+                if report.read() + report.unchanged() == 0 {
+                    console.warn(format_args!(
+                        "{}: expected papers, found none",
+                        papers.display()
+                    ));
+                }
+                has_changes
+            }
+            // The published documents are served.
+            Err(error @ ServiceError::NoReadableFiles { .. }) => {
+                console.warn(error);
+                false
+            }
+            Err(ServiceError::Document(DocumentError::Canceled)) => return Err(Interrupted.into()),
+            Err(error) => return Err(error.into()),
         }
-        has_changes
     };
     if has_changes && service.is_given_up()? {
         console.warn(

@@ -94,6 +94,34 @@ fn changed_files_are_published_at_the_next_start() {
 }
 
 #[test]
+fn an_empty_folder_keeps_its_papers() {
+    let folder = TempDir::new().unwrap();
+    let papers = folder.path().join("papers");
+    fs::create_dir(&papers).unwrap();
+    fs::write(papers.join("tea.md"), "# Tea\n\nTea comes from Asia.\n").unwrap();
+    let args = ["papers", "--data", "d"];
+    let server = RunningServer::start(folder.path(), &args);
+    let keys = server.keys.clone();
+    server.stop();
+    fs::rename(papers.join("tea.md"), folder.path().join("tea.md")).unwrap();
+    let server = RunningServer::start_with_keys(folder.path(), &args, keys.clone());
+    assert_eq!(server.client.answers("tea", 5), ["Tea comes from Asia."]);
+    let (log, _) = server.stop();
+    let expected = "papers: expected papers, found none that can be read. Its 1 documents are kept";
+    assert!(
+        log.contains(expected) && !log.contains("published in"),
+        "{log}"
+    );
+    // The folder is there again, with another paper.
+    fs::write(papers.join("cup.md"), "# Cup\n\nA cup holds coffee.\n").unwrap();
+    let server = RunningServer::start_with_keys(folder.path(), &args, keys);
+    assert_eq!(
+        server.client.answers("tea coffee", 5),
+        ["A cup holds coffee."]
+    );
+}
+
+#[test]
 fn indexes_are_collections() {
     let folder = TempDir::new().unwrap();
     let corpus = "{\"_id\": \"d1\", \"text\": \"green tea\", \"metadata\": {\"year\": 2012}}\n\

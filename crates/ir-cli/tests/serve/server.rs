@@ -4,6 +4,7 @@ use std::io::{self, BufRead, BufReader, Lines, Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::process::{Child, ChildStdout, Command, Stdio};
+use std::sync::{Arc, OnceLock};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
@@ -24,6 +25,8 @@ pub(crate) struct RunningServer {
 pub(crate) struct Client {
     pub(crate) address: String,
     keys: Keys,
+    /// Cookie of the visitor, once a page has set it.
+    visitor: Arc<OnceLock<String>>,
 }
 
 /// `ir serve` with arguments, on a free port unless they name one.
@@ -145,7 +148,11 @@ impl Drop for RunningServer {
 
 impl Client {
     pub(crate) fn new(address: String, keys: Keys) -> Self {
-        Self { address, keys }
+        Self {
+            address,
+            keys,
+            visitor: Arc::default(),
+        }
     }
 
     /// Sends a request on a connection of its own.
@@ -158,9 +165,14 @@ impl Client {
         let mut stream = TcpStream::connect(&self.address)?;
         let (address, key) = (&self.address, &self.keys.0);
         let length = body.len();
+        let cookie = self
+            .visitor
+            .get()
+            .map(|cookie| format!("Cookie: {cookie}\r\n"));
+        let cookie = cookie.unwrap_or_default();
         write!(
             stream,
-            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: {key}\r\n\
+            "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: {key}\r\n{cookie}\
              Content-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
         )?;
         let mut response = String::new();
@@ -175,6 +187,15 @@ impl Client {
         });
         if length.is_some_and(|length: usize| length != body.len()) {
             return Err(broken());
+        }
+        let cookie = head.lines().find_map(|line| {
+            let (name, value) = line.split_once(": ")?;
+            let is_set =
+                name.eq_ignore_ascii_case("set-cookie") && value.starts_with("ir_visitor=");
+            is_set.then(|| value.split(';').next())?
+        });
+        if let Some(cookie) = cookie {
+            self.visitor.get_or_init(|| cookie.to_owned());
         }
         let status = head
             .split(' ')

@@ -16,7 +16,8 @@ pub use classification::ClassificationEntry;
 pub use comparison::{ComparisonEntry, TestName};
 pub use experiment::{
     DocumentOrder, ExpectedValues, Experiment, ExperimentInput, FilterName, OutputEntry,
-    OutputFormat, PublishedValues, QuerySet, ReproductionEntry, ScoreFormatName, SearchEntry, TaskEntry,
+    OutputFormat, PublishedValues, QuerySet, ReproductionEntry, ScoreFormatName, SearchEntry,
+    TaskEntry,
 };
 pub(crate) use parse::readable;
 pub use schema::{json_schema, json_schema_with};

@@ -186,7 +186,7 @@ impl Suggester {
             end = token.end;
         });
         let last_is_prefix = end == typed.len();
-        let mut found = Found {
+        let mut found = CompletionList {
             limit,
             entries: Vec::new(),
             distinct: HashSet::new(),
@@ -261,13 +261,13 @@ fn merge_equal_texts(entries: &mut Vec<Entry>) {
 }
 
 /// Suggestions found so far.
-struct Found {
+struct CompletionList {
     limit: usize,
     entries: Vec<(u32, MatchKind)>,
     distinct: HashSet<u32>,
 }
 
-impl Found {
+impl CompletionList {
     fn is_full(&self) -> bool {
         self.entries.len() >= self.limit
     }

@@ -4,7 +4,7 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use utoipa::ToSchema;
 
-use crate::error::ServiceError;
+use crate::error::{ServiceError, with_causes};
 use crate::store::StoreError;
 
 /// Error of a request, as `{"error": {"code": ..., "message": ...}}`.
@@ -83,7 +83,13 @@ impl From<ServiceError> for ApiError {
                     "the disk failed to read or write; the log has the cause",
                 )
             }
-            ServiceError::Store(StoreError::Conflict { .. }) => {
+            ServiceError::Document(error) => {
+                Self::new(StatusCode::CONFLICT, "conflict", with_causes(&error))
+            }
+            ServiceError::NoFolder
+            | ServiceError::ReadingFolder
+            | ServiceError::NoReadableFiles { .. }
+            | ServiceError::Store(StoreError::Conflict { .. }) => {
                 Self::new(StatusCode::CONFLICT, "conflict", message)
             }
             error => {

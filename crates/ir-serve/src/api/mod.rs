@@ -11,12 +11,14 @@ mod mcp;
 mod openapi;
 mod operations;
 mod query;
+mod rescan;
 #[cfg(test)]
 mod tests;
 
 use std::sync::Arc;
 
 use axum::Router;
+use axum::extract::DefaultBodyLimit;
 use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, X_CONTENT_TYPE_OPTIONS};
 use axum::middleware::map_response;
@@ -29,23 +31,33 @@ pub(crate) use auth::role_of_request;
 pub(crate) use error::ApiError;
 pub use openapi::openapi;
 
-/// Routes under `/v1`, `/mcp` and `/openapi.json`.
-pub(crate) fn router() -> Router<Arc<App>> {
-    Router::new()
+/// Largest number of bytes of a request that uploads nothing.
+const REQUEST_BYTES: usize = 1 << 20;
+
+/// Routes under `/v1`, `/mcp` and `/openapi.json`. `body_bytes` limits uploads and lists of
+/// documents to delete.
+pub(crate) fn router(body_bytes: usize) -> Router<Arc<App>> {
+    let uploads = Router::new()
+        .route("/v1/index/add", post(index::add))
+        .route("/v1/index/delete", post(index::delete))
+        .layer(DefaultBodyLimit::max(body_bytes));
+    let others = Router::new()
         .route("/v1/search/query", post(query::query))
         .route("/v1/search/suggest", post(query::suggest))
-        .route("/v1/index/add", post(index::add))
         .route("/v1/index/read", post(index::read))
         .route("/v1/index/files", post(files::files))
-        .route("/v1/index/delete", post(index::delete))
         .route("/v1/index/publish", post(index::publish))
         .route("/v1/index/abort", post(index::abort))
+        .route("/v1/index/rescan", post(rescan::rescan))
         .route("/v1/op/status/{op_id}", get(operations::status))
         .route("/v1/collections", get(collections::list))
         .route("/v1/collections/{name}/search", post(collections::search))
         .route("/mcp", post(mcp::call).get(mcp::no_stream))
         .route("/openapi.json", get(openapi::document))
         .route("/v1/{*path}", axum::routing::any(error::not_found))
+        .layer(DefaultBodyLimit::max(REQUEST_BYTES.min(body_bytes)));
+    uploads
+        .merge(others)
         .method_not_allowed_fallback(error::method_not_allowed)
         .layer(map_response(with_headers))
 }

@@ -5,7 +5,7 @@ use utoipa::openapi::schema::Ref;
 use utoipa::openapi::security::{ApiKey, ApiKeyValue, SecurityScheme};
 use utoipa::{Modify, OpenApi};
 
-use super::{collections, files, index, operations, query};
+use super::{collections, files, index, operations, query, rescan};
 
 /// Description of the REST interface, after the OpenAPI specification 3.1.
 #[must_use]
@@ -29,6 +29,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         index::delete,
         index::publish,
         index::abort,
+        rescan::rescan,
         operations::status,
         collections::list,
         collections::search,

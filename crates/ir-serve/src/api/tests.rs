@@ -2,6 +2,7 @@ mod generation;
 mod index;
 mod limits;
 mod mcp;
+mod rescan;
 
 use std::sync::Arc;
 use std::thread;

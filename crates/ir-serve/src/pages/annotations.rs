@@ -84,7 +84,7 @@ pub(super) async fn list(
         }
         @for annotation in shown {
             div.item {
-                (card(annotation, state.as_deref()))
+                (card(annotation, state.as_deref(), true))
                 @if visitor.may_edit(&annotation.annotator) {
                     p.actions {
                         a href={ "/annotations/" (annotation.id) } {
@@ -97,7 +97,7 @@ pub(super) async fn list(
         (pagination(parameters.page(), has_next, link))
         section aria-labelledby="export" {
             h2 #export { "Export" }
-            p.hint { "White space in ids of sentences is written as _." }
+            p.hint { "White space and % in ids of sentences are percent-encoded." }
             ul {
                 li { a href="/annotations/export/annotations.jsonl" { "All annotations, JSON lines" } }
                 li { a href="/annotations/export/squad.json" { "Accepted annotations, SQuAD 1.1" } }
@@ -120,17 +120,25 @@ fn capitalized(name: &str) -> String {
     first.into_iter().chain(characters).collect()
 }
 
-/// Question, span and state of an annotation.
-pub(super) fn card(annotation: &Annotation, state: Option<&PublishedState>) -> Markup {
+/// Question and span of an annotation; with `has_verdict`, the state that the last verdict decided.
+pub(super) fn card(
+    annotation: &Annotation,
+    state: Option<&PublishedState>,
+    has_verdict: bool,
+) -> Markup {
     let document = state.and_then(|state| state.document(&annotation.document));
     let title = document.map_or(&*annotation.document, |document| document.title());
+    let target = annotation.merged_into.filter(|_| has_verdict);
     html! {
         h2 { (annotation.question) }
         blockquote { (annotation.span) }
         p.place {
-            span.status { (annotation.status.name()) }
-            @if let Some(target) = annotation.merged_into { span { "into " (target) } }
+            @if has_verdict { span.status { (annotation.status.name()) } }
+            @if let Some(target) = target { span { "into " (target) } }
             @if annotation.is_displaced { span.status { "text has changed" } }
+            @else if state.is_some_and(|state| !has_answer(annotation, state)) {
+                span.status { "no answer sentence" }
+            }
             @if document.is_some() {
                 a href={ (document_url(&annotation.document, &[])) "#chunk-" (annotation.chunk) } { (title) }
             } @else { span { (title) " (not published)" } }
@@ -138,6 +146,16 @@ pub(super) fn card(annotation: &Annotation, state: Option<&PublishedState>) -> M
             span { (time(annotation.updated_at)) " UTC" }
         }
     }
+}
+
+/// Whether a question about the span of an annotation has an answer sentence, so that it can be
+/// published. Assumed of documents that are not published.
+pub(super) fn has_answer(annotation: &Annotation, state: &PublishedState) -> bool {
+    let document = state.document(&annotation.document);
+    document.is_none_or(|document| {
+        let nearest = document.nearest_answer(annotation.chunk, annotation.start);
+        nearest.is_some()
+    })
 }
 
 /// Span and question of a form, checked against the published document.
@@ -174,6 +192,10 @@ fn new_annotation(
     let (chunk, start) = place.ok_or_else(|| {
         "The document does not have the text at this place any more. Select it again.".to_owned()
     })?;
+    if found.nearest_answer(chunk, start).is_none() {
+        let message = "Text: its section has no sentence that can be an answer. Select a sentence.";
+        return Err(message.to_owned());
+    }
     Ok(NewAnnotation {
         document: document.to_owned(),
         chunk,

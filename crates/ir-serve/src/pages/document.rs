@@ -6,7 +6,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 use ir_bm25::analysis::Highlighter;
 use ir_qa::{ChunkKind, Frame, byte_offset, character_count};
@@ -15,6 +15,7 @@ use maud::{Markup, html};
 use super::access::{Visitor, short_name};
 use super::error::{PageError, status_of};
 use super::excerpt::analysis;
+use super::guard::is_logged;
 use super::layout::{Page, count, name_input};
 use super::parameters::{Parameters, UrlParameters};
 use super::search::question_input;
@@ -42,8 +43,8 @@ struct View {
     repair: Option<i64>,
 }
 
-/// What the page shows.
-struct Found {
+/// Document and annotations that the page shows, and the answers to the question.
+struct InPaperResult {
     state: Arc<PublishedState>,
     answers: DocumentAnswers,
     error: Option<ServiceError>,
@@ -54,25 +55,28 @@ struct Found {
 pub(super) async fn by_path(
     state: State<Arc<App>>,
     visitor: Visitor,
+    headers: HeaderMap,
     Path(id): Path<String>,
     UrlParameters(parameters): UrlParameters,
 ) -> Result<Response, PageError> {
-    show(state, visitor, id, &parameters).await
+    show(state, visitor, &headers, id, &parameters).await
 }
 
 /// Page of a document by the parameter `id`.
 pub(super) async fn by_parameter(
     state: State<Arc<App>>,
     visitor: Visitor,
+    headers: HeaderMap,
     UrlParameters(parameters): UrlParameters,
 ) -> Result<Response, PageError> {
     let id = parameters.raw("id").to_owned();
-    show(state, visitor, id, &parameters).await
+    show(state, visitor, &headers, id, &parameters).await
 }
 
 async fn show(
     State(app): State<Arc<App>>,
     visitor: Visitor,
+    headers: &HeaderMap,
     id: String,
     parameters: &Parameters,
 ) -> Result<Response, PageError> {
@@ -89,7 +93,7 @@ async fn show(
     let question = Question::new(view.question.clone(), DOCUMENT_ANSWERS)
         .with_user(visitor.id.clone())
         .with_is_suggestion(parameters.text("suggested") == "1")
-        .with_is_continued(view.query.is_some());
+        .with_is_continued(view.query.is_some() || !is_logged(headers));
     let id = view.id.clone();
     let found = searching(&app, move |service| find(service, &id, &question)).await?;
     let Some(document) = found.state.document(&view.id) else {
@@ -112,7 +116,7 @@ async fn show(
     Ok((status, Html(page)).into_response())
 }
 
-fn find(service: &Service, id: &str, question: &Question) -> Result<Found, ServiceError> {
+fn find(service: &Service, id: &str, question: &Question) -> Result<InPaperResult, ServiceError> {
     let state = service.published()?;
     let annotations = service.store().annotations(Some(id), None)?;
     let (mut answers, mut error) = (DocumentAnswers::default(), None);
@@ -128,7 +132,7 @@ fn find(service: &Service, id: &str, question: &Question) -> Result<Found, Servi
             Err(failed) => error = Some(failed),
         }
     }
-    Ok(Found {
+    Ok(InPaperResult {
         state,
         answers,
         error,
@@ -173,7 +177,7 @@ fn answers_of(
 struct DocumentPage<'a> {
     view: &'a View,
     document: &'a PublishedDocument,
-    found: &'a Found,
+    found: &'a InPaperResult,
     visitor: &'a Visitor,
     answers: MarkedAnswers,
 }
@@ -449,7 +453,7 @@ impl DocumentPage<'_> {
                 a.button.plain href=(link((current + total - 1) % total)) data-step="-1" accesskey="p" { "Previous" }
                 a.button.plain href=(link((current + 1) % total)) data-step="1" accesskey="n" { "Next" }
                 span role="status" { "Answer " span data-current { (current + 1) } " of " (total) }
-                span.hint { "Keys: n and p" }
+                span.hint { "Keys in the text: n and p" }
             }
         }
     }

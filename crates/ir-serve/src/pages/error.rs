@@ -6,7 +6,7 @@ use maud::html;
 
 use super::guard;
 use super::layout::Page;
-use crate::error::ServiceError;
+use crate::error::{ServiceError, with_causes};
 use crate::store::StoreError;
 
 /// Error as a page, or a redirect in place of a page.
@@ -64,6 +64,10 @@ pub(super) fn status_of(error: &ServiceError) -> StatusCode {
     match error {
         ServiceError::Limit { .. } => StatusCode::BAD_REQUEST,
         ServiceError::Loading { .. } => StatusCode::SERVICE_UNAVAILABLE,
+        ServiceError::NoFolder
+        | ServiceError::ReadingFolder
+        | ServiceError::NoReadableFiles { .. }
+        | ServiceError::Document(_) => StatusCode::CONFLICT,
         ServiceError::Store(error) if error.is_full() => StatusCode::INSUFFICIENT_STORAGE,
         ServiceError::Store(StoreError::NoAnnotation { .. }) => StatusCode::NOT_FOUND,
         ServiceError::Store(StoreError::Conflict { .. }) => StatusCode::CONFLICT,
@@ -91,6 +95,7 @@ impl From<ServiceError> for PageError {
                 tracing::error!(error = ?store, "the disk failed");
                 "The disk of the server failed to read or write. Its log has the reason.".to_owned()
             }
+            ServiceError::Document(error) => with_causes(error),
             error if status == StatusCode::INTERNAL_SERVER_ERROR => {
                 tracing::error!(%error, "a page failed");
                 "The server failed to answer. Its log has the reason.".to_owned()

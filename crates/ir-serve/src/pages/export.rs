@@ -1,5 +1,6 @@
 //! Exports of annotations: JSON lines, SQuAD, TREC qrels, training examples.
 
+use std::fmt::Write as _;
 use std::sync::Arc;
 
 use axum::extract::{Path, State};
@@ -8,7 +9,6 @@ use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use ir_core::training::{TrainingExample, TrainingText};
 use ir_core::{Qrels, trec};
-use ir_data::datafinder::underscored;
 use ir_data::training::write_example;
 use ir_qa::{Frame, character_count};
 use serde::Serialize;
@@ -28,6 +28,23 @@ pub(super) fn file(name: &str, kind: &str, content: String) -> Response {
         (CONTENT_DISPOSITION, disposition),
     ];
     (headers, content).into_response()
+}
+
+/// Id of a frame as a column of TREC files: white space, control characters and `%` are
+/// percent-encoded, so that distinct ids stay distinct.
+pub(super) fn exported_id(id: &str) -> String {
+    let mut exported = String::with_capacity(id.len());
+    for character in id.chars() {
+        if character.is_whitespace() || character.is_control() || character == '%' {
+            for byte in character.encode_utf8(&mut [0; 4]).bytes() {
+                // Writing to a string does not fail.
+                let _ = write!(exported, "%{byte:02X}");
+            }
+        } else {
+            exported.push(character);
+        }
+    }
+    exported
 }
 
 /// Values as JSON lines.
@@ -139,7 +156,7 @@ fn qrels(accepted: &[(&Annotation, Option<&Frame>)]) -> Result<String, PageError
     let mut qrels = Qrels::new();
     for (annotation, frame) in accepted {
         if let Some(frame) = frame {
-            qrels.insert(&annotation.id.to_string(), &underscored(&frame.id), 1);
+            qrels.insert(&annotation.id.to_string(), &exported_id(&frame.id), 1);
         }
     }
     qrels_lines(&qrels)
@@ -163,7 +180,7 @@ fn queries(accepted: &[(&Annotation, Option<&Frame>)]) -> String {
 pub(super) fn documents(state: &PublishedState) -> Result<String, PageError> {
     let frames = state.index().frames().iter();
     let documents: Vec<_> = frames
-        .map(|frame| json!({"id": underscored(&frame.id), "text": frame.answer}))
+        .map(|frame| json!({"id": exported_id(&frame.id), "text": frame.answer}))
         .collect();
     json_lines(&documents)
 }
@@ -173,7 +190,7 @@ fn examples(accepted: &[(&Annotation, Option<&Frame>)]) -> Result<String, PageEr
         let frame = (*frame)?;
         let example = TrainingExample::new(annotation.question.clone())
             .with_query_id(annotation.id.to_string())
-            .positive(TrainingText::new(frame.answer.clone()).with_id(underscored(&frame.id)));
+            .positive(TrainingText::new(frame.answer.clone()).with_id(exported_id(&frame.id)));
         Some(example)
     });
     example_lines(examples)

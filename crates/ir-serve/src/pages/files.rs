@@ -1,22 +1,27 @@
 //! Files of the folder of papers that have no documents or lack parts.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::extract::State;
-use axum::response::Html;
+use axum::response::{Html, Redirect};
 use maud::{Markup, html};
 
 use super::access::Admin;
 use super::error::PageError;
-use super::layout::{Page, count, page_url, pagination};
+use super::layout::{Page, count, page_url, pagination, time};
 use super::parameters::UrlParameters;
 use crate::app::{App, blocking};
-use crate::store::FileStatus;
+use crate::error::ServiceError;
+use crate::store::{FileStatus, FolderReading};
 
 /// Files on a page.
 const FILES: u64 = 100;
 
-/// Page of the files, failed ones first.
+/// Time for which the form waits for the end of a reading.
+const WAIT: Duration = Duration::from_secs(2);
+
+/// Page of the files, failed ones first. The page loads itself again while the folder is read.
 pub(super) async fn page(
     State(app): State<Arc<App>>,
     _: Admin,
@@ -24,20 +29,27 @@ pub(super) async fn page(
 ) -> Result<Html<String>, PageError> {
     let number = parameters.page();
     let skip = (number as u64 - 1) * FILES;
-    let (files, counts) = blocking(&app, move |service| {
+    let (files, counts, reading) = blocking(&app, move |service| {
         let store = service.store();
         Ok((
             store.file_problems(skip, FILES)?,
             store.file_problem_counts()?,
+            store.folder_reading()?,
         ))
     })
     .await?;
     let total: u64 = counts.iter().sum();
+    let progress = app.service.reading_progress();
     let content = html! {
         h1 { "Files" }
-        p.hint { "The last reading of the folder of papers. A failed file keeps the documents of its last readable version." }
+        (last_reading(reading.as_ref()))
+        (rescan_form(&app, progress))
         @if total == 0 {
-            p role="status" { "All files were read, and lack nothing." }
+            @if let Some(reading) = &reading {
+                p role="status" {
+                    @if reading.files > 0 { "All files were read, and lack nothing." } @else { "The folder has no files." }
+                }
+            }
         } @else {
             p role="status" { (numbers(counts)) "." }
             div.table role="group" aria-label="Files" tabindex="0" {
@@ -63,10 +75,62 @@ pub(super) async fn page(
             (pagination(number, skip.saturating_add(FILES) < total, |page| page_url("/files", &[], page)))
         }
     };
-    let page = Page::new("Files")
+    let mut page = Page::new("Files")
         .current("/review")
         .with_session(app.access.needs_session);
+    if progress.is_some() {
+        page = page.refresh(1);
+    }
     Ok(Html(page.render(&content)))
+}
+
+/// Folder and time of the last complete reading.
+fn last_reading(reading: Option<&FolderReading>) -> Markup {
+    html! {
+        @match reading {
+            None => p role="status" { "No folder has been read yet." },
+            Some(reading) => p.hint {
+                "The last complete reading of the folder of papers: " (reading.path) ", "
+                (time(reading.ended_at)) " UTC, "
+                (count(usize::try_from(reading.files).unwrap_or(usize::MAX), "file")) ". "
+                "A file that failed or was skipped keeps the documents of its last readable version."
+            },
+        }
+    }
+}
+
+/// Progress of the reading that runs, or the error of the last one and a button that starts one.
+fn rescan_form(app: &App, progress: Option<(u64, u64)>) -> Markup {
+    html! {
+        @if let Some((done, total)) = progress {
+            p role="status" { "The folder is being read: " (done) " of " (total) " files. This page loads itself again." }
+            progress aria-label="Progress" value=[(total > 0).then_some(done)] max=(total.max(1)) {}
+        } @else {
+            @if let Some(error) = app.service.reading_error() {
+                p.error role="alert" { "The folder was not read completely: " (error) "." }
+            }
+            @if app.service.papers().is_some() {
+                form method="post" action="/files" { button { "Read the folder again" } }
+            } @else {
+                p.hint { "The service was started without a folder of papers: documents are added over REST." }
+            }
+        }
+    }
+}
+
+/// Reads the folder again. Redirects to the publication, or to the list of files if nothing has
+/// changed or the folder is still being read after [`WAIT`].
+pub(super) async fn rescan(State(app): State<Arc<App>>, _: Admin) -> Result<Redirect, PageError> {
+    let task = tokio::spawn(async move { blocking(&app, |service| service.rescan()).await });
+    let rescan = match tokio::time::timeout(WAIT, task).await {
+        // The reading goes on.
+        Err(_) => return Ok(Redirect::to("/files")),
+        Ok(ended) => ended.unwrap_or(Err(ServiceError::Panic))?,
+    };
+    Ok(Redirect::to(&match rescan.publication {
+        Some(job) => format!("/jobs/{}", job.id),
+        None => "/files".to_owned(),
+    }))
 }
 
 /// Numbers of files by status, such as `2 files failed, 1 file incomplete`.

@@ -136,6 +136,15 @@ fn is_same_origin(headers: &HeaderMap, host: &str) -> bool {
     authority.is_some_and(|authority| authority.eq_ignore_ascii_case(host))
 }
 
+/// Whether a request is logged: a page of this server or the visitor sent it, such as with the
+/// address bar or a bookmark. Any page of another site could send it, such as with an image whose
+/// address is a search. Browsers tell it in `Sec-Fetch-Site` on the loopback and over TLS; beyond,
+/// pages need a session, whose cookie other sites do not send.
+pub(super) fn is_logged(headers: &HeaderMap) -> bool {
+    let site = headers.get("sec-fetch-site");
+    site.is_none_or(|site| site == "same-origin" || site == "none")
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

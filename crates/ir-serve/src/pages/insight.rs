@@ -7,13 +7,12 @@ use axum::extract::{Path, State};
 use axum::response::{Html, Response};
 use ir_core::Qrels;
 use ir_core::training::{TrainingExample, TrainingText};
-use ir_data::datafinder::underscored;
 use ir_qa::Frame;
 use maud::{Markup, html};
 
 use super::access::Admin;
 use super::error::PageError;
-use super::export::{documents, example_lines, file, json_lines, qrels_lines};
+use super::export::{documents, example_lines, exported_id, file, json_lines, qrels_lines};
 use super::layout::Page;
 use super::parameters::UrlParameters;
 use super::urls::url;
@@ -280,7 +279,7 @@ fn examples(judged: &[JudgedQuery<'_>]) -> Result<String, PageError> {
         let example = TrainingExample::new(query.text.clone()).with_query_id(query.id.to_string());
         let answers = query.answers.iter();
         let positives = answers
-            .map(|frame| TrainingText::new(frame.answer.clone()).with_id(underscored(&frame.id)));
+            .map(|frame| TrainingText::new(frame.answer.clone()).with_id(exported_id(&frame.id)));
         positives.fold(example, TrainingExample::positive)
     }))
 }
@@ -297,7 +296,7 @@ fn qrels(judged: &[JudgedQuery<'_>]) -> Result<String, PageError> {
     let mut qrels = Qrels::new();
     for query in judged {
         for frame in &query.answers {
-            qrels.insert(&query.id.to_string(), &underscored(&frame.id), 1);
+            qrels.insert(&query.id.to_string(), &exported_id(&frame.id), 1);
         }
     }
     qrels_lines(&qrels)

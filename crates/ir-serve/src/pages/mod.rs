@@ -27,6 +27,7 @@ use std::sync::Arc;
 
 pub(crate) use error::failure;
 
+use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
@@ -35,8 +36,15 @@ use crate::app::App;
 use crate::config::AccessConfig;
 use crate::service::Service;
 
+/// Largest number of bytes of a form. The body of a sign-in is read before a key is known.
+const FORM_BYTES: usize = 256 << 10;
+
+/// Largest number of bytes of a form with the abstract of a paper.
+const ABSTRACT_BYTES: usize = 512 << 10;
+
 /// Routes of the pages, with the checks of hosts and origins, the headers, and the sessions.
 pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
+    let limit = |bytes: usize| DefaultBodyLimit::max(bytes.min(app.service.limits().body_bytes));
     Router::new()
         .route("/", get(search::page).post(search::generate))
         .route("/suggest", get(search::suggest))
@@ -59,17 +67,21 @@ pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/datasets", get(datasets::list))
         .route(
             "/datasets/annotate",
-            get(datasets::create_page).post(datasets::create),
+            get(datasets::create_page)
+                .post(datasets::create)
+                .layer(limit(ABSTRACT_BYTES)),
         )
         .route(
             "/datasets/{id}",
-            get(datasets::edit_page).post(datasets::edit),
+            get(datasets::edit_page)
+                .post(datasets::edit)
+                .layer(limit(ABSTRACT_BYTES)),
         )
         .route("/datasets/{id}/delete", post(datasets::delete))
         .route("/datasets/export/queries.jsonl", get(datasets::export))
         .route("/insight", get(insight::page))
         .route("/insight/export/{name}", get(insight::export))
-        .route("/files", get(files::page))
+        .route("/files", get(files::page).post(files::rescan))
         .route("/review", get(review::page))
         .route("/review/{id}", post(review::review))
         .route("/publish", post(review::publish))
@@ -77,6 +89,7 @@ pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
         .route("/jobs/{id}", get(review::job))
         .route("/assets/{name}", get(assets::file))
         .fallback(error::not_found)
+        .layer(limit(FORM_BYTES))
         .layer(from_fn_with_state(Arc::clone(app), guard::check))
         .layer(Extension(Arc::new(access::Sessions::default())))
 }

@@ -1,12 +1,17 @@
-//! Parameters of URLs and forms. Parsing never fails: invalid UTF-8 is replaced.
+//! Parameters of URLs and forms. Invalid UTF-8 is replaced. The number of parameters is limited,
+//! because short ones take many times their bytes in memory.
 
-use std::convert::Infallible;
 use std::str::FromStr;
 
 use axum::body::Bytes;
-use axum::extract::rejection::BytesRejection;
 use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::http::StatusCode;
 use axum::http::request::Parts;
+
+use super::error::PageError;
+
+/// Largest number of parameters of a URL or form.
+const MAX_PARAMETERS: usize = 1_000;
 
 /// Names and values in their order.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -21,8 +26,16 @@ pub(super) struct UrlParameters(pub(super) Parameters);
 pub(super) struct FormParameters(pub(super) Parameters);
 
 impl Parameters {
-    fn parse(encoded: &[u8]) -> Self {
-        Self(form_urlencoded::parse(encoded).into_owned().collect())
+    fn parse(encoded: &[u8]) -> Result<Self, PageError> {
+        let mut pairs = form_urlencoded::parse(encoded).into_owned();
+        let parameters = pairs.by_ref().take(MAX_PARAMETERS).collect();
+        match pairs.next() {
+            None => Ok(Self(parameters)),
+            Some(_) => Err(PageError::new(
+                StatusCode::BAD_REQUEST,
+                format!("Parameters: expected at most {MAX_PARAMETERS}, found more."),
+            )),
+        }
     }
 
     /// The first value of a name without white space around it; empty if there is none.
@@ -59,20 +72,29 @@ impl Parameters {
 const MAX_PAGE: usize = 1_000_000;
 
 impl<S: Sync> FromRequestParts<S> for UrlParameters {
-    type Rejection = Infallible;
+    type Rejection = PageError;
 
-    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, Infallible> {
+    async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, PageError> {
         let query = parts.uri.query().unwrap_or_default();
-        Ok(Self(Parameters::parse(query.as_bytes())))
+        Parameters::parse(query.as_bytes()).map(Self)
     }
 }
 
 impl<S: Send + Sync> FromRequest<S> for FormParameters {
-    type Rejection = BytesRejection;
+    type Rejection = PageError;
 
-    async fn from_request(request: Request, state: &S) -> Result<Self, BytesRejection> {
-        let body = Bytes::from_request(request, state).await?;
-        Ok(Self(Parameters::parse(&body)))
+    async fn from_request(request: Request, state: &S) -> Result<Self, PageError> {
+        let body = Bytes::from_request(request, state).await;
+        let body = body.map_err(|error| {
+            let message = match error.status() {
+                StatusCode::PAYLOAD_TOO_LARGE => {
+                    "The form is larger than the limit on forms. Nothing was stored.".to_owned()
+                }
+                _ => format!("The form could not be read: {error}."),
+            };
+            PageError::new(error.status(), message)
+        })?;
+        Parameters::parse(&body).map(Self)
     }
 }
 

@@ -10,7 +10,7 @@ use ir_eval::{MeasurementLevel, Ratings};
 use maud::{Markup, html};
 
 use super::access::{Admin, Visitor, id_of, short_name};
-use super::annotations::card;
+use super::annotations::{card, has_answer};
 use super::error::PageError;
 use super::files::numbers;
 use super::layout::{Page, count, page_url, pagination, slice_of, time};
@@ -107,12 +107,16 @@ pub(super) async fn page(
         }
         @for annotation in shown {
             div.item {
-                (card(annotation, state.as_deref()))
+                // Verdicts of others are hidden from a second reviewer.
+                (card(annotation, state.as_deref(), queue != Queue::Second))
                 (verdict_forms(annotation, &annotations, &verdicts, queue, &visitor))
             }
         }
         (pagination(parameters.page(), has_next, |page| page_url("/review", &[("show", queue.name())], page)))
-        (publication(&jobs, has_changes, files, &annotations, state.as_deref()))
+        // The number of accepted questions would tell verdicts.
+        @if queue != Queue::Second {
+            (publication(&jobs, has_changes, files, &annotations, state.as_deref()))
+        }
         (agreement(&verdicts))
     };
     let page = Page::new("Review")
@@ -145,7 +149,6 @@ fn verdict_forms(
         input type="hidden" name="show" value=(queue.name());
     };
     html! {
-        // Verdicts of others are hidden from a second reviewer.
         @if queue == Queue::Mine {
             p.hint {
                 "Verdicts: "
@@ -222,19 +225,21 @@ fn publication(
     annotations: &[Annotation],
     state: Option<&PublishedState>,
 ) -> Markup {
-    let accepted = annotations
-        .iter()
-        .filter(|annotation| {
-            annotation.status == AnnotationStatus::Accepted && !annotation.is_displaced
-        })
-        .count();
+    let accepted = annotations.iter().filter(|annotation| {
+        annotation.status == AnnotationStatus::Accepted && !annotation.is_displaced
+    });
+    let (accepted, omitted): (Vec<_>, Vec<_>) =
+        accepted.partition(|annotation| state.is_none_or(|state| has_answer(annotation, state)));
     html! {
         section aria-labelledby="publication" {
             h2 #publication { "Publication" }
             p {
                 @if let Some(state) = state { (count(state.documents().len(), "paper")) " published. " }
                 @if has_changes { "Papers were added, changed or deleted since. " }
-                "The next publication includes " (count(accepted, "accepted question")) "."
+                "The next publication includes " (count(accepted.len(), "accepted question")) "."
+                @if !omitted.is_empty() {
+                    " It leaves out " (count(omitted.len(), "question")) " about sections without an answer sentence."
+                }
             }
             @if files.iter().any(|number| *number > 0) {
                 p { "Folder of papers: " (numbers(files)) ". " a href="/files" { "List them" } }

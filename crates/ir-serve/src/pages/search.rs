@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use axum::Json;
 use axum::extract::State;
-use axum::http::StatusCode;
+use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 use ir_core::{AttributeValue, Attributes, Predicate};
 use maud::{Markup, PreEscaped, html};
@@ -15,9 +15,11 @@ use super::access::Visitor;
 use super::error::{PageError, status_of};
 use super::excerpt::{Excerpt, analysis, explanation};
 use super::generated::generation_of;
+use super::guard::is_logged;
 use super::layout::{Page, count, page_url, pagination, slice_of};
 use super::parameters::{FormParameters, Parameters, UrlParameters};
 use super::urls::url;
+use crate::api::ApiError;
 use crate::app::{App, generating, searching};
 use crate::error::ServiceError;
 use crate::published::PublishedState;
@@ -143,9 +145,10 @@ impl SearchForm {
 pub(super) async fn page(
     State(app): State<Arc<App>>,
     visitor: Visitor,
+    headers: HeaderMap,
     UrlParameters(parameters): UrlParameters,
 ) -> Result<Response, PageError> {
-    respond(&app, visitor, &parameters, false).await
+    respond(&app, visitor, &headers, &parameters, false).await
 }
 
 /// Page of search with an answer that a language model writes. A form with `POST`, so that neither
@@ -153,14 +156,16 @@ pub(super) async fn page(
 pub(super) async fn generate(
     State(app): State<Arc<App>>,
     visitor: Visitor,
+    headers: HeaderMap,
     FormParameters(parameters): FormParameters,
 ) -> Result<Response, PageError> {
-    respond(&app, visitor, &parameters, true).await
+    respond(&app, visitor, &headers, &parameters, true).await
 }
 
 async fn respond(
     app: &Arc<App>,
     visitor: Visitor,
+    headers: &HeaderMap,
     parameters: &Parameters,
     generates: bool,
 ) -> Result<Response, PageError> {
@@ -184,7 +189,7 @@ async fn respond(
     let question = Question::new(form.question.clone(), limit)
         .with_user(visitor.id)
         .with_is_suggestion(form.is_suggestion)
-        .with_is_continued(form.query.is_some())
+        .with_is_continued(form.query.is_some() || !is_logged(headers))
         .with_records_clicks(true)
         .with_explain(true);
     let question = filters.into_iter().fold(question, Question::with_filter);
@@ -585,9 +590,19 @@ fn answer_of(
 /// Suggestions for a typed text, as a JSON array of strings.
 pub(super) async fn suggest(
     State(app): State<Arc<App>>,
-    _: Visitor,
+    visitor: Result<Visitor, PageError>,
     UrlParameters(parameters): UrlParameters,
 ) -> Response {
+    if let Err(error) = visitor {
+        let response = error.into_response();
+        // The script of the pages reads JSON.
+        return match response.status() {
+            StatusCode::TOO_MANY_REQUESTS => {
+                ApiError::busy("too many requests with this key").into_response()
+            }
+            _ => response,
+        };
+    }
     let typed = parameters.raw("q").to_owned();
     if typed.trim().is_empty() {
         return Json(Vec::<String>::new()).into_response();

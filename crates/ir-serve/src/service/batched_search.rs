@@ -13,7 +13,7 @@ use crate::error::ServiceError;
 use crate::published::PublishedState;
 
 /// Answers and related questions of a question.
-pub(super) struct Found {
+pub(super) struct QuestionHits {
     /// Documents are the frames of the index.
     pub(super) answers: Ranking,
     /// Texts of the related questions.
@@ -32,7 +32,7 @@ pub(super) struct QuestionSearch {
 /// together, and blocks of vectors are read once for several of them. Without one, every question
 /// is searched on its own thread.
 pub(super) struct BatchedSearch {
-    queue: Option<BatchQueue<QuestionSearch, Result<Found, ServiceError>>>,
+    queue: Option<BatchQueue<QuestionSearch, Result<QuestionHits, ServiceError>>>,
 }
 
 /// Largest number of questions in a batch. Larger ones are hardly more efficient.
@@ -70,7 +70,7 @@ impl BatchedSearch {
     }
 
     /// Searches answers and related questions. Results do not depend on the batch.
-    pub(super) fn search(&self, search: QuestionSearch) -> Result<Found, ServiceError> {
+    pub(super) fn search(&self, search: QuestionSearch) -> Result<QuestionHits, ServiceError> {
         match &self.queue {
             None => Ok(search.run()?),
             Some(queue) => queue.run(search).ok_or(ServiceError::Panic)?,
@@ -78,7 +78,10 @@ impl BatchedSearch {
     }
 
     /// [`Self::search`], which does not block if there is an encoder.
-    pub(super) async fn search_async(&self, search: QuestionSearch) -> Result<Found, ServiceError> {
+    pub(super) async fn search_async(
+        &self,
+        search: QuestionSearch,
+    ) -> Result<QuestionHits, ServiceError> {
         match &self.queue {
             None => Ok(search.run()?),
             Some(queue) => queue.run_async(search).await.ok_or(ServiceError::Panic)?,
@@ -95,12 +98,12 @@ impl QuestionSearch {
         }
     }
 
-    fn run(&self) -> Result<Found, SearchError> {
+    fn run(&self) -> Result<QuestionHits, SearchError> {
         let index = self.state.index();
         let answers = index.search(&self.text, &self.parameters())?;
         let related = index.related_questions(&self.text, RELATED)?;
         let related = related.iter().map(|related| related.question.text.clone());
-        Ok(Found {
+        Ok(QuestionHits {
             answers,
             related: related.collect(),
         })
@@ -109,7 +112,7 @@ impl QuestionSearch {
 
 /// Searches questions, those of one state together. One that fails or panics does not fail the
 /// others.
-fn run_batch(searches: &[QuestionSearch]) -> Vec<Result<Found, ServiceError>> {
+fn run_batch(searches: &[QuestionSearch]) -> Vec<Result<QuestionHits, ServiceError>> {
     // Searches change nothing but caches, which are usable after a panic.
     let caught = |searches: &[QuestionSearch]| {
         catch_unwind(AssertUnwindSafe(|| run_together(searches))).ok()
@@ -127,7 +130,7 @@ fn run_batch(searches: &[QuestionSearch]) -> Vec<Result<Found, ServiceError>> {
 }
 
 /// Searches questions of one state.
-fn run_together(searches: &[QuestionSearch]) -> Result<Vec<Found>, SearchError> {
+fn run_together(searches: &[QuestionSearch]) -> Result<Vec<QuestionHits>, SearchError> {
     let [first, _, ..] = searches else {
         return searches.iter().map(QuestionSearch::run).collect();
     };
@@ -140,7 +143,7 @@ fn run_together(searches: &[QuestionSearch]) -> Result<Vec<Found>, SearchError> 
     let texts: Vec<&str> = questions.iter().map(|(text, _)| *text).collect();
     let related = index.related_questions_batch(&texts, RELATED)?;
     let found = answers.into_iter().zip(related);
-    let found = found.map(|(answers, related)| Found {
+    let found = found.map(|(answers, related)| QuestionHits {
         answers,
         related: related
             .iter()

@@ -4,32 +4,170 @@ use std::cell::RefCell;
 use std::collections::{HashMap, HashSet};
 use std::fs;
 use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::UNIX_EPOCH;
 
-use ir_core::Progress;
+use ir_core::{Flow, NoProgress, Progress};
 use ir_qa::documents::{
-    DocumentError, DocumentReader, FileOutcome, FileReport, FolderReport, Paper,
+    DocumentError, DocumentReader, FileOutcome, FileReport, FolderReport, Paper, SkipReason,
 };
 
 use super::{Service, record_of};
+use crate::config::PaperFolder;
 use crate::error::{ServiceError, with_causes};
-use crate::store::{FileProblem, FileStatus, Origin, StoreError};
+use crate::store::{FileProblem, FileStatus, Job, Origin, StoreError};
 
 /// Papers of a folder that are stored together.
 const FOLDER_BATCH: usize = 64;
 
+/// Outcome of [`Service::rescan`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct Rescan {
+    /// Reports of all files, in the order of their paths.
+    pub report: FolderReport,
+    /// Publication that was started, if the documents have changed.
+    pub publication: Option<Job>,
+}
+
+/// Folder of papers of a service, and the reading that runs.
+#[derive(Debug, Default)]
+pub(super) struct FolderState {
+    papers: Option<PaperFolder>,
+    reading: Mutex<ReadingState>,
+    is_canceled: AtomicBool,
+}
+
+#[derive(Debug, Default)]
+struct ReadingState {
+    /// Numbers of files that were read and of all files, while a folder is read.
+    progress: Option<(u64, u64)>,
+    /// Error of the last reading.
+    error: Option<String>,
+}
+
+/// Reading that runs; its drop ends it, after a panic too.
+struct RunningReading<'a>(&'a FolderState);
+
+impl FolderState {
+    pub(super) fn new(papers: Option<PaperFolder>) -> Self {
+        Self {
+            papers,
+            ..Self::default()
+        }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, ReadingState> {
+        self.reading.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn start(&self) -> Result<RunningReading<'_>, ServiceError> {
+        let mut reading = self.lock();
+        if reading.progress.is_some() {
+            return Err(ServiceError::ReadingFolder);
+        }
+        *reading = ReadingState {
+            progress: Some((0, 0)),
+            error: None,
+        };
+        Ok(RunningReading(self))
+    }
+}
+
+impl Drop for RunningReading<'_> {
+    fn drop(&mut self) {
+        self.0.lock().progress = None;
+    }
+}
+
 impl Service {
-    /// Adds the papers of a folder, and deletes documents that were read from it and are gone;
-    /// those of files with errors are kept. Files are not read again if their sizes, times of
-    /// modification and documents are those of the last reading by the same program. Returns the
-    /// report per file, and whether a publication would change what queries see. The store has the
-    /// files that failed, were skipped or lack parts ([`Store::file_problems`]).
+    /// Reads the folder of [`ServiceConfig::papers`] again, as [`Service::read_folder`] does, and
+    /// starts a publication if the documents have changed, unless one of the same documents ended
+    /// the process several times ([`Service::is_given_up`]).
+    ///
+    /// [`ServiceConfig::papers`]: crate::ServiceConfig::papers
+    ///
+    /// # Errors
+    /// The service has no folder; those of [`Service::read_folder`].
+    pub fn rescan(&self) -> Result<Rescan, ServiceError> {
+        let papers = self.folder.papers.as_ref().ok_or(ServiceError::NoFolder)?;
+        let (report, has_changes) =
+            self.read_folder(&papers.path, &papers.reader, &mut NoProgress)?;
+        let publication = match has_changes && !self.is_given_up()? {
+            true => Some(self.publish()?),
+            false => None,
+        };
+        tracing::info!(
+            read = report.read(),
+            unchanged = report.unchanged(),
+            publishes = publication.is_some(),
+            "the folder of papers was read again"
+        );
+        Ok(Rescan {
+            report,
+            publication,
+        })
+    }
+
+    /// Folder of papers that [`Service::rescan`] reads.
+    pub(crate) fn papers(&self) -> Option<&Path> {
+        self.folder.papers.as_ref().map(|papers| &*papers.path)
+    }
+
+    /// Numbers of files that were read and of all files, while a folder is read.
+    pub(crate) fn reading_progress(&self) -> Option<(u64, u64)> {
+        self.folder.lock().progress
+    }
+
+    /// Error of the last reading of a folder since the service was opened.
+    pub(crate) fn reading_error(&self) -> Option<String> {
+        self.folder.lock().error.clone()
+    }
+
+    /// Cancels the reading of a folder after the current file, and all later readings.
+    pub fn cancel_reading(&self) {
+        self.folder.is_canceled.store(true, Ordering::Relaxed);
+    }
+
+    /// Adds the papers of a folder, and deletes documents whose files do not exist any more.
+    /// Documents of files that exist and cannot be read, or are skipped, are kept. Files are not
+    /// read again if their sizes, times of modification and documents are those of the last reading
+    /// by the same program. Returns the report per file, and whether a publication would change
+    /// what queries see. The store has the files that failed, were skipped or lack parts
+    /// ([`Store::file_problems`]).
     ///
     /// [`Store::file_problems`]: crate::store::Store::file_problems
     ///
     /// # Errors
-    /// The folder cannot be listed; the disk is full or fails.
+    /// A folder is being read; the folder cannot be listed; no file can be read, and documents
+    /// would be deleted ([`ServiceError::NoReadableFiles`], nothing is changed); the disk is full
+    /// or fails.
     pub fn read_folder(
+        &self,
+        folder: &Path,
+        reader: &DocumentReader,
+        progress: &mut dyn Progress,
+    ) -> Result<(FolderReport, bool), ServiceError> {
+        let reading = self.folder.start()?;
+        let mut reported = |stage: &str, done: u64, total: Option<u64>| {
+            self.folder.lock().progress = Some((done, total.unwrap_or(0)));
+            let is_stopped =
+                self.folder.is_canceled.load(Ordering::Relaxed) || self.damage().is_some();
+            match progress.report(stage, done, total) {
+                Flow::Continue if is_stopped => Flow::Stop,
+                flow => flow,
+            }
+        };
+        let read = self.read_into_store(folder, reader, &mut reported);
+        if let Err(error) = &read {
+            self.folder.lock().error = Some(with_causes(error));
+        }
+        drop(reading);
+        read
+    }
+
+    fn read_into_store(
         &self,
         folder: &Path,
         reader: &DocumentReader,
@@ -90,8 +228,20 @@ impl Service {
             Some((file.path.clone(), stamp, ids))
         });
         self.store.set_files(&read.collect::<Vec<_>>())?;
+        self.keep_unread(&report, &mut gone)?;
+        // An unmounted folder is empty.
+        if report.read() + report.unchanged() == 0 && !gone.is_empty() {
+            return Err(ServiceError::NoReadableFiles {
+                path: folder.display().to_string(),
+                documents: self.store.folder_documents()?.len(),
+            });
+        }
+        let gone = gone.iter().map(String::as_str);
+        self.store.delete_folder_documents(gone)?;
         let (problems, unchanged) = problems(&report);
-        self.store.set_file_problems(&problems, &unchanged)?;
+        let path = folder.display().to_string();
+        self.store
+            .set_folder_reading(&path, report.files.len(), &problems, &unchanged)?;
         if !problems.is_empty() {
             let [failed, skipped, incomplete] = self.store.file_problem_counts()?;
             tracing::warn!(
@@ -101,20 +251,43 @@ impl Service {
                 "files with problems; /files lists them"
             );
         }
-        // A file that is damaged at the moment keeps its documents.
-        let failed: HashSet<&str> = report
-            .files
-            .iter()
-            .filter(|file| matches!(file.outcome, FileOutcome::Failed(_)))
-            .map(|file| &*file.path)
-            .collect();
-        gone.retain(|id| {
-            let mut folders = id.match_indices('/').map(|(end, _)| &id[..end]);
-            !failed.contains(id.as_str()) && !folders.any(|folder| failed.contains(folder))
-        });
-        let gone: Vec<String> = gone.into_iter().collect();
-        self.store.delete(Some(&gone))?;
         Ok((report, self.store.has_changes()?))
+    }
+
+    /// Removes documents from `gone` whose files or folders exist, but were not read: they may be
+    /// readable later.
+    fn keep_unread(
+        &self,
+        report: &FolderReport,
+        gone: &mut HashSet<String>,
+    ) -> Result<(), StoreError> {
+        let mut files: HashSet<&str> = HashSet::new();
+        let mut folders: HashSet<&str> = HashSet::new();
+        for FileReport { path, outcome, .. } in &report.files {
+            match outcome {
+                FileOutcome::Failed(_) => {}
+                FileOutcome::Skipped(reason) => {
+                    // A folder without permission is reported as a file.
+                    if *reason == SkipReason::NotAFile {
+                        folders.insert(path);
+                    }
+                }
+                _ => continue,
+            }
+            files.insert(path);
+            for id in self.store.last_documents_of_file(path)? {
+                gone.remove(&id);
+            }
+        }
+        // Ids of documents are `file` or `file#name`. Those of older stores are not recorded.
+        gone.retain(|id| {
+            let mut prefixes = id.match_indices('#').map(|(end, _)| &id[..end]);
+            let is_of_file =
+                files.contains(id.as_str()) || prefixes.any(|file| files.contains(file));
+            let mut parents = id.match_indices('/').map(|(end, _)| &id[..end]);
+            !is_of_file && !parents.any(|folder| folders.contains(folder))
+        });
+        Ok(())
     }
 }
 

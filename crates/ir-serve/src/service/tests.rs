@@ -1,4 +1,5 @@
 mod changes;
+mod folder;
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread;

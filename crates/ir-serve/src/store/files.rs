@@ -3,7 +3,7 @@ use std::collections::HashSet;
 use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
-use super::{Store, StoreError};
+use super::{Store, StoreError, now};
 
 /// File of the folder of papers that has no documents, or whose documents lack parts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -36,10 +36,23 @@ pub struct FileProblem {
 pub enum FileStatus {
     /// Damaged, or not in its format. Documents of an earlier version of the file are kept.
     Failed,
-    /// Not opened, such as a file without a format.
+    /// Not opened, such as a file without a format. Documents of an earlier version of the file are
+    /// kept.
     Skipped,
     /// Read, but parts are missing, such as authors.
     Incomplete,
+}
+
+/// Complete reading of the folder of papers.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct FolderReading {
+    /// Path of the folder, or of one file.
+    pub path: String,
+    /// Number of files, those with problems included.
+    pub files: u64,
+    /// End of the reading, Unix time in milliseconds.
+    pub ended_at: i64,
 }
 
 impl FileStatus {
@@ -63,10 +76,12 @@ impl FileStatus {
 }
 
 impl Store {
-    /// Replaces the problems of files. Those of files in `unchanged`, which were not read again,
-    /// are kept.
-    pub(crate) fn set_file_problems(
+    /// Stores that a folder with a number of files was read completely, and replaces the problems
+    /// of files. Those of files in `unchanged`, which were not read again, are kept.
+    pub(crate) fn set_folder_reading(
         &self,
+        folder: &str,
+        files: usize,
         problems: &[FileProblem],
         unchanged: &HashSet<&str>,
     ) -> Result<(), StoreError> {
@@ -90,8 +105,33 @@ impl Store {
                 .prepare_cached("INSERT OR REPLACE INTO file_problems VALUES (?, ?, ?)")?;
             insert.execute(params![problem.path, problem.status.name(), problem.reason])?;
         }
+        let files = i64::try_from(files).unwrap_or(i64::MAX);
+        transaction.execute(
+            "INSERT OR REPLACE INTO folder_readings (number, path, files, ended_at)
+             VALUES (1, ?, ?, ?)",
+            params![folder, files, now()],
+        )?;
         transaction.commit()?;
         Ok(())
+    }
+
+    /// Returns the last complete reading of a folder of papers; `None` if no folder was read, or
+    /// only by a version that did not store its readings.
+    ///
+    /// # Errors
+    /// The store cannot be read.
+    pub fn folder_reading(&self) -> Result<Option<FolderReading>, StoreError> {
+        let connection = self.connection();
+        let mut select =
+            connection.prepare_cached("SELECT path, files, ended_at FROM folder_readings")?;
+        let reading = select.query_row([], |row| {
+            Ok(FolderReading {
+                path: row.get(0)?,
+                files: row.get::<_, i64>(1)?.unsigned_abs(),
+                ended_at: row.get(2)?,
+            })
+        });
+        Ok(reading.optional()?)
     }
 
     /// Returns at most `limit` files of the folder of papers that have no documents or lack parts,
@@ -161,6 +201,33 @@ impl Store {
             ids.push(row.get(0)?);
         }
         Ok(Some(ids))
+    }
+
+    /// Ids of the documents that a file had when it was last read.
+    pub(crate) fn last_documents_of_file(&self, path: &str) -> Result<Vec<String>, StoreError> {
+        let connection = self.connection();
+        let mut select =
+            connection.prepare_cached("SELECT id FROM file_documents WHERE path = ?")?;
+        let ids = select.query_map([path], |row| row.get(0))?;
+        Ok(ids.collect::<Result<_, _>>()?)
+    }
+
+    /// Deletes documents that were read from the folder, and returns their number. Documents that
+    /// were added over REST under the same ids are kept.
+    pub(crate) fn delete_folder_documents<'a>(
+        &self,
+        ids: impl Iterator<Item = &'a str>,
+    ) -> Result<usize, StoreError> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction()?;
+        let mut deleted = 0;
+        for id in ids {
+            let mut delete = transaction
+                .prepare_cached("DELETE FROM documents WHERE id = ? AND origin = 'folder'")?;
+            deleted += delete.execute([id])?;
+        }
+        transaction.commit()?;
+        Ok(deleted)
     }
 
     /// Stores that files of the folder were read: their paths, stamps, and the ids of their

@@ -31,7 +31,7 @@ pub use dataset_annotations::{DatasetAnnotation, NewDatasetAnnotation};
 pub(crate) use documents::Publication;
 pub use documents::{AddedDocuments, DocumentState, Origin, PublishedQuestion, StoredDocument};
 pub use error::StoreError;
-pub use files::{FileProblem, FileStatus};
+pub use files::{FileProblem, FileStatus, FolderReading};
 pub use jobs::{Job, JobStatus};
 pub use keys::KeyRole;
 pub(crate) use keys::{random_hex, role_of};

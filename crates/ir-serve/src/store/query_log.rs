@@ -53,6 +53,8 @@ pub struct QueryRecord {
 pub(crate) struct LoggedClick {
     /// Number of the query.
     pub(crate) query: i64,
+    /// Id of the user or session.
+    pub(crate) user: String,
     /// Frame of the answer.
     pub(crate) frame: String,
     /// Rank of the answer, from 1.
@@ -83,7 +85,8 @@ const POPULARITY_WINDOW: u32 = 100_000;
 
 impl Store {
     /// Appends queries with their numbers and times to the log, then opened answers.
-    /// Answers of unknown queries are left out.
+    /// Answers of unknown queries, of queries of other users and of queries without recorded clicks
+    /// or results are left out.
     pub(crate) fn log_queries(
         &self,
         queries: &[(i64, i64, LoggedQuery)],
@@ -111,14 +114,16 @@ impl Store {
         for click in clicks {
             let mut insert = transaction.prepare_cached(
                 "INSERT INTO clicks (query, frame, rank, clicked_at, answer)
-                 SELECT id, ?, ?, ?, ? FROM queries WHERE id = ?",
+                 SELECT id, ?, ?, ?, ? FROM queries
+                 WHERE id = ? AND user = ? AND records_clicks AND results > 0",
             )?;
             insert.execute(params![
                 click.frame,
                 click.rank,
                 now(),
                 click.answer,
-                click.query
+                click.query,
+                click.user
             ])?;
         }
         transaction.commit()?;

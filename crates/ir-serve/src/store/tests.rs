@@ -239,15 +239,27 @@ fn clicks_belong_to_queries() {
         is_suggestion: text == "b",
         results: 3,
         micros: 7,
-        records_clicks: text == "a",
+        records_clicks: text != "c",
     };
     assert_eq!(store.last_query().unwrap(), 0);
     store
-        .log_queries(&[(1, 10, query("a")), (2, 9, query("b"))], &[])
+        .log_queries(
+            &[(1, 10, query("a")), (2, 9, query("b")), (3, 9, query("c"))],
+            &[],
+        )
         .unwrap();
-    let clicks = [(2, "f", 1), (2, "g", 3), (5, "g", 3)];
-    let clicks = clicks.map(|(query, frame, rank)| LoggedClick {
+    // The last three are of an unknown query, of another user, and of a query whose clicks are
+    // not recorded.
+    let clicks = [
+        (2, "u", "f", 1),
+        (2, "u", "g", 3),
+        (5, "u", "g", 3),
+        (2, "v", "g", 3),
+        (3, "u", "g", 3),
+    ];
+    let clicks = clicks.map(|(query, user, frame, rank)| LoggedClick {
         query,
+        user: user.to_owned(),
         frame: frame.to_owned(),
         rank,
         answer: (rank == 3).then(|| sha256(b"text")),
@@ -280,11 +292,12 @@ fn clicks_belong_to_queries() {
         found,
         [
             ("a", false, true, vec![]),
-            ("b", true, false, vec!["f".to_owned(), "g".to_owned()])
+            ("b", true, true, vec!["f".to_owned(), "g".to_owned()]),
+            ("c", false, false, vec![])
         ]
     );
-    assert_eq!(store.queries(1, 10).unwrap().len(), 1);
-    assert_eq!(store.last_query().unwrap(), 2);
+    assert_eq!(store.queries(1, 10).unwrap().len(), 2);
+    assert_eq!(store.last_query().unwrap(), 3);
 }
 
 /// Change of a store.

@@ -328,7 +328,7 @@ fn exports_are_read_back() {
     let (qrels, warnings) = (parsed.data, parsed.warnings);
     assert!(warnings.is_empty());
     assert_eq!(
-        (qrels.judgments(), qrels.grade("1", "a_b/2/1")),
+        (qrels.judgments(), qrels.grade("1", "a%20b/2/1")),
         (2, Some(1))
     );
     let queries = client.get("/annotations/export/queries.tsv");
@@ -340,12 +340,12 @@ fn exports_are_read_back() {
     let examples = client.get("/annotations/export/examples.jsonl");
     let first: serde_json::Value =
         serde_json::from_str(examples.body.lines().next().unwrap()).unwrap();
-    assert_eq!(first["positive_passages"][0]["docid"], "a_b/2/1");
+    assert_eq!(first["positive_passages"][0]["docid"], "a%20b/2/1");
     let documents = client.get("/annotations/export/documents.jsonl");
     assert!(
         documents
             .body
-            .contains("{\"id\":\"a_b/2/1\",\"text\":\"Black tea needs boiling water.\"}\n"),
+            .contains("{\"id\":\"a%20b/2/1\",\"text\":\"Black tea needs boiling water.\"}\n"),
         "{}",
         documents.body
     );

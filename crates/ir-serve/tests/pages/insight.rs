@@ -1,5 +1,6 @@
 //! Query log: counts and exports.
 
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 use ir_core::training::TrainingSet;
@@ -91,12 +92,12 @@ fn opened_answers_are_judgments() {
     std::thread::sleep(Duration::from_millis(600));
     let export = |name: &str| client.get(&format!("/insight/export/{name}")).body;
     assert_eq!(export("queries.tsv"), "1\tboiling water\n4\tminutes\n");
-    let qrels = "1 0 a_b/2/1 1\n1 0 c/2/1 1\n4 0 c/2/0 1\n";
+    let qrels = "1 0 a%20b/2/1 1\n1 0 c/2/1 1\n4 0 c/2/0 1\n";
     assert_eq!(export("qrels.txt"), qrels);
     let documents = export("documents.jsonl");
     assert!(documents.lines().any(|line| {
         let document: serde_json::Value = serde_json::from_str(line).unwrap();
-        document["id"] == "a_b/2/1" && document["text"] == "Black tea needs boiling water."
+        document["id"] == "a%20b/2/1" && document["text"] == "Black tea needs boiling water."
     }));
     let examples = export("examples.jsonl");
     assert_eq!(examples.lines().count(), 2, "{examples}");
@@ -117,11 +118,48 @@ fn opened_answers_are_judgments() {
     chunks[2].text = Some("Green tea is cold. Black tea needs boiling water.".to_owned());
     site.service.add(vec![changed]).unwrap();
     site.publish();
-    assert_eq!(export("qrels.txt"), "1 0 a_b/2/1 1\n1 0 c/2/1 1\n");
+    assert_eq!(export("qrels.txt"), "1 0 a%20b/2/1 1\n1 0 c/2/1 1\n");
     assert_eq!(export("queries.tsv"), "1\tboiling water\n");
     // Answers of deleted papers are left out.
     site.service.delete(Some(&["c".to_owned()])).unwrap();
     site.publish();
-    assert_eq!(export("qrels.txt"), "1 0 a_b/2/1 1\n");
+    assert_eq!(export("qrels.txt"), "1 0 a%20b/2/1 1\n");
     assert_eq!(export("examples.jsonl").lines().count(), 1);
+}
+
+/// Distinct sentences have distinct ids in all files, and the files belong together.
+#[test]
+fn exported_ids_are_distinct() {
+    let ids = ["a b", "a_b", "a%20b", "a\u{a0}b", "a\tb", "a  b"];
+    let records = ids.map(|id| document(id, "x", 2020)).to_vec();
+    let site = Site::new(records, false);
+    let client = site.client();
+    let page = client.get("/?q=boiling");
+    let opened = page.ok().split("href=\"");
+    let mut opened: Vec<&str> = opened
+        .filter(|rest| rest.starts_with("/open?"))
+        .map(|rest| rest.split('"').next().unwrap())
+        .collect();
+    opened.sort_unstable();
+    opened.dedup();
+    assert_eq!(opened.len(), ids.len());
+    for link in opened {
+        client.get(&link.replace("&amp;", "&")).location();
+    }
+    std::thread::sleep(Duration::from_millis(600));
+    let documents = client.get("/insight/export/documents.jsonl").body;
+    let documents: Vec<String> = documents
+        .lines()
+        .map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap())
+        .map(|document| document["id"].as_str().unwrap().to_owned())
+        .collect();
+    let distinct: BTreeSet<&str> = documents.iter().map(String::as_str).collect();
+    assert_eq!((documents.len(), distinct.len()), (12, 12), "{distinct:?}");
+    let qrels = client.get("/insight/export/qrels.txt").body;
+    let judged: BTreeSet<&str> = qrels
+        .lines()
+        .map(|line| line.split(' ').nth(2).unwrap())
+        .collect();
+    assert_eq!(judged.len(), ids.len(), "{qrels}");
+    assert!(judged.is_subset(&distinct), "{qrels}");
 }

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
+use ir_qa::soco::{SocoContent, SocoDocument};
+use ir_qa::{Chunk, ChunkKind};
 use ir_serve::store::AnnotationStatus;
 
 use crate::support::{Site, document};
@@ -129,6 +131,17 @@ fn second_verdicts_make_an_agreement() {
     );
     let second = ben.get("/review?show=second");
     assert!(second.ok().contains("3 annotations") && !second.body.contains("Verdicts:"));
+    // The first verdicts would bias the second ones.
+    let shown = second.body.to_lowercase();
+    for word in [
+        "accepted",
+        "rejected",
+        "merged",
+        ">into ",
+        "class=\"status\"",
+    ] {
+        assert!(!shown.contains(word), "{word}: {shown}");
+    }
     for (id, verdict) in [("1", "accept"), ("2", "reject"), ("3", "reject")] {
         let form = [("verdict", verdict), ("revision", "2"), ("show", "second")];
         assert_eq!(
@@ -145,4 +158,95 @@ fn second_verdicts_make_an_agreement() {
     assert!(page.contains("<dt>Mean Cohen’s kappa</dt><dd>0.400</dd>"));
     assert!(page.contains("Krippendorff’s alpha</dt><dd>0.444</dd>"));
     assert!(page.contains("Verdicts: "));
+}
+
+/// Spans outside of answer sentences belong to the nearest sentence of their section. Spans of
+/// sections without one are rejected, and are not announced.
+#[test]
+fn accepted_questions_are_published_or_announced_as_left_out() {
+    let mut record = document("a", "x", 2020);
+    let SocoContent::Document(chunks) = &mut record.content else {
+        unreachable!()
+    };
+    let long = format!("Long {}.", "leaf ".repeat(120));
+    chunks.push(Chunk::new(ChunkKind::Section, "Bags".to_owned()));
+    chunks.push(Chunk::new(
+        ChunkKind::Content,
+        format!("Bags are flat. {long} Some are round. Yes."),
+    ));
+    let lonely = SocoDocument {
+        content: SocoContent::Document(vec![
+            Chunk::new(ChunkKind::Title, "Lonely".to_owned()),
+            Chunk::new(ChunkKind::Section, "Body".to_owned()),
+            Chunk::new(ChunkKind::Content, "Leaves are picked by hand.".to_owned()),
+        ]),
+        meta: [("doc_id", "b")].into_iter().collect(),
+    };
+    let site = Site::new(vec![record.clone(), lonely], false);
+    let client = site.client();
+    let annotate = |document: &str, chunk: usize, start: usize, span: &str| {
+        let (chunk, start) = (chunk.to_string(), start.to_string());
+        let form = [
+            ("document", document),
+            ("chunk", &chunk),
+            ("start", &start),
+            ("span", span),
+            ("question", &format!("Q {span}?")),
+        ];
+        client.post("/annotations", &form)
+    };
+    // A title without a sentence before the first heading.
+    let page = annotate("b", 0, 0, "Lonely");
+    let page = page.page(StatusCode::UNPROCESSABLE_ENTITY);
+    assert!(page.contains("its section has no sentence that can be an answer"));
+    let yes = 15 + long.len() + " Some are round. ".len();
+    annotate("a", 1, 0, "Leaves").location();
+    annotate("a", 3, 0, "Bags").location();
+    annotate("a", 4, 20, "leaf leaf").location();
+    annotate("a", 4, yes, "Yes.").location();
+    annotate("b", 1, 0, "Body").location();
+    for id in 1..=5 {
+        let form = [("verdict", "accept"), ("revision", "1")];
+        client.post(&format!("/review/{id}"), &form).location();
+    }
+    let review = client.get("/review");
+    assert!(
+        review.ok().contains("includes 5 accepted questions."),
+        "{}",
+        review.body
+    );
+    site.publish();
+    let state = site.service.published().unwrap();
+    let questions = |frame: &str| -> Vec<&str> {
+        let questions = &state.frame(frame).unwrap().questions;
+        questions.iter().map(|question| &*question.text).collect()
+    };
+    let frames = state.index().frames().iter();
+    let all: usize = frames.map(|frame| frame.questions.len()).sum();
+    assert_eq!(all, 5);
+    assert_eq!(questions("a/2/0"), ["Q Leaves?"]);
+    let (first, last) = ("a/4/0", "a/4/2");
+    assert_eq!(state.frame(last).unwrap().answer, "Some are round.");
+    assert_eq!(questions(first), ["Q Bags?"]);
+    assert_eq!(questions(last), ["Q leaf leaf?", "Q Yes.?"]);
+    assert_eq!(questions("b/2/0"), ["Q Body?"]);
+
+    // The section loses its sentences.
+    let SocoContent::Document(chunks) = &mut record.content else {
+        unreachable!()
+    };
+    chunks.truncate(4);
+    site.service.add(vec![record]).unwrap();
+    site.publish();
+    let review = client.get("/review");
+    let page = review.ok();
+    assert!(page.contains("includes 2 accepted questions."), "{page}");
+    assert!(page.contains("It leaves out 1 question about sections without an answer sentence."));
+    let list = client.get("/annotations");
+    let missing = "<span class=\"status\">no answer sentence</span>";
+    assert_eq!(list.ok().matches(missing).count(), 1);
+    let state = site.service.published().unwrap();
+    let frames = state.index().frames().iter();
+    let all: usize = frames.map(|frame| frame.questions.len()).sum();
+    assert_eq!(all, 2);
 }

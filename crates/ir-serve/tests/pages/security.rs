@@ -1,9 +1,16 @@
 //! Hosts, origins, headers and sessions.
 
+use std::convert::Infallible;
 use std::num::NonZeroU32;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
 
-use axum::body::Body;
+use axum::body::{Body, Bytes, HttpBody};
 use axum::http::{Request, StatusCode};
+use hyper::body::Frame;
 use ir_serve::store::KeyRole;
 use ir_serve::{AccessConfig, Limits};
 
@@ -106,6 +113,106 @@ fn forms_of_other_sites_are_rejected() {
     }
 }
 
+/// Body without an end that counts its bytes: a client that sends as much as it can.
+struct EndlessForm(Arc<AtomicUsize>);
+
+impl HttpBody for EndlessForm {
+    type Data = Bytes;
+    type Error = Infallible;
+
+    fn poll_frame(
+        self: Pin<&mut Self>,
+        _: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        let part = Bytes::from_static(&[b'&'; 4_096]);
+        self.0.fetch_add(part.len(), Ordering::Relaxed);
+        Poll::Ready(Some(Ok(Frame::data(part))))
+    }
+}
+
+#[test]
+fn forms_are_limited_without_a_key() {
+    let site = Site::new(vec![document("a", "x", 2020)], true);
+    let post = |body: Body| {
+        let request = Request::post("/sign-in")
+            .header("host", "localhost:8080")
+            .header("sec-fetch-site", "same-origin");
+        site.send(request.body(body).unwrap())
+    };
+    let sent = Arc::new(AtomicUsize::new(0));
+    let endless = post(Body::new(EndlessForm(Arc::clone(&sent))));
+    let page = endless.page(StatusCode::PAYLOAD_TOO_LARGE);
+    assert!(page.contains("The form is larger than the limit on forms."));
+    assert!(endless.headers.contains_key("content-security-policy"));
+    let sent = sent.load(Ordering::Relaxed);
+    assert!(sent <= (256 << 10) + 4_096, "{sent} bytes were read");
+    // Short parameters take many times their bytes.
+    let many = post(Body::from("a&".repeat(1_001)));
+    let page = many.page(StatusCode::BAD_REQUEST);
+    assert!(page.contains("Parameters: expected at most 1000, found more."));
+    assert_eq!(
+        post(Body::from("a&".repeat(1_000))).status,
+        StatusCode::UNAUTHORIZED
+    );
+    let url = format!("/sign-in?{}", "a&".repeat(1_001));
+    assert_eq!(site.client().get(&url).status, StatusCode::BAD_REQUEST);
+}
+
+/// The longest valid forms are below the limits, whatever their characters.
+#[test]
+fn long_forms_are_stored() {
+    let site = Site::bundled();
+    let long = "\u{1F375}".repeat(20_000);
+    let form = [
+        ("abstract", long.as_str()),
+        ("query", "tea"),
+        ("datasets", "T"),
+    ];
+    let saved = site.client().post("/datasets/annotate", &form);
+    assert_eq!(saved.location(), "/datasets");
+    let longer = "\u{1F375}".repeat(60_000);
+    let form = [("abstract", longer.as_str()), ("query", "tea")];
+    site.client()
+        .post("/datasets/annotate", &form)
+        .page(StatusCode::PAYLOAD_TOO_LARGE);
+}
+
+/// `<img src="http://127.0.0.1:7860/open?...">` on a page of another site writes no click.
+#[test]
+fn requests_of_other_sites_are_not_logged() {
+    let site = Site::new(vec![document("a", "x", 2020)], false);
+    let client = site.client();
+    let get = |url: &str, from: Option<&str>| client.get_from(url, from);
+    let link = |page: &str| crate::support::link(page, "/open?");
+    let open = link(get("/?q=boiling", Some("same-origin")).ok());
+    assert!(open.starts_with("/open?query=1&frame=a%2F2%2F1&"), "{open}");
+    // Other sites get their redirects, and no number of a query.
+    for from in ["cross-site", "same-site"] {
+        get(&open, Some(from)).location();
+        let page = get("/?q=water", Some(from));
+        assert!(link(page.ok()).starts_with("/open?query=0&"));
+        get(&link(&page.body), Some("same-origin")).location();
+        get("/document/a?q=tea", Some(from)).ok();
+    }
+    // Another visitor, an unknown query, and a sentence that is not published.
+    site.client().get(&open).location();
+    get("/open?query=7&frame=a%2F2%2F1&rank=1", None).location();
+    let unknown = get("/open?query=1&frame=a%2F2%2F9&rank=1", None);
+    assert_eq!(unknown.status, StatusCode::NOT_FOUND);
+    let log = || {
+        std::thread::sleep(Duration::from_millis(600));
+        let log = site.service.store().queries(0, 10).unwrap();
+        log.into_iter()
+            .map(|query| (query.query, query.clicks.len()))
+            .collect::<Vec<_>>()
+    };
+    assert_eq!(log(), [("boiling".to_owned(), 0)]);
+    for from in [None, Some("none"), Some("same-origin")] {
+        get(&open, from).location();
+    }
+    assert_eq!(log(), [("boiling".to_owned(), 3)]);
+}
+
 #[test]
 fn visitors_sign_in_with_a_key() {
     let site = Site::new(vec![document("a", "x", 2020)], true);
@@ -188,15 +295,19 @@ fn the_rate_of_a_key_covers_the_pages_of_its_sessions() {
     assert_eq!(statuses[..3], [200, 200, 200]);
     let busy = statuses.iter().filter(|status| **status == 429).count();
     assert!(busy >= 1, "{statuses:?}");
-    loop {
-        let answer = second.get("/suggest?q=tea");
-        if answer.status == StatusCode::TOO_MANY_REQUESTS {
-            assert_eq!(answer.headers["retry-after"], "1");
-            let words = "too many requests with this key. Wait a moment";
-            assert!(answer.page(StatusCode::TOO_MANY_REQUESTS).contains(words));
-            break;
-        }
-    }
+    let rejected = |url: &str| {
+        let mut answers = (0..1_000).map(|_| second.get(url));
+        let busy = answers.find(|answer| answer.status == StatusCode::TOO_MANY_REQUESTS);
+        let busy = busy.expect("a request beyond the rate");
+        assert_eq!(busy.headers["retry-after"], "1");
+        busy
+    };
+    let page = rejected("/annotations");
+    let words = "too many requests with this key. Wait a moment";
+    assert!(page.page(StatusCode::TOO_MANY_REQUESTS).contains(words));
+    let suggestions: serde_json::Value =
+        serde_json::from_str(&rejected("/suggest?q=tea").body).unwrap();
+    assert_eq!(suggestions["error"]["code"], "too_many_requests");
     // Another key has a rate of its own, and files of the pages have none.
     let other = signed_in(&keys[1]);
     assert_eq!(other.get("/").status, StatusCode::OK);

@@ -157,6 +157,16 @@ impl Client<'_> {
         self.send(Request::get(url), Body::empty())
     }
 
+    /// Gets a URL with the header `Sec-Fetch-Site`.
+    pub(crate) fn get_from(&self, url: &str, site: Option<&str>) -> Answer {
+        let request = Request::get(url);
+        let request = match site {
+            Some(site) => request.header("sec-fetch-site", site),
+            None => request,
+        };
+        self.send(request, Body::empty())
+    }
+
     pub(crate) fn post(&self, url: &str, form: &[(&str, &str)]) -> Answer {
         let body = form_urlencoded::Serializer::new(String::new())
             .extend_pairs(form)

@@ -90,6 +90,29 @@ fn limits_have_bodies() {
     assert_eq!(busy.headers()["retry-after"], "1");
 }
 
+/// Only uploads, which need an admin key, have large bodies.
+#[test]
+fn bodies_of_queries_are_limited() {
+    let server = TestServer::new();
+    let long = format!(
+        "{{\"query\": \"tea\", \"data\": [], \"pad\": \"{}\"}}",
+        " ".repeat(2 << 20)
+    );
+    for path in [
+        "/v1/search/query",
+        "/v1/search/suggest",
+        "/v1/collections/c/search",
+        "/v1/index/read",
+        "/mcp",
+    ] {
+        let (status, text) = server.request("POST", path, Some(&server.admin), &long);
+        assert_eq!((status, text.contains("too_large")), (413, true), "{path}");
+        assert_eq!(server.request("POST", path, None, &long).0, 401, "{path}");
+    }
+    let (status, text) = server.request("POST", "/v1/index/add", Some(&server.admin), &long);
+    assert_eq!(status, 200, "{text}");
+}
+
 #[test]
 fn aborts_end_publications_that_wait() {
     let server = TestServer::with_bundled_papers();

@@ -1,0 +1,227 @@
+use std::path::Path;
+
+use ir_core::Flow;
+use ir_qa::documents::{DocumentError, FolderReport};
+
+use super::*;
+use crate::store::DocumentState;
+
+/// A service and a folder of papers.
+struct Fixture {
+    service: Service,
+    papers: TempDir,
+    _data: TempDir,
+}
+
+impl Fixture {
+    fn new() -> Self {
+        let (data, papers) = (TempDir::new().unwrap(), TempDir::new().unwrap());
+        let config =
+            ServiceConfig::new(data.path()).with_papers(papers.path(), DocumentReader::default());
+        Self {
+            service: Service::open(config).unwrap(),
+            papers,
+            _data: data,
+        }
+    }
+
+    fn path(&self, name: &str) -> std::path::PathBuf {
+        self.papers.path().join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        std::fs::create_dir_all(self.path(name).parent().unwrap()).unwrap();
+        std::fs::write(self.path(name), text).unwrap();
+    }
+
+    fn remove(&self, name: &str) {
+        std::fs::remove_file(self.path(name)).unwrap();
+    }
+
+    fn try_read(&self) -> Result<(FolderReport, bool), ServiceError> {
+        let reader = DocumentReader::default();
+        self.service
+            .read_folder(self.papers.path(), &reader, &mut ir_core::NoProgress)
+    }
+
+    fn read(&self) -> FolderReport {
+        self.try_read().unwrap().0
+    }
+
+    fn ids(&self) -> Vec<String> {
+        let documents = self.service.store.documents(DocumentState::Added, 0, 100);
+        documents.unwrap().into_iter().map(|d| d.id).collect()
+    }
+
+    /// Stores a document as if it was read from a file.
+    fn add_as_read(&self, file: &str, id: &str) {
+        let store = &self.service.store;
+        let added = [(id.to_owned(), document(id, "Tea is a drink."))];
+        store.add(&added, Origin::Folder).unwrap();
+        let file = (file.to_owned(), "stamp".to_owned(), vec![id.to_owned()]);
+        store.set_files(&[file]).unwrap();
+    }
+}
+
+const SQUAD: &str = r#"{"version": "1.1", "data": [
+    {"title": "Tea", "paragraphs": [{"context": "Tea is a drink.", "qas": []}]},
+    {"title": "Cup", "paragraphs": [{"context": "A cup is made of clay.", "qas": []}]}]}"#;
+
+#[test]
+fn damaged_files_of_several_documents_keep_them() {
+    let fixture = Fixture::new();
+    let soco = r#"{"doc_type": "soco_doc", "meta": {"doc_id": "a"}, "data": [{"type": "content", "text": "Tea."}]}"#;
+    fixture.write("articles.json", SQUAD);
+    fixture.write("sub/records.jsonl", soco);
+    fixture.write("tea.txt", "Tea is hot.");
+    assert_eq!(fixture.read().read(), 3);
+    let all = [
+        "articles.json#Cup",
+        "articles.json#Tea",
+        "sub/records.jsonl#a",
+        "tea.txt",
+    ];
+    assert_eq!(fixture.ids(), all);
+    fixture.write("articles.json", &SQUAD[..40]);
+    fixture.write("sub/records.jsonl", &soco[..40]);
+    // Twice: a reading that failed changes what is kept neither.
+    for _ in 0..2 {
+        assert_eq!(fixture.read().failed(), 2);
+        assert_eq!(fixture.ids(), all);
+    }
+    // Stores of older versions have no documents of files.
+    fixture.service.store.execute("DELETE FROM files");
+    assert_eq!(fixture.read().failed(), 2);
+    assert_eq!(fixture.ids(), all);
+    // A file that is read again, or does not exist, loses its documents.
+    fixture.write("articles.json", &SQUAD.replace("Cup", "Mug"));
+    fixture.remove("sub/records.jsonl");
+    fixture.read();
+    let rest = ["articles.json#Mug", "articles.json#Tea", "tea.txt"];
+    assert_eq!(fixture.ids(), rest);
+    fixture.remove("articles.json");
+    fixture.read();
+    assert_eq!(fixture.ids(), ["tea.txt"]);
+}
+
+#[test]
+#[cfg(unix)]
+fn skipped_files_and_folders_keep_their_documents() {
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    let fixture = Fixture::new();
+    fixture.write("tea.txt", "Tea is hot.");
+    fixture.write("link.txt", "A link.");
+    for name in [
+        "closed/a.txt",
+        "closed/deep/b.txt",
+        "lost/c.txt",
+        "open/d.txt",
+    ] {
+        fixture.write(name, "A cup is made of clay.");
+    }
+    fixture.read();
+    // PDF is not read without a configuration.
+    fixture.write("paper.pdf", "%PDF");
+    fixture.add_as_read("paper.pdf", "paper.pdf");
+    fixture.add_as_read("gone.pdf", "gone.pdf");
+    fixture.write("book.epub", "");
+    fixture.add_as_read("book.epub", "another id");
+    fixture.remove("link.txt");
+    symlink("/nowhere", fixture.path("link.txt")).unwrap();
+    // A folder that became a broken link is reported as one without permission is.
+    std::fs::remove_dir_all(fixture.path("lost")).unwrap();
+    symlink("/nowhere", fixture.path("lost")).unwrap();
+    let set_mode = |mode| {
+        let mode = std::fs::Permissions::from_mode(mode);
+        std::fs::set_permissions(fixture.path("closed"), mode).unwrap();
+    };
+    set_mode(0o000);
+    fixture.remove("open/d.txt");
+    fixture.read();
+    set_mode(0o755);
+    let kept = [
+        "another id",
+        "closed/a.txt",
+        "closed/deep/b.txt",
+        "link.txt",
+        "lost/c.txt",
+        "paper.pdf",
+        "tea.txt",
+    ];
+    assert_eq!(fixture.ids(), kept);
+    for name in ["paper.pdf", "book.epub", "link.txt", "lost"] {
+        fixture.remove(name);
+    }
+    fixture.read();
+    assert_eq!(
+        fixture.ids(),
+        ["closed/a.txt", "closed/deep/b.txt", "tea.txt"]
+    );
+}
+
+#[test]
+fn a_folder_without_readable_files_changes_nothing() {
+    let fixture = Fixture::new();
+    fixture.write("tea.txt", "Tea is hot.");
+    fixture.write("cup.txt", "A cup is made of clay.");
+    let job = fixture.service.rescan().unwrap().publication.unwrap();
+    wait(&fixture.service, &job.id);
+    let first = fixture.service.store.folder_reading().unwrap().unwrap();
+    assert_eq!(first.files, 2);
+    fixture.remove("tea.txt");
+    fixture.remove("cup.txt");
+    // A foreign file in the folder below the mount.
+    fixture.write("README", "not mounted");
+    for _ in 0..2 {
+        let error = fixture.service.rescan().unwrap_err();
+        let expected = "expected papers, found none that can be read. Its 2 documents are kept";
+        assert!(error.to_string().contains(expected), "{error}");
+        assert!(matches!(
+            error,
+            ServiceError::NoReadableFiles { documents: 2, .. }
+        ));
+        assert_eq!(fixture.service.reading_error(), Some(error.to_string()));
+    }
+    assert_eq!(fixture.ids(), ["cup.txt", "tea.txt"]);
+    assert_eq!(
+        answers(&fixture.service, "clay"),
+        ["A cup is made of clay."]
+    );
+    assert_eq!(fixture.service.store.folder_reading().unwrap(), Some(first));
+    // The folder that is mounted again has one file less.
+    fixture.write("tea.txt", "Tea is hot.");
+    assert!(fixture.service.rescan().unwrap().publication.is_some());
+    assert_eq!(fixture.ids(), ["tea.txt"]);
+    assert_eq!(fixture.service.reading_error(), None);
+    // An empty folder without documents is no error.
+    fixture.service.delete(None).unwrap();
+    fixture.remove("tea.txt");
+    fixture.read();
+}
+
+#[test]
+fn one_reading_at_a_time() {
+    let fixture = Fixture::new();
+    fixture.write("tea.txt", "Tea is hot.");
+    let (service, papers): (&Service, &Path) = (&fixture.service, fixture.papers.path());
+    let reader = DocumentReader::default();
+    let mut progress = |_: &str, _: u64, _: Option<u64>| {
+        assert!(service.reading_progress().is_some());
+        assert!(matches!(service.rescan(), Err(ServiceError::ReadingFolder)));
+        Flow::Stop
+    };
+    let read = service.read_folder(papers, &reader, &mut progress);
+    let canceled = |error| matches!(error, ServiceError::Document(DocumentError::Canceled));
+    assert!(canceled(read.unwrap_err()));
+    // A canceled reading is not complete.
+    assert_eq!(service.store.folder_reading().unwrap(), None);
+    assert_eq!(service.reading_progress(), None);
+    fixture.read();
+    assert!(service.store.folder_reading().unwrap().is_some());
+    service.cancel_reading();
+    assert!(canceled(service.rescan().unwrap_err()));
+    let data = TempDir::new().unwrap();
+    let other = Service::open(ServiceConfig::new(data.path())).unwrap();
+    assert!(matches!(other.rescan(), Err(ServiceError::NoFolder)));
+}
