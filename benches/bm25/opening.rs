@@ -1,5 +1,5 @@
-//! Opening of indexes of every kind, and the first search, in which checksums are verified and files
-//! are mapped. The files are in the page cache.
+//! Opening of indexes of every kind, and the first search, in which checksums are verified and
+//! files are mapped. The files are in the page cache.
 
 use std::fmt::Write;
 use std::path::Path;

@@ -48,7 +48,7 @@ pub(crate) enum Formula {
     Lucene,
     /// Lucene's, with exact lengths.
     ExactLengths,
-    /// With another idf.
+    /// Another idf than Lucene's.
     Other,
 }
 

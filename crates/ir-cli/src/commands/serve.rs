@@ -126,7 +126,8 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 256, value_parser = positive, value_name = "N")]
     max_requests: usize,
 
-    /// Maximum size of a request in MiB
+    /// Maximum size of an upload or a deletion in MiB. Other requests have at most 1 MiB, forms 256
+    /// or 512 KiB
     #[arg(long, default_value_t = 64, value_parser = positive, value_name = "MIB")]
     max_size: usize,
 

@@ -322,7 +322,7 @@ pub struct ReproductionEntry {
 pub struct PublishedValues {
     /// Name of the system in the publication.
     pub system: String,
-    /// Values by measure.
+    /// Published values of the measures.
     #[schemars(with = "BTreeMap<String, f64>")]
     pub values: BTreeMap<String, f64>,
     /// What differs from the experiment: data, splits, analysis.
