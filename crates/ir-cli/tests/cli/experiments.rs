@@ -444,6 +444,10 @@ fn pages_of_slow_experiments() {
     let mut pages = 0;
     for entry in fs::read_dir(root.join("experiments")).unwrap() {
         let path = entry.unwrap().path();
+        // The cache of `ir run` is there, too.
+        if path.extension().is_none_or(|ending| ending != "toml") {
+            continue;
+        }
         let experiment = ir_experiment::Experiment::open(&path).unwrap();
         let is_slow = experiment.reproduction.as_ref().map(|it| it.slow);
         if is_slow != Some(true) {
