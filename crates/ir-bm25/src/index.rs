@@ -1,5 +1,7 @@
 //! The inverted index: immutable, in memory or memory-mapped.
 
+mod posting_lists;
+
 use std::fmt;
 use std::io::Write;
 use std::path::Path;
@@ -16,7 +18,7 @@ use ir_core::{
 use crate::codec::{u64_at, unzigzag};
 use crate::format::{FORMAT, FieldStats, Metadata, are_possible, section};
 use crate::postings::PostingsCursor;
-use crate::term_dictionary::{TermDictionary, TermKeys};
+use crate::term_dictionary::TermDictionary;
 use crate::{BuildError, IndexConfig, StoredFields, StoredFieldsError, small_float, stored_fields};
 
 const EXPECTED_LENGTHS: &str = "a length for every document and field";
@@ -183,16 +185,19 @@ impl Index {
         if found != expected {
             return Err(self.malformed_terms());
         }
-        let lengths = self.decode_lengths()?;
-        for (stats, lengths) in self.field_stats().iter().zip(&lengths) {
-            let docs = lengths.iter().filter(|&&length| length > 0).count() as u64;
-            let tokens: u64 = lengths.iter().map(|&length| u64::from(length)).sum();
-            let longest = lengths.iter().copied().max().unwrap_or(0);
-            if (docs, tokens, longest) != (stats.docs, stats.tokens, stats.longest) {
-                return Err(self.malformed_stats());
-            }
+        let mut found = vec![(0, 0, 0); self.field_stats().len()];
+        self.for_each_length(|field, _, length| {
+            let (docs, tokens, longest) = &mut found[field];
+            *docs += u64::from(length > 0);
+            *tokens += u64::from(length);
+            *longest = length.max(*longest);
+        })?;
+        let expected = self.field_stats().iter();
+        let expected = expected.map(|stats| (stats.docs, stats.tokens, stats.longest));
+        match expected.eq(found) {
+            true => Ok(()),
+            false => Err(self.malformed_stats()),
         }
-        Ok(())
     }
 
     /// Verifies the checksums of all sections, as [`Verify::AllSections`] does when an index is
@@ -475,17 +480,6 @@ impl Index {
         PostingsCursor::open(postings, offset, meta.documents, meta.config.positions)
     }
 
-    /// All posting lists, ascending by field number and term.
-    pub(crate) fn lists(&self) -> PostingLists<'_> {
-        let stats = || self.field_stats().iter();
-        PostingLists {
-            index: self,
-            terms: self.inner.terms.keys(),
-            terms_left: stats().map(|stats| stats.terms).sum(),
-            postings_left: stats().map(|stats| stats.postings).sum(),
-        }
-    }
-
     fn malformed_terms(&self) -> OpenIndexError {
         let expected = "the terms of every field";
         self.inner.file.malformed(section::TERMS, expected)
@@ -533,32 +527,6 @@ impl Index {
     #[must_use]
     pub fn path(&self) -> Option<&Path> {
         self.inner.file.path()
-    }
-}
-
-/// Iterator over the posting lists of an index.
-pub(crate) struct PostingLists<'a> {
-    index: &'a Index,
-    terms: TermKeys<'a>,
-    /// Number of terms not yet listed.
-    terms_left: u64,
-    /// Number of postings not yet listed. Keys of a forged dictionary may share long lists.
-    postings_left: u64,
-}
-
-impl<'a> PostingLists<'a> {
-    /// The next key, which is a field number and a term, and its posting list.
-    pub(crate) fn next(&mut self) -> Result<Option<(&[u8], PostingsCursor<'a>)>, OpenIndexError> {
-        let malformed = |_| self.index.malformed_terms();
-        let Some((key, offset)) = self.terms.next().map_err(malformed)? else {
-            return Ok(None);
-        };
-        let malformed = || self.index.malformed_terms();
-        self.terms_left = self.terms_left.checked_sub(1).ok_or_else(malformed)?;
-        let cursor = self.index.open_list(offset)?;
-        let postings_left = self.postings_left.checked_sub(u64::from(cursor.df));
-        self.postings_left = postings_left.ok_or_else(malformed)?;
-        Ok(Some((key, cursor)))
     }
 }
 

@@ -132,12 +132,12 @@ pub(crate) struct Args {
     max_size: usize,
 
     /// Format of the log on standard error. Requests have method, route, status and time in ms
-    #[arg(long, default_value = "text", value_name = "FORM")]
-    log: LogForm,
+    #[arg(long, default_value = "text", value_name = "FORMAT")]
+    log: LogFormat,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
-enum LogForm {
+enum LogFormat {
     /// Lines for people
     Text,
     /// JSON objects, one per line: timestamp, level, fields with message; warnings and errors of
@@ -253,7 +253,7 @@ fn check(data: &Path, console: &Console) -> Result<()> {
 }
 
 /// Log of the server on standard error; errors only with `--quiet`.
-fn start_log(form: LogForm, console: &Console) {
+fn start_log(format: LogFormat, console: &Console) {
     let level = match console.is_quiet() {
         true => tracing::Level::ERROR,
         false => tracing::Level::INFO,
@@ -263,9 +263,9 @@ fn start_log(form: LogForm, console: &Console) {
         .with_writer(std::io::stderr)
         .with_ansi(std::io::stderr().is_terminal())
         .with_target(false);
-    match form {
-        LogForm::Text => log.init(),
-        LogForm::Json => {
+    match format {
+        LogFormat::Text => log.init(),
+        LogFormat::Json => {
             log.json().init();
             console::print_to_log();
         }

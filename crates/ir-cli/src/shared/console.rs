@@ -163,7 +163,7 @@ impl Console {
 #[cfg(feature = "serve")]
 static PRINTS_TO_LOG: AtomicBool = AtomicBool::new(false);
 
-/// Makes all further lines, and messages of panics, events of the log, whose form is uniform.
+/// Makes all further lines, and messages of panics, events of the log.
 #[cfg(feature = "serve")]
 pub(crate) fn print_to_log() {
     PRINTS_TO_LOG.store(true, Ordering::SeqCst);

@@ -84,7 +84,7 @@ fn damaged_files_of_several_documents_keep_them() {
     assert_eq!(fixture.ids(), all);
     fixture.write("articles.json", &SQUAD[..40]);
     fixture.write("sub/records.jsonl", &soco[..40]);
-    // Twice: a reading that failed changes what is kept neither.
+    // A failed reading does not change what the next one keeps, either.
     for _ in 0..2 {
         assert_eq!(fixture.read().failed(), 2);
         assert_eq!(fixture.ids(), all);
