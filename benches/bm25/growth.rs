@@ -19,6 +19,10 @@ use crate::{folder_size, resident_peak};
 const SIZES: [u64; 4] = [10_000, 100_000, 1_000_000, 10_000_000];
 /// Opening is repeated; the median counts.
 const OPENINGS: usize = 9;
+/// Batches on one thread and on all, in turn; the median counts.
+const BATCHES: usize = 5;
+/// Minimum time of a batch on one thread: the queries are repeated.
+const MIN_BATCH_SECONDS: f64 = 0.5;
 /// Maximum peak memory of indexing.
 const MAX_MEMORY: u64 = 4 << 30;
 
@@ -93,17 +97,23 @@ pub(crate) fn child(work: &Workload, size: u64, threads: usize) -> Result<()> {
     let queries: Vec<_> = queries
         .map(|query| (query.text.as_str(), Search::top(10)))
         .collect();
-    // Alternating, the best of five passes each.
     let (one, all) = (pool(1)?, pool(threads)?);
-    let mut best = [f64::INFINITY; 2];
-    for _ in 0..5 {
-        for (best, pool) in best.iter_mut().zip([&one, &all]) {
-            let start = Instant::now();
-            pool.install(|| searcher.search_batch(&queries))?;
-            *best = best.min(start.elapsed().as_secs_f64());
-        }
+    let seconds = |pool: &rayon::ThreadPool, queries: &[(&str, Search<'_>)]| -> Result<f64> {
+        let start = Instant::now();
+        pool.install(|| searcher.search_batch(queries))?;
+        Ok(start.elapsed().as_secs_f64())
+    };
+    // Long enough that the time is not that of starting threads.
+    let repeats = (MIN_BATCH_SECONDS / seconds(&one, &queries)?).ceil() as usize;
+    let queries = queries.repeat(repeats.max(1));
+    let (mut on_one, mut on_all) = (Vec::new(), Vec::new());
+    for _ in 0..BATCHES {
+        on_one.push(seconds(&one, &queries)?);
+        on_all.push(seconds(&all, &queries)?);
     }
-    let rate = |seconds: f64| queries.len() as f64 / seconds;
+    let ratios = on_one.iter().zip(&on_all).map(|(one, all)| one / all);
+    let ratio = bench_common::median(ratios);
+    let rate = |seconds: Vec<f64>| queries.len() as f64 / bench_common::median(seconds);
     println!(
         "| {} | {cpu:.1}; {wall:.1} | {:.1} | {:.0} | {:.2} | {} | {:.0}, {:.0} ({:.2}) |",
         with_commas(size),
@@ -111,9 +121,9 @@ pub(crate) fn child(work: &Workload, size: u64, threads: usize) -> Result<()> {
         peak as f64 / 1_048_576.0,
         bench_common::median(openings),
         means.join(", "),
-        rate(best[0]),
-        rate(best[1]),
-        best[0] / best[1],
+        rate(on_one),
+        rate(on_all),
+        ratio,
     );
     Ok(())
 }

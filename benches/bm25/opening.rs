@@ -130,31 +130,36 @@ pub(crate) fn run(work: &Workload, threads: usize, page: &Page) -> Result<()> {
         found,
     )?;
 
-    let path = folder.join("vectors");
-    let config = VectorIndexConfig::new(DIM, similarity).with_codes(true);
-    let mut writer = VectorIndexWriter::create(&path, config)?;
-    for n in 0..VECTORS as u64 / 2 {
-        writer.put(&n.to_string(), &vector())?;
-        if n % COMMIT == COMMIT - 1 {
-            writer.commit()?;
-        }
+    // With fingerprints, as `ir encode --add` writes them.
+    let config = VectorIndexConfig::new(DIM, similarity).with_fingerprints(true);
+    let kinds = [
+        ("with codes", VECTORS / 2, config.clone().with_codes(true)),
+        (
+            "with graphs",
+            NODES,
+            config.with_hnsw(HnswConfig::default()),
+        ),
+    ];
+    for (kind, vectors, config) in kinds {
+        let path = folder.join(kind);
+        let segments = commit_vectors(&path, config, vectors, &mut vector)?;
+        let has_graphs = kind == "with graphs";
+        let found = measure(
+            || Ok(SegmentedVectorIndex::open(&path)?),
+            |index| {
+                let found = match index.hnsw_searcher(EfSearch(50)).filter(|_| has_graphs) {
+                    Some(graphs) => graphs.search(&query, &how)?,
+                    None => index.search(&query, &how)?,
+                };
+                let _ = std::hint::black_box(found);
+                Ok(())
+            },
+        )?;
+        let name = format!(
+            "{vectors} × {DIM} vectors {kind}, {segments} segments, one of {DELETED} deleted"
+        );
+        row(name, &path, found)?;
     }
-    for n in (0..VECTORS as u64 / 2).step_by(DELETED as usize) {
-        writer.delete(&n.to_string())?;
-    }
-    writer.commit()?;
-    drop(writer);
-    let open = || Ok(SegmentedVectorIndex::open(&path)?);
-    let segments = SegmentedVectorIndex::open(&path)?.segments().len();
-    let found = measure(open, |index| {
-        let _ = std::hint::black_box(index.search(&query, &how)?);
-        Ok(())
-    })?;
-    let name = format!(
-        "{} × {DIM} vectors with codes, {segments} segments, one of {DELETED} deleted",
-        VECTORS / 2
-    );
-    row(name, &path, found)?;
     page.write("opening", &table)
 }
 
@@ -180,4 +185,27 @@ fn commit_documents(work: &Workload, folder: &Path, threads: usize) -> Result<us
     writer.commit()?;
     drop(writer);
     Ok(SegmentedIndex::open(folder)?.segments().len())
+}
+
+/// Writes vectors in commits, and deletes some. Returns the number of segments.
+fn commit_vectors(
+    folder: &Path,
+    config: VectorIndexConfig,
+    vectors: usize,
+    mut vector: impl FnMut() -> Vec<f32>,
+) -> Result<usize> {
+    let mut writer = VectorIndexWriter::create(folder, config)?;
+    let commit = (COMMIT as usize).min(vectors / 3);
+    for n in 0..vectors {
+        writer.put_with_fingerprint(&n.to_string(), &vector(), n as u64)?;
+        if n % commit == commit - 1 {
+            writer.commit()?;
+        }
+    }
+    for n in (0..vectors).step_by(DELETED as usize) {
+        writer.delete(&n.to_string())?;
+    }
+    writer.commit()?;
+    drop(writer);
+    Ok(SegmentedVectorIndex::open(folder)?.segments().len())
 }

@@ -11,6 +11,9 @@ use crate::workload::{Formula, KS, Latency, Workload};
 /// Minimum overlap of the hits with a peer. Ties in another order lower it.
 const MIN_OVERLAP: f64 = 0.9;
 
+/// Ratio to the fastest peer that is aimed at.
+const TARGET: f64 = 2.0;
+
 /// Measures all engines and writes their tables.
 pub(crate) fn run(work: &Workload, setting: &Setting<'_>, page: &Page) -> Result<()> {
     let documents = work.for_each_document(&mut |_, _| Ok(()))?;
@@ -111,6 +114,23 @@ fn latencies(measured: &[Measured]) -> Result<String> {
         });
         let ratios: String = ratios.collect();
         writeln!(table, "| ratio to the fastest peer{ratios} |")?;
+        let columns = ours.times.latencies.iter().enumerate();
+        let below = columns.flat_map(|(at, of)| {
+            let (kind, k) = (&of.kind, of.k);
+            [
+                (ratio(at, |of| of.mean_ms), "mean"),
+                (ratio(at, |of| of.p99_ms), "99th percentile"),
+            ]
+            .into_iter()
+            .filter(|(ratio, _)| *ratio < TARGET)
+            .map(move |(ratio, value)| format!("{kind}, k = {k}, {value}: {ratio:.2}"))
+        });
+        let below: Vec<String> = below.collect();
+        let below = match below.is_empty() {
+            true => "none".to_owned(),
+            false => below.join("; "),
+        };
+        writeln!(table, "\nRatios below {TARGET}: {below}.")?;
     }
     Ok(table + "\n")
 }
@@ -145,6 +165,15 @@ fn rates(measured: &[Measured]) -> Result<String> {
             engine.cost.name,
             cells.collect::<String>()
         )?;
+        let cells = engine.times.text_batch_rates.iter();
+        let cells: String = cells.map(|rate| format!(" | {rate:.0}")).collect();
+        if !cells.is_empty() {
+            writeln!(
+                table,
+                "| {}, `search_batch` of texts |  | {cells} |",
+                engine.cost.name
+            )?;
+        }
     }
     if !peers.is_empty() {
         let all: Vec<Vec<Option<f64>>> = measured.iter().map(rates_of).collect();

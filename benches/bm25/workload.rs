@@ -236,6 +236,27 @@ impl Workload {
     }
 }
 
+impl SearchTimes {
+    /// Keeps the better of the times of another round, value by value.
+    pub(crate) fn keep_best(&mut self, other: &Self) {
+        let latencies = self.latencies.iter_mut().zip(&other.latencies);
+        let first = self.first_searches.iter_mut().zip(&other.first_searches);
+        for (best, other) in latencies.chain(first) {
+            best.mean_ms = best.mean_ms.min(other.mean_ms);
+            best.p99_ms = best.p99_ms.min(other.p99_ms);
+        }
+        let batches = self.batch_rates.iter_mut().zip(&other.batch_rates);
+        let texts = self
+            .text_batch_rates
+            .iter_mut()
+            .zip(&other.text_batch_rates);
+        for (best, other) in batches.chain(texts) {
+            *best = best.max(*other);
+        }
+        self.peak = self.peak.max(other.peak);
+    }
+}
+
 /// Queries per CPU second of a batch, the best of three passes after a warm-up.
 pub(crate) fn batch_rate(
     queries: usize,

@@ -186,7 +186,7 @@ impl Index {
             return Err(self.malformed_terms());
         }
         let mut found = vec![(0, 0, 0); self.field_stats().len()];
-        self.for_each_length(|field, _, length| {
+        self.for_each_length(|field, length| {
             let (docs, tokens, longest) = &mut found[field];
             *docs += u64::from(length > 0);
             *tokens += u64::from(length);
@@ -414,24 +414,21 @@ impl Index {
 
     fn decode_lengths(&self) -> Result<Vec<Vec<u32>>, OpenIndexError> {
         let mut lengths = vec![Vec::with_capacity(self.len()); self.field_stats().len()];
-        self.for_each_length(|field, _, length| lengths[field].push(length))?;
+        self.for_each_length(|field, length| lengths[field].push(length))?;
         Ok(lengths)
     }
 
-    /// Decodes the exact lengths of all documents, field by field. Calls `visit` with the number of
-    /// the field, the number of the document and its length.
-    fn for_each_length(
-        &self,
-        mut visit: impl FnMut(usize, u32, u32),
-    ) -> Result<(), OpenIndexError> {
+    /// Decodes the exact lengths of all documents, field by field in the order of the documents.
+    /// Calls `visit` with the number of the field and the length.
+    fn for_each_length(&self, mut visit: impl FnMut(usize, u32)) -> Result<(), OpenIndexError> {
         let file = &self.inner.file;
         let malformed = || file.malformed(section::RESIDUALS, EXPECTED_LENGTHS);
         let residuals = file.section(section::RESIDUALS).unwrap_or_default();
         let mut residuals = ByteReader::new(residuals.as_ref());
         for field in 0..self.field_stats().len() {
-            for (doc, &code) in (0..).zip(self.codes(field)) {
+            for &code in self.codes(field) {
                 let length = small_float::read_residual(code, &mut residuals);
-                visit(field, doc, length.ok_or_else(malformed)?);
+                visit(field, length.ok_or_else(malformed)?);
             }
         }
         residuals.is_empty().then_some(()).ok_or_else(malformed)
@@ -439,14 +436,29 @@ impl Index {
 
     /// For each field, how many of the documents have it, and the sum of their lengths.
     pub(crate) fn totals_of(&self, docs: &DocSet) -> Result<Vec<(u64, u64)>, OpenIndexError> {
+        let file = &self.inner.file;
+        let malformed = || file.malformed(section::RESIDUALS, EXPECTED_LENGTHS);
+        let residuals = file.section(section::RESIDUALS).unwrap_or_default();
+        let mut residuals = ByteReader::new(residuals.as_ref());
         let mut totals = vec![(0, 0); self.field_stats().len()];
-        self.for_each_length(|field, doc, length| {
-            if length > 0 && docs.contains(DocNum::new(doc)) {
-                let (docs, tokens) = &mut totals[field];
-                *docs += 1;
+        for (field, (docs_with_field, tokens)) in totals.iter_mut().enumerate() {
+            let mut rest = self.codes(field);
+            let mut next = 0;
+            for doc in docs.iter().map(DocNum::index) {
+                let (skipped, from) = rest.split_at_checked(doc - next).ok_or_else(malformed)?;
+                let (&code, after) = from.split_first().ok_or_else(malformed)?;
+                small_float::skip_residuals(skipped, &mut residuals).ok_or_else(malformed)?;
+                let length = small_float::read_residual(code, &mut residuals);
+                let length = length.ok_or_else(malformed)?;
+                *docs_with_field += u64::from(length > 0);
                 *tokens += u64::from(length);
+                (rest, next) = (after, doc + 1);
             }
-        })?;
+            small_float::skip_residuals(rest, &mut residuals).ok_or_else(malformed)?;
+        }
+        if !residuals.is_empty() {
+            return Err(malformed());
+        }
         Ok(totals)
     }
 

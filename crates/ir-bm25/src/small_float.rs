@@ -90,6 +90,35 @@ pub(crate) fn read_residual(code: u8, residuals: &mut ByteReader<'_>) -> Option<
     }
 }
 
+/// The first code with a residual.
+const FIRST_INEXACT: u8 = first_with_residual_above(0);
+/// The first code whose residual may take more than one byte.
+const FIRST_LONG: u8 = first_with_residual_above(0x7f);
+
+const fn first_with_residual_above(max: u32) -> u8 {
+    let mut code = 0;
+    while max_residual(code) <= max {
+        code += 1;
+    }
+    code
+}
+
+/// Skips the residuals of codes, which takes much less time than reading them; [`None`] if one is
+/// missing.
+pub(crate) fn skip_residuals(codes: &[u8], residuals: &mut ByteReader<'_>) -> Option<()> {
+    for codes in codes.chunks(512) {
+        if codes.iter().fold(0, |max, &code| max.max(code)) < FIRST_LONG {
+            let inexact = codes.iter().filter(|&&code| code >= FIRST_INEXACT);
+            residuals.take(inexact.count())?;
+        } else {
+            for &code in codes {
+                read_residual(code, residuals)?;
+            }
+        }
+    }
+    Some(())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -139,5 +168,44 @@ mod tests {
         assert!(residuals.is_empty());
         assert_eq!(read_residual(encode(41), &mut ByteReader::new(&[2])), None);
         assert_eq!(read_residual(encode(41), &mut ByteReader::new(&[])), None);
+    }
+
+    #[test]
+    fn skipped_residuals_are_those_that_are_read() {
+        let codes: Vec<u8> = (0..=255).collect();
+        let is_inexact = |&code: &u8| max_residual(code) > 0;
+        // All codes from the first on have a residual, but the last, so that they can be counted.
+        assert!(
+            codes[..usize::from(FIRST_INEXACT)]
+                .iter()
+                .all(|c| !is_inexact(c))
+        );
+        assert!(
+            codes[usize::from(FIRST_INEXACT)..255]
+                .iter()
+                .all(is_inexact)
+        );
+        for lengths in [
+            (0..3_000).collect::<Vec<u32>>(),
+            (0..3_000).map(|n| n * 7_919 % 100_000).collect(),
+            vec![5; 2_000],
+        ] {
+            let mut bytes = Vec::new();
+            for &length in &lengths {
+                write_residual(length, &mut bytes);
+            }
+            let codes: Vec<u8> = lengths.iter().map(|&length| encode(length)).collect();
+            for end in [0, 1, 511, 513, 1_999, codes.len()] {
+                let (mut skipped, mut read) = (ByteReader::new(&bytes), ByteReader::new(&bytes));
+                skip_residuals(&codes[..end], &mut skipped).unwrap();
+                for &code in &codes[..end] {
+                    read_residual(code, &mut read).unwrap();
+                }
+                assert_eq!(skipped.position(), read.position(), "{end}");
+            }
+            if let Some((_, missing)) = bytes.split_last() {
+                assert!(skip_residuals(&codes, &mut ByteReader::new(missing)).is_none());
+            }
+        }
     }
 }

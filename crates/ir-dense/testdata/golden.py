@@ -4,7 +4,7 @@ all-MiniLM-L6-v2).
     pip install torch==2.9.0 transformers==4.57.1 sentence-transformers==5.1.2
     python golden.py ../../../target/model/all-MiniLM-L6-v2
 
-`tests/golden.rs` reads both. The tiny models have every kind of part that a real one of their
+`tests/integration/golden.rs` reads both. The tiny models have every kind of part that a real one of their
 family has; layer normalisation is random too, so that no two tensors can be mistaken for each other.
 """
 

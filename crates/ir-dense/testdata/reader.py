@@ -4,7 +4,7 @@ what transformers and PyTorch compute with them: windows, logits, spans, and ste
     pip install torch==2.9.0 'transformers==5.24.0'
     python reader.py
 
-`tests/reader.rs` reads both. Spans are found by trying all pairs of a start and an end, in Python's words.
+`tests/integration/reader.rs` reads both. Spans are found by trying all pairs of a start and an end, in Python's words.
 In training, the loss of each window is computed alone, so that no padding takes part in its softmax.
 """
 

@@ -4,7 +4,7 @@ steps of training.
     pip install torch==2.9.0 transformers==4.57.1 safetensors
     python training.py
 
-`tests/training.rs` reads it. Every step sees all examples, so that it does not matter how a trainer
+`tests/integration/training.rs` reads it. Every step sees all examples, so that it does not matter how a trainer
 shuffles them. Nothing is dropped out. The gradients of the biases of keys are zero but for rounding;
 epsilon is 1e-6, so that AdamW does not make steps of them.
 """

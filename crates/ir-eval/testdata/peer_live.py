@@ -1,4 +1,4 @@
-"""Evaluates what standard input holds with the peers, in one go: see tests/other_tools.rs.
+"""Evaluates what standard input holds with the peers, in one go: see tests/integration/other_tools.rs.
 
 Needs pytrec-eval-terrier 0.5.11, ir_measures 0.4.3 and pyndeval 0.0.8 (.ci/peers installs them). Prints lines of block,
 query, measure, value.

@@ -43,7 +43,7 @@ pub use overlap::RankingOverlap;
 pub use registry::{Registry, SystemType};
 pub use reproduction::{ReproducedValue, Reproduction, WallTime};
 pub use results::{ExperimentResults, ResultFile, ResultsError, TaskResults, portable_file_name};
-pub use runner::{Plan, Runner};
+pub use runner::{Plan, Runner, SearchableSystem};
 pub use selection::{SelectedPoint, SelectionResult};
 pub use system::{OpenSystem, SharedRetriever, System, SystemContext};
 pub use task::TaskData;

@@ -1,5 +1,7 @@
 //! Running and planning experiments.
 
+mod searchable;
+
 use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
@@ -21,6 +23,7 @@ use crate::search::{SearchParameters, run_key};
 use crate::selection::{self, SelectedPoint, SelectionResult, grid_points, point_label};
 use crate::system::{FileHashes, PreparedSystem, Session, SystemContext, Validation};
 use crate::task::TaskData;
+pub use searchable::SearchableSystem;
 
 /// Runs experiments, with the types of systems of a registry and a cache.
 ///
@@ -269,7 +272,11 @@ impl TaskRun<'_> {
     fn needed(&self) -> HashSet<String> {
         let (experiment, task) = (self.experiment, self.data.entry());
         let shown = experiment.systems.iter().filter(|entry| task.shows(entry));
-        let mut open: Vec<&SystemEntry> = shown.collect();
+        self.with_parts(shown.collect())
+    }
+
+    /// Names of systems and of their parts.
+    fn with_parts(&self, mut open: Vec<&SystemEntry>) -> HashSet<String> {
         let mut needed = HashSet::new();
         while let Some(entry) = open.pop() {
             if !needed.insert(entry.name.clone()) {
@@ -279,7 +286,8 @@ impl TaskRun<'_> {
                 let parsed = self.runner.registry.parse(&entry.kind, &point);
                 let inputs = parsed.map(|parsed| parsed.system.inputs());
                 for (_, name) in inputs.into_iter().flatten() {
-                    open.extend(experiment.systems.iter().filter(|it| it.name == name));
+                    let systems = self.experiment.systems.iter();
+                    open.extend(systems.filter(|it| it.name == name));
                 }
             }
         }

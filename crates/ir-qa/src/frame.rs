@@ -52,8 +52,11 @@ pub struct Frame {
 ///
 /// ```
 /// use ir_qa::FrameQuestion;
-/// let generated = FrameQuestion::new("What is tea?").with_displayable(false);
+/// let hidden = FrameQuestion::new("What is tea?").with_displayable(false);
 /// let json = r#"{"text":"What is tea?","displayable":false}"#;
+/// assert_eq!(serde_json::to_string(&hidden)?, json);
+/// let generated = FrameQuestion::generated("What is tea?");
+/// let json = r#"{"text":"What is tea?","displayable":false,"generated":true}"#;
 /// assert_eq!(serde_json::to_string(&generated)?, json);
 /// # Ok::<(), serde_json::Error>(())
 /// ```
@@ -67,6 +70,10 @@ pub struct FrameQuestion {
     /// questions. Default: true.
     #[serde(default = "displayable")]
     pub displayable: bool,
+    /// Whether a [`QuestionGenerator`](crate::questions::QuestionGenerator) wrote the question, and
+    /// not an annotator. Default: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub generated: bool,
 }
 
 /// Kind of a chunk: the part of a document that a frame is from.
@@ -204,12 +211,22 @@ impl TryFrom<UncheckedFrame> for Frame {
 }
 
 impl FrameQuestion {
-    /// Creates a displayable question.
+    /// Creates a displayable question of an annotator.
     #[must_use]
     pub fn new(text: impl Into<String>) -> Self {
         Self {
             text: text.into(),
             displayable: true,
+            generated: false,
+        }
+    }
+
+    /// Creates a generated question, which is not displayable.
+    #[must_use]
+    pub fn generated(text: impl Into<String>) -> Self {
+        Self {
+            generated: true,
+            ..Self::new(text).with_displayable(false)
         }
     }
 

@@ -345,7 +345,7 @@ fn questions_are_added_once_and_not_displayable() {
     let rules = RuleQuestions::default();
     let added = add_questions(&mut frames, &rules, &mut NoProgress).unwrap();
     assert_eq!((added.questions, added.generated), (1, 3));
-    let question = FrameQuestion::new("What was built in 1890?").with_displayable(false);
+    let question = FrameQuestion::generated("What was built in 1890?");
     assert_eq!(frames[0].questions[1..], [question]);
     assert!(frames[1].questions.is_empty() && frames[2].questions.is_empty());
     for (frame, before) in frames.iter().zip(&answers) {

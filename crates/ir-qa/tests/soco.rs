@@ -128,13 +128,14 @@ fn frames_round_trip() {
     frames[1]
         .questions
         .push(FrameQuestion::new("Wie?").with_displayable(false));
+    frames[1].questions.push(FrameQuestion::generated("Was?"));
     frames[1].metadata.set("title", "Über Tee");
     let mut out = Vec::new();
     write_frames(&frames, &mut out).unwrap();
     let text = String::from_utf8(out).unwrap();
     assert_eq!(
         text.lines().nth(1).unwrap(),
-        r#"{"answer":{"value":"Tee ist grün.","context":"Über Tee Tee ist grün. Ja, das ist er.","answer_start":9,"displayable":false,"add_to_qa_index":true},"questions":[{"value":"Wie?","displayable":false}],"meta":{"chunk_id":"d1/1","chunk_type":"content","doc_id":"d1","doc_title":"Über Tee","page":3,"title":"Über Tee"}}"#
+        r#"{"answer":{"value":"Tee ist grün.","context":"Über Tee Tee ist grün. Ja, das ist er.","answer_start":9,"displayable":false,"add_to_qa_index":true},"questions":[{"value":"Wie?","displayable":false},{"value":"Was?","displayable":false,"generated":true}],"meta":{"chunk_id":"d1/1","chunk_type":"content","doc_id":"d1","doc_title":"Über Tee","page":3,"title":"Über Tee"}}"#
     );
     for (line, frame) in text.lines().zip(&frames) {
         let mut read: Frame = serde_json::from_str::<SocoFrame>(line)
@@ -185,8 +186,12 @@ fn records() -> impl Strategy<Value = SocoDocument> {
         });
     let meta = prop::collection::btree_map("[a-z\\\\{}]{1,4}", "\\PC{0,5}", 0..3)
         .prop_map(|fields| fields.into_iter().collect::<Attributes>());
-    let question = ("\\PC{0,5}", any::<bool>())
-        .prop_map(|(text, shown)| FrameQuestion::new(text).with_displayable(shown));
+    let question =
+        ("\\PC{0,5}", any::<bool>(), any::<bool>()).prop_map(|(text, shown, generated)| {
+            let mut question = FrameQuestion::new(text).with_displayable(shown);
+            question.generated = generated;
+            question
+        });
     let entry = (
         "\\PC{0,10}",
         prop::collection::vec(question, 0..3),

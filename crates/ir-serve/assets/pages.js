@@ -15,6 +15,9 @@ for (const input of document.querySelectorAll("input[data-suggest]")) {
     input.setAttribute(name, value);
   }
   const flag = input.form.elements.namedItem("suggested");
+  const mark = (isSuggested) => {
+    if (flag) flag.disabled = !isSuggested;
+  };
   let active = -1;
   let typed = input.value;
   let timer = 0;
@@ -30,6 +33,7 @@ for (const input of document.querySelectorAll("input[data-suggest]")) {
     const options = list.children;
     if (active >= 0 && options[active]) options[active].setAttribute("aria-selected", "false");
     active = next;
+    mark(active >= 0);
     if (active < 0) {
       input.removeAttribute("aria-activedescendant");
       input.value = typed;
@@ -38,21 +42,22 @@ for (const input of document.querySelectorAll("input[data-suggest]")) {
     options[active].setAttribute("aria-selected", "true");
     options[active].scrollIntoView({ block: "nearest" });
     input.setAttribute("aria-activedescendant", options[active].id);
-    input.value = options[active].textContent;
+    input.value = options[active].dataset.text;
   };
   const choose = (text) => {
     input.value = text;
-    if (flag) flag.disabled = false;
+    mark(true);
     close();
     input.form.requestSubmit();
   };
   const show = (suggestions) => {
-    list.replaceChildren(...suggestions.map((text, number) => {
+    list.replaceChildren(...suggestions.map(({ value: text, generated }, number) => {
       const option = document.createElement("li");
       option.id = list.id + "-" + number;
       option.setAttribute("role", "option");
       option.setAttribute("aria-selected", "false");
-      option.textContent = text;
+      option.dataset.text = text;
+      option.textContent = generated ? text + " (generated)" : text;
       // The input keeps the focus.
       option.addEventListener("pointerdown", (event) => event.preventDefault());
       option.addEventListener("click", () => choose(text));
@@ -77,7 +82,7 @@ for (const input of document.querySelectorAll("input[data-suggest]")) {
   };
   input.addEventListener("input", () => {
     typed = input.value;
-    if (flag) flag.disabled = true;
+    mark(false);
     clearTimeout(timer);
     if (typed.trim() === "") {
       if (request) request.abort();
@@ -94,9 +99,10 @@ for (const input of document.querySelectorAll("input[data-suggest]")) {
     } else if (event.key === "ArrowUp") {
       activate(active < 0 ? count - 1 : active - 1);
     } else if (event.key === "Enter" && active >= 0) {
-      choose(list.children[active].textContent);
+      choose(list.children[active].dataset.text);
     } else if (event.key === "Escape") {
       input.value = typed;
+      mark(false);
       close();
     } else {
       return;

@@ -6,25 +6,35 @@ use std::time::Instant;
 use governor::clock::DefaultClock;
 use governor::state::keyed::DashMapStateStore;
 use governor::{Quota, RateLimiter};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::task::JoinSet;
 
 use crate::api::ApiError;
 use crate::config::AccessConfig;
 use crate::error::ServiceError;
 use crate::metrics::Metrics;
+use crate::request_permit::RequestPermit;
 use crate::service::{
     AnswerList, GeneratedAnswer, GenerationOutcome, Question, ScoredAnswer, Service,
 };
+
+/// Uploads of the largest size whose bodies are held at the same time.
+const UPLOADS: usize = 4;
+
+/// Bytes of an upload per permit.
+const UPLOAD_UNIT: usize = 1 << 10;
 
 /// State of the web server, shared by all requests.
 pub(crate) struct App {
     pub(crate) service: Arc<Service>,
     pub(crate) access: AccessConfig,
     pub(crate) metrics: Metrics,
-    /// Permits of the requests that are processed at the same time.
-    pub(crate) permits: Semaphore,
+    /// Permits of the requests that are processed at the same time ([`RequestPermit`]).
+    permits: Arc<Semaphore>,
     /// Permits of the searches that run at the same time; the others wait in their order.
-    searches: Semaphore,
+    searches: Arc<Semaphore>,
+    /// Permits of the bodies of uploads that are held at the same time, one per [`UPLOAD_UNIT`].
+    uploads: Arc<Semaphore>,
     rate: Option<RateLimiter<[u8; 32], DashMapStateStore<[u8; 32]>, DefaultClock>>,
 }
 
@@ -32,7 +42,10 @@ impl App {
     pub(crate) fn new(service: Arc<Service>, access: AccessConfig) -> Self {
         let limits = service.limits();
         let quota = limits.rate.map(Quota::per_second);
-        let permits = Semaphore::new(limits.concurrency.min(Semaphore::MAX_PERMITS));
+        let semaphore =
+            |permits: usize| Arc::new(Semaphore::new(permits.min(Semaphore::MAX_PERMITS)));
+        let permits = semaphore(limits.concurrency);
+        let uploads = UPLOADS.saturating_mul(limits.body_bytes.div_ceil(UPLOAD_UNIT));
         // Without an encoder a search computes all the time. Searches with one wait for each other,
         // and form batches.
         let searches = match service.has_encoder() {
@@ -40,7 +53,8 @@ impl App {
             false => thread::available_parallelism().map_or(2, NonZeroUsize::get),
         };
         Self {
-            searches: Semaphore::new(searches),
+            searches: semaphore(searches),
+            uploads: semaphore(uploads),
             access,
             metrics: Metrics::new(),
             permits,
@@ -58,9 +72,35 @@ impl App {
         rate.check_key(key)
             .map_err(|_| ApiError::busy("too many requests with this key"))
     }
+
+    /// Permit of a further request; `None` if as many as permitted are processed.
+    pub(crate) fn request_permit(&self) -> Option<RequestPermit> {
+        let permit = Arc::clone(&self.permits).try_acquire_owned();
+        permit.ok().map(RequestPermit::new)
+    }
+
+    /// Permit to hold the body of an upload with a number of bytes, or with the largest permitted
+    /// number if it is unknown.
+    ///
+    /// # Errors
+    /// Bodies of [`UPLOADS`] times the largest size are held.
+    pub(crate) fn upload_permit(
+        &self,
+        bytes: Option<u64>,
+    ) -> Result<OwnedSemaphorePermit, ApiError> {
+        let limit = self.service.limits().body_bytes;
+        let bytes = bytes.and_then(|bytes| usize::try_from(bytes).ok());
+        let units = bytes
+            .map_or(limit, |bytes| bytes.min(limit))
+            .div_ceil(UPLOAD_UNIT);
+        let units = u32::try_from(units).unwrap_or(u32::MAX);
+        let permit = Arc::clone(&self.uploads).try_acquire_many_owned(units);
+        permit.map_err(|_| ApiError::busy("too many bytes of uploads at the same time"))
+    }
 }
 
-/// Runs a search as [`blocking`] does, after the searches that wait.
+/// Runs a search as [`blocking`] does, after the searches that wait. The permit of the search is
+/// returned when the search has ended.
 ///
 /// # Errors
 /// As [`blocking`].
@@ -69,7 +109,11 @@ pub(crate) async fn searching<T: Send + 'static>(
     run: impl FnOnce(&Service) -> Result<T, ServiceError> + Send + 'static,
 ) -> Result<T, ServiceError> {
     // The semaphore is never closed.
-    let _permit = app.searches.acquire().await;
+    let permit = Arc::clone(&app.searches).acquire_owned().await;
+    let run = move |service: &Service| {
+        let _permit = permit;
+        run(service)
+    };
     blocking(app, run).await
 }
 
@@ -104,22 +148,23 @@ pub(crate) async fn generating(
         return Some(generation.answer(count, GenerationOutcome::Busy));
     };
     let (task_app, question) = (Arc::clone(app), question.to_owned());
-    let mut running = tokio::task::spawn_blocking(move || {
+    let running = on_thread(move || {
         let service = &task_app.service;
         service.generate_with(&permit, &question, &answers)
     });
     let end = start + app.service.limits().time / 2;
-    match tokio::time::timeout_at(end.into(), &mut running).await {
+    match tokio::time::timeout_at(end.into(), running).await {
         Ok(Ok(generated)) => generated,
         Ok(Err(_)) | Err(_) => {
-            running.abort();
             tracing::warn!("generation failed, or exceeded half of the time of a request");
             Some(generation.answer(count, GenerationOutcome::Failed))
         }
     }
 }
 
-/// Runs a blocking function of the service on a thread for such functions.
+/// Runs a blocking function of the service on a thread for such functions. A function that has not
+/// started is canceled when the future is dropped; one that runs ends, and holds the permit of its
+/// request until then.
 ///
 /// # Errors
 /// Those of the function; a panic of it is [`ServiceError::Panic`].
@@ -128,9 +173,29 @@ pub(crate) async fn blocking<T: Send + 'static>(
     run: impl FnOnce(&Service) -> Result<T, ServiceError> + Send + 'static,
 ) -> Result<T, ServiceError> {
     let app = Arc::clone(app);
-    let result = tokio::task::spawn_blocking(move || run(&app.service)).await;
-    result.unwrap_or_else(|error| {
-        tracing::error!(%error, "a request panicked");
-        Err(ServiceError::Panic)
-    })
+    on_thread(move || run(&app.service)).await?
 }
+
+/// [`blocking`] for a function of any result.
+async fn on_thread<T: Send + 'static>(
+    run: impl FnOnce() -> T + Send + 'static,
+) -> Result<T, ServiceError> {
+    let permit = RequestPermit::current();
+    // Dropping the set aborts its task.
+    let mut tasks = JoinSet::new();
+    tasks.spawn_blocking(move || {
+        let _permit = permit;
+        run()
+    });
+    match tasks.join_next().await {
+        Some(Ok(result)) => Ok(result),
+        Some(Err(error)) => {
+            tracing::error!(%error, "a request panicked");
+            Err(ServiceError::Panic)
+        }
+        None => Err(ServiceError::Panic),
+    }
+}
+
+#[cfg(test)]
+pub(crate) mod tests;

@@ -99,6 +99,8 @@ impl<J: Send + 'static, R: Send + 'static> BatchQueue<J, R> {
                 while let Some((jobs, replies)) = shared.next_batch() {
                     // The callers of a batch that panics get no result.
                     let results = catch_unwind(AssertUnwindSafe(|| run(&jobs)));
+                    // What the jobs hold is free before their callers go on.
+                    drop(jobs);
                     for (reply, result) in replies.into_iter().zip(results.unwrap_or_default()) {
                         reply.send(result);
                     }

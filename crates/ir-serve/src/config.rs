@@ -26,12 +26,16 @@ pub struct ServiceConfig {
     pub headings: bool,
     /// Encoder of answers and questions. Default: none, BM25 of answers and contexts.
     pub encoder: Option<ServiceEncoder>,
-    /// Generator of questions, whose vectors find their answers. Default: none.
+    /// Generator of questions, which are suggested and marked as generated; with an encoder, their
+    /// vectors find their answers. Default: none.
     pub questions: Option<ServiceQuestions>,
     /// Generator of answers from quoted sentences, on demand. Default: none.
     pub generator: Option<ServiceGenerator>,
     /// Further retrievers, searched over REST by name.
     pub collections: Vec<Collection>,
+    /// Largest number of queries in the query log. The oldest ones are deleted, with their opened
+    /// answers. Range: ≥ 1. Default: 1,000,000.
+    pub log_queries: usize,
     /// Limits on size, time and number of requests.
     pub limits: Limits,
 }
@@ -63,7 +67,7 @@ impl fmt::Debug for ServiceEncoder {
     }
 }
 
-/// Generator of the questions of answers. Generated questions are never displayed.
+/// Generator of the questions of answers.
 #[derive(Clone)]
 pub struct ServiceQuestions {
     /// Rules, or the client of a language model.
@@ -156,12 +160,13 @@ impl fmt::Debug for Collection {
 #[non_exhaustive]
 pub struct Limits {
     /// Bytes of an upload (`/v1/index/add`, `/v1/index/delete`). Other requests have at most 1 MiB,
-    /// forms 256 KiB, if this is not less. Default: 64 MiB.
+    /// forms 256 KiB, if this is not less. Uploads at the same time have at most four times as many
+    /// bytes together; further ones get status 429. Default: 64 MiB.
     pub body_bytes: usize,
     /// Time of a request. Default: 60 s.
     pub time: Duration,
-    /// Requests that are processed or wait at the same time; further ones get status 429. Default:
-    /// 256.
+    /// Requests that are processed or wait at the same time; further ones get status 429. A request
+    /// whose client went away, or whose time is over, counts until its work ends. Default: 256.
     pub concurrency: usize,
     /// Open connections; further ones are closed. Default: 1,024.
     pub connections: usize,
@@ -253,6 +258,7 @@ impl ServiceConfig {
             questions: None,
             generator: None,
             collections: Vec::new(),
+            log_queries: 1_000_000,
             limits: Limits::default(),
         }
     }
@@ -309,6 +315,13 @@ impl ServiceConfig {
     #[must_use]
     pub fn with_collection(mut self, collection: Collection) -> Self {
         self.collections.push(collection);
+        self
+    }
+
+    /// Sets [`ServiceConfig::log_queries`].
+    #[must_use]
+    pub fn with_log_queries(mut self, log_queries: usize) -> Self {
+        self.log_queries = log_queries;
         self
     }
 

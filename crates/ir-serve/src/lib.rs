@@ -12,6 +12,7 @@ mod pages;
 mod published;
 mod publisher;
 mod query_log;
+mod request_permit;
 mod server;
 mod service;
 pub mod store;
@@ -28,5 +29,5 @@ pub use published::{AnswerPosition, PublishError, PublishedDocument, PublishedSt
 pub use server::{Server, ServerError};
 pub use service::{
     AnswerList, GeneratedAnswer, GenerationOutcome, Question, Rescan, ScoredAnswer, Service,
-    record_of,
+    Suggestion, record_of,
 };

@@ -1,6 +1,7 @@
 //! Published state: the documents, answers and suggestions that queries see.
 
 use std::borrow::Cow;
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 use std::sync::Arc;
@@ -33,6 +34,8 @@ pub struct PublishedState {
     numbers: HashMap<String, usize>,
     index: AnswerIndex,
     suggester: Suggester,
+    /// Suggestions that a generator wrote.
+    generated: HashSet<String>,
 }
 
 /// Document with the positions of its answers.
@@ -137,7 +140,7 @@ impl PublishedState {
         if let Some(questions) = &config.questions {
             questions.add(&mut frames, reason, progress)?;
         }
-        let suggester = suggester(&documents, &frames, store);
+        let (suggester, generated) = suggester(&documents, &frames, store);
         let index = match &config.encoder {
             None => {
                 report(progress, "indexing", 0, 1)?;
@@ -170,6 +173,7 @@ impl PublishedState {
             numbers,
             index,
             suggester,
+            generated,
         })
     }
 
@@ -210,10 +214,16 @@ impl PublishedState {
         texts
     }
 
-    /// Suggestions: displayable questions, titles and frequent phrases.
+    /// Suggestions: displayable questions, titles, frequent phrases, and generated questions.
     #[must_use]
     pub fn suggester(&self) -> &Suggester {
         &self.suggester
+    }
+
+    /// Returns whether a suggestion is a generated question.
+    #[must_use]
+    pub fn is_generated(&self, suggestion: &str) -> bool {
+        self.generated.contains(suggestion)
     }
 }
 
@@ -403,21 +413,26 @@ const QUESTION_POPULARITY: u64 = 1_000_000;
 /// Popularity of each time that a text was asked, above the sum of the others.
 const ASKED_POPULARITY: u64 = 1_000_000 * QUESTION_POPULARITY;
 
-/// Suggestions. Among those that match a typed text equally well, the ones that users have asked
-/// come first. Other queries of users are never suggested.
-fn suggester(documents: &[PublishedDocument], frames: &[Frame], store: &Store) -> Suggester {
+/// Suggestions, and which of them are generated questions. Among those that match a typed text
+/// equally well, the ones that users have asked come first, and generated questions last. Other
+/// queries of users are never suggested.
+fn suggester(
+    documents: &[PublishedDocument],
+    frames: &[Frame],
+    store: &Store,
+) -> (Suggester, HashSet<String>) {
     let mut phrases = FrequentPhrases::new(3);
     for frame in frames {
         phrases.add(&frame.answer);
     }
-    let questions = frames.iter().flat_map(|frame| &frame.questions);
-    let questions = questions
+    let questions = || frames.iter().flat_map(|frame| &frame.questions);
+    let displayable = questions()
         .filter(|question| question.displayable)
         .map(|question| (question.text.clone(), QUESTION_POPULARITY));
     let titles = documents
         .iter()
         .map(|document| (document.title().to_owned(), 1));
-    let mut all: Vec<(String, u64)> = questions
+    let mut all: Vec<(String, u64)> = displayable
         .chain(titles)
         .chain(phrases.frequent(MIN_PHRASE_ANSWERS))
         .collect();
@@ -426,15 +441,24 @@ fn suggester(documents: &[PublishedDocument], frames: &[Frame], store: &Store) -
     let normalize = Suggester::normalizer();
     let mut asked: HashMap<String, u64> =
         all.iter().map(|(text, _)| (normalize(text), 0)).collect();
+    let mut generated = HashSet::new();
+    for question in questions().filter(|question| question.generated) {
+        if let Entry::Vacant(unknown) = asked.entry(normalize(&question.text)) {
+            unknown.insert(0);
+            all.push((question.text.clone(), 0));
+            generated.insert(question.text.clone());
+        }
+    }
     if let Err(error) = store.count_asked(&mut asked, &normalize) {
         tracing::error!(%error, "suggestions are ranked without the query log");
         asked.clear();
     }
-    Suggester::new(all.into_iter().map(|(text, popularity)| {
+    let suggester = Suggester::new(all.into_iter().map(|(text, popularity)| {
         let asked = asked.remove(&normalize(&text)).unwrap_or(0);
         let popularity = popularity.saturating_add(asked.saturating_mul(ASKED_POPULARITY));
         (text, popularity)
-    }))
+    }));
+    (suggester, generated)
 }
 
 impl ServiceQuestions {

@@ -14,6 +14,9 @@ const DELAY: Duration = Duration::from_millis(200);
 /// Largest number of records that wait for the disk; further ones are dropped and counted.
 const QUEUE: usize = 10_000;
 
+/// Largest number of old queries that are deleted in a transaction.
+const DELETED: u32 = 10_000;
+
 /// Writer of the query log. Dropping it writes what waits.
 #[derive(Debug)]
 pub(crate) struct QueryLog {
@@ -32,12 +35,13 @@ enum LogEntry {
 }
 
 impl QueryLog {
-    pub(crate) fn start(store: Arc<Store>) -> Result<Self, StoreError> {
+    /// Starts the writer, which keeps the last `keep` queries, at least 1.
+    pub(crate) fn start(store: Arc<Store>, keep: usize) -> Result<Self, StoreError> {
         let next = AtomicI64::new(store.last_query()? + 1);
         let dropped = Arc::new(AtomicU64::new(0));
         let (queue, waiting) = sync_channel(QUEUE);
         let lost = Arc::clone(&dropped);
-        let thread = thread::spawn(move || write(&store, &waiting, &lost));
+        let thread = thread::spawn(move || write(&store, &waiting, &lost, keep.max(1)));
         Ok(Self {
             next,
             dropped,
@@ -82,8 +86,9 @@ impl Drop for QueryLog {
     }
 }
 
-/// Writes queries in batches until the queue is closed.
-fn write(store: &Store, waiting: &Receiver<LogEntry>, dropped: &AtomicU64) {
+/// Writes queries in batches until the queue is closed, and keeps the last `keep`.
+fn write(store: &Store, waiting: &Receiver<LogEntry>, dropped: &AtomicU64, keep: usize) {
+    delete_old(store, keep);
     while let Ok(first) = waiting.recv() {
         let mut batch = vec![first];
         let end = Instant::now() + DELAY;
@@ -104,6 +109,21 @@ fn write(store: &Store, waiting: &Receiver<LogEntry>, dropped: &AtomicU64) {
             let lost = queries.len() + clicks.len();
             dropped.fetch_add(lost as u64, Ordering::Relaxed);
             tracing::error!(%error, lost, "queries and opened answers were not logged");
+        }
+        delete_old(store, keep);
+    }
+}
+
+/// Deletes queries beyond the last `keep`, in transactions between which others write.
+fn delete_old(store: &Store, keep: usize) {
+    loop {
+        match store.delete_old_queries(keep, DELETED) {
+            Ok(deleted) if deleted == DELETED as usize => {}
+            Ok(_) => return,
+            Err(error) => {
+                tracing::error!(%error, "old queries were not deleted");
+                return;
+            }
         }
     }
 }

@@ -221,13 +221,16 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-/// Rejects a request if as many as permitted are processed.
+/// Rejects a request if as many as permitted are processed, with those whose clients went away but
+/// whose work has not ended.
 async fn limit_concurrency(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
-    let Ok(_permit) = app.permits.try_acquire() else {
-        let error = ApiError::busy("too many requests at the same time");
-        return failure(request.method(), request.uri().path(), error);
-    };
-    next.run(request).await
+    match app.request_permit() {
+        Some(permit) => permit.scope(next.run(request)).await,
+        None => {
+            let error = ApiError::busy("too many requests at the same time");
+            failure(request.method(), request.uri().path(), error)
+        }
+    }
 }
 
 /// Ends a request that takes too long.

@@ -6,8 +6,10 @@ mod document_answers;
 mod folder;
 mod generation;
 mod keys;
+mod suggestions;
 
 use std::collections::BTreeMap;
+use std::ops::Range;
 use std::sync::{Arc, RwLock};
 use std::time::Instant;
 
@@ -23,11 +25,13 @@ use self::folder::FolderState;
 pub use self::folder::Rescan;
 pub(crate) use self::generation::Generation;
 pub use self::generation::{GeneratedAnswer, GenerationOutcome};
+pub use self::suggestions::Suggestion;
 use crate::config::{Collection, Limits, ServiceConfig};
 use crate::error::ServiceError;
 use crate::published::{CACHED_VECTORS, PublishConfig, PublishedState};
 use crate::publisher::Publisher;
 use crate::query_log::QueryLog;
+use crate::request_permit::RequestPermit;
 use crate::store::{
     AddedDocuments, BackgroundCheck, Job, KeyRole, LoggedClick, LoggedQuery, Origin, Store, sha256,
 };
@@ -66,6 +70,8 @@ pub struct Question {
     pub is_suggestion: bool,
     /// Whether answers have explanations.
     pub explain: bool,
+    /// Positions of the answers that have explanations, from 0. Default: all.
+    pub explained: Option<Range<usize>>,
     /// Whether the question continues a logged one, such as on a further page of its answers: it is
     /// not logged again.
     pub is_continued: bool,
@@ -152,11 +158,24 @@ impl Question {
         self
     }
 
+    /// Sets [`Question::explained`] to positions from 0.
+    #[must_use]
+    pub fn with_explained(mut self, explained: Range<usize>) -> Self {
+        self.explained = Some(explained);
+        self
+    }
+
     /// Sets [`Question::records_clicks`].
     #[must_use]
     pub fn with_records_clicks(mut self, records_clicks: bool) -> Self {
         self.records_clicks = records_clicks;
         self
+    }
+
+    /// Whether the answer at a position has an explanation.
+    fn explains(&self, position: usize) -> bool {
+        let explained = self.explained.as_ref();
+        self.explain && explained.is_none_or(|explained| explained.contains(&position))
     }
 
     /// Sets [`Question::is_continued`].
@@ -185,7 +204,7 @@ impl Service {
             encoded: Arc::default(),
         };
         let publisher = Publisher::start(Arc::clone(&store), publishing)?;
-        let log = QueryLog::start(Arc::clone(&store))?;
+        let log = QueryLog::start(Arc::clone(&store), config.log_queries)?;
         let check = BackgroundCheck::start(&store)?;
         let keys = RwLock::new(store.keys()?);
         let mut collections = BTreeMap::new();
@@ -378,6 +397,7 @@ impl Service {
             limit: question.limit,
             filter,
             state,
+            _permit: RequestPermit::current(),
         })
     }
 
@@ -391,8 +411,8 @@ impl Service {
     ) -> Result<AnswerList, ServiceError> {
         let index = state.index();
         let mut answers = Vec::with_capacity(found.answers.len());
-        for hit in &found.answers {
-            let explanation = match question.explain {
+        for (position, hit) in found.answers.iter().enumerate() {
+            let explanation = match question.explains(position) {
                 true => {
                     // Scores do not depend on the filter; one document is searched fast.
                     let only: DocSet = [hit.doc].into_iter().collect();
@@ -494,20 +514,6 @@ impl Service {
                 rank,
             });
         }
-    }
-
-    /// Completes a typed text: at most `limit` suggestions.
-    ///
-    /// # Errors
-    /// A limit is exceeded, or nothing is published yet.
-    pub fn complete(&self, typed: &str, limit: usize) -> Result<Vec<String>, ServiceError> {
-        self.check_query(typed, limit)?;
-        let state = self.published()?;
-        let completions = state.suggester().complete(typed, limit);
-        let texts = completions
-            .iter()
-            .map(|completion| completion.text.to_owned());
-        Ok(texts.collect())
     }
 
     fn check_query(&self, text: &str, limit: usize) -> Result<(), ServiceError> {

@@ -14,6 +14,7 @@ use ir_core::{
 
 use super::Segment;
 use super::searcher::Searcher;
+use crate::postings::END;
 use crate::search::{ListStatistics, TermList};
 use crate::{DocOrder, FieldStats, Index, IndexConfig, Model, SearcherError, StoredFieldsError};
 
@@ -28,10 +29,11 @@ const MAX_CACHED: usize = 1 << 16;
 /// not deleted, bit for bit: statistics cover all segments, without deleted documents, and
 /// documents are numbered as in that index.
 ///
-/// The time to open an index depends little on its size, but the lengths of segments with deleted
-/// documents are decoded. With several segments or deleted documents, the first search numbers the
-/// documents anew, in a time proportional to the number of documents outside the largest segment
-/// ([`SegmentedIds`]). [`IndexWriter::compact`] leaves one segment without deleted documents.
+/// The time to open an index depends little on its size, but the length codes of segments with
+/// deleted documents are scanned. With several segments or deleted documents, the first search
+/// numbers the documents anew, in a time proportional to the number of documents outside the
+/// largest segment ([`SegmentedIds`]). [`IndexWriter::compact`] leaves one segment without deleted
+/// documents.
 ///
 /// [`IndexWriter::compact`]: super::IndexWriter::compact
 ///
@@ -392,10 +394,28 @@ impl NumberedSegment {
             return Ok(known);
         }
         if let Some(mut cursor) = self.segment.index.cursor(list.field, term)? {
-            for doc in deleted.iter() {
-                if cursor.seek(doc.get()) == doc.get() {
-                    statistics.df = statistics.df.saturating_sub(1);
-                    statistics.cf = statistics.cf.saturating_sub(u64::from(cursor.tf()));
+            // In the shorter of the list and the deleted documents, each document is looked up in
+            // the other.
+            let mut subtract = |tf| {
+                statistics.df = statistics.df.saturating_sub(1);
+                statistics.cf = statistics.cf.saturating_sub(u64::from(tf));
+            };
+            if deleted
+                .count()
+                .is_some_and(|count| count < cursor.df as usize)
+            {
+                for doc in deleted.iter() {
+                    if cursor.seek(doc.get()) == doc.get() {
+                        subtract(cursor.tf());
+                    }
+                }
+            } else {
+                let mut doc = cursor.seek(0);
+                while doc != END {
+                    if deleted.contains(DocNum::new(doc)) {
+                        subtract(cursor.tf());
+                    }
+                    doc = cursor.seek(doc + 1);
                 }
             }
             cursor.take_damage().map_or(Ok(()), Err)?;

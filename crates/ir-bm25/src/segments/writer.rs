@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::path::Path;
 
 use ir_core::segments::{PendingIds, PutOutcome, SegmentFolder, SegmentStats};
-use ir_core::{DocNum, Document, NoProgress, Progress};
+use ir_core::{DocIds, DocNum, Document, IdError, NoProgress, Progress};
 
 use super::Segment;
 use super::error::IndexWriterError;
@@ -24,6 +24,7 @@ const MERGE_FACTOR: usize = 8;
 ///
 /// A commit adds a segment; [`IndexWriter::with_merge_factor`] segments of similar size are merged
 /// into one, so that there are O(log n) segments, and a document is rewritten O(log n) times.
+/// Segments of fewer than 1,024 documents count as similar: commit several documents together.
 ///
 /// The index exists from its first commit on: a writer that was created and fails before leaves
 /// nothing behind.
@@ -118,13 +119,22 @@ impl IndexWriter {
     /// Adds a document, and deletes the one with the same id if there is one.
     ///
     /// # Errors
-    /// As [`IndexBuilder::push`]. After an error, every call returns
-    /// [`BuildError::Abandoned`]; the index is at its last commit.
+    /// As [`IndexBuilder::push`]. A document whose id is too long is skipped. After another error,
+    /// every call returns [`BuildError::Abandoned`]; the index is at its last commit.
     pub fn put(&mut self, doc: &Document) -> Result<PutOutcome, IndexWriterError> {
+        let pending = self.builder.as_ref().map_or(0, IndexBuilder::len);
+        let position = self.folder.documents() + pending;
+        if doc.id.len() > DocIds::MAX_LEN && !self.failed {
+            let (limit, found) = (DocIds::MAX_LEN, doc.id.len());
+            let too_long = IdError::TooLong {
+                position,
+                limit,
+                found,
+            };
+            return Err(BuildError::from(too_long).into());
+        }
         self.guard(|writer| {
-            let committed = writer.folder.documents();
-            let pending = writer.builder.as_ref().map_or(0, IndexBuilder::len);
-            DocNum::try_from(committed + pending).map_err(BuildError::from)?;
+            DocNum::try_from(position).map_err(BuildError::from)?;
             let builder = match &mut writer.builder {
                 Some(builder) => builder,
                 none => {
@@ -140,8 +150,12 @@ impl IndexWriter {
             let before = builder.len();
             builder.push(doc)?;
             // Blank documents may be dropped.
-            let is_added = builder.len() > before;
-            Ok(writer.pending.put(&doc.id, is_added))
+            if builder.len() > before {
+                return Ok(writer.pending.put(&doc.id));
+            }
+            let folder = &writer.folder;
+            let is_committed = || folder.contains(&doc.id);
+            Ok(writer.pending.drop_blank(&doc.id, is_committed))
         })
     }
 

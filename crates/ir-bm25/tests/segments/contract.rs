@@ -15,7 +15,7 @@ use tempfile::TempDir;
 use crate::{QUERIES, many, with_id};
 
 /// [`Pruning::Columns`] needs a single segment without deleted documents, else it is
-/// [`Pruning::Auto`]: `tests/contract.rs` tests it.
+/// [`Pruning::Auto`]: `tests/integration/contract.rs` tests it.
 const PRUNING: [Pruning; 4] = [
     Pruning::Auto,
     Pruning::BlockMax,

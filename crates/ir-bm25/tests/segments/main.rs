@@ -297,13 +297,15 @@ fn blank_documents_replace_and_are_dropped() {
     assert_eq!(writer.put(&tea).unwrap(), PutOutcome::Written);
     assert_eq!(writer.put(&tea).unwrap(), PutOutcome::Rewritten);
     let blank = Document::new("d1");
+    assert_eq!(writer.put(&blank).unwrap(), PutOutcome::Deleted);
     assert_eq!(writer.put(&blank).unwrap(), PutOutcome::Dropped);
     assert!(writer.is_empty());
     writer.commit().unwrap();
     assert!(SegmentedIndex::open(folder.path()).unwrap().is_empty());
     writer.put(&tea).unwrap();
     writer.commit().unwrap();
-    writer.put(&Document::new("d1")).unwrap();
+    assert_eq!(writer.put(&blank).unwrap(), PutOutcome::Deleted);
+    assert_eq!(writer.put(&blank).unwrap(), PutOutcome::Dropped);
     writer.commit().unwrap();
     assert!(SegmentedIndex::open(folder.path()).unwrap().is_empty());
     assert!(!writer.delete("d1").unwrap());

@@ -36,8 +36,8 @@ Examples:
 Papers are read as by `ir frames --scientific`, which saves them as frames and
 lists the files that cannot be read. Each answer is shown with its context.
 
-Without --model, the score is BM25 of the answer with its displayable
-questions, plus --context-weight (1) times BM25 of its context. With --model,
+Without --model, the score is BM25 of the answer with the questions of
+annotators, plus --context-weight (1) times BM25 of its context. With --model,
 it is the cosine of the question and the answer plus --alpha (.05) times that;
 all answers are encoded first.
 

@@ -13,6 +13,7 @@ use clap::ValueEnum;
 use ir_bm25::{Bm25, StoredFields};
 use ir_core::{DocNum, Flow, Progress, Retriever, store::Verify};
 use ir_data::TextEncoding;
+use ir_experiment::Runner;
 use ir_qa::documents::DocumentError;
 use ir_qa::retrieval::AnswerConfig;
 use ir_serve::store::{KeyRole, Store, StoreError};
@@ -26,6 +27,7 @@ use crate::shared::console::{
     self, Console, Interrupted, bail_usage, check_stopped, stop_on_interrupt,
 };
 use crate::shared::document_reader::document_reader;
+use crate::shared::experiment::{self, ConsoleObserver};
 use crate::shared::format::grouped;
 use crate::shared::generation_options::GenerationOptions;
 use crate::shared::input::{CollectionSource, open_collection};
@@ -101,9 +103,10 @@ pub(crate) struct Args {
     #[command(flatten)]
     generation: GenerationOptions,
 
-    /// Index, searched with BM25 at /v1/collections/NAME/search; may be repeated. Its postings are
-    /// verified when they are first read: searches of a damaged index get status 500. `ir search
-    /// --verify` verifies all of it
+    /// Retriever at /v1/collections/NAME/search; may be repeated. An index of `ir index` is
+    /// searched with BM25; its postings are verified when they are first read: searches of a
+    /// damaged index get status 500. FILE.toml#SYSTEM is a system of an experiment file, such as
+    /// vectors, a hybrid or a reranking, on the documents of its first task
     #[arg(long, value_name = "NAME=INDEX", value_parser = named_index)]
     collection: Vec<(String, String)>,
 
@@ -130,6 +133,11 @@ pub(crate) struct Args {
     /// or 512 KiB
     #[arg(long, default_value_t = 64, value_parser = positive, value_name = "MIB")]
     max_size: usize,
+
+    /// Largest number of queries in the query log; the oldest ones are deleted, with their opened
+    /// answers
+    #[arg(long, default_value_t = 1_000_000, value_parser = positive, value_name = "N")]
+    log_queries: usize,
 
     /// Format of the log on standard error. Requests have method, route, status and time in ms
     #[arg(long, default_value = "text", value_name = "FORMAT")]
@@ -300,6 +308,7 @@ fn config(
         .with_body_bytes(args.max_size.saturating_mul(1 << 20));
     let mut config = ServiceConfig::new(data)
         .with_limits(limits)
+        .with_log_queries(args.log_queries)
         .with_answers(answers)
         .with_headings(args.answers.headings);
     let language = args.answers.language.unwrap_or_default();
@@ -309,9 +318,6 @@ fn config(
         config = config.with_collection(collection(name, index, console)?);
     }
     if let Some(generator) = args.questions.generator()? {
-        if !args.answers.has_encoder() {
-            bail_usage!("--questions: without effect, expected --model");
-        }
         let file = args
             .questions
             .is_endpoint()
@@ -337,11 +343,29 @@ fn config(
     Ok(config)
 }
 
-/// Opens an index under a name.
+/// Opens an index, or a system of an experiment file, under a name.
 fn collection(name: &str, index: &str, console: &Console) -> Result<Collection> {
+    if let Some((file, system)) = index.rsplit_once('#')
+        && file.ends_with(".toml")
+    {
+        let experiment = experiment::open(Path::new(file))?;
+        let (cache, registry) = (experiment::cache(None, &experiment), experiment::registry());
+        let mut observer = ConsoleObserver::new(console);
+        let runner = Runner::new(&cache, &registry);
+        let opened = runner.open(&experiment, system, &mut observer);
+        observer.finish();
+        let opened = opened.map_err(experiment::failure)?;
+        return Ok(Collection {
+            name: name.to_owned(),
+            retriever: opened.retriever,
+            attributes: opened.attributes,
+        });
+    }
     let source = open_collection(index, TextEncoding::Utf8, Verify::FirstUse, console)?;
     let CollectionSource::Index(opened) = source else {
-        bail!("--collection {name}={index}: expected an index of `ir index`");
+        bail!(
+            "--collection {name}={index}: expected an index of `ir index`, or a system of an experiment, FILE.toml#SYSTEM"
+        );
     };
     let attributes = match opened.config().store {
         StoredFields::Nothing => Vec::new(),

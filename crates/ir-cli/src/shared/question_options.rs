@@ -11,8 +11,8 @@ use super::console::bail_usage;
 /// Question generator with the address of its language model.
 #[derive(Debug, clap::Args)]
 pub(crate) struct QuestionOptions {
-    /// Generate questions that the answers answer. They are never displayed, and become vectors of
-    /// their answers with --model
+    /// Generate questions that the answers answer. They become vectors of their answers with
+    /// --model, and suggestions of `ir serve`, marked as generated
     #[arg(long, value_name = "GENERATOR")]
     questions: Option<GeneratorName>,
 

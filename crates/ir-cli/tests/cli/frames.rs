@@ -144,7 +144,7 @@ fn questions_are_generated_and_not_displayable() {
     let part = "6 frames of 2 papers, 1 generated questions; 1 sentences too short, 0 too long";
     assert!(ran.err.contains(part), "{}", ran.err);
     let frames = here.read("frames.jsonl");
-    let question = r#""questions":[{"text":"What is tea?","displayable":false}]"#;
+    let question = r#""questions":[{"text":"What is tea?","displayable":false,"generated":true}]"#;
     assert!(frames.contains(question), "{frames}");
     let plain = here.ir(&["frames", "papers"]).ok().out;
     assert_eq!(frames.lines().count(), plain.lines().count());

@@ -113,6 +113,19 @@ fn rankings_are_those_of_an_index_built_once() {
 }
 
 #[test]
+fn a_blank_document_deletes_the_one_with_its_id() {
+    let here = updated();
+    here.write(
+        "blank.jsonl",
+        documents(&[("b", "", 2006), ("e", "oolong", 2007), ("f", "", 2008)]),
+    );
+    let add = ["index", "blank.jsonl", "-o", "notes", "--add"];
+    let added = here.ir_inside(&add).ok().err;
+    let counts = "1 documents written, 1 of them new, 1 deleted; now 3 documents";
+    assert!(added.contains(counts), "{added}");
+}
+
+#[test]
 fn misuse_is_an_error_and_changes_nothing() {
     let here = updated();
     here.ir_inside(&["index", "one.jsonl", "-o", "one.ir"]).ok();

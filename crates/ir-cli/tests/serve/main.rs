@@ -158,6 +158,67 @@ fn indexes_are_collections() {
     assert_eq!(body["hits"][0]["id"], "d2");
 }
 
+/// Systems of an experiment file are collections: here a weighted sum of two BM25 scores.
+#[test]
+fn systems_of_experiments_are_collections() {
+    let folder = TempDir::new().unwrap();
+    fs::create_dir(folder.path().join("data")).unwrap();
+    let write = |name: &str, text: &str| fs::write(folder.path().join(name), text).unwrap();
+    write(
+        "data/corpus.jsonl",
+        "{\"_id\": \"d1\", \"text\": \"green tea\", \"metadata\": {\"year\": 2012}}\n\
+         {\"_id\": \"d2\", \"text\": \"black tea leaves\", \"metadata\": {\"year\": 2020}}\n",
+    );
+    write(
+        "data/queries.jsonl",
+        "{\"_id\": \"q\", \"text\": \"tea\"}\n",
+    );
+    fs::create_dir(folder.path().join("data/qrels")).unwrap();
+    write(
+        "data/qrels/test.tsv",
+        "query-id\tcorpus-id\tscore\nq\td1\t1\n",
+    );
+    write(
+        "tea.toml",
+        r#"
+        measures = ["RR"]
+        tasks = [{ collection = "data" }]
+        [[systems]]
+        name = "BM25"
+        type = "bm25"
+        [[systems]]
+        name = "Lucene"
+        type = "bm25"
+        preset = "lucene"
+        [[systems]]
+        name = "sum"
+        type = "hybrid"
+        of = ["BM25", "Lucene"]
+        weights = [1, 2]
+        "#,
+    );
+    let server = RunningServer::start(
+        folder.path(),
+        &["--data", "d", "--collection", "tea=tea.toml#sum"],
+    );
+    let search = |body: Value| server.client.post("/v1/collections/tea/search", &body);
+    let (status, body) = search(json!({"query": "green tea"}));
+    assert_eq!(status, 200, "{body}");
+    assert_eq!(body["hits"][0]["id"], "d1");
+    assert_eq!(body["hits"][1]["id"], "d2");
+    let (_, body) = search(json!({"query": "green tea", "filter": "year>=2015"}));
+    assert_eq!(body["hits"].as_array().unwrap().len(), 1);
+    assert_eq!(body["hits"][0]["id"], "d2");
+    drop(server);
+    let unknown = ["--data", "d", "--collection", "tea=tea.toml#smu"];
+    let ran = serve_command(folder.path(), &unknown).output().unwrap();
+    let error = String::from_utf8_lossy(&ran.stderr).into_owned();
+    assert!(
+        error.contains("BM25, Lucene, sum, found \"smu\" (did you mean sum?)"),
+        "{error}"
+    );
+}
+
 #[test]
 fn errors_before_the_start() {
     let folder = TempDir::new().unwrap();

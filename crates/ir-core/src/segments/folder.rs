@@ -13,7 +13,7 @@ use super::manifest::{
 use super::merge_policy::segments_to_merge;
 use super::pending::PendingIds;
 use super::segment::{Segment, SegmentIndex};
-use crate::store::Verify;
+use crate::store::{Verify, sync_parent};
 
 /// Folder of a segmented index, locked by its one writer: commits segments and deletions.
 ///
@@ -41,6 +41,7 @@ impl<I: SegmentIndex> SegmentFolder<I> {
     pub fn create(path: &Path, config: I::Config) -> Result<Self, SegmentsError> {
         let is_new_folder = !path.exists();
         fs::create_dir_all(path).map_err(failed(path))?;
+        sync_parent(path);
         // Left by a writer that was killed before its first commit, as are numbered files then.
         let was_locked = path.join(LOCK_NAME).exists();
         let lock = lock(path)?;

@@ -16,9 +16,10 @@ pub enum PutOutcome {
     Written,
     /// Written in place of a document with the same id since the last commit.
     Rewritten,
-    /// Skipped because it is blank, if the index drops blank documents. A document with the same id
-    /// is deleted.
+    /// Skipped because it is blank, if the index drops blank documents.
     Dropped,
+    /// Skipped as [`PutOutcome::Dropped`]; the document with the same id is deleted.
+    Deleted,
 }
 
 /// Ids that were written or deleted since the last commit.
@@ -41,18 +42,23 @@ impl PendingIds {
         self.0.is_empty()
     }
 
-    /// Records a document that was written to a new segment (`is_added`) or dropped. It replaces
-    /// the one with the same id.
-    pub fn put(&mut self, id: &str, is_added: bool) -> PutOutcome {
+    /// Records a document that was written to a new segment. It replaces the one with the same id.
+    pub fn put(&mut self, id: &str) -> PutOutcome {
         let pending = self.0.entry(id.to_owned()).or_default();
-        let outcome = match (is_added, pending.is_live) {
-            (false, _) => PutOutcome::Dropped,
-            (true, false) => PutOutcome::Written,
-            (true, true) => PutOutcome::Rewritten,
-        };
-        pending.added += u32::from(is_added);
-        pending.is_live = is_added;
-        outcome
+        pending.added += 1;
+        match std::mem::replace(&mut pending.is_live, true) {
+            false => PutOutcome::Written,
+            true => PutOutcome::Rewritten,
+        }
+    }
+
+    /// Records a document that was dropped, as a deletion of the one with the same id.
+    /// `is_committed` is that of [`PendingIds::delete`].
+    pub fn drop_blank(&mut self, id: &str, is_committed: impl FnOnce() -> bool) -> PutOutcome {
+        match self.delete(id, is_committed) {
+            true => PutOutcome::Deleted,
+            false => PutOutcome::Dropped,
+        }
     }
 
     /// Records a deletion. `is_committed` tells whether the last commit has the document. Returns

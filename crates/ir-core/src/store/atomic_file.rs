@@ -143,11 +143,15 @@ impl Temporary {
     fn rename(mut self) -> io::Result<()> {
         fs::rename(&self.path, &self.destination)?;
         self.renamed = true;
-        // Syncing the directory makes the rename durable; not every system supports it.
-        if let Ok(folder) = File::open(parent(&self.destination)) {
-            let _ = folder.sync_all();
-        }
+        sync_parent(&self.destination);
         Ok(())
+    }
+}
+
+/// Makes the creation or the rename of a file or folder durable, on systems that support it.
+pub(crate) fn sync_parent(path: &Path) {
+    if let Ok(folder) = File::open(parent(path)) {
+        let _ = folder.sync_all();
     }
 }
 

@@ -58,6 +58,8 @@ mod mmap;
 mod pages;
 mod writer;
 
+#[cfg(feature = "segments")]
+pub(crate) use atomic_file::sync_parent;
 pub use atomic_file::{
     AtomicFile, AtomicFolder, remove_abandoned, remove_temporary_files, resolve_links,
 };

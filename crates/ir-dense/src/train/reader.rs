@@ -511,6 +511,6 @@ fn span_loss(
 }
 
 #[cfg(test)]
-#[path = "tests/reader.rs"]
+#[path = "tests/integration/reader.rs"]
 #[allow(clippy::unwrap_used)]
 mod tests;

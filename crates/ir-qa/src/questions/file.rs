@@ -146,8 +146,9 @@ fn push(frame: &mut Frame, questions: &[String]) -> u64 {
         let lower = text.to_lowercase();
         let mut known = frame.questions.iter();
         if known.all(|question| question.text.to_lowercase() != lower) {
-            let question = FrameQuestion::new(text.as_str()).with_displayable(false);
-            frame.questions.push(question);
+            frame
+                .questions
+                .push(FrameQuestion::generated(text.as_str()));
             count += 1;
         }
     }

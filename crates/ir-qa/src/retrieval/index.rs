@@ -48,8 +48,8 @@ pub struct AnswerIndex {
 const BATCH: usize = 256;
 
 impl AnswerIndex {
-    /// Indexes frames for BM25 of the answer and of its context. Displayable questions of an answer
-    /// are appended to it (document expansion), so that it is found by their words.
+    /// Indexes frames for BM25 of the answer and of its context. The questions of an answer, but
+    /// for generated ones, are appended to it (document expansion): it is found by their words.
     ///
     /// # Errors
     /// Frames with equal ids, and a context weight outside its range.
@@ -328,7 +328,7 @@ fn question_texts<'f>(
 /// Fields of an index for answers without an encoder.
 const FIELDS: [&str; 2] = ["answer", "context"];
 
-/// BM25 of the answers with their displayable questions and, with a weight, of the contexts: one
+/// BM25 of the answers with the questions of annotators and, with a weight, of the contexts: one
 /// pass over an index with both fields is several times as fast as a weighted sum of two indexes.
 /// Few questions in a field of their own would have an idf near 0.
 fn bm25_of_fields(
@@ -337,7 +337,7 @@ fn bm25_of_fields(
 ) -> Result<TextRetriever, AnswerIndexError> {
     let document = |frame: &Frame| {
         let questions = frame.questions.iter();
-        let questions = questions.filter(|question| question.displayable);
+        let questions = questions.filter(|question| !question.generated);
         let questions = questions.map(|question| &*question.text);
         let texts: Vec<&str> = iter::once(&*frame.answer).chain(questions).collect();
         let mut document = Document::new(frame.id.clone());

@@ -2,8 +2,8 @@
 //!
 //! [`AnswerIndex`] ranks the answers of frames by y = cos(h, q) + α·BM25(a, q): h is the vector of
 //! an answer or of one of its questions, and an answer has the score of its best vector (Zhao and
-//! Lee, "Talk to Papers", ACL 2020, equation 2). BM25 is that of the answer with its displayable
-//! questions, plus that of its context, which the equation does not have: on SQuAD, R@5 with
+//! Lee, "Talk to Papers", ACL 2020, equation 2). BM25 is that of the answer with the questions
+//! of annotators, plus that of its context, which the equation does not have: on SQuAD, R@5 with
 //! all-MiniLM-L6-v2 is 87.5 with contexts and 83.6 without (the experiment
 //! `minilm-squad-sentences`). Without an encoder, answers are ranked by BM25 alone.
 

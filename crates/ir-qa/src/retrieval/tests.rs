@@ -9,9 +9,11 @@ fn frame(id: &str, answer: &str, context: &str, questions: &[(&str, bool)]) -> F
     let start = context.find(answer).unwrap();
     let start = context[..start].chars().count();
     let mut frame = Frame::new(id, "p", ChunkKind::Content, context, start, answer).unwrap();
-    for (text, displayable) in questions {
-        let question = FrameQuestion::new(*text).with_displayable(*displayable);
-        frame.questions.push(question);
+    for (text, is_of_annotator) in questions {
+        frame.questions.push(match is_of_annotator {
+            true => FrameQuestion::new(*text),
+            false => FrameQuestion::generated(*text),
+        });
     }
     frame
 }
@@ -176,20 +178,77 @@ fn filters_select_by_metadata() {
     assert_eq!(answers[0].frame.id, "f2");
 }
 
-/// The words of a displayable question find its answer, also if neither answer nor context has
+/// The words of a question of an annotator find its answer, also if neither answer nor context has
 /// them; those of a generated question do not.
 #[test]
-fn displayable_questions_expand_their_answers() {
-    let mut frames = frames();
-    let question = FrameQuestion::new("Which continent cultivates the leaves?");
-    frames[1].questions.push(question);
-    let index = AnswerIndex::lexical(frames, &AnswerConfig::default()).unwrap();
-    let found = |question: &str| -> Vec<String> {
-        let answers = index.answers(question, 5, None).unwrap();
-        answers.iter().map(|found| found.frame.id.clone()).collect()
-    };
-    assert_eq!(found("Which continent cultivates the leaves?"), ["f1"]);
-    assert!(found("generated").is_empty());
+fn questions_of_annotators_expand_their_answers() {
+    let asked = "Which continent cultivates the leaves?";
+    for displayable in [true, false] {
+        let mut frames = frames();
+        let question = FrameQuestion::new(asked).with_displayable(displayable);
+        frames[1].questions.push(question);
+        let index = AnswerIndex::lexical(frames, &AnswerConfig::default()).unwrap();
+        let found = |question: &str| -> Vec<String> {
+            let answers = index.answers(question, 5, None).unwrap();
+            answers.iter().map(|found| found.frame.id.clone()).collect()
+        };
+        assert_eq!(found(asked), ["f1"]);
+        assert!(found("generated").is_empty());
+        let related = index.related_questions(asked, 5).unwrap();
+        let shown = related.iter().any(|related| related.question.text == asked);
+        assert_eq!(shown, displayable);
+    }
+}
+
+/// Every question of an FAQ returns its answer first, though they have no word in common.
+#[test]
+fn questions_of_an_faq_find_their_answers() {
+    let entries = [
+        (
+            "Post it to the desk by Friday.",
+            ["How do I submit?", "Where can I hand in work?"],
+        ),
+        (
+            "Double-blind; two referees each.",
+            ["Who reads papers?", "Is reviewing anonymous?"],
+        ),
+        (
+            "Eight pages without references.",
+            ["What length is allowed?", "How long may it be?"],
+        ),
+        (
+            "Ask the chairs for another week.",
+            ["Can I get an extension?", "What if I am late?"],
+        ),
+        (
+            "Any system with open weights.",
+            ["Which models may I use?", "Are APIs permitted?"],
+        ),
+        (
+            "Only the abstract counts.",
+            ["Does my title matter?", "Will figures be judged?"],
+        ),
+    ];
+    let frames = (0..).zip(&entries).map(|(number, (answer, questions))| {
+        let mut frame = frame(&format!("faq/{number}"), answer, answer, &[]);
+        frame.questions.push(FrameQuestion::new(questions[0]));
+        let hidden = FrameQuestion::new(questions[1]).with_displayable(false);
+        frame.questions.push(hidden);
+        frame
+    });
+    let frames: Vec<Frame> = frames.collect();
+    let config = AnswerConfig::default();
+    let lexical = AnswerIndex::lexical(frames.clone(), &config).unwrap();
+    let encoder = Arc::new(Letters);
+    let dense = AnswerIndex::with_encoder(frames, &config, encoder, &mut NoProgress).unwrap();
+    for index in [lexical, dense] {
+        for (answer, questions) in &entries {
+            for question in questions {
+                let found = index.answers(question, 1, None).unwrap();
+                assert_eq!(found[0].frame.answer, *answer, "{question}");
+            }
+        }
+    }
 }
 
 #[test]

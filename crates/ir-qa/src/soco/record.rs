@@ -80,6 +80,9 @@ pub(super) struct FaqFields {
 struct SocoQuestion {
     value: String,
     displayable: bool,
+    /// Not in SOCO's records; written for generated questions only.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    generated: bool,
 }
 
 impl<'de> Deserialize<'de> for SocoQuestion {
@@ -91,6 +94,8 @@ impl<'de> Deserialize<'de> for SocoQuestion {
             value: String,
             #[serde(default = "displayable")]
             displayable: bool,
+            #[serde(default)]
+            generated: bool,
         }
 
         impl<'de> Visitor<'de> for QuestionVisitor {
@@ -104,6 +109,7 @@ impl<'de> Deserialize<'de> for SocoQuestion {
                 Ok(SocoQuestion {
                     value: text.to_owned(),
                     displayable: true,
+                    generated: false,
                 })
             }
 
@@ -112,6 +118,7 @@ impl<'de> Deserialize<'de> for SocoQuestion {
                 Ok(SocoQuestion {
                     value: fields.value,
                     displayable: fields.displayable,
+                    generated: fields.generated,
                 })
             }
         }
@@ -126,7 +133,9 @@ fn displayable() -> bool {
 
 impl From<SocoQuestion> for FrameQuestion {
     fn from(question: SocoQuestion) -> Self {
-        Self::new(question.value).with_displayable(question.displayable)
+        let mut of_frame = Self::new(question.value).with_displayable(question.displayable);
+        of_frame.generated = question.generated;
+        of_frame
     }
 }
 
@@ -135,6 +144,7 @@ impl From<&FrameQuestion> for SocoQuestion {
         Self {
             value: question.text.clone(),
             displayable: question.displayable,
+            generated: question.generated,
         }
     }
 }

@@ -1,7 +1,7 @@
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -9,6 +9,7 @@ use super::ApiError;
 use super::auth::QueryAccess;
 use super::body::JsonBody;
 use super::error::ErrorBody;
+use super::path::ApiPath;
 use super::query::Filter;
 use crate::app::{App, searching};
 
@@ -78,7 +79,7 @@ pub(super) async fn list(State(app): State<Arc<App>>, _: QueryAccess) -> Json<Co
 pub(super) async fn search(
     State(app): State<Arc<App>>,
     _: QueryAccess,
-    Path(name): Path<String>,
+    ApiPath(name): ApiPath<String>,
     JsonBody(request): JsonBody<SearchRequest>,
 ) -> Result<Json<SearchResponse>, ApiError> {
     let filters = match request.filter {

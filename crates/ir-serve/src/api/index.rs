@@ -9,11 +9,12 @@ use utoipa::ToSchema;
 
 use super::ApiError;
 use super::auth::AdminAccess;
-use super::body::JsonBody;
+use super::body::{JsonBody, UploadBody};
 use super::document_schema::DocumentRecord;
 use super::error::ErrorBody;
 use super::operations::JobRecord;
 use crate::app::{App, blocking};
+use crate::service::Service;
 use crate::store::DocumentState;
 
 /// Body of `/v1/index/add`.
@@ -135,28 +136,32 @@ pub(super) fn check_page(limit: u64) -> Result<(), ApiError> {
 pub(super) async fn add(
     State(app): State<Arc<App>>,
     _: AdminAccess,
-    JsonBody(request): JsonBody<AddRequest>,
+    upload: UploadBody,
 ) -> Result<Json<AddResponse>, ApiError> {
+    let added = blocking(&app, move |service| Ok(add_documents(service, upload)));
+    Ok(Json(added.await??))
+}
+
+/// Parses and adds documents.
+fn add_documents(service: &Service, upload: UploadBody) -> Result<AddResponse, ApiError> {
+    let (request, _permit) = upload.parse::<AddRequest>()?;
     let documents = documents(&request.data)?;
+    drop(request.data);
     let total = documents.len() as u64;
     let enqueued_at = crate::store::now();
-    let (doc_ids, added, job) = blocking(&app, move |service| {
-        let (ids, added) = service.add(documents)?;
-        let job = match request.auto_index {
-            true => Some(service.publish()?),
-            false => None,
-        };
-        Ok((ids, added, job))
-    })
-    .await?;
-    Ok(Json(AddResponse {
+    let (doc_ids, added) = service.add(documents)?;
+    let job = match request.auto_index {
+        true => Some(service.publish()?),
+        false => None,
+    };
+    Ok(AddResponse {
         doc_ids,
         new: added.new,
         replaced: added.replaced,
         unchanged: added.unchanged,
         op_id: job.map(|job| job.id),
         job: JobRecord::addition(total, enqueued_at)?,
-    }))
+    })
 }
 
 /// Returns documents as they were added, in the order of their ids.
@@ -202,21 +207,24 @@ pub(super) async fn read(
 pub(super) async fn delete(
     State(app): State<Arc<App>>,
     _: AdminAccess,
-    JsonBody(request): JsonBody<DeleteRequest>,
+    upload: UploadBody,
 ) -> Result<Json<DeleteResponse>, ApiError> {
-    let (deleted, job) = blocking(&app, move |service| {
-        let deleted = service.delete(request.doc_ids.as_deref())?;
-        let job = match request.auto_index {
-            true => Some(service.publish()?),
-            false => None,
-        };
-        Ok((deleted, job))
-    })
-    .await?;
-    Ok(Json(DeleteResponse {
+    let deleted = blocking(&app, move |service| Ok(delete_documents(service, upload)));
+    Ok(Json(deleted.await??))
+}
+
+/// Parses a list of documents, and deletes them.
+fn delete_documents(service: &Service, upload: UploadBody) -> Result<DeleteResponse, ApiError> {
+    let (request, _permit) = upload.parse::<DeleteRequest>()?;
+    let deleted = service.delete(request.doc_ids.as_deref())?;
+    let job = match request.auto_index {
+        true => Some(service.publish()?),
+        false => None,
+    };
+    Ok(DeleteResponse {
         deleted,
         op_id: job.map(|job| job.id),
-    }))
+    })
 }
 
 /// Starts to make the documents visible to queries.

@@ -10,6 +10,7 @@ mod index;
 mod mcp;
 mod openapi;
 mod operations;
+mod path;
 mod query;
 mod rescan;
 #[cfg(test)]

@@ -2,13 +2,14 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use axum::Json;
-use axum::extract::{Path, State};
+use axum::extract::State;
 use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::ApiError;
 use super::auth::QueryAccess;
 use super::error::ErrorBody;
+use super::path::ApiPath;
 use crate::app::{App, blocking};
 use crate::error::ServiceError;
 use crate::store::{Job, JobStatus, now, random_hex};
@@ -88,7 +89,7 @@ impl From<Job> for JobRecord {
 pub(super) async fn status(
     State(app): State<Arc<App>>,
     _: QueryAccess,
-    Path(op_id): Path<String>,
+    ApiPath(op_id): ApiPath<String>,
 ) -> Result<Json<StatusResponse>, ApiError> {
     let id = op_id.clone();
     let job = blocking(&app, move |service| service.job(&id)).await?;

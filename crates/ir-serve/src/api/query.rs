@@ -16,7 +16,9 @@ use super::auth::QueryAccess;
 use super::body::JsonBody;
 use super::error::ErrorBody;
 use crate::app::{App, asking, generating, searching};
-use crate::service::{AnswerList, GeneratedAnswer, GenerationOutcome, Question, ScoredAnswer};
+use crate::service::{
+    AnswerList, GeneratedAnswer, GenerationOutcome, Question, ScoredAnswer, Suggestion,
+};
 use crate::store::random_hex;
 
 /// Body of `/v1/search/query`. Unknown fields are ignored.
@@ -181,7 +183,7 @@ pub(super) struct SuggestRequest {
 /// Suggestions, the best first.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct SuggestResponse {
-    results: Vec<QuestionText>,
+    results: Vec<Suggestion>,
 }
 
 const fn default_results() -> usize {
@@ -259,7 +261,8 @@ pub(super) async fn query(
     };
     let mut question = Question::new(fields.query.clone(), depth)
         .with_user(uid)
-        .with_explain(fields.explain);
+        .with_explain(fields.explain)
+        .with_explained(0..n_best);
     if let Some(filter) = fields.filter {
         question.filters = filter.predicates()?;
     }
@@ -294,11 +297,8 @@ pub(super) async fn suggest(
     JsonBody(request): JsonBody<SuggestRequest>,
 ) -> Result<Json<SuggestResponse>, ApiError> {
     let complete = move |service: &crate::Service| service.complete(&request.query, request.n_best);
-    let texts = searching(&app, complete).await?;
-    let results = texts.into_iter().map(|value| QuestionText { value });
-    Ok(Json(SuggestResponse {
-        results: results.collect(),
-    }))
+    let results = searching(&app, complete).await?;
+    Ok(Json(SuggestResponse { results }))
 }
 
 impl QueryResponse {

@@ -1,3 +1,4 @@
+mod abandoned;
 mod generation;
 mod index;
 mod limits;
@@ -173,6 +174,7 @@ fn documents_are_added_published_and_found() {
         (explained - best["score"].as_f64().unwrap()).abs() < 1e-6,
         "{best}"
     );
+    assert!(results[1]["explanation"].is_object(), "{body}");
     let years = body["aggs"]["years"].as_array().unwrap();
     assert_eq!(years.len(), 2);
     assert!(years[0]["count"].as_u64() >= years[1]["count"].as_u64());
@@ -443,6 +445,17 @@ fn errors_name_field_and_entry() {
         server.request("POST", "/v1/x", Some(&server.admin), "").0,
         404
     );
+    // Paths that are no UTF-8.
+    for (method, path, parameter) in [
+        ("GET", "/v1/op/status/%FF", "op_id"),
+        ("POST", "/v1/collections/%FF/search", "name"),
+    ] {
+        let (status, text) = server.request(method, path, Some(&server.query), "{}");
+        let error: Value = serde_json::from_str(&text).unwrap();
+        let message = format!("path: Invalid UTF-8 in `{parameter}`");
+        let expected = json!({"error": {"code": "invalid_request", "message": message}});
+        assert_eq!((status, error), (400, expected), "{path}");
+    }
     // Nothing of the failed additions was stored.
     let (_, page) = server.post("/v1/index/read", &server.admin, &json!({}));
     assert_eq!(page, json!([]));

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::SET_COOKIE;
 use axum::response::{AppendHeaders, Html, IntoResponse, Redirect, Response};
@@ -12,7 +12,7 @@ use maud::{Markup, html};
 use super::access::{Visitor, short_name};
 use super::error::PageError;
 use super::layout::{Page, count, name_input, page_url, pagination, slice_of, time};
-use super::parameters::{FormParameters, Parameters, UrlParameters};
+use super::parameters::{FormParameters, Parameters, PathParameter, UrlParameters};
 use super::urls::document_url;
 use crate::app::{App, blocking};
 use crate::error::ServiceError;
@@ -341,7 +341,7 @@ fn with_span(annotation: &Annotation, parameters: &Parameters) -> Parameters {
 pub(super) async fn edit_page(
     State(app): State<Arc<App>>,
     visitor: Visitor,
-    Path(id): Path<i64>,
+    PathParameter(id): PathParameter<i64>,
     UrlParameters(parameters): UrlParameters,
 ) -> Result<Html<String>, PageError> {
     let annotation = editable(&app, &visitor, id).await?;
@@ -354,7 +354,7 @@ pub(super) async fn edit_page(
 pub(super) async fn edit(
     State(app): State<Arc<App>>,
     visitor: Visitor,
-    Path(id): Path<i64>,
+    PathParameter(id): PathParameter<i64>,
     FormParameters(parameters): FormParameters,
 ) -> Result<Response, PageError> {
     let annotation = editable(&app, &visitor, id).await?;
@@ -430,7 +430,7 @@ fn conflict(stored: &Annotation, mine: Option<&NewAnnotation>) -> Markup {
 pub(super) async fn delete(
     State(app): State<Arc<App>>,
     visitor: Visitor,
-    Path(id): Path<i64>,
+    PathParameter(id): PathParameter<i64>,
     FormParameters(parameters): FormParameters,
 ) -> Result<Response, PageError> {
     editable(&app, &visitor, id).await?;

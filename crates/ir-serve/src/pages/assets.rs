@@ -2,11 +2,11 @@
 
 use std::sync::LazyLock;
 
-use axum::extract::Path;
 use axum::http::header::{CACHE_CONTROL, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 
 use super::error::PageError;
+use super::parameters::PathParameter;
 use crate::store::sha256;
 
 /// Names, types and contents.
@@ -41,7 +41,9 @@ pub(super) fn url(name: &str) -> String {
 }
 
 /// Returns an embedded file by name.
-pub(super) async fn file(Path(name): Path<String>) -> Result<Response, PageError> {
+pub(super) async fn file(
+    PathParameter(name): PathParameter<String>,
+) -> Result<Response, PageError> {
     let found = FILES.iter().find(|(other, ..)| *other == name);
     let (_, kind, content) =
         found.ok_or_else(|| PageError::not_found("This file does not exist."))?;

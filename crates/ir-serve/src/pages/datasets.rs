@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::SET_COOKIE;
 use axum::response::{AppendHeaders, Html, IntoResponse, Redirect, Response};
@@ -16,7 +16,7 @@ use super::access::{Visitor, short_name};
 use super::error::PageError;
 use super::export::{file, json_lines};
 use super::layout::{Page, count, name_input, page_url, pagination, slice_of, time};
-use super::parameters::{FormParameters, Parameters, UrlParameters};
+use super::parameters::{FormParameters, Parameters, PathParameter, UrlParameters};
 use crate::app::{App, blocking};
 use crate::error::ServiceError;
 use crate::store::{DatasetAnnotation, NewDatasetAnnotation, StoreError};
@@ -363,7 +363,7 @@ async fn editable(
 pub(super) async fn edit_page(
     State(app): State<Arc<App>>,
     visitor: Visitor,
-    Path(id): Path<i64>,
+    PathParameter(id): PathParameter<i64>,
 ) -> Result<Response, PageError> {
     let found = editable(&app, &visitor, id).await?;
     let suggestions = Suggestions::default();
@@ -376,7 +376,7 @@ pub(super) async fn edit_page(
 pub(super) async fn edit(
     State(app): State<Arc<App>>,
     visitor: Visitor,
-    Path(id): Path<i64>,
+    PathParameter(id): PathParameter<i64>,
     FormParameters(parameters): FormParameters,
 ) -> Result<Response, PageError> {
     let found = editable(&app, &visitor, id).await?;
@@ -423,7 +423,7 @@ pub(super) async fn edit(
 pub(super) async fn delete(
     State(app): State<Arc<App>>,
     visitor: Visitor,
-    Path(id): Path<i64>,
+    PathParameter(id): PathParameter<i64>,
     FormParameters(parameters): FormParameters,
 ) -> Result<Redirect, PageError> {
     editable(&app, &visitor, id).await?;

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::{HeaderMap, StatusCode};
 use axum::response::{Html, IntoResponse, Response};
 use ir_bm25::analysis::Highlighter;
@@ -17,7 +17,7 @@ use super::error::{PageError, status_of};
 use super::excerpt::analysis;
 use super::guard::is_logged;
 use super::layout::{Page, count, name_input};
-use super::parameters::{Parameters, UrlParameters};
+use super::parameters::{Parameters, PathParameter, UrlParameters};
 use super::search::question_input;
 use super::urls::{document_url, url};
 use crate::app::{App, searching};
@@ -56,7 +56,7 @@ pub(super) async fn by_path(
     state: State<Arc<App>>,
     visitor: Visitor,
     headers: HeaderMap,
-    Path(id): Path<String>,
+    PathParameter(id): PathParameter<String>,
     UrlParameters(parameters): UrlParameters,
 ) -> Result<Response, PageError> {
     show(state, visitor, &headers, id, &parameters).await

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::{CONTENT_DISPOSITION, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
@@ -16,6 +16,7 @@ use serde_json::json;
 
 use super::access::Visitor;
 use super::error::PageError;
+use super::parameters::PathParameter;
 use crate::app::{App, blocking};
 use crate::published::PublishedState;
 use crate::store::{Annotation, AnnotationStatus};
@@ -69,7 +70,7 @@ pub(super) fn failed(error: impl std::fmt::Display) -> PageError {
 pub(super) async fn export(
     State(app): State<Arc<App>>,
     _: Visitor,
-    Path(name): Path<String>,
+    PathParameter(name): PathParameter<String>,
 ) -> Result<Response, PageError> {
     let annotations = blocking(&app, |service| {
         Ok(service.store().annotations(None, None)?)

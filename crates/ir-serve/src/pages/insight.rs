@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::response::{Html, Response};
 use ir_core::Qrels;
 use ir_core::training::{TrainingExample, TrainingText};
@@ -14,7 +14,7 @@ use super::access::Admin;
 use super::error::PageError;
 use super::export::{documents, example_lines, exported_id, file, json_lines, qrels_lines};
 use super::layout::Page;
-use super::parameters::UrlParameters;
+use super::parameters::{PathParameter, UrlParameters};
 use super::urls::url;
 use crate::app::{App, blocking};
 use crate::published::PublishedState;
@@ -199,7 +199,7 @@ fn table(
 pub(super) async fn export(
     State(app): State<Arc<App>>,
     _: Admin,
-    Path(name): Path<String>,
+    PathParameter(name): PathParameter<String>,
     UrlParameters(parameters): UrlParameters,
 ) -> Result<Response, PageError> {
     let after = parameters.number("after").unwrap_or(0);

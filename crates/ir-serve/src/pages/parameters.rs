@@ -1,14 +1,15 @@
-//! Parameters of URLs and forms. Invalid UTF-8 is replaced. The number of parameters is limited,
-//! because short ones take many times their bytes in memory.
+//! Parameters of URLs and forms. Invalid UTF-8 is replaced, except in paths. The number of
+//! parameters is limited, because short ones take many times their bytes in memory.
 
 use std::str::FromStr;
 
 use axum::body::Bytes;
-use axum::extract::{FromRequest, FromRequestParts, Request};
+use axum::extract::{FromRequest, FromRequestParts, Path, Request};
 use axum::http::StatusCode;
 use axum::http::request::Parts;
+use serde::de::DeserializeOwned;
 
-use super::error::PageError;
+use super::error::{PageError, not_found};
 
 /// Largest number of parameters of a URL or form.
 const MAX_PARAMETERS: usize = 1_000;
@@ -24,6 +25,10 @@ pub(super) struct UrlParameters(pub(super) Parameters);
 /// Parameters of the URL-encoded form in the body.
 #[derive(Debug)]
 pub(super) struct FormParameters(pub(super) Parameters);
+
+/// Parameter of the path. A page with an invalid one does not exist.
+#[derive(Debug)]
+pub(super) struct PathParameter<T>(pub(super) T);
 
 impl Parameters {
     fn parse(encoded: &[u8]) -> Result<Self, PageError> {
@@ -77,6 +82,17 @@ impl<S: Sync> FromRequestParts<S> for UrlParameters {
     async fn from_request_parts(parts: &mut Parts, _: &S) -> Result<Self, PageError> {
         let query = parts.uri.query().unwrap_or_default();
         Parameters::parse(query.as_bytes()).map(Self)
+    }
+}
+
+impl<T: DeserializeOwned + Send, S: Send + Sync> FromRequestParts<S> for PathParameter<T> {
+    type Rejection = PageError;
+
+    async fn from_request_parts(parts: &mut Parts, state: &S) -> Result<Self, PageError> {
+        match Path::from_request_parts(parts, state).await {
+            Ok(Path(value)) => Ok(Self(value)),
+            Err(_) => Err(not_found().await),
+        }
     }
 }
 

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use axum::extract::{Path, State};
+use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Redirect, Response};
 use ir_eval::{MeasurementLevel, Ratings};
@@ -14,7 +14,7 @@ use super::annotations::{card, has_answer};
 use super::error::PageError;
 use super::files::numbers;
 use super::layout::{Page, count, page_url, pagination, slice_of, time};
-use super::parameters::{FormParameters, UrlParameters};
+use super::parameters::{FormParameters, PathParameter, UrlParameters};
 use crate::app::{App, blocking};
 use crate::error::ServiceError;
 use crate::published::PublishedState;
@@ -185,7 +185,7 @@ fn verdict_forms(
 pub(super) async fn review(
     State(app): State<Arc<App>>,
     Admin(visitor): Admin,
-    Path(id): Path<i64>,
+    PathParameter(id): PathParameter<i64>,
     FormParameters(parameters): FormParameters,
 ) -> Result<Redirect, PageError> {
     let verdict = match (parameters.text("verdict"), parameters.number("target")) {
@@ -278,7 +278,7 @@ pub(super) async fn abort(State(app): State<Arc<App>>, _: Admin) -> Result<Redir
 pub(super) async fn job(
     State(app): State<Arc<App>>,
     _: Visitor,
-    Path(id): Path<String>,
+    PathParameter(id): PathParameter<String>,
 ) -> Result<Response, PageError> {
     let job = blocking(&app, move |service| service.job(&id)).await?;
     let job = job.ok_or_else(|| {

@@ -23,7 +23,7 @@ use crate::api::ApiError;
 use crate::app::{App, generating, searching};
 use crate::error::ServiceError;
 use crate::published::PublishedState;
-use crate::service::{AnswerList, GeneratedAnswer, Question, ScoredAnswer, Service};
+use crate::service::{AnswerList, GeneratedAnswer, Question, ScoredAnswer, Service, Suggestion};
 
 /// Answers on a page.
 const ANSWERS: usize = 10;
@@ -55,7 +55,7 @@ struct SearchResult {
     state: Arc<PublishedState>,
     found: Result<Option<AnswerList>, ServiceError>,
     /// Suggestions: for a question without answers, or for the empty form.
-    suggestions: Vec<String>,
+    suggestions: Vec<Suggestion>,
     time: Duration,
     /// Model that can generate an answer.
     model: Option<String>,
@@ -183,15 +183,16 @@ async fn respond(
             return Ok((StatusCode::BAD_REQUEST, Html(page)).into_response());
         }
     };
-    let limit = (form.page.saturating_mul(ANSWERS))
-        .saturating_add(1)
-        .min(app.service.limits().results);
+    let end = form.page.saturating_mul(ANSWERS);
+    // One more tells whether there is a next page.
+    let limit = end.saturating_add(1).min(app.service.limits().results);
     let question = Question::new(form.question.clone(), limit)
         .with_user(visitor.id)
         .with_is_suggestion(form.is_suggestion)
         .with_is_continued(form.query.is_some() || !is_logged(headers))
         .with_records_clicks(true)
-        .with_explain(true);
+        .with_explain(true)
+        .with_explained(end.saturating_sub(ANSWERS)..end);
     let question = filters.into_iter().fold(question, Question::with_filter);
     let mut result = searching(app, move |service| search(service, &question)).await?;
     // Only the first page displays it.
@@ -225,7 +226,7 @@ fn search(service: &Service, question: &Question) -> Result<SearchResult, Servic
         (_, Ok(None)) => first_questions(&state),
         (false, Ok(_)) => {
             let mut texts = service.complete(&question.text, 5).unwrap_or_default();
-            texts.retain(|text| *text != question.text);
+            texts.retain(|suggestion| suggestion.text != question.text);
             texts
         }
         _ => Vec::new(),
@@ -241,7 +242,7 @@ fn search(service: &Service, question: &Question) -> Result<SearchResult, Servic
 }
 
 /// Questions to start with: those of annotators, or titles of papers.
-fn first_questions(state: &PublishedState) -> Vec<String> {
+fn first_questions(state: &PublishedState) -> Vec<Suggestion> {
     let frames = state.index().frames().iter();
     let questions = frames
         .flat_map(|frame| &frame.questions)
@@ -249,7 +250,8 @@ fn first_questions(state: &PublishedState) -> Vec<String> {
         .map(|question| question.text.clone());
     let titles = state.documents().iter();
     let titles = titles.map(|document| document.title().to_owned());
-    questions.chain(titles).take(5).collect()
+    let texts = questions.chain(titles).take(5);
+    texts.map(Suggestion::new).collect()
 }
 
 fn page_of(app: &App, form: &SearchForm, content: &Markup) -> String {
@@ -454,8 +456,8 @@ fn home(result: &SearchResult) -> Markup {
                 section aria-labelledby="frequent" {
                     h2 #frequent { "Start with" }
                     ul {
-                        @for question in &result.suggestions {
-                            li { (question_link(&SearchForm::default(), question)) }
+                        @for suggestion in &result.suggestions {
+                            li { (question_link(&SearchForm::default(), &suggestion.text)) }
                         }
                     }
                 }
@@ -480,8 +482,11 @@ fn no_answers(form: &SearchForm, result: &SearchResult) -> Markup {
             @if form.has_filters() {
                 li { a href=(url("/", &[("q", &form.question)])) { "Search all papers and years" } }
             }
-            @for question in &result.suggestions {
-                li { "Did you mean " (question_link(form, question)) }
+            @for suggestion in &result.suggestions {
+                li {
+                    "Did you mean " (question_link(form, &suggestion.text))
+                    @if suggestion.generated { " " span.hint { "(generated)" } }
+                }
             }
             @if result.state.documents().is_empty() {
                 li { "There are no published papers yet. Publish them on the page " a href="/review" { "Review" } "." }
@@ -587,7 +592,7 @@ fn answer_of(
     }
 }
 
-/// Suggestions for a typed text, as a JSON array of strings.
+/// Suggestions for a typed text, as a JSON array of [`Suggestion`].
 pub(super) async fn suggest(
     State(app): State<Arc<App>>,
     visitor: Result<Visitor, PageError>,
@@ -605,10 +610,10 @@ pub(super) async fn suggest(
     }
     let typed = parameters.raw("q").to_owned();
     if typed.trim().is_empty() {
-        return Json(Vec::<String>::new()).into_response();
+        return Json(Vec::<Suggestion>::new()).into_response();
     }
     match searching(&app, move |service| service.complete(&typed, SUGGESTIONS)).await {
         Ok(suggestions) => Json(suggestions).into_response(),
-        Err(error) => (status_of(&error), Json(Vec::<String>::new())).into_response(),
+        Err(error) => (status_of(&error), Json(Vec::<Suggestion>::new())).into_response(),
     }
 }

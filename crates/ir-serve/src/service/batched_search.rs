@@ -11,6 +11,7 @@ use rayon::ThreadPoolBuilder;
 use crate::batching::BatchQueue;
 use crate::error::ServiceError;
 use crate::published::PublishedState;
+use crate::request_permit::RequestPermit;
 
 /// Answers and related questions of a question.
 pub(super) struct QuestionHits {
@@ -26,6 +27,8 @@ pub(super) struct QuestionSearch {
     pub(super) text: String,
     pub(super) limit: usize,
     pub(super) filter: Option<DocSet>,
+    /// Held until the search has ended, which may wait and run after its request.
+    pub(super) _permit: RequestPermit,
 }
 
 /// Searches of concurrent questions. With an encoder these form batches: their texts are encoded

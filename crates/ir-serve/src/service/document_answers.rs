@@ -10,6 +10,7 @@ use super::batched_search::QuestionSearch;
 use super::{Question, Service, check_user};
 use crate::error::ServiceError;
 use crate::published::PublishedState;
+use crate::request_permit::RequestPermit;
 
 /// Largest number of answers.
 pub(crate) const DOCUMENT_ANSWERS: usize = 100;
@@ -55,6 +56,7 @@ impl Service {
             limit: answers.len(),
             filter: Some(filter),
             state: Arc::clone(state),
+            _permit: RequestPermit::current(),
         })?;
         let best = found.answers.iter().next().map_or(0.0, |hit| hit.score);
         let (mut frames, mut total) = (Vec::new(), 0);

@@ -219,17 +219,14 @@ impl Store {
         let mut connection = self.connection();
         let transaction = connection.transaction()?;
         check_revision(id, by_id(&transaction, id)?.revision, revision)?;
-        transaction.execute(
-            "UPDATE annotations SET status = 'pending', merged_into = NULL,
-             revision = revision + 1 WHERE merged_into = ?",
-            [id],
-        )?;
+        separate_merged(&transaction, id)?;
         transaction.execute("DELETE FROM annotations WHERE id = ?", [id])?;
         transaction.commit()?;
         Ok(())
     }
 
-    /// Stores the verdict of a reviewer, which decides the state.
+    /// Stores the verdict of a reviewer, which decides the state. Annotations that were merged into
+    /// a rejected one are pending again.
     ///
     /// # Errors
     /// As [`Store::edit_annotation`]; an annotation is merged into itself, or into a merged one.
@@ -253,6 +250,9 @@ impl Store {
             }
             Verdict::Accept | Verdict::Reject => None,
         };
+        if verdict == Verdict::Reject {
+            separate_merged(&transaction, id)?;
+        }
         let status = verdict.status().name();
         transaction.execute(
             "UPDATE annotations SET revision = revision + 1, status = ?, merged_into = ?,
@@ -312,6 +312,16 @@ pub(super) fn set_positions(
             position.revision
         ])?;
     }
+    Ok(())
+}
+
+/// Makes the annotations that were merged into an annotation pending again.
+fn separate_merged(transaction: &Transaction<'_>, id: i64) -> Result<(), StoreError> {
+    transaction.execute(
+        "UPDATE annotations SET status = 'pending', merged_into = NULL, revision = revision + 1
+         WHERE merged_into = ?",
+        [id],
+    )?;
     Ok(())
 }
 

@@ -130,6 +130,28 @@ impl Store {
         Ok(())
     }
 
+    /// Deletes the oldest queries beyond the last `keep`, with their opened answers: at most
+    /// `limit` in a call. Returns their number.
+    pub(crate) fn delete_old_queries(&self, keep: usize, limit: u32) -> Result<usize, StoreError> {
+        let keep = i64::try_from(keep).unwrap_or(i64::MAX);
+        let connection = self.connection();
+        // Numbers that are not in the log, of queries that could not be logged, count as kept.
+        let mut has_old = connection.prepare_cached(
+            "SELECT EXISTS
+             (SELECT 1 FROM queries WHERE id <= (SELECT max(id) FROM queries) - ?)",
+        )?;
+        let has_old: bool = has_old.query_row([keep], |row| row.get(0))?;
+        if !has_old {
+            return Ok(0);
+        }
+        let mut delete = connection.prepare_cached(
+            "DELETE FROM queries WHERE id IN
+             (SELECT id FROM queries WHERE id <= (SELECT max(id) FROM queries) - ?
+              ORDER BY id LIMIT ?)",
+        )?;
+        Ok(delete.execute(params![keep, limit])?)
+    }
+
     /// Adds to each normalized text how many of the latest queries are equal to it when they are
     /// normalized. Other queries are not kept in memory.
     pub(crate) fn count_asked(

@@ -230,6 +230,32 @@ fn the_last_verdict_decides() {
 }
 
 #[test]
+fn annotations_merged_into_a_rejected_one_are_pending_again() {
+    let folder = TempDir::new().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let [a, b, c, d] = ["a", "b", "c", "d"].map(|text| {
+        let annotation = store.annotate(&annotation(text), "me").unwrap();
+        annotation.id
+    });
+    store.review(b, 1, "x", Verdict::Merge(a)).unwrap();
+    store.review(c, 1, "x", Verdict::Merge(d)).unwrap();
+    let state = |id| {
+        let annotation = store.annotation(id).unwrap();
+        (annotation.status.name(), annotation.merged_into)
+    };
+    store.review(a, 1, "x", Verdict::Accept).unwrap();
+    assert_eq!(state(b), ("merged", Some(a)));
+    store.review(a, 2, "x", Verdict::Reject).unwrap();
+    assert_eq!(state(a), ("rejected", None));
+    assert_eq!(state(b), ("pending", None));
+    assert_eq!(state(c), ("merged", Some(d)));
+    // A form that was loaded before is rejected.
+    let error = store.review(b, 2, "x", Verdict::Accept).unwrap_err();
+    assert!(matches!(error, StoreError::Conflict { .. }), "{error}");
+    store.review(b, 3, "x", Verdict::Accept).unwrap();
+}
+
+#[test]
 fn clicks_belong_to_queries() {
     let folder = TempDir::new().unwrap();
     let store = Store::open(folder.path()).unwrap();
@@ -298,6 +324,57 @@ fn clicks_belong_to_queries() {
     );
     assert_eq!(store.queries(1, 10).unwrap().len(), 2);
     assert_eq!(store.last_query().unwrap(), 3);
+}
+
+#[test]
+fn the_oldest_queries_are_deleted_with_their_clicks() {
+    let folder = TempDir::new().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    assert_eq!(store.delete_old_queries(3, 100).unwrap(), 0);
+    let query = LoggedQuery {
+        user: "u".to_owned(),
+        query: "tea".to_owned(),
+        is_suggestion: false,
+        results: 3,
+        micros: 7,
+        records_clicks: true,
+    };
+    let click = |query| LoggedClick {
+        query,
+        user: "u".to_owned(),
+        frame: "f".to_owned(),
+        rank: 1,
+        answer: None,
+    };
+    let queries: Vec<_> = (1..=10).map(|id| (id, id, query.clone())).collect();
+    let clicks: Vec<_> = (1..=10).map(click).collect();
+    store.log_queries(&queries, &clicks).unwrap();
+    let ids = || -> Vec<i64> {
+        let queries = store.queries(0, 100).unwrap();
+        queries.iter().map(|query| query.id).collect()
+    };
+    for keep in [usize::MAX, 10] {
+        assert_eq!(store.delete_old_queries(keep, 100).unwrap(), 0);
+    }
+    // In parts, the oldest first.
+    assert_eq!(store.delete_old_queries(3, 4).unwrap(), 4);
+    assert_eq!(ids(), [5, 6, 7, 8, 9, 10]);
+    assert_eq!(store.delete_old_queries(3, 4).unwrap(), 3);
+    assert_eq!(ids(), [8, 9, 10]);
+    assert_eq!(store.delete_old_queries(3, 4).unwrap(), 0);
+    let opened = store.opened_answers(0, 100).unwrap();
+    let opened: Vec<_> = opened.iter().map(|opened| opened.query).collect();
+    assert_eq!(opened, [8, 9, 10]);
+    let count = "SELECT count(*) FROM clicks";
+    let clicks: i64 = store
+        .connection()
+        .query_row(count, [], |row| row.get(0))
+        .unwrap();
+    assert_eq!(clicks, 3);
+    // Numbers are not given again, and clicks on answers of deleted queries are left out.
+    assert_eq!(store.last_query().unwrap(), 10);
+    store.log_queries(&[], &[click(2), click(9)]).unwrap();
+    assert_eq!(store.opened_answers(0, 100).unwrap().len(), 4);
 }
 
 /// Change of a store.

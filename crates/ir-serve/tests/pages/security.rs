@@ -69,6 +69,33 @@ fn assets_are_cached_under_their_hash() {
 }
 
 #[test]
+fn pages_with_invalid_paths_do_not_exist() {
+    let site = Site::bundled();
+    let client = site.client();
+    let get = |url: &str| client.get(url);
+    let post = |url: &str| client.post(url, &[]);
+    for answer in [
+        get("/annotations/abc"),
+        post("/annotations/abc"),
+        post("/annotations/99999999999999999999/delete"),
+        get("/annotations/export/%FF"),
+        get("/datasets/abc"),
+        post("/datasets/abc"),
+        post("/datasets/abc/delete"),
+        post("/review/abc"),
+        get("/jobs/%FF"),
+        get("/document/%FF"),
+        get("/insight/export/%FF"),
+        get("/assets/%FF"),
+    ] {
+        let page = answer.page(StatusCode::NOT_FOUND);
+        assert!(page.contains("<h1>Not found</h1>"), "{page}");
+        assert!(page.contains("This page does not exist."), "{page}");
+        assert!(answer.headers.contains_key("content-security-policy"));
+    }
+}
+
+#[test]
 fn unknown_hosts_are_rejected() {
     let site = Site::bundled();
     for (host, status) in [

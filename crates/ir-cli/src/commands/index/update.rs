@@ -49,11 +49,12 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     let mut writer = open(args, folder, console)?;
     let before = writer.len() as u64;
     let mut bar = console.bar();
-    let removed = delete_ids(&deleted, console, |id| writer.delete(id))?;
+    let mut removed = delete_ids(&deleted, console, |id| writer.delete(id))?;
     let added = match &args.collection {
         Some(collection) => add(&mut writer, collection, args, &mut bar, console)?,
         None => Added::default(),
     };
+    removed += added.deleted;
     if args.compact {
         writer.compact_with(&mut bar)?;
     } else {
@@ -90,6 +91,8 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
 struct Added {
     written: u64,
     blank: u64,
+    /// Documents of the index with the id of a blank one.
+    deleted: u64,
 }
 
 /// Opens the index in the folder, or creates it for --add.
@@ -185,6 +188,10 @@ fn add(
     while reader.read(&mut document)? {
         match writer.put(&document)? {
             PutOutcome::Dropped => added.blank += 1,
+            PutOutcome::Deleted => {
+                added.blank += 1;
+                added.deleted += 1;
+            }
             PutOutcome::Rewritten => bail!(
                 "{collection}: expected unique ids, found {:?} more than once",
                 document.id

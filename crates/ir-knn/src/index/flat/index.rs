@@ -398,14 +398,16 @@ impl FlatIndex {
 
     vector_index_accessors!();
 
-    /// All vectors, `[len, dim]`, row-major.
+    /// All vectors, `[len, dim]`, row-major. Reads a mapped file without verifying its checksum:
+    /// call [`FlatIndex::verify`] before copying vectors out of an index that was opened with
+    /// [`Verify::FirstUse`].
     #[must_use]
     pub fn vectors(&self) -> ArrayView2<'_, f32> {
         ArrayView2::from_shape((self.len(), self.dim()), self.values())
             .unwrap_or_else(|_| unreachable!("an index has `dim` values per id"))
     }
 
-    /// Vector of a document.
+    /// Vector of a document, not verified ([`FlatIndex::vectors`]).
     ///
     /// # Panics
     /// If `doc` is not a document of this index.

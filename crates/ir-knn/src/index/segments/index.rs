@@ -216,7 +216,9 @@ impl SegmentedVectorIndex {
         }
     }
 
-    /// Vector of a document.
+    /// Vector of a document. Reads a mapped file without verifying its checksum: call
+    /// [`SegmentedVectorIndex::verify`] before copying vectors out of an index that was opened with
+    /// [`Verify::FirstUse`](ir_core::store::Verify::FirstUse).
     ///
     /// # Panics
     /// If `doc` is not a document of this index.

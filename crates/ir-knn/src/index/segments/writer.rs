@@ -28,7 +28,8 @@ const DEFAULT_MEMORY: usize = 256 << 20;
 ///
 /// A commit adds a segment; [`VectorIndexWriter::with_merge_factor`] segments of similar size are
 /// merged into one, so that there are O(log n) segments, and a vector is rewritten O(log n) times.
-/// A segment of which more than a quarter is deleted is rewritten without the deleted vectors.
+/// Segments of fewer than 1,024 vectors count as similar: commit several vectors together. A
+/// segment of which more than a quarter is deleted is rewritten without the deleted vectors.
 ///
 /// The index exists from its first commit on: a writer that was created and fails before leaves
 /// nothing behind.
@@ -169,7 +170,7 @@ impl VectorIndexWriter {
         self.ids.push(id)?;
         self.values.extend_from_slice(vector);
         self.fingerprints.push(fingerprint);
-        Ok(self.pending.put(id, true))
+        Ok(self.pending.put(id))
     }
 
     /// Deletes the vector with an id. Returns whether there was one.

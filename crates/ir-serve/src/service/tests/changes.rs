@@ -158,7 +158,7 @@ fn asked_questions_are_suggested_first() {
     };
     service.add(vec![faq]).unwrap();
     publish(&service);
-    let suggestions = || service.complete("where is", 5).unwrap();
+    let suggestions = || suggested(&service, "where is");
     assert_eq!(suggestions(), ["Where is tea grown?", "Where is tea sold?"]);
     for _ in 0..2 {
         answers(&service, "where is  tea SOLD");

@@ -1,0 +1,16 @@
+//! Tests of encoders, readers and training. One program, which is linked once.
+
+mod checkpoints;
+#[path = "../common/mod.rs"]
+mod common;
+mod contract;
+mod encoder;
+mod golden;
+mod losses;
+mod model_folder;
+mod precision;
+mod random_model;
+mod reader;
+mod same_bytes;
+mod saved_folders;
+mod training;

@@ -1,0 +1,89 @@
+//! Questions that are frequently asked, and generated ones.
+
+use ir_qa::questions::RuleQuestions;
+use ir_qa::soco::SocoReader;
+
+use super::*;
+use crate::config::ServiceQuestions;
+
+fn record_of_json(text: &str) -> SocoDocument {
+    let mut reader = SocoReader::new(text.as_bytes(), "faq.json");
+    reader.next().unwrap().unwrap()
+}
+
+/// Every question of an FAQ returns its answer first, with and without an encoder.
+#[test]
+fn questions_of_an_faq_find_their_answers() {
+    let entries = [
+        ("Post it to the desk.", "How do I submit?"),
+        ("Two referees each.", "Who reads papers?"),
+        ("Eight pages.", "What length is allowed?"),
+        ("Ask the chairs.", "Can I get an extension?"),
+        ("Any with open weights.", "Which models may I use?"),
+        ("Only abstracts count.", "Does my title matter?"),
+    ];
+    let data = (0..).zip(&entries).map(|(number, (answer, question))| {
+        let displayable = number % 2 == 0;
+        format!(
+            r#"{{"answer": {{"value": {answer:?}}}, "questions": [{{"value": {question:?}, "displayable": {displayable}}}]}}"#
+        )
+    });
+    let data: Vec<String> = data.collect();
+    let record = format!(
+        r#"{{"doc_type": "soco_faq", "data": [{}], "meta": {{"doc_id": "faq"}}}}"#,
+        data.join(", ")
+    );
+    for has_encoder in [false, true] {
+        let folder = TempDir::new().unwrap();
+        let mut config = ServiceConfig::new(folder.path());
+        if has_encoder {
+            config = config.with_encoder("letters", Arc::new(CountingEncoder::default()));
+        }
+        let service = Service::open(config).unwrap();
+        service.add(vec![record_of_json(&record)]).unwrap();
+        publish(&service);
+        for (answer, question) in entries {
+            let list = service.ask(&Question::new(question, 1)).unwrap();
+            assert_eq!(list.answers[0].frame.answer, answer, "{question}");
+        }
+        let shown = suggested(&service, "how do");
+        assert_eq!(shown, ["How do I submit?"]);
+        assert!(suggested(&service, "who reads").is_empty());
+    }
+}
+
+/// Generated questions are suggested, marked, after those of annotators, also without an encoder,
+/// whose answers they do not change.
+#[test]
+fn generated_questions_are_suggested() {
+    let folder = TempDir::new().unwrap();
+    let questions = ServiceQuestions {
+        generator: Arc::new(RuleQuestions::default()),
+        file: None,
+    };
+    let config = ServiceConfig::new(folder.path()).with_questions(questions);
+    let service = Service::open(config).unwrap();
+    let text = "The bridge was finished in 1890. It is long.";
+    service.add(vec![document("bridge", text)]).unwrap();
+    let faq = r#"{"doc_type": "soco_faq", "meta": {"doc_id": "faq"},
+        "data": [{"answer": {"value": "In May."}, "questions": ["When was the roof built?"]}]}"#;
+    service.add(vec![record_of_json(faq)]).unwrap();
+    publish(&service);
+    let found = service.complete("when was", 5).unwrap();
+    let found: Vec<_> = found.iter().map(|it| (&*it.text, it.generated)).collect();
+    assert_eq!(
+        found,
+        [
+            ("When was the roof built?", false),
+            ("When was the bridge finished?", true)
+        ]
+    );
+    let list = service
+        .ask(&Question::new("When was the bridge finished?", 1))
+        .unwrap();
+    assert_eq!(
+        list.answers[0].frame.answer,
+        "The bridge was finished in 1890."
+    );
+    assert_eq!(list.related, ["When was the roof built?"]);
+}
