@@ -11,9 +11,7 @@ use ir_core::store::{
     AtomicFile, ByteReader, IndexBytes, IndexFile, OpenIndexError, PagedSection, SectionBytes,
     Verify,
 };
-use ir_core::{
-    Analyzer, Attributes, DocFilter, DocIds, DocNum, DocSet, Document, Predicate, Years,
-};
+use ir_core::{Analyzer, Attributes, DocIds, DocNum, DocSet, Document, Predicate, Years};
 
 use crate::codec::{u64_at, unzigzag};
 use crate::format::{FORMAT, FieldStats, Metadata, are_possible, section};

@@ -272,23 +272,21 @@ impl TaskRun<'_> {
     fn needed(&self) -> HashSet<String> {
         let (experiment, task) = (self.experiment, self.data.entry());
         let shown = experiment.systems.iter().filter(|entry| task.shows(entry));
-        self.with_parts(shown.collect())
+        self.with_parts(shown.map(|entry| entry.name.clone()).collect())
     }
 
     /// Names of systems and of their parts.
-    fn with_parts(&self, mut open: Vec<&SystemEntry>) -> HashSet<String> {
+    fn with_parts(&self, mut open: Vec<String>) -> HashSet<String> {
         let mut needed = HashSet::new();
-        while let Some(entry) = open.pop() {
-            if !needed.insert(entry.name.clone()) {
+        while let Some(name) = open.pop() {
+            let entry = self.experiment.systems.iter().find(|it| it.name == name);
+            let Some(entry) = entry.filter(|_| needed.insert(name)) else {
                 continue;
-            }
+            };
             for point in grid_points(entry) {
                 let parsed = self.runner.registry.parse(&entry.kind, &point);
                 let inputs = parsed.map(|parsed| parsed.system.inputs());
-                for (_, name) in inputs.into_iter().flatten() {
-                    let systems = self.experiment.systems.iter();
-                    open.extend(systems.filter(|it| it.name == name));
-                }
+                open.extend(inputs.into_iter().flatten().map(|(_, name)| name));
             }
         }
         needed

@@ -68,15 +68,6 @@ impl AnswerOptions {
         Ok(config)
     }
 
-    /// Whether an encoder is given.
-    #[cfg_attr(not(feature = "serve"), allow(dead_code))]
-    pub(crate) fn has_encoder(&self) -> bool {
-        #[cfg(feature = "dense")]
-        return self.model.is_some();
-        #[cfg(not(feature = "dense"))]
-        false
-    }
-
     /// Opens the encoder, if one is given.
     #[cfg(feature = "dense")]
     pub(crate) fn encoder(&self) -> Result<Option<ir_dense::BiEncoder>> {

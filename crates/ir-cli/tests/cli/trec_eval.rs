@@ -81,7 +81,7 @@ fn both_release_vectors() {
         );
         return;
     }
-    let measures = include_str!("../../../ir-eval/tests/mini_measures.txt");
+    let measures = include_str!("../../../ir-eval/tests/integration/mini_measures.txt");
     let mut measures: Vec<String> = (measures.lines())
         .map(|measure| format!("-m {measure}"))
         .collect();

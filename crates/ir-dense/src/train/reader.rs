@@ -511,6 +511,6 @@ fn span_loss(
 }
 
 #[cfg(test)]
-#[path = "tests/integration/reader.rs"]
+#[path = "tests/reader.rs"]
 #[allow(clippy::unwrap_used)]
 mod tests;

@@ -89,7 +89,7 @@ impl Runner<'_> {
             training: data.training.as_ref(),
             validation: None,
         };
-        let needed = task.with_parts(vec![&experiment.systems[at]]);
+        let needed = task.with_parts(vec![system.to_owned()]);
         for n in order {
             let entry = &experiment.systems[n];
             if !needed.contains(&entry.name) {

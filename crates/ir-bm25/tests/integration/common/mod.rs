@@ -1,9 +1,6 @@
 //! Shared test helpers: collections in the BEIR format.
-#![allow(
-    dead_code,
-    clippy::print_stderr,
-    reason = "every test uses some of the helpers"
-)]
+
+#![allow(clippy::unwrap_used, clippy::print_stderr)]
 
 use std::borrow::Borrow;
 use std::fs::File;

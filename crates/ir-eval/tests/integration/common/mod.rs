@@ -1,5 +1,4 @@
 //! Helpers of the tests on real files.
-#![allow(dead_code, reason = "each test file uses its part")]
 #![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 use std::fs::{self, File};

@@ -1,6 +1,6 @@
 //! Helpers that run experiments.
 
-#![allow(dead_code)]
+#![allow(clippy::unwrap_used)]
 
 use ir_core::{Flow, Progress};
 use ir_experiment::{
