@@ -274,7 +274,8 @@ fn questions_with_answers_are_documents() {
         &server.query,
         &json!({"query": "when do"}),
     );
-    assert_eq!(body["results"], json!([{"value": "When does it open?"}]));
+    let expected = json!([{"value": "When does it open?", "generated": false}]);
+    assert_eq!(body["results"], expected);
     let query = json!({"query": {"query": "does it open"}});
     let (_, body) = server.post("/v1/search/query", &server.query, &query);
     assert_eq!(body["related"][0]["value"], "When does it open?");

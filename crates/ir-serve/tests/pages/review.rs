@@ -71,7 +71,7 @@ fn accepted_questions_are_found_after_publication() {
     assert!(page.ok().contains("finished") && !page.body.contains("http-equiv=\"refresh\""));
     assert_eq!(
         client.get("/suggest?q=how+hot").body,
-        "[\"How hot is an infusion of oxidized leaves?\"]"
+        r#"[{"value":"How hot is an infusion of oxidized leaves?","generated":false}]"#
     );
     let found = client.get(search);
     assert!(found.ok().contains("You may also want to know"));

@@ -140,11 +140,10 @@ fn suggestions_are_json() {
     let site = Site::bundled();
     let answer = site.client().get("/suggest?q=harv");
     assert_eq!(answer.headers["content-type"], "application/json");
-    let suggestions: Vec<String> = serde_json::from_str(&answer.body).unwrap();
-    assert_eq!(
-        suggestions,
-        ["harvestqa", "HarvestQA: Questions About Farming Leaflets"]
-    );
+    let suggestions: serde_json::Value = serde_json::from_str(&answer.body).unwrap();
+    let expected = ["harvestqa", "HarvestQA: Questions About Farming Leaflets"];
+    let expected = expected.map(|text| serde_json::json!({"value": text, "generated": false}));
+    assert_eq!(suggestions, serde_json::json!(expected));
     assert_eq!(site.client().get("/suggest?q=+").body, "[]");
     let answer = site
         .client()
