@@ -1,5 +1,6 @@
 //! What the commands that update an index in a folder share.
 
+use std::io;
 use std::path::Path;
 
 use anyhow::{Context, Result};
@@ -49,9 +50,10 @@ pub(crate) fn delete_ids<E>(
 
 /// Whether a folder has files other than those of a writer that was killed before its first commit.
 pub(crate) fn has_other_files(folder: &Path) -> Result<bool> {
-    let names: Vec<_> = folder
-        .read_dir()?
-        .map(|entry| Ok(entry?.file_name()))
-        .collect::<Result<_>>()?;
+    let names = folder.read_dir().and_then(|entries| {
+        let names = entries.map(|entry| Ok(entry?.file_name()));
+        names.collect::<io::Result<Vec<_>>>()
+    });
+    let names = names.with_context(|| format!("{}: cannot be read", folder.display()))?;
     Ok(!names.is_empty() && !names.iter().any(|name| name == LOCK_NAME))
 }

@@ -7,10 +7,14 @@ use super::manifest::{MANIFEST_NAME, is_index_file, read_manifest};
 use super::segment::{Segment, SegmentIndex};
 use crate::store::{OpenIndexError, Verify};
 
-/// Returns whether a folder contains a segmented index of any type.
+/// Returns whether a folder contains a segmented index of any type. True for a folder that cannot
+/// be read, which opening reports.
 #[must_use]
 pub fn exists(folder: &Path) -> bool {
-    folder.join(MANIFEST_NAME).is_file()
+    match folder.join(MANIFEST_NAME).metadata() {
+        Ok(manifest) => manifest.is_file(),
+        Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
+    }
 }
 
 /// Returns the folder of a file that has the name of a manifest, a segment or deleted documents;

@@ -11,7 +11,7 @@ use crate::store::OpenIndexError;
 #[allow(missing_docs, reason = "the fields are named in the messages")]
 pub enum SegmentsError {
     /// Another writer, of this or another process, has opened the index.
-    #[error("{}: the index is locked by another writer", folder.display())]
+    #[error("{}: the index is locked by another writer; try again when it has ended", folder.display())]
     Locked { folder: PathBuf },
     /// The folder contains an index.
     #[error("{}: contains an index already", folder.display())]

@@ -20,7 +20,7 @@ pub fn check_one_writer<T: SegmentedIndexTest>(test: &T) {
     };
     let mut writer = test.create(folder.path()).unwrap();
     test.commit(&mut writer);
-    let locked = "FOLDER: the index is locked by another writer";
+    let locked = "FOLDER: the index is locked by another writer; try again when it has ended";
     assert_eq!(text(&folder, test.open(folder.path())), locked);
     assert_eq!(text(&folder, test.create(folder.path())), locked);
     drop(writer);

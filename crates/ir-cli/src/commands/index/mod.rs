@@ -100,7 +100,8 @@ pub(crate) struct Args {
     rule: TextRuleOption,
 
     /// Store the positions of terms, which phrases and windows need (`ir search --syntax`). An
-    /// index without stored texts is about twice as large
+    /// index without stored texts is 1.4 times as large for one-line documents, 1.9 times
+    /// for paragraphs
     #[arg(long, help_heading = "Index")]
     positions: bool,
 

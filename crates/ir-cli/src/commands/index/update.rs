@@ -62,9 +62,10 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     bar.finish();
     if added.blank > 0 {
-        console.note(format_args!(
-            "{} documents without indexed text were skipped, and deleted if the index had them",
-            grouped(added.blank)
+        console.warn(format_args!(
+            "{} of the documents have no indexed text and were skipped; {} of them were in the index and are deleted",
+            grouped(added.blank),
+            grouped(added.deleted)
         ));
     }
     let after = writer.len() as u64;

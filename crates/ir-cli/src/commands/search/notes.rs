@@ -93,7 +93,7 @@ pub(super) fn warn_of_query_syntax(query: &str, args: &Args, console: &Console) 
     if let Some(found) = unsupported_syntax(query) {
         // Vectors depend on the order of the words.
         let matched = match args.system() {
-            "ir-bm25" => "; documents match any word, in any order",
+            "ir-bm25" => "; documents match any word, in any order (--syntax parses queries)",
             _ => "",
         };
         console.warn(format_args!(
