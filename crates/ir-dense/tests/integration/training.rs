@@ -192,7 +192,7 @@ fn training_survives_kill_9() {
     let mut kills = 0;
     for life in 0..100_u64 {
         let mut child = Command::new(std::env::current_exe().unwrap())
-            .args(["--exact", "child"])
+            .args(["--exact", "training::child"])
             .env("IR_TRAIN_CHILD", folder.path())
             .stdout(Stdio::null())
             .spawn()
@@ -236,7 +236,10 @@ fn full_disk_keeps_the_last_checkpoint() {
     let path = checkpoints.join("checkpoint.safetensors");
     let before = fs::read(&path).unwrap();
     let output = Command::new("sh")
-        .args(["-c", "trap '' XFSZ; ulimit -f 4; exec \"$0\" --exact child"])
+        .args([
+            "-c",
+            "trap '' XFSZ; ulimit -f 4; exec \"$0\" --exact training::child",
+        ])
         .arg(std::env::current_exe().unwrap())
         .env("IR_TRAIN_CHILD", folder.path())
         .output()

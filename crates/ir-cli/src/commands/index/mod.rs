@@ -81,7 +81,8 @@ pub(crate) struct Args {
     output: Option<OutputPath>,
 
     /// Add the documents to the index in the folder FILE, in place of those with the same ids.
-    /// Creates the index if there is none. Ids must be unique in the collection
+    /// Creates the index if there is none. Ids must be unique in the collection. A document without
+    /// indexed text is skipped, and deletes the one with its id
     #[arg(long, requires = "collection", help_heading = "Update")]
     add: bool,
 
