@@ -2,8 +2,8 @@
 
 use std::convert::Infallible;
 use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::task::{Context, Poll};
-use std::time::Instant;
 
 use axum::body::{Bytes, HttpBody};
 use hyper::body::Frame;
@@ -139,16 +139,23 @@ fn searches_beyond_the_time_limit_count_until_they_end() {
 }
 
 /// Body of an upload whose end does not arrive.
-struct Unfinished;
+struct Unfinished {
+    /// Number of such bodies that are read. They are read after their permits are taken.
+    read: Arc<AtomicUsize>,
+    is_read: bool,
+}
 
 impl HttpBody for Unfinished {
     type Data = Bytes;
     type Error = Infallible;
 
     fn poll_frame(
-        self: Pin<&mut Self>,
+        mut self: Pin<&mut Self>,
         _: &mut Context<'_>,
     ) -> Poll<Option<Result<Frame<Bytes>, Infallible>>> {
+        if !std::mem::replace(&mut self.is_read, true) {
+            self.read.fetch_add(1, Ordering::Relaxed);
+        }
         Poll::Pending
     }
 }
@@ -157,19 +164,22 @@ impl HttpBody for Unfinished {
 fn uploads_at_the_same_time_are_bounded() {
     let server = TestServer::with_limits(Limits::default().with_body_bytes(8 << 10));
     let add = "/v1/index/add";
-    let unfinished = || start(&server, add, &server.admin, Body::new(Unfinished));
+    let read = Arc::new(AtomicUsize::new(0));
+    let unfinished = || {
+        let body = Unfinished {
+            read: Arc::clone(&read),
+            is_read: false,
+        };
+        start(&server, add, &server.admin, Body::new(body))
+    };
     let mut uploads: Vec<_> = (0..4).map(|_| unfinished()).collect();
     let upload = || {
         let body = json!({"data": [document("p", "Tea is hot.")]});
         server.post(add, &server.admin, &body)
     };
-    let mut rejected = Value::Null;
-    // The four have begun once a further one is rejected.
-    let end = Instant::now() + Duration::from_secs(20);
-    while rejected["error"]["code"] != "too_many_requests" {
-        assert!(Instant::now() < end);
-        rejected = upload().1;
-    }
+    wait_until(|| read.load(Ordering::Relaxed) == 4);
+    let (status, rejected) = upload();
+    assert_eq!(status, 429);
     let message = rejected["error"]["message"].as_str().unwrap();
     assert_eq!(message, "too many bytes of uploads at the same time");
     let (status, _) = server.post("/v1/index/delete", &server.admin, &json!({"doc_ids": []}));
