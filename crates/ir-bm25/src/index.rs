@@ -1,5 +1,6 @@
 //! The inverted index: immutable, in memory or memory-mapped.
 
+mod lengths;
 mod posting_lists;
 
 use std::fmt;
@@ -17,7 +18,7 @@ use crate::codec::{u64_at, unzigzag};
 use crate::format::{FORMAT, FieldStats, Metadata, are_possible, section};
 use crate::postings::PostingsCursor;
 use crate::term_dictionary::TermDictionary;
-use crate::{BuildError, IndexConfig, StoredFields, StoredFieldsError, small_float, stored_fields};
+use crate::{BuildError, IndexConfig, StoredFields, StoredFieldsError, stored_fields};
 
 const EXPECTED_LENGTHS: &str = "a length for every document and field";
 
@@ -396,68 +397,6 @@ impl Index {
         let n = self.len();
         let codes = self.inner.codes.as_ref();
         codes.get(field * n..(field + 1) * n).unwrap_or_default()
-    }
-
-    /// Exact document lengths of a field.
-    pub(crate) fn lengths(&self, field: usize) -> Result<&[u32], OpenIndexError> {
-        let lengths = match self.inner.lengths.get() {
-            Some(lengths) => lengths,
-            None => {
-                let decoded = self.decode_lengths()?;
-                self.inner.lengths.get_or_init(|| decoded.into())
-            }
-        };
-        Ok(lengths.get(field).map_or(&[], Vec::as_slice))
-    }
-
-    fn decode_lengths(&self) -> Result<Vec<Vec<u32>>, OpenIndexError> {
-        let mut lengths = vec![Vec::with_capacity(self.len()); self.field_stats().len()];
-        self.for_each_length(|field, length| lengths[field].push(length))?;
-        Ok(lengths)
-    }
-
-    /// Decodes the exact lengths of all documents, field by field in the order of the documents.
-    /// Calls `visit` with the number of the field and the length.
-    fn for_each_length(&self, mut visit: impl FnMut(usize, u32)) -> Result<(), OpenIndexError> {
-        let file = &self.inner.file;
-        let malformed = || file.malformed(section::RESIDUALS, EXPECTED_LENGTHS);
-        let residuals = file.section(section::RESIDUALS).unwrap_or_default();
-        let mut residuals = ByteReader::new(residuals.as_ref());
-        for field in 0..self.field_stats().len() {
-            for &code in self.codes(field) {
-                let length = small_float::read_residual(code, &mut residuals);
-                visit(field, length.ok_or_else(malformed)?);
-            }
-        }
-        residuals.is_empty().then_some(()).ok_or_else(malformed)
-    }
-
-    /// For each field, how many of the documents have it, and the sum of their lengths.
-    pub(crate) fn totals_of(&self, docs: &DocSet) -> Result<Vec<(u64, u64)>, OpenIndexError> {
-        let file = &self.inner.file;
-        let malformed = || file.malformed(section::RESIDUALS, EXPECTED_LENGTHS);
-        let residuals = file.section(section::RESIDUALS).unwrap_or_default();
-        let mut residuals = ByteReader::new(residuals.as_ref());
-        let mut totals = vec![(0, 0); self.field_stats().len()];
-        for (field, (docs_with_field, tokens)) in totals.iter_mut().enumerate() {
-            let mut rest = self.codes(field);
-            let mut next = 0;
-            for doc in docs.iter().map(DocNum::index) {
-                let (skipped, from) = rest.split_at_checked(doc - next).ok_or_else(malformed)?;
-                let (&code, after) = from.split_first().ok_or_else(malformed)?;
-                small_float::skip_residuals(skipped, &mut residuals).ok_or_else(malformed)?;
-                let length = small_float::read_residual(code, &mut residuals);
-                let length = length.ok_or_else(malformed)?;
-                *docs_with_field += u64::from(length > 0);
-                *tokens += u64::from(length);
-                (rest, next) = (after, doc + 1);
-            }
-            small_float::skip_residuals(rest, &mut residuals).ok_or_else(malformed)?;
-        }
-        if !residuals.is_empty() {
-            return Err(malformed());
-        }
-        Ok(totals)
     }
 
     /// Opens the posting list of a term in a field; [`None`] if no document contains the term.

@@ -169,18 +169,8 @@ impl<'a> Runner<'a> {
             let data = TaskData::open(experiment, n, shared, observer)?;
             previous = Some(data.documents.clone());
             let mut task = TaskRun {
-                runner: self,
-                experiment,
-                data: &data,
-                hashes: &hashes,
-                session: &mut session,
-                observer: &mut *observer,
                 compute,
-                systems: BTreeMap::new(),
-                validation: None,
-                selections: Vec::new(),
-                stages: Vec::new(),
-                undecided: Vec::new(),
+                ..TaskRun::new(self, experiment, &data, &hashes, &mut session, observer)
             };
             let runs = task.runs(&order)?;
             finish(&data, task, runs)?;
@@ -233,16 +223,46 @@ enum Selected {
     Undecided,
 }
 
-impl TaskRun<'_> {
+impl<'a> TaskRun<'a> {
+    /// A run that computes its stages.
+    fn new(
+        runner: &'a Runner<'a>,
+        experiment: &'a Experiment,
+        data: &'a TaskData,
+        hashes: &'a FileHashes,
+        session: &'a mut Session,
+        observer: &'a mut dyn Observer,
+    ) -> Self {
+        Self {
+            runner,
+            experiment,
+            data,
+            hashes,
+            session,
+            observer,
+            compute: true,
+            systems: BTreeMap::new(),
+            validation: None,
+            selections: Vec::new(),
+            stages: Vec::new(),
+            undecided: Vec::new(),
+        }
+    }
+
+    /// The queries of the task.
+    fn test_queries(&self) -> Queries<'a> {
+        Queries {
+            set: &self.data.test,
+            training: self.data.training.as_ref(),
+            validation: None,
+        }
+    }
+
     /// Runs of the visible systems, in the order of the file; `None` if a run is only planned.
     fn runs(&mut self, order: &[usize]) -> Result<Vec<Option<Run>>, ExperimentError> {
         let (experiment, data) = (self.experiment, self.data);
         let mut runs: Vec<Option<Run>> = vec![None; experiment.systems.len()];
-        let test = Queries {
-            set: &data.test,
-            training: data.training.as_ref(),
-            validation: None,
-        };
+        let test = self.test_queries();
         let needed = self.needed();
         for &n in order {
             let entry = &experiment.systems[n];

@@ -1,10 +1,10 @@
 //! Opening a system of an experiment for other queries.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use ir_core::{Attributes, Document};
 
-use super::{Queries, Runner, TaskRun};
+use super::{Runner, TaskRun};
 use crate::error::{ExperimentError, SystemError};
 use crate::file::Experiment;
 use crate::observer::Observer;
@@ -70,25 +70,8 @@ impl Runner<'_> {
         let order = crate::graph::order(experiment, self.registry)?;
         let (hashes, mut session) = (FileHashes::default(), Session::default());
         let data = TaskData::open(experiment, 0, None, observer)?;
-        let mut task = TaskRun {
-            runner: self,
-            experiment,
-            data: &data,
-            hashes: &hashes,
-            session: &mut session,
-            observer,
-            compute: true,
-            systems: BTreeMap::new(),
-            validation: None,
-            selections: Vec::new(),
-            stages: Vec::new(),
-            undecided: Vec::new(),
-        };
-        let test = Queries {
-            set: &data.test,
-            training: data.training.as_ref(),
-            validation: None,
-        };
+        let mut task = TaskRun::new(self, experiment, &data, &hashes, &mut session, observer);
+        let test = task.test_queries();
         let needed = task.with_parts(vec![system.to_owned()]);
         for n in order {
             let entry = &experiment.systems[n];

@@ -200,7 +200,7 @@ fn questions_of_annotators_expand_their_answers() {
     }
 }
 
-/// Every question of an FAQ returns its answer first, though they have no word in common.
+/// Every question of an FAQ returns its answer first, though they have only stop words in common.
 #[test]
 fn questions_of_an_faq_find_their_answers() {
     let entries = [

@@ -29,7 +29,7 @@ impl Suggestion {
 
 impl Service {
     /// Completes a typed text: at most `limit` suggestions. Among those that match equally well,
-    /// generated questions come last.
+    /// the ones that users have asked come first, and other generated questions last.
     ///
     /// # Errors
     /// A limit is exceeded, or nothing is published yet.
