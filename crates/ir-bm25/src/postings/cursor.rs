@@ -47,8 +47,8 @@ pub(crate) struct PostingsCursor<'a> {
     documents: u32,
     list_impacts: &'a [u8],
     kth_impacts: &'a [u8],
-    /// Empty for a list of one incomplete block.
-    entries: &'a [u8],
+    /// One per block; empty for a list of one incomplete block.
+    entries: &'a [[u8; ENTRY]],
     /// The incomplete block of a list without entries.
     varints: &'a [u8],
     section: &'a PagedSection,
@@ -99,7 +99,7 @@ impl<'a> PostingsCursor<'a> {
             // `varints` is what follows the header.
             let entries = start + list.len() - cursor.varints.len();
             cursor.first_block = entries.saturating_add(cursor.blocks.saturating_mul(ENTRY));
-            cursor.entries = section.get(entries..cursor.first_block)?;
+            (cursor.entries, _) = section.get(entries..cursor.first_block)?.as_chunks();
             cursor.varints = &[];
         }
         cursor.last = cursor.last_of(0);
@@ -219,20 +219,16 @@ impl<'a> PostingsCursor<'a> {
     /// [`END`] for the last block of a short list and past the last block.
     #[inline]
     pub(crate) fn last_of(&self, block: usize) -> u32 {
-        match self.entries.get(block.saturating_mul(ENTRY)..) {
-            Some([a, b, c, d, ..]) => u32::from_le_bytes([*a, *b, *c, *d]),
-            _ => END,
-        }
+        self.entries.get(block).map_or(END, last_document)
     }
 
     /// The impacts of a block.
     #[inline]
     pub(crate) fn impacts(&self, block: usize) -> impl Iterator<Item = Impact> + use<'a> {
-        let start = block.saturating_mul(ENTRY).saturating_add(10);
-        let block_impacts = self
-            .entries
-            .get(start..start.saturating_add(2 * BLOCK_IMPACTS));
-        impacts(block_impacts.unwrap_or(self.list_impacts))
+        let entry = self.entries.get(block);
+        impacts(entry.map_or(self.list_impacts, |entry| {
+            &entry[ENTRY - 2 * BLOCK_IMPACTS..]
+        }))
     }
 
     /// Moves to the first posting at or after `doc` and returns its document; [`END`] if there is
@@ -258,6 +254,15 @@ impl<'a> PostingsCursor<'a> {
                 return END;
             }
         }
+    }
+
+    /// Moves to the first posting.
+    pub(crate) fn rewind(&mut self) {
+        self.block = 0;
+        self.last = self.last_of(0);
+        self.loaded = NONE;
+        self.with_tfs = NONE;
+        self.at = 0;
     }
 
     /// Moves to the next block.
@@ -291,6 +296,34 @@ impl<'a> PostingsCursor<'a> {
         };
         self.load_tfs();
         (self.slice(from..self.at), next)
+    }
+
+    /// Calls `visit` with the postings from `start` up to `end`, block by block. Returns a lower
+    /// bound, at least `end`, of the document after them.
+    #[inline]
+    pub(crate) fn for_each_slice(
+        &mut self,
+        start: u32,
+        end: u32,
+        mut visit: impl FnMut(PostingsSlice<'_>),
+    ) -> u32 {
+        let mut doc = self.seek(start);
+        while doc < end {
+            let (inside, next) = self.take_below(end);
+            visit(inside);
+            if let Some(next) = next {
+                return next;
+            }
+            if self.last >= end - 1 {
+                return self.last.saturating_add(1);
+            }
+            self.next_block();
+            doc = match self.load() {
+                true => self.decoded.doc(0),
+                false => END,
+            };
+        }
+        doc
     }
 
     #[inline]
@@ -377,21 +410,17 @@ impl<'a> PostingsCursor<'a> {
 
     /// Bits per gap and per frequency of a block, and its range in the section.
     fn block_entry(&self, block: usize) -> Option<(u8, u8, Range<usize>)> {
-        let entry = |block: usize| Some(ByteReader::new(self.entries.get(block * ENTRY..)?));
         let start = match block.checked_sub(1) {
-            Some(before) => {
-                let mut input = entry(before)?;
-                input.u32()?;
-                input.u32()? as usize
-            }
+            Some(before) => end_offset(self.entries.get(before)?),
             None => 0,
         };
-        let mut input = entry(block)?;
-        input.u32()?;
-        let end = input.u32()? as usize;
-        let (doc_bits, tf_bits) = (input.u8()?, input.u8()?);
+        let entry = self.entries.get(block)?;
         let offset = |offset| self.first_block.checked_add(offset);
-        Some((doc_bits, tf_bits, offset(start)?..offset(end)?))
+        Some((
+            entry[8],
+            entry[9],
+            offset(start)?..offset(end_offset(entry))?,
+        ))
     }
 
     /// Bits per gap and per frequency of the current block, and its content.
@@ -449,6 +478,18 @@ impl<'a> PostingsCursor<'a> {
         }
         self.with_tfs = self.loaded;
     }
+}
+
+/// The last document of a block, from its entry.
+#[inline]
+fn last_document(&[a, b, c, d, ..]: &[u8; ENTRY]) -> u32 {
+    u32::from_le_bytes([a, b, c, d])
+}
+
+/// The end of a block, from its entry: the offset from the first block.
+#[inline]
+fn end_offset(&[_, _, _, _, a, b, c, d, ..]: &[u8; ENTRY]) -> usize {
+    u32::from_le_bytes([a, b, c, d]) as usize
 }
 
 fn malformed(section: &PagedSection) -> OpenIndexError {

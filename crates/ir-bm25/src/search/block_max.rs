@@ -26,6 +26,7 @@
 
 use ir_core::{DocNum, Search};
 
+use super::accumulator::Accumulator;
 use super::collector::Collector;
 use super::list_scorer::ListScorer;
 use super::query::QueryTerm;
@@ -44,8 +45,9 @@ const SEEK_COST: f64 = 4.0;
 /// A list with more blocks in a range is bounded there by the bound of the whole list.
 const MANY_BLOCKS: usize = 32;
 
-pub(super) fn search<const WORDS: usize, S: ListScorer>(
-    window: &mut ScoreWindow<WORDS>,
+/// Finds the top k. Stops when integer sums overflow: then the hits are wrong.
+pub(super) fn search<const WORDS: usize, A: Accumulator, S: ListScorer>(
+    window: &mut ScoreWindow<WORDS, A>,
     terms: &mut [QueryTerm<'_, S>],
     documents: u32,
     how: &Search<'_>,
@@ -104,7 +106,12 @@ struct BlockMaxSearch<'s, 'a, 'd, S> {
 }
 
 impl<S: ListScorer> BlockMaxSearch<'_, '_, '_, S> {
-    fn run<const WORDS: usize>(&mut self, window: &mut ScoreWindow<WORDS>, documents: u32) {
+    fn run<const WORDS: usize, A: Accumulator>(
+        &mut self,
+        window: &mut ScoreWindow<WORDS, A>,
+        documents: u32,
+    ) {
+        window.set_density(0.0);
         let mut start = 0;
         while start < documents {
             let end = self.range_end(start).min(documents);
@@ -115,8 +122,11 @@ impl<S: ListScorer> BlockMaxSearch<'_, '_, '_, S> {
             self.previous = (0, end - start);
             match self.lists.len() - self.non_essential {
                 0 => {}
-                1 => self.score_one_list(start, end),
+                1 => self.score_one_list::<A>(window.scale(), start, end),
                 _ => self.score_lists(window, start, end),
+            }
+            if window.overflows() {
+                return;
             }
             start = end;
         }
@@ -175,7 +185,7 @@ impl<S: ListScorer> BlockMaxSearch<'_, '_, '_, S> {
         self.prefix_bounds.get(n).copied().unwrap_or(0.0)
     }
 
-    fn score_one_list(&mut self, start: u32, end: u32) {
+    fn score_one_list<A: Accumulator>(&mut self, scale: f64, start: u32, end: u32) {
         let others = self.bound_of_first(self.non_essential);
         let mut from = start;
         while from < end {
@@ -198,10 +208,13 @@ impl<S: ListScorer> BlockMaxSearch<'_, '_, '_, S> {
             let QueryTerm { cursor, scorer, .. } = &mut *list.term;
             let (inside, _) = cursor.take_below(end);
             let (threshold, candidates) = (self.threshold, &mut self.candidates);
-            scorer.for_each_score(inside, |doc, score| {
-                let sum = f64::from(score);
-                if !is_pruned(sum + others, threshold) {
-                    candidates.push(PartialScore { doc, sum });
+            let cutoff = A::cutoff((threshold - others).next_down(), scale);
+            scorer.for_each_score(inside, scale, |doc, number: A| {
+                if number >= cutoff {
+                    let sum = number.to_score(scale);
+                    if !is_pruned(sum + others, threshold) {
+                        candidates.push(PartialScore { doc, sum });
+                    }
                 }
             });
             from = inside
@@ -212,9 +225,9 @@ impl<S: ListScorer> BlockMaxSearch<'_, '_, '_, S> {
         }
     }
 
-    fn score_lists<const WORDS: usize>(
+    fn score_lists<const WORDS: usize, A: Accumulator>(
         &mut self,
-        window: &mut ScoreWindow<WORDS>,
+        window: &mut ScoreWindow<WORDS, A>,
         start: u32,
         end: u32,
     ) {
@@ -233,7 +246,7 @@ impl<S: ListScorer> BlockMaxSearch<'_, '_, '_, S> {
                     ..
                 } = &mut *list.term;
                 let block_bound_cache = &mut list.block;
-                let after = window.add(cursor, scorer, |cursor| {
+                let after = window.add_blocks(cursor, scorer, |cursor| {
                     threshold != f64::NEG_INFINITY
                         && cursor.block() < cursor.blocks()
                         && is_pruned(

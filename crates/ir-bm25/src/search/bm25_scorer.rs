@@ -7,10 +7,11 @@
 use ir_core::Explanation;
 use ir_core::store::OpenIndexError;
 
+use super::accumulator::Accumulator;
 use super::columns::ColumnCache;
 use super::list_scorer::{BoundModel, ListScorer, ListStatistics, ScoredList};
 use super::query::QueryTerm;
-use super::score_table::{Denominators, ScoreTable};
+use super::score_table::{Denominators, ScoreTables};
 use super::score_window::ScoreWindow;
 use crate::Index;
 use crate::bm25::{Bm25, DocLengths};
@@ -135,6 +136,26 @@ pub(super) fn score_of(weight: f32, tf: f32, inverse: f32) -> f32 {
     weight - weight / (1.0 + tf * inverse)
 }
 
+/// A power of two such that all scores of these terms times it are integers; [`None`] for weights
+/// near 0.
+///
+/// Every term score is `w - y` with `y = w / (1 + x)` rounded to single precision, `0 <= y <= w`.
+/// For `y >= w/2` the difference is exact and a multiple of the spacing of floats at `w/2`;
+/// otherwise it is rounded to a float of at least `w/2`. So all scores of a term, and all bounds of
+/// them, are multiples of half the spacing of floats at `w`; and sums below 2^53 multiples of the
+/// smallest such step are exact in double precision. That holds unless the weights of one query are
+/// more than 2^28 apart.
+fn exact_scale(terms: &[QueryTerm<'_, Bm25Scorer<'_>>]) -> Option<f64> {
+    let weights = terms.iter().map(|term| f64::from(term.scorer.weight));
+    let smallest = weights.fold(f64::INFINITY, f64::min);
+    if smallest < f64::from(f32::MIN_POSITIVE) {
+        return None;
+    }
+    // The largest power of two that is not above `smallest`.
+    let power = f64::from_bits(smallest.to_bits() & !((1 << 52) - 1));
+    Some(2_f64.powi(24) / power)
+}
+
 /// BM25 bound to the statistics of every field.
 #[derive(Debug)]
 pub(crate) struct Bm25Fields {
@@ -210,15 +231,13 @@ impl Bm25Fields {
         let boost = list.boost();
         let weight = boost * idf;
         let one_byte = model.bm25.lengths == DocLengths::OneByte;
-        // Matches of windows are scored one by one.
-        let table = (one_byte && df.is_some() && list.postings >= MIN_TABLE)
-            .then(|| ScoreTable::new(weight, &model.denominators));
         Ok(Bm25Scorer {
             model,
             codes: index.codes(list.field),
             lengths,
             weight,
-            table,
+            has_table: one_byte && list.postings >= MIN_TABLE,
+            tables: ScoreTables::default(),
             df,
             idf,
             boost,
@@ -236,8 +255,10 @@ pub(crate) struct Bm25Scorer<'a> {
     lengths: &'a [u32],
     /// The limit of the term score as the frequency grows: boost × idf.
     weight: f32,
-    /// Scores of small frequencies; [`None`] if the list is too short to pay for them.
-    table: Option<ScoreTable>,
+    /// Whether the list is long enough to pay for a table.
+    has_table: bool,
+    /// Scores of small frequencies, after [`ListScorer::prepare`].
+    tables: ScoreTables,
     /// Document frequency of the term in the collection; [`None`] if the idf is that of the terms
     /// of a window.
     df: Option<u32>,
@@ -301,69 +322,79 @@ impl ListScorer for Bm25Scorer<'_> {
     }
 
     #[inline]
-    fn for_each_score(&self, postings: PostingsSlice<'_>, mut visit: impl FnMut(u32, f32)) {
+    fn for_each_score<A: Accumulator>(
+        &self,
+        postings: PostingsSlice<'_>,
+        scale: f64,
+        mut visit: impl FnMut(u32, A),
+    ) {
         let PostingsSlice { docs, tfs, tf_bits } = postings;
         let pairs = docs.iter().zip(tfs);
-        match &self.table {
+        match A::table(&self.tables) {
             Some(table) if tf_bits == 0 => {
                 for &doc in docs {
-                    visit(doc, table.score(self.code(doc), 1));
+                    visit(doc, A::from_entry(table.score(self.code(doc), 1)));
                 }
             }
-            Some(table) if tf_bits <= ScoreTable::TF_BITS => {
+            Some(table) if tf_bits <= ScoreTables::TF_BITS => {
                 for (&doc, &tf) in pairs {
-                    visit(doc, table.score(self.code(doc), tf));
+                    visit(doc, A::from_entry(table.score(self.code(doc), tf)));
                 }
             }
             _ => {
                 for (&doc, &tf) in pairs {
-                    visit(doc, self.score(doc, tf));
+                    visit(doc, A::from_score(f64::from(self.score(doc, tf)), scale));
                 }
             }
         }
     }
 
     #[inline]
-    fn add_to<const WORDS: usize>(
+    fn add_to<const WORDS: usize, A: Accumulator>(
         &self,
-        window: &mut ScoreWindow<WORDS>,
+        window: &mut ScoreWindow<WORDS, A>,
         postings: PostingsSlice<'_>,
     ) {
-        let codes = self.codes;
-        match &self.table {
+        let (codes, scale) = (self.codes, window.scale());
+        let number = |score: f32| A::from_score(f64::from(score), scale);
+        match A::table(&self.tables) {
             Some(table) if postings.tf_bits == 0 => {
-                let score = |_, code, _| table.score(code, 1);
+                let score = |_, code, _| A::from_entry(table.score(code, 1));
                 window.add_scores_of(codes, postings.docs, std::iter::repeat(1), score);
             }
-            Some(table) if postings.tf_bits <= ScoreTable::TF_BITS => {
-                window.add_scores(codes, postings, |_, code, tf| table.score(code, tf));
+            Some(table) if postings.tf_bits <= ScoreTables::TF_BITS => {
+                let score = |_, code, tf| A::from_entry(table.score(code, tf));
+                window.add_scores(codes, postings, score);
             }
-            Some(table) => window.add_scores(codes, postings, |_, code, tf| {
-                table.get(code, tf).unwrap_or_else(|| {
-                    score_of(self.weight, tf as f32, self.model.inverse_of_code(code))
+            Some(table) => {
+                window.add_scores(codes, postings, |_, code, tf| match table.get(code, tf) {
+                    Some(entry) => A::from_entry(entry),
+                    None => {
+                        let inverse = self.model.inverse_of_code(code);
+                        number(score_of(self.weight, tf as f32, inverse))
+                    }
                 })
-            }),
-            None => window.add_scores(codes, postings, |doc, _, tf| self.score(doc, tf)),
+            }
+            None => window.add_scores(codes, postings, |doc, _, tf| number(self.score(doc, tf))),
         }
     }
 
-    /// Every term score is `w - y` with `y = w / (1 + x)` rounded to single precision, `0 <= y <=
-    /// w`. For `y >= w/2` the difference is exact and a multiple of the spacing of floats at `w/2`;
-    /// otherwise it is rounded to a float of at least `w/2`. So all scores of a term, and all
-    /// bounds of them, are multiples of half the spacing of floats at `w`; and sums below 2^53
-    /// multiples of the smallest such step are exact. That holds unless the weights of one query
-    /// are more than 2^28 apart.
     fn is_order_free(terms: &[QueryTerm<'_, Self>]) -> bool {
         let weights = terms.iter().map(|term| f64::from(term.scorer.weight));
-        let sum: f64 = weights.clone().sum();
-        let smallest = weights.fold(f64::INFINITY, f64::min);
-        if smallest < f64::from(f32::MIN_POSITIVE) {
-            return false;
+        let sum: f64 = weights.sum();
+        exact_scale(terms).is_some_and(|scale| sum * scale < 2_f64.powi(53))
+    }
+
+    fn scale(terms: &[QueryTerm<'_, Self>]) -> Option<f64> {
+        let weights = terms.iter().map(|term| term.scorer.weight);
+        let largest = f64::from(weights.fold(0.0, f32::max));
+        exact_scale(terms).filter(|scale| largest * scale < 2_f64.powi(31))
+    }
+
+    fn prepare(&mut self, scale: Option<f64>) {
+        if self.has_table {
+            self.tables = ScoreTables::new(self.weight, &self.model.denominators, scale);
         }
-        // The largest power of two that is not above `smallest`.
-        let power = f64::from_bits(smallest.to_bits() & !((1 << 52) - 1));
-        let step = power * 2_f64.powi(-24);
-        sum < step * 2_f64.powi(53)
     }
 
     fn has_floor(_: &[QueryTerm<'_, Self>]) -> bool {

@@ -5,6 +5,7 @@ use std::cell::Cell;
 use ir_core::store::OpenIndexError;
 use ir_core::{Ranking, Search, SearchError};
 
+use super::accumulator::Accumulator;
 use super::collector::Collector;
 use super::combined_fields::{CombinedFields, CombinedTerm, FieldFrequencies, MAX_SUM};
 use super::list_scorer::TermScores;
@@ -176,7 +177,10 @@ impl TermScores for CombinedList<'_> {
         dfs.sum()
     }
 
-    fn add_to_window<const WORDS: usize>(&mut self, window: &mut ScoreWindow<WORDS>) -> u32 {
+    fn add_to_window<const WORDS: usize, A: Accumulator>(
+        &mut self,
+        window: &mut ScoreWindow<WORDS, A>,
+    ) -> u32 {
         let (start, end) = window.range();
         let scorer = self.scorer;
         if let [only] = &mut *self.fields {

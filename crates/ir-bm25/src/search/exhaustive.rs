@@ -2,19 +2,22 @@
 
 use ir_core::{DocNum, Search};
 
+use super::accumulator::Accumulator;
 use super::collector::Collector;
 use super::list_scorer::TermScores;
 use super::score_window::ScoreWindow;
 use crate::postings::END;
 
 /// Scores every document that contains a query term.
-pub(super) fn score_all<const WORDS: usize, T: TermScores>(
-    window: &mut ScoreWindow<WORDS>,
+pub(super) fn score_all<const WORDS: usize, A: Accumulator, T: TermScores>(
+    window: &mut ScoreWindow<WORDS, A>,
     terms: &mut [T],
     documents: u32,
     how: &Search<'_>,
     best: &mut Collector<'_>,
 ) {
+    let postings: u64 = terms.iter().map(TermScores::postings).sum();
+    window.set_density(postings as f64 / f64::from(documents));
     let mut start = 0;
     while start < documents {
         window.reset(start, documents, 0.0, best.threshold());

@@ -4,6 +4,7 @@
 use ir_core::Explanation;
 use ir_core::store::OpenIndexError;
 
+use super::accumulator::Accumulator;
 use super::document_scores::DocumentScores;
 use super::query::QueryTerm;
 use super::score_window::ScoreWindow;
@@ -90,7 +91,10 @@ pub(crate) trait TermScores {
 
     /// Adds the scores of the documents of a window. Returns a lower bound, at least the end of the
     /// window, of the next document to score.
-    fn add_to_window<const WORDS: usize>(&mut self, window: &mut ScoreWindow<WORDS>) -> u32;
+    fn add_to_window<const WORDS: usize, A: Accumulator>(
+        &mut self,
+        window: &mut ScoreWindow<WORDS, A>,
+    ) -> u32;
 
     /// The score of a document; [`None`] if it does not contain the term. Successive calls must
     /// pass ascending documents.
@@ -115,19 +119,35 @@ pub(crate) trait ListScorer: Sized {
     /// length code.
     fn lower_bound(&self, tf: u32, code: u8) -> f32;
 
-    /// Calls `visit` with every posting's document and term score.
-    fn for_each_score(&self, postings: PostingsSlice<'_>, visit: impl FnMut(u32, f32));
+    /// Calls `visit` with every posting's document and the number of its term score.
+    fn for_each_score<A: Accumulator>(
+        &self,
+        postings: PostingsSlice<'_>,
+        scale: f64,
+        visit: impl FnMut(u32, A),
+    );
 
     /// Adds the term scores of postings to a window.
-    fn add_to<const WORDS: usize>(
+    fn add_to<const WORDS: usize, A: Accumulator>(
         &self,
-        window: &mut ScoreWindow<WORDS>,
+        window: &mut ScoreWindow<WORDS, A>,
         postings: PostingsSlice<'_>,
     );
 
     /// Returns whether the sum of term scores in double precision is independent of their order.
     /// Pruning needs it, and finite bounds.
     fn is_order_free(terms: &[QueryTerm<'_, Self>]) -> bool;
+
+    /// A power of two such that all scores of these terms times it are integers below 2^31.
+    /// Default: [`None`], there is none.
+    fn scale(_: &[QueryTerm<'_, Self>]) -> Option<f64> {
+        None
+    }
+
+    /// Prepares for a search, with integer sums if there is a scale.
+    fn prepare(&mut self, scale: Option<f64>) {
+        let _ = scale;
+    }
 
     /// Returns whether no term score is negative, so that a lower bound of one is a lower bound of
     /// the score of the document.

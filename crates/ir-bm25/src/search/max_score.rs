@@ -17,6 +17,7 @@
 
 use ir_core::{DocNum, Search};
 
+use super::accumulator::Accumulator;
 use super::collector::Collector;
 use super::list_scorer::TermScores;
 use super::score_window::ScoreWindow;
@@ -33,8 +34,9 @@ const MIN_STEP: u32 = 1024;
 /// Maximum number of seeks per skipped posting at which the fraction grows.
 const MAX_SEEKS: f64 = 0.0125;
 
-pub(super) fn search<const WORDS: usize, T: TermScores>(
-    window: &mut ScoreWindow<WORDS>,
+/// Finds the top k. Stops when integer sums overflow: then the hits are wrong.
+pub(super) fn search<const WORDS: usize, A: Accumulator, T: TermScores>(
+    window: &mut ScoreWindow<WORDS, A>,
     terms: &mut [T],
     documents: u32,
     how: &Search<'_>,
@@ -66,6 +68,8 @@ pub(super) fn search<const WORDS: usize, T: TermScores>(
             prefix_bounds[1..].partition_point(|&sum| sum <= fraction * threshold);
         let others = prefix_bounds[first_essential];
         let (optional, essential) = lists.split_at_mut(first_essential);
+        let postings: u64 = essential.iter().map(|list| list.postings()).sum();
+        window.set_density(postings as f64 / f64::from(documents));
         let end = start.saturating_add(step).min(documents);
         window.reset(start, end, others, threshold);
         let mut next = END;
@@ -79,6 +83,9 @@ pub(super) fn search<const WORDS: usize, T: TermScores>(
             }
             threshold
         });
+        if window.overflows() {
+            return;
+        }
         let seeks = complete(&mut candidates, optional, &prefix_bounds, threshold);
         for &(doc, sum) in &candidates {
             best.push(DocNum::new(doc), sum);

@@ -1,5 +1,6 @@
 //! Query processing: scoring with dynamic pruning.
 
+mod accumulator;
 mod block_max;
 mod bm25_scorer;
 mod collector;
@@ -22,6 +23,7 @@ mod weighted_term;
 use ir_core::store::OpenIndexError;
 use ir_core::{Ranking, Search, SearchError};
 
+use accumulator::Accumulator;
 use collector::Collector;
 pub(crate) use combined_fields::CombinedFields;
 pub(crate) use combined_lists::{CombinedList, document_frequency, floor, rank_combined};
@@ -29,8 +31,9 @@ pub(crate) use document_scores::DocumentScores;
 pub(crate) use explain::explain;
 use list_scorer::TermScores;
 pub(crate) use list_scorer::{BoundModel, ListScorer, ListStatistics, ScoredList};
+use query::QueryTerm;
 pub(crate) use query::{QueryPlan, TermList, count_terms, open_lists};
-use score_window::{WIDE_WINDOW, with_window};
+use score_window::{INTEGER_WINDOW, ScoreWindow, WIDE_WINDOW, with_window};
 pub(crate) use scoring::{Bound, Scoring};
 pub use weighted_term::WeightedTerm;
 
@@ -82,25 +85,61 @@ pub(crate) fn rank<S: ListScorer>(
         terms,
         documents: added,
     } = &mut *plan;
-    let mut best = Collector::new(how.k(), floor).with_documents(added);
+    let collector = || Collector::new(how.k(), floor).with_documents(added);
+    let mut best = collector();
     if allowed.is_some_and(|allowed| prefers_seeking(allowed, documents, terms)) {
         exhaustive::score_allowed(terms, documents, how, &mut best);
     } else if pruning == Pruning::Exhaustive || !S::is_order_free(terms) {
+        prepare(terms, None);
         with_window(&WIDE_WINDOW, |window| {
             exhaustive::score_all(window, terms, documents, how, &mut best);
         });
-    } else if uses_block_bounds(pruning, terms, floor) {
-        with_window(&WIDE_WINDOW, |window| {
-            block_max::search(window, terms, documents, how, &mut best);
-        });
     } else {
-        with_window(&WIDE_WINDOW, |window| {
-            max_score::search(window, terms, documents, how, &mut best);
-        });
+        let uses_blocks = uses_block_bounds(pruning, terms, floor);
+        let mut is_exact = false;
+        if let Some(scale) = S::scale(terms) {
+            prepare(terms, Some(scale));
+            with_window(&INTEGER_WINDOW, |window| {
+                window.set_scale(scale);
+                prune(window, terms, uses_blocks, documents, how, &mut best);
+                is_exact = !window.overflows();
+            });
+        }
+        if !is_exact {
+            best = collector();
+            prepare(terms, None);
+            with_window(&WIDE_WINDOW, |window| {
+                prune(window, terms, uses_blocks, documents, how, &mut best);
+            });
+        }
     }
     let ranking = best.finish();
     plan.check().map_err(search_error)?;
     ranking
+}
+
+/// Prepares the lists for a search from the first document, with integer sums if there is a scale.
+fn prepare<S: ListScorer>(terms: &mut [QueryTerm<'_, S>], scale: Option<f64>) {
+    for term in terms {
+        term.cursor.rewind();
+        term.scorer.prepare(scale);
+    }
+}
+
+/// Finds the top k with bounds of blocks or of whole lists.
+fn prune<const WORDS: usize, A: Accumulator, S: ListScorer>(
+    window: &mut ScoreWindow<WORDS, A>,
+    terms: &mut [QueryTerm<'_, S>],
+    uses_blocks: bool,
+    documents: u32,
+    how: &Search<'_>,
+    best: &mut Collector<'_>,
+) {
+    if uses_blocks {
+        block_max::search(window, terms, documents, how, best);
+    } else {
+        max_score::search(window, terms, documents, how, best);
+    }
 }
 
 /// Returns whether seeking the allowed documents one by one is cheaper than scanning the lists. A

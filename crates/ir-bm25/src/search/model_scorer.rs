@@ -14,6 +14,7 @@ use std::sync::Arc;
 use ir_core::Explanation;
 use ir_core::store::OpenIndexError;
 
+use super::accumulator::Accumulator;
 use super::document_scores::DocumentScores;
 use super::list_scorer::{BoundModel, ListScorer, ListStatistics, ScoredList};
 use super::query::QueryTerm;
@@ -255,7 +256,13 @@ impl ListScorer for ModelScorer<'_> {
         }
     }
 
-    fn for_each_score(&self, postings: PostingsSlice<'_>, mut visit: impl FnMut(u32, f32)) {
+    fn for_each_score<A: Accumulator>(
+        &self,
+        postings: PostingsSlice<'_>,
+        scale: f64,
+        mut visit: impl FnMut(u32, A),
+    ) {
+        let mut visit = |doc, score| visit(doc, A::from_score(f64::from(score), scale));
         let pairs = postings.docs.iter().zip(postings.tfs);
         match self.precision {
             DocLengths::OneByte => {
@@ -267,19 +274,19 @@ impl ListScorer for ModelScorer<'_> {
         }
     }
 
-    fn add_to<const WORDS: usize>(
+    fn add_to<const WORDS: usize, A: Accumulator>(
         &self,
-        window: &mut ScoreWindow<WORDS>,
+        window: &mut ScoreWindow<WORDS, A>,
         postings: PostingsSlice<'_>,
     ) {
+        let scale = window.scale();
+        let number = |score: f32| A::from_score(f64::from(score), scale);
         match self.precision {
-            DocLengths::OneByte => {
-                window.add_scores(self.codes, postings, |_, code, tf| {
-                    self.score_by_code(code, tf)
-                });
-            }
+            DocLengths::OneByte => window.add_scores(self.codes, postings, |_, code, tf| {
+                number(self.score_by_code(code, tf))
+            }),
             DocLengths::Exact => window.add_scores(self.codes, postings, |doc, _, tf| {
-                self.score_by_length(self.exact_length(doc), tf)
+                number(self.score_by_length(self.exact_length(doc), tf))
             }),
         }
     }

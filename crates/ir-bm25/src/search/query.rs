@@ -9,6 +9,7 @@ use ir_core::store::OpenIndexError;
 use rustc_hash::FxBuildHasher;
 
 use super::WeightedTerm;
+use super::accumulator::Accumulator;
 use super::document_scores::DocumentScores;
 use super::list_scorer::{BoundModel, ListScorer, ListStatistics, ScoredList, TermScores};
 use super::score_window::ScoreWindow;
@@ -36,8 +37,11 @@ impl<S: ListScorer> TermScores for QueryTerm<'_, S> {
         u64::from(self.cursor.df)
     }
 
-    fn add_to_window<const WORDS: usize>(&mut self, window: &mut ScoreWindow<WORDS>) -> u32 {
-        window.add(&mut self.cursor, &self.scorer, |_| false)
+    fn add_to_window<const WORDS: usize, A: Accumulator>(
+        &mut self,
+        window: &mut ScoreWindow<WORDS, A>,
+    ) -> u32 {
+        window.add(&mut self.cursor, &self.scorer)
     }
 
     fn score_of(&mut self, doc: u32) -> Option<f64> {

@@ -1,5 +1,6 @@
 //! Tables of the scores of one term by length code and frequency.
 
+use super::accumulator::Accumulator;
 use crate::small_float;
 
 /// Number of length codes.
@@ -27,29 +28,56 @@ impl Denominators {
 /// Scores of a term for frequencies from 1 to [`FREQUENCIES`], in documents of every length code in
 /// use.
 #[derive(Debug)]
-pub(super) struct ScoreTable(Box<[ByFrequency<f32>]>);
+pub(crate) struct ScoreTable<T>(Box<[ByFrequency<T>]>);
 
-impl ScoreTable {
+/// The table of the scores of a term, if there is one: of the scores themselves, or times the scale
+/// of integer sums.
+#[derive(Debug, Default)]
+pub(crate) struct ScoreTables {
+    pub(super) scores: Option<ScoreTable<f32>>,
+    pub(super) scaled: Option<ScoreTable<u32>>,
+}
+
+impl ScoreTables {
     /// No frequency minus one may take more bits.
     pub(super) const TF_BITS: u8 = FREQUENCIES.ilog2() as u8;
 
-    pub(super) fn new(weight: f32, denominators: &Denominators) -> Self {
+    pub(super) fn new(weight: f32, denominators: &Denominators, scale: Option<f64>) -> Self {
         let score = |denominator| weight - weight / denominator;
-        let rows = denominators.0.iter().map(|row| row.map(score));
-        Self(rows.collect())
+        match scale {
+            None => Self {
+                scores: Some(ScoreTable::new(denominators, score)),
+                scaled: None,
+            },
+            Some(scale) => Self {
+                scores: None,
+                scaled: Some(ScoreTable::new(denominators, |denominator| {
+                    u32::from_score(f64::from(score(denominator)), scale)
+                })),
+            },
+        }
     }
+}
 
+impl<T> ScoreTable<T> {
+    fn new(denominators: &Denominators, entry: impl Fn(f32) -> T) -> Self {
+        let rows = denominators.0.iter();
+        Self(rows.map(|row| row.map(&entry)).collect())
+    }
+}
+
+impl<T: Copy + Default> ScoreTable<T> {
     /// The score of `tf` occurrences, at most [`FREQUENCIES`], in a document; 0 for a length code
     /// that is not in use.
     #[inline(always)]
-    pub(super) fn score(&self, code: u8, tf: u32) -> f32 {
+    pub(super) fn score(&self, code: u8, tf: u32) -> T {
         let row = self.0.get(usize::from(code));
-        row.map_or(0.0, |row| row[tf as usize % FREQUENCIES])
+        row.map_or_else(T::default, |row| row[tf as usize % FREQUENCIES])
     }
 
     /// The score of `tf` occurrences in a document; [`None`] for frequencies without one.
     #[inline(always)]
-    pub(super) fn get(&self, code: u8, tf: u32) -> Option<f32> {
+    pub(super) fn get(&self, code: u8, tf: u32) -> Option<T> {
         (1..=FREQUENCIES as u32)
             .contains(&tf)
             .then(|| self.score(code, tf))

@@ -3,6 +3,7 @@
 use std::cell::Cell;
 use std::thread::LocalKey;
 
+use super::accumulator::Accumulator;
 use super::list_scorer::ListScorer;
 use crate::postings::{END, PostingsCursor, PostingsSlice};
 
@@ -11,15 +12,18 @@ const WORD: usize = 64;
 
 thread_local! {
     /// Empty window of few documents, for the next search of the thread.
-    pub(super) static NARROW_WINDOW: Cell<Option<Box<ScoreWindow<256>>>> = const { Cell::new(None) };
-    /// Empty window whose sums fit into the L2 cache, for the next search of the thread.
-    pub(super) static WIDE_WINDOW: Cell<Option<Box<ScoreWindow<1024>>>> = const { Cell::new(None) };
+    pub(super) static NARROW_WINDOW: WindowOfThread<256, f64> = const { Cell::new(None) };
+    /// Empty windows whose sums fit into the L2 cache, for the next search of the thread.
+    pub(super) static WIDE_WINDOW: WindowOfThread<1024, f64> = const { Cell::new(None) };
+    pub(super) static INTEGER_WINDOW: WindowOfThread<1024, u32> = const { Cell::new(None) };
 }
 
+type WindowOfThread<const WORDS: usize, A> = Cell<Option<Box<ScoreWindow<WORDS, A>>>>;
+
 /// Runs a search with the window of this thread, which stays in the cache between searches.
-pub(super) fn with_window<const WORDS: usize>(
-    window_of_thread: &'static LocalKey<Cell<Option<Box<ScoreWindow<WORDS>>>>>,
-    search: impl FnOnce(&mut ScoreWindow<WORDS>),
+pub(super) fn with_window<const WORDS: usize, A: Accumulator>(
+    window_of_thread: &'static LocalKey<WindowOfThread<WORDS, A>>,
+    search: impl FnOnce(&mut ScoreWindow<WORDS, A>),
 ) {
     let mut window = window_of_thread
         .take()
@@ -68,18 +72,24 @@ fn bits(mut word: u64) -> impl Iterator<Item = usize> {
 }
 
 /// Score accumulators of `64 * WORDS` documents. `WORDS` is a power of two.
-pub(crate) struct ScoreWindow<const WORDS: usize> {
+pub(crate) struct ScoreWindow<const WORDS: usize, A> {
     start: u32,
     end: u32,
-    sums: Box<[[f64; WORD]; WORDS]>,
-    /// Documents with a higher sum may enter the top k.
-    cutoff: f64,
+    /// Factor of the scores if they are added as integers.
+    scale: f64,
+    sums: Box<[[A; WORD]; WORDS]>,
+    /// Documents with at least this sum may enter the top k.
+    cutoff: A,
+    /// Whether an integer sum has reached [`Accumulator::LIMIT`].
+    overflows: bool,
+    /// Whether so many postings are expected that all sums are cleared.
+    is_dense: bool,
     /// The documents of the postings added, list by list, while these are few.
     added: Vec<u32>,
     candidates: CandidateSet<WORDS>,
 }
 
-impl<const WORDS: usize> ScoreWindow<WORDS> {
+impl<const WORDS: usize, A: Accumulator> ScoreWindow<WORDS, A> {
     /// Number of documents of a window.
     const DOCS: u32 = {
         assert!(WORDS.is_power_of_two());
@@ -98,8 +108,11 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
         Self {
             start: 0,
             end: 0,
-            cutoff: 0.0,
-            sums: boxed([0.0; WORD]),
+            scale: 1.0,
+            cutoff: A::default(),
+            overflows: false,
+            sums: boxed([A::default(); WORD]),
+            is_dense: false,
             added: Vec::new(),
             candidates: CandidateSet {
                 words: boxed(0),
@@ -108,13 +121,30 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
         }
     }
 
+    /// Sets the factor of the scores for integer sums.
+    pub(super) const fn set_scale(&mut self, scale: f64) {
+        self.scale = scale;
+        self.overflows = false;
+    }
+
+    /// Factor of the scores for integer sums.
+    pub(super) const fn scale(&self) -> f64 {
+        self.scale
+    }
+
+    /// Returns whether integer sums may have overflowed since [`ScoreWindow::set_scale`]. Then
+    /// sums are wrong.
+    pub(super) const fn overflows(&self) -> bool {
+        self.overflows
+    }
+
     /// Moves an empty window to the documents from `start` on, all below `end`. Documents whose sum
     /// plus `others` is above the threshold are candidates.
     pub(super) fn reset(&mut self, start: u32, end: u32, others: f64, threshold: f64) {
         self.start = start;
         self.end = end.min(start.saturating_add(Self::DOCS));
         // Not above the exact difference: `drain` compares the sums.
-        self.cutoff = (threshold - others).next_down();
+        self.cutoff = A::cutoff((threshold - others).next_down(), self.scale);
     }
 
     /// The documents of the window.
@@ -129,18 +159,43 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
         let Some(sum) = self.sums.as_flattened_mut().get_mut(at) else {
             return;
         };
-        *sum += score;
-        if *sum > self.cutoff {
+        *sum = sum.plus(A::from_score(score, self.scale));
+        if *sum >= self.cutoff {
+            self.overflows |= *sum >= A::LIMIT;
             self.candidates.insert(at);
         }
-        if self.added.len() < Self::MANY {
-            self.added.push(doc);
+        self.remember(&[doc]);
+    }
+
+    /// Sets the expected number of postings per document.
+    pub(super) fn set_density(&mut self, postings_per_document: f64) {
+        self.is_dense = postings_per_document * f64::from(Self::DOCS) > Self::MANY as f64;
+    }
+
+    /// Remembers documents whose sums are to be cleared.
+    #[inline]
+    fn remember(&mut self, docs: &[u32]) {
+        if !self.is_dense && self.added.len() < Self::MANY {
+            self.added.extend_from_slice(docs);
         }
     }
 
-    /// Adds the scores of one term. Skips the blocks for which `skip` returns true when the cursor
-    /// is at them. Returns a lower bound, at least `end`, of the next document to score.
+    /// Adds the scores of one term. Returns a lower bound, at least `end`, of the next document to
+    /// score.
     pub(super) fn add<S: ListScorer>(
+        &mut self,
+        cursor: &mut PostingsCursor<'_>,
+        scorer: &S,
+    ) -> u32 {
+        cursor.for_each_slice(self.start, self.end, |postings| {
+            self.remember(postings.docs);
+            scorer.add_to(self, postings);
+        })
+    }
+
+    /// As [`ScoreWindow::add`]. Skips the blocks for which `skip` returns true when the cursor is at
+    /// them.
+    pub(super) fn add_blocks<S: ListScorer>(
         &mut self,
         cursor: &mut PostingsCursor<'_>,
         scorer: &S,
@@ -162,9 +217,7 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
                 return doc;
             }
             let (inside, next) = cursor.take_below(end);
-            if self.added.len() < Self::MANY {
-                self.added.extend_from_slice(inside.docs);
-            }
+            self.remember(inside.docs);
             scorer.add_to(self, inside);
             match (next, inside.docs.last()) {
                 (Some(next), _) => return next,
@@ -175,13 +228,13 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
     }
 
     /// Adds the scores of postings. `codes` are the length codes of all documents; `score` gets the
-    /// document, its length code and the frequency.
+    /// document, its length code and the frequency, and returns what is added.
     #[inline]
     pub(super) fn add_scores(
         &mut self,
         codes: &[u8],
         postings: PostingsSlice<'_>,
-        score: impl Fn(u32, u8, u32) -> f32,
+        score: impl Fn(u32, u8, u32) -> A,
     ) {
         self.add_scores_of(codes, postings.docs, postings.tfs.iter().copied(), score);
     }
@@ -194,7 +247,7 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
         codes: &[u8],
         docs: &[u32],
         tfs: impl Iterator<Item = u32>,
-        score: impl Fn(u32, u8, u32) -> f32,
+        score: impl Fn(u32, u8, u32) -> A,
     ) {
         let (start, cutoff) = (self.start, self.cutoff);
         let codes = codes.get(start as usize..).unwrap_or_default();
@@ -206,8 +259,9 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
             if at >= size {
                 continue;
             }
-            sums[at] += f64::from(score(doc, codes[at], tf));
-            if sums[at] > cutoff {
+            sums[at] = sums[at].plus(score(doc, codes[at], tf));
+            if sums[at] >= cutoff {
+                self.overflows |= sums[at] >= A::LIMIT;
                 self.candidates.insert(at);
             }
         }
@@ -225,21 +279,56 @@ impl<const WORDS: usize> ScoreWindow<WORDS> {
         let sums = self.sums.as_flattened_mut();
         self.candidates.drain(|at| {
             let Some(&sum) = sums.get(at) else { return };
+            let sum = sum.to_score(self.scale);
             if sum + others > threshold {
                 threshold = visit(self.start + at as u32, sum);
             }
         });
-        if self.added.len() < Self::MANY {
+        if !self.is_dense && self.added.len() < Self::MANY {
             for &doc in &self.added {
                 let at = doc.wrapping_sub(self.start) as usize % Self::DOCS as usize;
                 if let Some(sum) = sums.get_mut(at) {
-                    *sum = 0.0;
+                    *sum = A::default();
                 }
             }
         } else {
             let size = self.end.saturating_sub(self.start) as usize;
-            sums[..size].fill(0.0);
+            sums[..size].fill(A::default());
         }
         self.added.clear();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Sums of 2^31 and more are candidates, since no cutoff is higher.
+    #[test]
+    fn integer_sums_report_overflow() {
+        let mut window = ScoreWindow::<4, u32>::new();
+        let scale = 2_f64.powi(24);
+        window.set_scale(scale);
+        window.reset(0, 100, 0.0, f64::MAX);
+        window.add_score(7, 127.5);
+        window.add_score(8, 100.25);
+        assert!(!window.overflows());
+        window.add_score(7, 0.5);
+        assert!(window.overflows());
+        // Sums that have wrapped around do not hide it.
+        window.add_score(7, 127.5);
+        window.add_score(7, 127.5);
+        assert!(window.overflows());
+        window.drain(0.0, 0.0, |_, _| 0.0);
+        window.set_scale(scale);
+        window.reset(0, 100, 0.0, 100.0);
+        window.add_score(8, 100.25);
+        let mut drained = Vec::new();
+        window.drain(0.0, 100.0, |doc, sum| {
+            drained.push((doc, sum));
+            100.0
+        });
+        assert_eq!(drained, [(8, 100.25)]);
+        assert!(!window.overflows());
     }
 }

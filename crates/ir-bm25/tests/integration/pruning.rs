@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use ir_bm25::models::Bm25F;
 use ir_bm25::{
     Analysis, Bm25, DocLengths, DocOrder, Index, IndexConfig, IndexedFields, Pruning, Searcher,
+    WeightedTerm,
 };
 use ir_core::store::Verify;
 use ir_core::{DocFilter, DocNum, DocSet, Document, NoProgress, Ranking, Retriever, Search};
@@ -520,4 +521,58 @@ fn collections_have_blocks_and_ties() {
     let full = everything(&index.searcher(Bm25::ANSERINI).unwrap(), "w1 w2");
     let ties = full.hits().windows(2);
     assert!(ties.filter(|pair| pair[0].score == pair[1].score).count() > 100);
+}
+
+/// The sums of term scores of some documents exceed 2^31 times the common divisor of the scores,
+/// beyond which they are not added as integers.
+#[test]
+fn large_sums_are_exact() {
+    let mut numbers = Numbers(7);
+    let word = |n: usize| format!("w{n}");
+    let documents: Vec<Document> = (0..2000)
+        .map(|n| {
+            let words = match n % 500 {
+                // All words of the query several times.
+                3 => (0..300 * (1 + n / 500)).map(|n| word(n % 300)).collect(),
+                _ => {
+                    let count = 1 + numbers.below(6);
+                    (0..count)
+                        .map(|_| word(numbers.below(3000)))
+                        .collect::<Vec<_>>()
+                }
+            };
+            Document::new(format!("{n:04}")).with_text(words.join(" "))
+        })
+        .collect();
+    let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress).unwrap();
+    let terms: Vec<_> = (0..300)
+        .map(|n| WeightedTerm::new(word(n), 1.0 + (n % 3) as f32))
+        .collect();
+    for count in [4, 12, 40, 300] {
+        for k in [1, 5, 1000] {
+            let search = |pruning| {
+                let searcher = index
+                    .searcher(Bm25::new(1.2, 0.0))
+                    .unwrap()
+                    .with_pruning(pruning);
+                let ranking = searcher
+                    .search_terms(&terms[..count], &Search::top(k))
+                    .unwrap();
+                let hits = ranking.iter();
+                hits.map(|hit| (hit.doc.get(), hit.score.to_bits()))
+                    .collect::<Vec<_>>()
+            };
+            let expected = search(Pruning::Exhaustive);
+            for pruning in [Pruning::BlockMax, Pruning::MaxScore, Pruning::Auto] {
+                assert_eq!(
+                    search(pruning),
+                    expected,
+                    "{count} terms, k = {k}, {pruning:?}"
+                );
+            }
+            if count == 300 {
+                assert!(f32::from_bits(expected[0].1) > 1024.0, "{expected:?}");
+            }
+        }
+    }
 }
