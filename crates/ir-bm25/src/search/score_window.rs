@@ -193,8 +193,8 @@ impl<const WORDS: usize, A: Accumulator> ScoreWindow<WORDS, A> {
         })
     }
 
-    /// As [`ScoreWindow::add`]. Skips the blocks for which `skip` returns true when the cursor is at
-    /// them.
+    /// As [`ScoreWindow::add`]. Skips the blocks for which `skip` returns true when the cursor is
+    /// at them.
     pub(super) fn add_blocks<S: ListScorer>(
         &mut self,
         cursor: &mut PostingsCursor<'_>,
