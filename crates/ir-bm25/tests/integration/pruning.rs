@@ -571,6 +571,7 @@ fn large_sums_are_exact() {
                 );
             }
             if count == 300 {
+                // The smallest weight is below 8, so that the limit is at most 512.
                 assert!(f32::from_bits(expected[0].1) > 1024.0, "{expected:?}");
             }
         }
