@@ -388,7 +388,11 @@ impl ListScorer for Bm25Scorer<'_> {
     fn scale(terms: &[QueryTerm<'_, Self>]) -> Option<f64> {
         let weights = terms.iter().map(|term| term.scorer.weight);
         let largest = f64::from(weights.fold(0.0, f32::max));
-        exact_scale(terms).filter(|scale| largest * scale < 2_f64.powi(31))
+        // The scale is multiplied in single precision, too.
+        let is_float = |&scale: &f64| scale <= f64::from(f32::MAX);
+        exact_scale(terms)
+            .filter(is_float)
+            .filter(|scale| largest * scale < 2_f64.powi(31))
     }
 
     fn prepare(&mut self, scale: Option<f64>) {

@@ -138,7 +138,8 @@ pub(crate) trait ListScorer: Sized {
     /// Pruning needs it, and finite bounds.
     fn is_order_free(terms: &[QueryTerm<'_, Self>]) -> bool;
 
-    /// A power of two such that all scores of these terms times it are integers below 2^31.
+    /// A power of two, finite in single precision, such that all scores of these terms times it are
+    /// integers below 2^31.
     /// Default: [`None`], there is none.
     fn scale(_: &[QueryTerm<'_, Self>]) -> Option<f64> {
         None

@@ -1,6 +1,5 @@
 //! Tables of the scores of one term by length code and frequency.
 
-use super::accumulator::Accumulator;
 use crate::small_float;
 
 /// Number of length codes.
@@ -25,10 +24,10 @@ impl Denominators {
     }
 }
 
-/// Scores of a term for frequencies from 1 to [`FREQUENCIES`], in documents of every length code in
-/// use.
+/// Scores of a term for frequencies from 1 to [`FREQUENCIES`], in documents of every length code; 0
+/// for codes that are not in use.
 #[derive(Debug)]
-pub(crate) struct ScoreTable<T>(Box<[ByFrequency<T>]>);
+pub(crate) struct ScoreTable<T>(Box<[ByFrequency<T>; CODES]>);
 
 /// The table of the scores of a term, if there is one: of the scores themselves, or times the scale
 /// of integer sums.
@@ -51,28 +50,32 @@ impl ScoreTables {
             },
             Some(scale) => Self {
                 scores: None,
+                // Exact: the product is an integer, and below 2^31 so that it may be converted by way
+                // of `i32`, which vectorizes.
                 scaled: Some(ScoreTable::new(denominators, |denominator| {
-                    u32::from_score(f64::from(score(denominator)), scale)
+                    (score(denominator) * scale as f32) as i32 as u32
                 })),
             },
         }
     }
 }
 
-impl<T> ScoreTable<T> {
+impl<T: Copy + Default> ScoreTable<T> {
     fn new(denominators: &Denominators, entry: impl Fn(f32) -> T) -> Self {
-        let rows = denominators.0.iter();
-        Self(rows.map(|row| row.map(&entry)).collect())
+        let mut table = Box::new([[T::default(); FREQUENCIES]; CODES]);
+        for (to, row) in table.iter_mut().zip(&denominators.0) {
+            *to = row.map(&entry);
+        }
+        Self(table)
     }
 }
 
 impl<T: Copy + Default> ScoreTable<T> {
     /// The score of `tf` occurrences, at most [`FREQUENCIES`], in a document; 0 for a length code
-    /// that is not in use.
+    /// that is not in use. Without checks of bounds: the table has a row for every code.
     #[inline(always)]
     pub(super) fn score(&self, code: u8, tf: u32) -> T {
-        let row = self.0.get(usize::from(code));
-        row.map_or_else(T::default, |row| row[tf as usize % FREQUENCIES])
+        self.0[usize::from(code)][tf as usize % FREQUENCIES]
     }
 
     /// The score of `tf` occurrences in a document; [`None`] for frequencies without one.

@@ -550,30 +550,61 @@ fn large_sums_are_exact() {
         .collect();
     for count in [4, 12, 40, 300] {
         for k in [1, 5, 1000] {
-            let search = |pruning| {
-                let searcher = index
-                    .searcher(Bm25::new(1.2, 0.0))
-                    .unwrap()
-                    .with_pruning(pruning);
-                let ranking = searcher
-                    .search_terms(&terms[..count], &Search::top(k))
-                    .unwrap();
-                let hits = ranking.iter();
-                hits.map(|hit| (hit.doc.get(), hit.score.to_bits()))
-                    .collect::<Vec<_>>()
-            };
-            let expected = search(Pruning::Exhaustive);
-            for pruning in [Pruning::BlockMax, Pruning::MaxScore, Pruning::Auto] {
-                assert_eq!(
-                    search(pruning),
-                    expected,
-                    "{count} terms, k = {k}, {pruning:?}"
-                );
-            }
+            let expected = check_terms(&index, &terms[..count], k);
             if count == 300 {
                 // The smallest weight is below 8, so that the limit is at most 512.
                 assert!(f32::from_bits(expected[0].1) > 1024.0, "{expected:?}");
             }
+        }
+    }
+}
+
+/// Compares the hits for weighted terms with those of exhaustive scoring. Returns documents and bits
+/// of their scores.
+fn check_terms(index: &Index, terms: &[WeightedTerm], k: usize) -> Vec<(u32, u32)> {
+    let search = |pruning| {
+        let searcher = index.searcher(Bm25::new(1.2, 0.0)).unwrap();
+        let searcher = searcher.with_pruning(pruning);
+        let ranking = searcher.search_terms(terms, &Search::top(k)).unwrap();
+        bits(&ranking)
+    };
+    let expected = search(Pruning::Exhaustive);
+    for pruning in [Pruning::BlockMax, Pruning::MaxScore, Pruning::Auto] {
+        let found = search(pruning);
+        assert_eq!(found, expected, "{terms:?}, k = {k}, {pruning:?}");
+    }
+    expected
+}
+
+/// Weights near the smallest positive floats, whose scale as integers exceeds all floats, and near
+/// the largest.
+#[test]
+fn extreme_weights_are_exact() {
+    let mut numbers = Numbers(11);
+    let documents: Vec<Document> = (0..3000)
+        .map(|n| {
+            let count = 1 + numbers.below(12);
+            Document::new(format!("{n:04}")).with_text(numbers.words(count, 8))
+        })
+        .collect();
+    let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress).unwrap();
+    let words: Vec<String> = (0..3).map(|_| numbers.word(8)).collect();
+    for weight in [
+        f32::MIN_POSITIVE,
+        4.0 * f32::MIN_POSITIVE,
+        1e-35,
+        1e-30,
+        1e30,
+        1e37,
+    ] {
+        let terms: Vec<_> = words
+            .iter()
+            .map(|word| WeightedTerm::new(word, weight))
+            .collect();
+        for (count, k) in [(1, 1), (1, 10), (3, 1), (3, 10), (3, 1000)] {
+            let hits = check_terms(&index, &terms[..count], k);
+            assert_eq!(hits.len(), k, "{weight:e}");
+            assert!(f32::from_bits(hits[0].1) > 0.0, "{weight:e}");
         }
     }
 }
