@@ -64,14 +64,14 @@ pub(crate) struct PostingsCursor<'a> {
     /// Bits per frequency minus one and the packed frequencies of the loaded block.
     packed_tfs: (u8, &'a [u8]),
     at: usize,
-    damage: Option<OpenIndexError>,
-    positions: PositionsCursor<'a>,
+    damage: Option<Box<OpenIndexError>>,
+    positions: Option<Box<PositionsCursor<'a>>>,
 }
 
 /// Location of the positions of a list, and of those that are read next.
 #[derive(Debug, Clone, Default)]
 struct PositionsCursor<'a> {
-    /// Range in the section; empty in an index without positions.
+    /// Range in the section.
     range: Range<usize>,
     /// Block of the next positions, and the positions of the whole block.
     block: Option<usize>,
@@ -116,12 +116,15 @@ impl<'a> PostingsCursor<'a> {
         let mut input = ByteReader::new(list);
         let df = input.varint32().filter(|&df| df > 0 && df <= documents)?;
         let occurrences = input.varint()?.checked_add(u64::from(df))?;
-        let mut positions = PositionsCursor::default();
+        let mut positions = None;
         if has_positions {
             let size = usize::try_from(input.varint()?).ok()?;
             let of_positions = usize::try_from(input.varint()?).ok()?;
             let first = start.checked_add(input.position())?.checked_add(size)?;
-            positions.range = first..first.checked_add(of_positions)?;
+            positions = Some(Box::new(PositionsCursor {
+                range: first..first.checked_add(of_positions)?,
+                ..PositionsCursor::default()
+            }));
         }
         let list_impacts = if df > 1 {
             let n = usize::from(input.u8()?);
@@ -156,7 +159,7 @@ impl<'a> PostingsCursor<'a> {
 
     /// Returns the damage found so far. A damaged list ends at the damaged block.
     pub(crate) fn take_damage(&mut self) -> Option<OpenIndexError> {
-        self.damage.take()
+        self.damage.take().map(|damage| *damage)
     }
 
     /// The error for a list that cannot be decoded although its checksums are correct.
@@ -298,21 +301,22 @@ impl<'a> PostingsCursor<'a> {
         (self.slice(from..self.at), next)
     }
 
-    /// Calls `visit` with the postings from `start` up to `end`, block by block. Returns a lower
-    /// bound, at least `end`, of the document after them.
+    /// Calls `visit` with the postings from `start` on to the end of their block, and with those of
+    /// the following blocks, up to `end`. `visit` returns the number of its postings below `end`.
+    /// Returns a lower bound, at least `end`, of the document after them.
     #[inline]
     pub(crate) fn for_each_slice(
         &mut self,
         start: u32,
         end: u32,
-        mut visit: impl FnMut(PostingsSlice<'_>),
+        mut visit: impl FnMut(PostingsSlice<'_>) -> usize,
     ) -> u32 {
         let mut doc = self.seek(start);
         while doc < end {
-            let (inside, next) = self.take_below(end);
-            visit(inside);
-            if let Some(next) = next {
-                return next;
+            self.load_tfs();
+            self.at += visit(self.slice(self.at..self.decoded.len()));
+            if self.at < self.decoded.len() {
+                return self.decoded.doc(self.at).max(end);
             }
             if self.last >= end - 1 {
                 return self.last.saturating_add(1);
@@ -350,31 +354,46 @@ impl<'a> PostingsCursor<'a> {
     /// frequency. Those of postings before it are skipped. Damage is an error.
     pub(crate) fn positions(&mut self, to: &mut Vec<u32>) -> Result<(), OpenIndexError> {
         self.load_tfs();
-        if self.positions.block != Some(self.loaded) {
-            self.load_positions()?;
-        } else if self.positions.at > self.at {
-            self.positions.at = 0;
-            self.positions.rest = self.positions.bytes;
+        let mut positions = self.positions.take().ok_or_else(|| self.malformed())?;
+        let read = self.read_positions(&mut positions, to);
+        self.positions = Some(positions);
+        read
+    }
+
+    fn read_positions(
+        &self,
+        next: &mut PositionsCursor<'a>,
+        to: &mut Vec<u32>,
+    ) -> Result<(), OpenIndexError> {
+        if next.block != Some(self.loaded) {
+            self.load_positions(next)?;
+        } else if next.at > self.at {
+            next.at = 0;
+            next.rest = next.bytes;
         }
-        self.read_positions(to).ok_or_else(|| self.malformed())
+        self.read_loaded_positions(next, to)
+            .ok_or_else(|| self.malformed())
     }
 
     /// Finds the positions of the current block.
-    fn load_positions(&mut self) -> Result<(), OpenIndexError> {
-        let (section, first) = (self.section, self.positions.range.start);
+    fn load_positions(&self, next: &mut PositionsCursor<'a>) -> Result<(), OpenIndexError> {
+        let (section, first) = (self.section, next.range.start);
         let read = |range: Range<usize>| section.get(first + range.start..first + range.end);
         let of_block = (self.loaded, self.blocks);
-        let range = positions::block_range(of_block, self.positions.range.len(), read)?;
+        let range = positions::block_range(of_block, next.range.len(), read)?;
         let bytes = read(range.ok_or_else(|| self.malformed())?)?;
-        self.positions.block = Some(self.loaded);
-        self.positions.bytes = bytes;
-        self.positions.at = 0;
-        self.positions.rest = bytes;
+        next.block = Some(self.loaded);
+        next.bytes = bytes;
+        next.at = 0;
+        next.rest = bytes;
         Ok(())
     }
 
-    fn read_positions(&mut self, to: &mut Vec<u32>) -> Option<()> {
-        let next = &mut self.positions;
+    fn read_loaded_positions(
+        &self,
+        next: &mut PositionsCursor<'a>,
+        to: &mut Vec<u32>,
+    ) -> Option<()> {
         let skipped = self.decoded.tfs().get(next.at..self.at)?;
         let skipped = skipped.iter().map(|&tf| u64::from(tf)).sum();
         let mut input = ByteReader::new(positions::skip(next.rest, skipped)?);
@@ -397,7 +416,7 @@ impl<'a> PostingsCursor<'a> {
             return false;
         }
         if let Err(damage) = self.decode_docs() {
-            self.damage = Some(damage);
+            self.damage = Some(Box::new(damage));
             self.block = self.blocks;
             self.last = END;
             self.decoded.clear();
@@ -472,7 +491,7 @@ impl<'a> PostingsCursor<'a> {
     fn unpack_tfs(&mut self) {
         let (tf_bits, data) = self.packed_tfs;
         if self.decoded.unpack_tfs(tf_bits, data).is_none() {
-            self.damage = Some(self.malformed());
+            self.damage = Some(Box::new(self.malformed()));
             self.decoded.reset_tfs();
             self.packed_tfs.0 = 0;
         }

@@ -354,17 +354,17 @@ impl ListScorer for Bm25Scorer<'_> {
         &self,
         window: &mut ScoreWindow<WORDS, A>,
         postings: PostingsSlice<'_>,
-    ) {
+    ) -> usize {
         let (codes, scale) = (self.codes, window.scale());
         let number = |score: f32| A::from_score(f64::from(score), scale);
         match A::table(&self.tables) {
             Some(table) if postings.tf_bits == 0 => {
                 let score = |_, code, _| A::from_entry(table.score(code, 1));
-                window.add_scores_of(codes, postings.docs, std::iter::repeat(1), score);
+                window.add_scores_of(codes, postings.docs, std::iter::repeat(1), score)
             }
             Some(table) if postings.tf_bits <= ScoreTables::TF_BITS => {
                 let score = |_, code, tf| A::from_entry(table.score(code, tf));
-                window.add_scores(codes, postings, score);
+                window.add_scores(codes, postings, score)
             }
             Some(table) => {
                 window.add_scores(codes, postings, |_, code, tf| match table.get(code, tf) {

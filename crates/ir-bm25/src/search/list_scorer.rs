@@ -127,12 +127,12 @@ pub(crate) trait ListScorer: Sized {
         visit: impl FnMut(u32, A),
     );
 
-    /// Adds the term scores of postings to a window.
+    /// Adds the term scores of postings up to the end of a window. Returns their number.
     fn add_to<const WORDS: usize, A: Accumulator>(
         &self,
         window: &mut ScoreWindow<WORDS, A>,
         postings: PostingsSlice<'_>,
-    );
+    ) -> usize;
 
     /// Returns whether the sum of term scores in double precision is independent of their order.
     /// Pruning needs it, and finite bounds.

@@ -32,7 +32,7 @@ const WINDOWS: u32 = 16;
 /// Minimum number of documents per window.
 const MIN_STEP: u32 = 1024;
 /// Maximum number of seeks per skipped posting at which the fraction grows.
-const MAX_SEEKS: f64 = 0.0125;
+const MAX_SEEKS: f64 = 1.0 / 120.0;
 
 /// Finds the top k. Stops when integer sums overflow: then the hits are wrong.
 pub(super) fn search<const WORDS: usize, A: Accumulator, T: TermScores>(
@@ -90,14 +90,13 @@ pub(super) fn search<const WORDS: usize, A: Accumulator, T: TermScores>(
         for &(doc, sum) in &candidates {
             best.push(DocNum::new(doc), sum);
         }
-        if first_essential > 0 {
-            let scanned = f64::from(next.min(documents) - start) / f64::from(documents);
-            let postings = optional.iter().map(|list| list.postings() as f64);
-            let skipped = postings.sum::<f64>() * scanned;
-            let is_cheap = (seeks as f64) < MAX_SEEKS * skipped;
-            fraction = (fraction * if is_cheap { 1.25 } else { 0.8 })
-                .clamp(*FRACTIONS.start(), *FRACTIONS.end());
-        }
+        let scanned = f64::from(next.min(documents) - start) / f64::from(documents);
+        let postings = optional.iter().map(|list| list.postings() as f64);
+        let skipped = postings.sum::<f64>() * scanned;
+        // Without non-essential lists too: the threshold may have risen since these were expensive.
+        let is_cheap = seeks as f64 <= MAX_SEEKS * skipped;
+        fraction = (fraction * if is_cheap { 1.25 } else { 0.8 })
+            .clamp(*FRACTIONS.start(), *FRACTIONS.end());
         start = next;
     }
 }

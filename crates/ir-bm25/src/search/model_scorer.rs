@@ -278,7 +278,7 @@ impl ListScorer for ModelScorer<'_> {
         &self,
         window: &mut ScoreWindow<WORDS, A>,
         postings: PostingsSlice<'_>,
-    ) {
+    ) -> usize {
         let scale = window.scale();
         let number = |score: f32| A::from_score(f64::from(score), scale);
         match self.precision {

@@ -188,8 +188,9 @@ impl<const WORDS: usize, A: Accumulator> ScoreWindow<WORDS, A> {
         scorer: &S,
     ) -> u32 {
         cursor.for_each_slice(self.start, self.end, |postings| {
-            self.remember(postings.docs);
-            scorer.add_to(self, postings);
+            let inside = scorer.add_to(self, postings);
+            self.remember(&postings.docs[..inside]);
+            inside
         })
     }
 
@@ -228,15 +229,16 @@ impl<const WORDS: usize, A: Accumulator> ScoreWindow<WORDS, A> {
     }
 
     /// Adds the scores of postings. `codes` are the length codes of all documents; `score` gets the
-    /// document, its length code and the frequency, and returns what is added.
+    /// document, its length code and the frequency, and returns what is added. Stops at the end of
+    /// the window. Returns the number of postings before it.
     #[inline]
     pub(super) fn add_scores(
         &mut self,
         codes: &[u8],
         postings: PostingsSlice<'_>,
         score: impl Fn(u32, u8, u32) -> A,
-    ) {
-        self.add_scores_of(codes, postings.docs, postings.tfs.iter().copied(), score);
+    ) -> usize {
+        self.add_scores_of(codes, postings.docs, postings.tfs.iter().copied(), score)
     }
 
     /// As [`ScoreWindow::add_scores`], of documents with these frequencies.
@@ -248,23 +250,28 @@ impl<const WORDS: usize, A: Accumulator> ScoreWindow<WORDS, A> {
         docs: &[u32],
         tfs: impl Iterator<Item = u32>,
         score: impl Fn(u32, u8, u32) -> A,
-    ) {
+    ) -> usize {
         let (start, cutoff) = (self.start, self.cutoff);
         let codes = codes.get(start as usize..).unwrap_or_default();
         let sums = self.sums.as_flattened_mut();
-        let size = sums.len().min(codes.len());
+        let size = (self.end.saturating_sub(start) as usize)
+            .min(sums.len())
+            .min(codes.len());
         let (sums, codes) = (&mut sums[..size], &codes[..size]);
+        let mut inside = 0;
         for (&doc, tf) in docs.iter().zip(tfs) {
             let at = doc.wrapping_sub(start) as usize;
             if at >= size {
-                continue;
+                break;
             }
+            inside += 1;
             sums[at] = sums[at].plus(score(doc, codes[at], tf));
             if sums[at] >= cutoff {
                 self.overflows |= sums[at] >= A::LIMIT;
                 self.candidates.insert(at);
             }
         }
+        inside
     }
 
     /// Empties the window. Calls `visit` with every document that contains a query term and can
