@@ -1,7 +1,7 @@
 use std::num::NonZeroUsize;
 use std::sync::Arc;
 use std::thread;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use governor::clock::DefaultClock;
 use governor::state::keyed::DashMapStateStore;
@@ -15,7 +15,7 @@ use crate::error::ServiceError;
 use crate::metrics::Metrics;
 use crate::request_permit::RequestPermit;
 use crate::service::{
-    AnswerList, GeneratedAnswer, GenerationOutcome, Question, ScoredAnswer, Service,
+    AnswerList, GeneratedAnswer, GenerationOutcome, Question, Rescan, ScoredAnswer, Service,
 };
 
 /// Uploads of the largest size whose bodies are held at the same time.
@@ -159,6 +159,24 @@ pub(crate) async fn generating(
             tracing::warn!("generation failed, or exceeded half of the time of a request");
             Some(generation.answer(count, GenerationOutcome::Failed))
         }
+    }
+}
+
+/// Reads the folder of papers again, and starts a publication if the documents have changed. After
+/// `wait` the reading goes on, and the result is `None`.
+///
+/// # Errors
+/// As [`Service::rescan`].
+pub(crate) async fn rescanning(
+    app: &Arc<App>,
+    wait: Duration,
+) -> Result<Option<Rescan>, ServiceError> {
+    let task_app = Arc::clone(app);
+    let reading = async move { blocking(&task_app, Service::rescan).await };
+    let task = tokio::spawn(RequestPermit::current().scope(reading));
+    match tokio::time::timeout(wait, task).await {
+        Err(_) => Ok(None),
+        Ok(ended) => ended.unwrap_or(Err(ServiceError::Panic)).map(Some),
     }
 }
 

@@ -220,6 +220,13 @@ impl SegmentedIndex {
         segments.map(|numbered| numbered.segment.stats())
     }
 
+    /// Statistics of every field, without deleted documents. Numbers of terms and postings are 0:
+    /// they are counted in a single index ([`SegmentedIndex::single`], [`Index::stats`]).
+    #[must_use]
+    pub fn fields(&self) -> &[FieldStats] {
+        &self.inner.fields
+    }
+
     /// Verifies the checksums of all files.
     ///
     /// # Errors

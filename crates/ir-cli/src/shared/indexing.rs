@@ -70,6 +70,12 @@ fn fields(text: &str) -> Result<IndexedFields, String> {
     ))
 }
 
+/// The value of `--fields` of these fields.
+pub(crate) fn name_of_fields(fields: IndexedFields) -> String {
+    let named = FIELDS.iter().find(|(_, known)| *known == fields);
+    named.map_or_else(|| fields.names().join(","), |(name, _)| (*name).to_owned())
+}
+
 /// Checks that every named field exists.
 pub(crate) fn check_fields(fields: IndexedFields, corpus: &dyn Corpus) -> Result<()> {
     let IndexedFields::Named(names) = fields else {

@@ -194,12 +194,12 @@ fn misuse_is_an_error_and_changes_nothing() {
         (
             "index one.jsonl -o notes --add --analysis english",
             2,
-            "--analysis: expected the setting with which notes was created",
+            "--analysis: expected anserini, with which notes was created, found english",
         ),
         (
             "index one.jsonl -o notes --add --store nothing",
             2,
-            "--store: expected the setting",
+            "--store: expected all, with which notes was created, found nothing",
         ),
         (
             "index one.jsonl -o one.jsonl --add",

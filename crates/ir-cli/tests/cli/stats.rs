@@ -37,6 +37,96 @@ fn statistics_of_a_small_collection() {
     here.ir(&["stats", "none"]).fails(1, &["none"]);
 }
 
+/// Settings, fields and segments of an index in a file, and of one in a folder.
+#[test]
+fn statistics_of_an_index() {
+    let here = Folder::new();
+    tiny(&here);
+    let index = ["index", "tiny", "--fields", "separate", "--positions"];
+    here.ir(&[&index[..], &["-o", "tiny.ir"]].concat()).ok();
+    let out = here.ir(&["stats", "tiny.ir"]).ok().out;
+    assert!(out.lines().all(|line| line == line.trim_end()), "{out}");
+    for (name, value) in [
+        ("BM25 index ", "tiny.ir"),
+        ("documents ", "3"),
+        ("analyzer ", "anserini"),
+        ("order of equal scores ", "id"),
+        ("stored fields ", "title, text and attributes"),
+        ("positions ", "yes"),
+        ("field text: documents ", "3"),
+    ] {
+        assert_eq!(row(&out, name), value, "{out}");
+    }
+    assert!(!out.contains("segment"), "{out}");
+    let object = json(&here.ir(&["stats", "tiny.ir", "--json"]).ok().out);
+    assert_eq!(object["type"], "bm25");
+    assert_eq!(object["config"]["fields"], "separate");
+    let text = &object["fields"][1];
+    assert_eq!(
+        (&text["name"], &text["documents"]),
+        (&"text".into(), &3.into())
+    );
+    // The documents and terms of the collection.
+    let collection = json(&here.ir(&["stats", "tiny", "--json"]).ok().out);
+    assert_eq!(object["documents"], collection["corpus"]["documents"]);
+
+    let line = |n| format!("{{\"_id\": \"d{n}\", \"text\": \"tea {n}\"}}\n");
+    here.write("ten.jsonl", (0..10).map(line).collect::<String>());
+    here.write("gone", "d2\n");
+    here.ir(&["index", "ten.jsonl", "-o", "folder", "--add"])
+        .ok();
+    here.ir(&["index", "-o", "folder", "--delete", "gone"]).ok();
+    let out = here.ir(&["stats", "folder"]).ok().out;
+    assert_eq!(row(&out, "documents "), "9");
+    assert_eq!(row(&out, "positions "), "no");
+    assert_eq!(row(&out, "field contents: documents "), "9");
+    let segment = row(&out, "segment 1 ");
+    assert!(segment.starts_with("9 documents, 1 deleted, "), "{out}");
+    let object = json(&here.ir(&["stats", "folder", "--json"]).ok().out);
+    assert_eq!(object["segments"][0]["deleted"], 1);
+    assert!(object["fields"][0]["distinct_terms"].is_null());
+
+    for option in [
+        &["--split", "test"][..],
+        &["--level", "1"],
+        &["--analysis", "english"],
+        &["--communities"],
+        &["--plots", "figures"],
+    ] {
+        let expected = format!("{}: expected a collection, found the index", option[0]);
+        here.ir(&[&["stats", "tiny.ir"], option].concat())
+            .fails(2, &[&expected]);
+    }
+    here.write("damaged.ir", "ir-bm25\nnonsense");
+    here.ir(&["stats", "damaged.ir"]).fails(1, &["damaged.ir"]);
+}
+
+/// Dimensions, encoder and segments of vectors in a folder.
+#[cfg(feature = "dense")]
+#[test]
+fn statistics_of_vectors() {
+    let here = Folder::new();
+    tiny(&here);
+    let model = concat!(
+        env!("CARGO_MANIFEST_DIR"),
+        "/../ir-dense/testdata/tiny/bert"
+    );
+    let encode = ["encode", model, "tiny", "-o"];
+    here.ir(&[&encode[..], &["vectors.ir"]].concat()).ok();
+    here.ir(&[&encode[..], &["folder", "--add"]].concat()).ok();
+    for index in ["vectors.ir", "folder"] {
+        let out = here.ir(&["stats", index]).ok().out;
+        assert_eq!(row(&out, "vector index "), index);
+        assert_eq!(row(&out, "vectors "), "3", "{out}");
+        assert_eq!(row(&out, "encoder "), "bert", "{out}");
+        let object = json(&here.ir(&["stats", index, "--json"]).ok().out);
+        assert_eq!(object["type"], "vectors");
+        assert_eq!(object["dimensions"].to_string(), row(&out, "dimensions "));
+        assert_eq!(object["encoder"]["model_name"], "bert");
+        assert!(object["encoder"]["texts"].is_null());
+    }
+}
+
 /// Many counts are intervals in the text, and complete in JSON.
 #[test]
 fn long_histograms_are_shortened() {

@@ -97,7 +97,10 @@ fn errors() {
     here.ir(&[&index[..], &["plain.ir"]].concat()).ok();
     here.ir(&[&index[..], &["folder", "--add"]].concat()).ok();
     here.ir(&[&index[..], &["folder", "--add", "--positions"]].concat())
-        .fails(2, &["--positions: expected the setting with which folder"]);
+        .fails(
+            2,
+            &["--positions: expected no positions, with which folder was created"],
+        );
     let search = |index: &str, query: &str, options: &str| {
         let options: Vec<&str> = options.split(' ').collect();
         let search = ["search", index, "--query", query, "--syntax"];

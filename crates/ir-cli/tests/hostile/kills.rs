@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use ir_core::SplitMix64;
 
 use crate::many_texts::many_texts;
-use crate::{contents, ir, variable};
+use crate::{contents, ir, tiny_model, variable};
 
 /// Kills `IR_KILLS` commands (default: 10) at random moments. After up to three kills, the command
 /// runs to its end: the folder then has the same files with the same bytes as after an undisturbed
@@ -105,11 +105,6 @@ fn digits_removed(name: &str) -> String {
     text
 }
 
-fn model() -> String {
-    let tiny = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ir-dense/testdata/tiny/bert");
-    tiny.display().to_string()
-}
-
 #[test]
 fn killed_index() {
     let index = "index many.tsv -o index.ir --threads 1";
@@ -122,7 +117,7 @@ fn killed_index() {
 
 #[test]
 fn killed_encode() {
-    let encode = format!("encode {} many.tsv --threads 1", model());
+    let encode = format!("encode {} many.tsv --threads 1", tiny_model());
     let lines = [
         "-o vectors.ir --ids ids.txt",
         "-o vectors.npy --ids ids.txt.gz",
@@ -139,7 +134,7 @@ fn killed_encode() {
 fn killed_train() {
     let train = format!(
         "train {} examples.jsonl -o tuned --threads 1 --epochs 1 --batch 8 --negatives 1 --checkpoint-every 2 --history history.csv",
-        model()
+        tiny_model()
     );
     let evaluated =
         format!("{train} --dev bundled --dev-split test --evaluate-every 3 --curves curves.svg");

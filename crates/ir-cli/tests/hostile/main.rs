@@ -15,6 +15,8 @@ mod checks;
 mod definition;
 mod files;
 #[cfg(feature = "dense")]
+mod killed_updates;
+#[cfg(feature = "dense")]
 mod kills;
 #[cfg(feature = "dense")]
 #[path = "../common/many_texts.rs"]
@@ -43,6 +45,13 @@ fn ir(folder: &Path) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_ir"));
     isolate(&mut command, folder);
     command
+}
+
+/// The folder of a small encoder.
+#[cfg(feature = "dense")]
+fn tiny_model() -> String {
+    let tiny = Path::new(env!("CARGO_MANIFEST_DIR")).join("../ir-dense/testdata/tiny/bert");
+    tiny.display().to_string()
 }
 
 /// Runs a command in `folder` without the caller's collections, models and network.

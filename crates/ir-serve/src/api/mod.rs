@@ -49,7 +49,7 @@ pub(crate) fn router(body_bytes: usize) -> Router<Arc<App>> {
         .route("/v1/index/files", post(files::files))
         .route("/v1/index/publish", post(index::publish))
         .route("/v1/index/abort", post(index::abort))
-        .route("/v1/index/rescan", post(rescan::rescan))
+        .route("/v1/index/rescan", post(rescan::rescan).get(rescan::status))
         .route("/v1/op/status/{op_id}", get(operations::status))
         .route("/v1/collections", get(collections::list))
         .route("/v1/collections/{name}/search", post(collections::search))

@@ -30,6 +30,7 @@ pub fn openapi() -> utoipa::openapi::OpenApi {
         index::publish,
         index::abort,
         rescan::rescan,
+        rescan::status,
         operations::status,
         collections::list,
         collections::search,

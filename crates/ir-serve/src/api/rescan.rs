@@ -1,7 +1,10 @@
 use std::sync::Arc;
+use std::time::Duration;
 
 use axum::Json;
 use axum::extract::State;
+use axum::http::StatusCode;
+use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
@@ -9,7 +12,11 @@ use super::ApiError;
 use super::auth::AdminAccess;
 use super::body::JsonBody;
 use super::error::ErrorBody;
-use crate::app::{App, blocking};
+use crate::app::{App, blocking, rescanning};
+use crate::store::FolderReading;
+
+/// Longest time for which a request waits for the end of a reading.
+const WAIT: Duration = Duration::from_secs(10);
 
 /// Body of `/v1/index/rescan`. Its fields are ignored.
 #[derive(Debug, Deserialize, ToSchema)]
@@ -31,8 +38,44 @@ pub(super) struct RescanResponse {
     op_id: Option<String>,
 }
 
+/// State of the folder of papers. Without a reading, the fields are those of the last one.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct FolderStatus {
+    /// Progress of the reading that runs.
+    reading: Option<ReadingProgress>,
+    /// The last complete reading.
+    last: Option<FolderReading>,
+    /// Why the last reading since the start of the service is not complete.
+    error: Option<String>,
+    /// Id of the publication that the last reading since the start of the service has started.
+    op_id: Option<String>,
+}
+
+/// Files of a reading that runs.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ReadingProgress {
+    /// Number of files that are done.
+    done: u64,
+    /// Number of files; 0 while the folder is listed.
+    total: u64,
+}
+
+async fn folder_status(app: &Arc<App>) -> Result<FolderStatus, ApiError> {
+    let status = blocking(app, |service| {
+        let reading = service.reading_progress();
+        Ok(FolderStatus {
+            reading: reading.map(|(done, total)| ReadingProgress { done, total }),
+            error: service.reading_error(),
+            op_id: service.reading_publication(),
+            last: service.store().folder_reading()?,
+        })
+    });
+    Ok(status.await?)
+}
+
 /// Reads the folder of papers again, and starts a publication if documents have changed. A reading
-/// that exceeds the time limit of a request continues; `/v1/index/files` has its problems.
+/// of more than 10 s, or half of the time limit of a request, goes on after the response 202; `GET`
+/// returns its state.
 #[utoipa::path(
     post,
     path = "/v1/index/rescan",
@@ -40,7 +83,8 @@ pub(super) struct RescanResponse {
     security(("key" = [])),
     request_body = RescanRequest,
     responses(
-        (status = 200, body = RescanResponse),
+        (status = 200, description = "The folder was read", body = RescanResponse),
+        (status = 202, description = "The folder is being read", body = FolderStatus),
         (status = 409, description = "No folder, or it is being read or cannot be read", body = ErrorBody),
         (status = "4XX", body = ErrorBody),
     )
@@ -49,13 +93,33 @@ pub(super) async fn rescan(
     State(app): State<Arc<App>>,
     _: AdminAccess,
     JsonBody(RescanRequest {}): JsonBody<RescanRequest>,
-) -> Result<Json<RescanResponse>, ApiError> {
-    let rescan = blocking(&app, |service| service.rescan()).await?;
-    Ok(Json(RescanResponse {
+) -> Result<Response, ApiError> {
+    let wait = WAIT.min(app.service.limits().time / 2);
+    let Some(rescan) = rescanning(&app, wait).await? else {
+        let status = folder_status(&app).await?;
+        return Ok((StatusCode::ACCEPTED, Json(status)).into_response());
+    };
+    let response = RescanResponse {
         read: rescan.report.read(),
         unchanged: rescan.report.unchanged(),
         failed: rescan.report.failed(),
         skipped: rescan.report.skipped(),
         op_id: rescan.publication.map(|job| job.id),
-    }))
+    };
+    Ok(Json(response).into_response())
+}
+
+/// Returns the state of the folder of papers.
+#[utoipa::path(
+    get,
+    path = "/v1/index/rescan",
+    tag = "index",
+    security(("key" = [])),
+    responses((status = 200, body = FolderStatus), (status = "4XX", body = ErrorBody))
+)]
+pub(super) async fn status(
+    State(app): State<Arc<App>>,
+    _: AdminAccess,
+) -> Result<Json<FolderStatus>, ApiError> {
+    Ok(Json(folder_status(&app).await?))
 }

@@ -11,9 +11,7 @@ use super::access::Admin;
 use super::error::PageError;
 use super::layout::{Page, count, page_url, pagination, time};
 use super::parameters::UrlParameters;
-use crate::app::{App, blocking};
-use crate::error::ServiceError;
-use crate::request_permit::RequestPermit;
+use crate::app::{App, blocking, rescanning};
 use crate::store::{FileStatus, FolderReading};
 
 /// Files on a page.
@@ -122,14 +120,9 @@ fn rescan_form(app: &App, progress: Option<(u64, u64)>) -> Markup {
 /// Reads the folder again. Redirects to the publication, or to the list of files if nothing has
 /// changed or the folder is still being read after [`WAIT`].
 pub(super) async fn rescan(State(app): State<Arc<App>>, _: Admin) -> Result<Redirect, PageError> {
-    let reading = async move { blocking(&app, |service| service.rescan()).await };
-    let task = tokio::spawn(RequestPermit::current().scope(reading));
-    let rescan = match tokio::time::timeout(WAIT, task).await {
-        // The reading goes on.
-        Err(_) => return Ok(Redirect::to("/files")),
-        Ok(ended) => ended.unwrap_or(Err(ServiceError::Panic))?,
-    };
-    Ok(Redirect::to(&match rescan.publication {
+    let rescan = rescanning(&app, WAIT).await?;
+    let publication = rescan.and_then(|rescan| rescan.publication);
+    Ok(Redirect::to(&match publication {
         Some(job) => format!("/jobs/{}", job.id),
         None => "/files".to_owned(),
     }))

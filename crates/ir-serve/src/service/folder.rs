@@ -45,6 +45,8 @@ struct ReadingState {
     progress: Option<(u64, u64)>,
     /// Error of the last reading.
     error: Option<String>,
+    /// Id of the publication that the last [`Service::rescan`] started.
+    publication: Option<String>,
 }
 
 /// Reading that runs; its drop ends it, after a panic too.
@@ -69,7 +71,7 @@ impl FolderState {
         }
         *reading = ReadingState {
             progress: Some((0, 0)),
-            error: None,
+            ..ReadingState::default()
         };
         Ok(RunningReading(self))
     }
@@ -98,6 +100,7 @@ impl Service {
             true => Some(self.publish()?),
             false => None,
         };
+        self.folder.lock().publication = publication.as_ref().map(|job| job.id.clone());
         tracing::info!(
             read = report.read(),
             unchanged = report.unchanged(),
@@ -123,6 +126,12 @@ impl Service {
     /// Error of the last reading of a folder since the service was opened.
     pub(crate) fn reading_error(&self) -> Option<String> {
         self.folder.lock().error.clone()
+    }
+
+    /// Id of the publication that the last [`Service::rescan`] since the service was opened
+    /// started, unless a folder was read after it.
+    pub(crate) fn reading_publication(&self) -> Option<String> {
+        self.folder.lock().publication.clone()
     }
 
     /// Cancels the reading of a folder after the current file, and all later readings.

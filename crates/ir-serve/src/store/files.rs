@@ -44,7 +44,7 @@ pub enum FileStatus {
 }
 
 /// Complete reading of the folder of papers.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, utoipa::ToSchema)]
 #[non_exhaustive]
 pub struct FolderReading {
     /// Path of the folder, or of one file.

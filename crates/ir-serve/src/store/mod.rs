@@ -106,7 +106,7 @@ impl Store {
 
     /// The connection. A panic of another thread in a transaction has rolled it back, so that a
     /// poisoned lock is usable.
-    fn connection(&self) -> MutexGuard<'_, Connection> {
+    pub(crate) fn connection(&self) -> MutexGuard<'_, Connection> {
         self.connection
             .lock()
             .unwrap_or_else(PoisonError::into_inner)

@@ -4,15 +4,16 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Result, bail};
+use clap::ValueEnum;
 use indicatif::HumanBytes;
 use ir_bm25::{DocOrder, DuplicateIds, IndexConfig, IndexWriter, PutOutcome, SegmentedIndex};
 use ir_core::{Document, Flow, Progress};
 use ir_data::TextEncoding;
 
-use super::Args;
+use super::{Args, STORED};
 use crate::shared::console::{Console, Interrupted, bail_usage};
 use crate::shared::format::{counted, grouped};
-use crate::shared::indexing::{DEFAULT_MEMORY, check_fields};
+use crate::shared::indexing::{DEFAULT_MEMORY, check_fields, name_of_fields};
 use crate::shared::input::{DocumentOrder, open_documents};
 use crate::shared::updates::{delete_ids, has_other_files, read_ids};
 
@@ -145,30 +146,48 @@ fn check_settings(args: &Args, config: &IndexConfig) -> Result<()> {
         DocOrder::Insertion => DocumentOrder::Insertion,
         _ => DocumentOrder::Id,
     };
-    let differs = [
-        (
+    let positions = args.positions.then_some(true);
+    let differences = [
+        difference(
             "--analysis",
-            setup
-                .analysis
-                .as_ref()
-                .is_some_and(|it| *it != config.analysis),
+            setup.analysis.as_ref(),
+            &config.analysis,
+            |it| it.to_string(),
         ),
-        (
-            "--fields",
-            setup.fields.is_some_and(|it| it != config.fields),
-        ),
-        ("--positions", args.positions && !config.positions),
-        ("--order", setup.order.is_some_and(|it| it != order)),
-        ("--store", args.store.is_some_and(|it| it != config.store)),
+        difference("--fields", setup.fields.as_ref(), &config.fields, |it| {
+            name_of_fields(*it)
+        }),
+        difference("--positions", positions.as_ref(), &config.positions, |it| {
+            if *it { "positions" } else { "no positions" }.to_owned()
+        }),
+        difference("--order", setup.order.as_ref(), &order, |it| {
+            it.to_possible_value()
+                .map_or_else(String::new, |it| it.get_name().to_owned())
+        }),
+        difference("--store", args.store.as_ref(), &config.store, |it| {
+            let named = STORED.iter().find(|(.., store)| store == it);
+            named.map_or_else(String::new, |(name, ..)| (*name).to_owned())
+        }),
     ];
-    if let Some((option, _)) = differs.iter().find(|(_, differs)| *differs) {
+    if let Some((option, expected, found)) = differences.into_iter().flatten().next() {
         let folder = args.output()?.display();
         bail_usage!(
-            "{option}: expected the setting with which {folder} was created, found another; \
-             an index keeps its settings"
+            "{option}: expected {expected}, with which {folder} was created, found {found}; an \
+             index keeps its settings"
         );
     }
     Ok(())
+}
+
+/// An option, the setting of the index and the other one that the option has.
+fn difference<T: PartialEq>(
+    option: &'static str,
+    set: Option<&T>,
+    setting: &T,
+    show: impl Fn(&T) -> String,
+) -> Option<(&'static str, String, String)> {
+    let set = set.filter(|set| *set != setting)?;
+    Some((option, show(setting), show(set)))
 }
 
 /// Adds the documents of a collection.

@@ -1,10 +1,12 @@
-//! `ir stats`: statistics of a collection, and of the papers of the ICLR dataset.
+//! `ir stats`: statistics of a collection, of an index, and of the papers of the ICLR dataset.
 
+mod index;
 #[cfg(feature = "parquet")]
 mod papers;
 mod venues;
 
 use std::io::Write;
+use std::path::Path;
 
 use anyhow::Result;
 use ir_bm25::Analysis;
@@ -16,11 +18,12 @@ use serde_json::json;
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::format::{grouped, table_with_text};
 use crate::shared::indexing::analysis;
-use crate::shared::input::open_documents;
+use crate::shared::input::{is_index, open_documents};
 use crate::shared::options::EncodingOption;
 use crate::shared::output::{OutputPath, OutputSink, create_folder};
 use crate::shared::papers::is_parquet;
 use crate::shared::plots::write_plots;
+use index::run_index;
 use venues::VenueSplits;
 
 const EXAMPLES: &str = "\
@@ -31,6 +34,7 @@ Examples:
   ir stats datafinder --json | jq '.splits.test.relevant_per_query'
   ir stats datafinder --plots figures        SVG plots and their data (CSV)
   ir stats iclr24v2.parquet                  reviews, scores, decisions too
+  ir stats nfcorpus.ir                       settings and fields of an index
 
 The length of a document is the number of tokens of title and text, after
 stop-word removal. Histograms are `value:count`, or `first..last:count` with
@@ -38,12 +42,17 @@ more than 16 values; --json has all. A document is relevant from grade
 --level. The age of a relevant document is the year of the query minus its
 year. Years are the attribute `year`. Where queries have the attribute
 `venue`, the documents that are relevant to the most queries of a venue are
-listed, with the percentage of its queries that have a relevant document.";
+listed, with the percentage of its queries that have a relevant document.
+
+Of an index: analyzer, stored fields, statistics of every field, segments; of
+vectors: dimensions, similarity, encoder. Options other than --json are those
+of collections.";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
-    /// Collection: a name (see `ir datasets`), or files as in `ir index`
+    /// Collection: a name (see `ir datasets`), or files as in `ir index`; or an index of `ir index`
+    /// or `ir encode`
     collection: String,
 
     #[command(flatten)]
@@ -53,10 +62,9 @@ pub(crate) struct Args {
     #[arg(long, value_name = "SPLIT", value_hint = clap::ValueHint::Other)]
     split: Option<String>,
 
-    /// Minimum grade of a relevant document
-    #[arg(long, short = 'l', value_name = "N", default_value_t = 1,
-        value_parser = clap::value_parser!(i64).range(0..))]
-    level: Grade,
+    /// Minimum grade of a relevant document [default: 1]
+    #[arg(long, short = 'l', value_name = "N", value_parser = clap::value_parser!(i64).range(0..))]
+    level: Option<Grade>,
 
     /// Analyzer of lengths and vocabulary, as in `ir index` [default: anserini]
     #[arg(long, value_parser = analysis, value_name = "NAME")]
@@ -85,6 +93,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if is_parquet(&args.collection) {
         return run_papers(args);
     }
+    if is_index(Path::new(&args.collection)) {
+        return run_index(args);
+    }
+    let level = args.level.unwrap_or(1);
     let folder = args.plots.as_ref().map(OutputPath::folder);
     let documents = open_documents(&args.collection, args.text.encoding, console)?;
     documents.check_encoding(args.text.encoding)?;
@@ -107,7 +119,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     }
     let venues: VenueSplits = (judged.iter())
         .map(|(split, queries, qrels)| {
-            let found = venues::popularity(queries, qrels, args.level, args.communities);
+            let found = venues::popularity(queries, qrels, level, args.communities);
             (split.clone(), found)
         })
         .collect();
@@ -120,7 +132,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         .into_iter()
         .map(|(split, queries, qrels)| {
             let analyzer: &dyn Analyzer = &analyzer;
-            let judgments = corpus.judgments(&queries, &qrels, args.level, analyzer);
+            let judgments = corpus.judgments(&queries, &qrels, level, analyzer);
             (split, judgments)
         })
         .collect();

@@ -135,7 +135,7 @@ fn is_smart(path: &Path) -> bool {
 
 /// Whether a path is a BM25 or vector index: a file that starts with the magic bytes of one, which
 /// are `ir-`, four letters and a newline, or a folder.
-fn is_index(path: &Path) -> bool {
+pub(crate) fn is_index(path: &Path) -> bool {
     if !path.is_file() {
         return SegmentedIndex::exists(path);
     }

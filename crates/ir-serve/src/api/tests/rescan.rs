@@ -32,8 +32,70 @@ fn the_folder_is_read_again() {
     std::fs::remove_dir_all(papers.path()).unwrap();
     let (status, body) = rescan();
     assert_eq!((status, &body["error"]["code"]), (409, &json!("conflict")));
-    let (status, _) = server.post("/v1/index/rescan", &server.query, &json!({}));
-    assert_eq!(status, 403);
+    for method in ["GET", "POST"] {
+        let (status, _) = server.request(method, "/v1/index/rescan", Some(&server.query), "{}");
+        assert_eq!(status, 403, "{method}");
+    }
+    let state = state(&server);
+    assert_eq!(
+        (&state["reading"], &state["op_id"]),
+        (&Value::Null, &Value::Null)
+    );
+    assert!(!state["error"].as_str().unwrap().is_empty(), "{state}");
+    assert_eq!(state["last"]["files"], 1, "{state}");
+}
+
+fn state(server: &TestServer) -> Value {
+    let (status, body) = server.request("GET", "/v1/index/rescan", Some(&server.admin), "");
+    assert_eq!(status, 200, "{body}");
+    serde_json::from_str(&body).unwrap()
+}
+
+/// A reading that takes longer than half of the time limit goes on after the response.
+#[test]
+fn a_long_reading_goes_on() {
+    let papers = TempDir::new().unwrap();
+    std::fs::write(papers.path().join("tea.txt"), "Tea is a drink.").unwrap();
+    let limits = Limits {
+        time: Duration::from_secs(4),
+        ..Limits::default()
+    };
+    let server = TestServer::with_config(AccessConfig::default(), |config| {
+        config
+            .with_limits(limits)
+            .with_papers(papers.path(), DocumentReader::default())
+    });
+    // The reading waits for the store.
+    let store = Arc::clone(&server.service);
+    let locked = std::sync::Barrier::new(2);
+    let (status, body) = thread::scope(|scope| {
+        scope.spawn(|| {
+            let _connection = store.store().connection();
+            locked.wait();
+            thread::sleep(Duration::from_secs(3));
+        });
+        locked.wait();
+        server.post("/v1/index/rescan", &server.admin, &json!({}))
+    });
+    assert_eq!(status, 202, "{body}");
+    assert_eq!(body["reading"], json!({"done": 0, "total": 0}), "{body}");
+    let end = loop {
+        let state = state(&server);
+        if state["reading"].is_null() && !state["op_id"].is_null() {
+            break state;
+        }
+        thread::sleep(Duration::from_millis(1));
+    };
+    assert_eq!(
+        (&end["last"]["files"], &end["error"]),
+        (&json!(1), &Value::Null)
+    );
+    let publication = server.wait(end["op_id"].as_str().unwrap());
+    assert_eq!(publication["status"], "finished");
+    assert_eq!(
+        server.answers(json!({"query": "drink"})),
+        ["Tea is a drink."]
+    );
 }
 
 #[test]
