@@ -77,6 +77,13 @@ impl FolderState {
     }
 }
 
+impl RunningReading<'_> {
+    /// Ends a reading with its error.
+    fn end_with_error(self, error: Option<&ServiceError>) {
+        self.0.lock().error = error.map(|error| with_causes(error));
+    }
+}
+
 impl Drop for RunningReading<'_> {
     fn drop(&mut self) {
         self.0.lock().progress = None;
@@ -94,13 +101,27 @@ impl Service {
     /// The service has no folder; those of [`Service::read_folder`].
     pub fn rescan(&self) -> Result<Rescan, ServiceError> {
         let papers = self.folder.papers.as_ref().ok_or(ServiceError::NoFolder)?;
-        let (report, has_changes) =
-            self.read_folder(&papers.path, &papers.reader, &mut NoProgress)?;
-        let publication = match has_changes && !self.is_given_up()? {
-            true => Some(self.publish()?),
-            false => None,
-        };
-        self.folder.lock().publication = publication.as_ref().map(|job| job.id.clone());
+        let reading = self.folder.start()?;
+        let read = self.read_started(&papers.path, &papers.reader, &mut NoProgress);
+        let rescan = read.and_then(|(report, has_changes)| {
+            let publication = match has_changes && !self.is_given_up()? {
+                true => Some(self.publish()?),
+                false => None,
+            };
+            Ok(Rescan {
+                report,
+                publication,
+            })
+        });
+        if let Ok(rescan) = &rescan {
+            let publication = rescan.publication.as_ref();
+            self.folder.lock().publication = publication.map(|job| job.id.clone());
+        }
+        reading.end_with_error(rescan.as_ref().err());
+        let Rescan {
+            report,
+            publication,
+        } = rescan?;
         tracing::info!(
             read = report.read(),
             unchanged = report.unchanged(),
@@ -159,6 +180,18 @@ impl Service {
         progress: &mut dyn Progress,
     ) -> Result<(FolderReport, bool), ServiceError> {
         let reading = self.folder.start()?;
+        let read = self.read_started(folder, reader, progress);
+        reading.end_with_error(read.as_ref().err());
+        read
+    }
+
+    /// Reads a folder while the [`RunningReading`] exists.
+    fn read_started(
+        &self,
+        folder: &Path,
+        reader: &DocumentReader,
+        progress: &mut dyn Progress,
+    ) -> Result<(FolderReport, bool), ServiceError> {
         let mut reported = |stage: &str, done: u64, total: Option<u64>| {
             self.folder.lock().progress = Some((done, total.unwrap_or(0)));
             let is_stopped =
@@ -168,12 +201,7 @@ impl Service {
                 flow => flow,
             }
         };
-        let read = self.read_into_store(folder, reader, &mut reported);
-        if let Err(error) = &read {
-            self.folder.lock().error = Some(with_causes(error));
-        }
-        drop(reading);
-        read
+        self.read_into_store(folder, reader, &mut reported)
     }
 
     fn read_into_store(
