@@ -32,7 +32,10 @@ const WINDOWS: u32 = 16;
 /// Minimum number of documents per window.
 const MIN_STEP: u32 = 1024;
 /// Maximum number of seeks per skipped posting at which the fraction grows.
-const MAX_SEEKS: f64 = 1.0 / 120.0;
+const MAX_SEEKS: f64 = 0.0125;
+/// Minimum rise of the threshold at which the fraction grows again although the last non-essential
+/// lists were expensive.
+const MIN_RISE: f64 = 1.05;
 
 /// Finds the top k. Stops when integer sums overflow: then the hits are wrong.
 pub(super) fn search<const WORDS: usize, A: Accumulator, T: TermScores>(
@@ -61,6 +64,8 @@ pub(super) fn search<const WORDS: usize, A: Accumulator, T: TermScores>(
         FIRST_FRACTION
     };
     let mut candidates: Vec<(u32, f64)> = Vec::new();
+    // The threshold of the last window with non-essential lists.
+    let mut last_threshold = f64::INFINITY;
     let mut start = 0;
     while start < documents {
         let threshold = best.threshold();
@@ -90,13 +95,18 @@ pub(super) fn search<const WORDS: usize, A: Accumulator, T: TermScores>(
         for &(doc, sum) in &candidates {
             best.push(DocNum::new(doc), sum);
         }
-        let scanned = f64::from(next.min(documents) - start) / f64::from(documents);
-        let postings = optional.iter().map(|list| list.postings() as f64);
-        let skipped = postings.sum::<f64>() * scanned;
-        // Without non-essential lists too: the threshold may have risen since these were expensive.
-        let is_cheap = seeks as f64 <= MAX_SEEKS * skipped;
-        fraction = (fraction * if is_cheap { 1.25 } else { 0.8 })
-            .clamp(*FRACTIONS.start(), *FRACTIONS.end());
+        let has_optional = first_essential > 0;
+        if has_optional || threshold > MIN_RISE * last_threshold {
+            let scanned = f64::from(next.min(documents) - start) / f64::from(documents);
+            let postings = optional.iter().map(|list| list.postings() as f64);
+            let skipped = postings.sum::<f64>() * scanned;
+            let is_cheap = !has_optional || (seeks as f64) < MAX_SEEKS * skipped;
+            fraction = (fraction * if is_cheap { 1.25 } else { 0.8 })
+                .clamp(*FRACTIONS.start(), *FRACTIONS.end());
+        }
+        if has_optional {
+            last_threshold = threshold;
+        }
         start = next;
     }
 }
