@@ -50,8 +50,8 @@ impl ScoreTables {
             },
             Some(scale) => Self {
                 scores: None,
-                // Exact: the product is an integer, and below 2^31 so that it may be converted by way
-                // of `i32`, which vectorizes.
+                // Exact: the product is an integer. It is below 2^31, so that it may be converted
+                // by way of `i32`, which vectorizes.
                 scaled: Some(ScoreTable::new(denominators, |denominator| {
                     (score(denominator) * scale as f32) as i32 as u32
                 })),

@@ -559,8 +559,8 @@ fn large_sums_are_exact() {
     }
 }
 
-/// Compares the hits for weighted terms with those of exhaustive scoring. Returns documents and bits
-/// of their scores.
+/// Compares the hits for weighted terms with those of exhaustive scoring. Returns documents and
+/// bits of their scores.
 fn check_terms(index: &Index, terms: &[WeightedTerm], k: usize) -> Vec<(u32, u32)> {
     let search = |pruning| {
         let searcher = index.searcher(Bm25::new(1.2, 0.0)).unwrap();

@@ -38,8 +38,8 @@ fn copy(from: &Path, to: &Path) {
 }
 
 /// Kills updates of the index in the folder `index` at random moments, `IR_KILLS` commands in all
-/// (default: 10). After a kill, what `read` returns is that before the update or that after it. Then
-/// the update runs to its end, from which on it is the latter.
+/// (default: 10). After a kill, `read` returns what it did before the update, or what it does after
+/// it. Then the update runs to its end, from which on it is the latter.
 fn kill(name: &str, here: &Path, updates: &[&str], read: impl Fn() -> Vec<String>) {
     let count = variable("IR_KILLS").unwrap_or(10);
     let mut random = SplitMix64::from_name(variable("IR_HOSTILE_SEED").unwrap_or(1), name);
