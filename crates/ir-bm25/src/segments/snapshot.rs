@@ -220,8 +220,19 @@ impl SegmentedIndex {
         segments.map(|numbered| numbered.segment.stats())
     }
 
-    /// Statistics of every field, without deleted documents. Numbers of terms and postings are 0:
-    /// they are counted in a single index ([`SegmentedIndex::single`], [`Index::stats`]).
+    /// Statistics of every field, without deleted documents. Terms and postings are counted in a
+    /// single index ([`SegmentedIndex::single`]); otherwise their numbers are 0.
+    ///
+    /// ```
+    /// use ir_bm25::{Index, IndexConfig, SegmentedIndex};
+    /// use ir_core::{Document, NoProgress};
+    ///
+    /// let documents = vec![Document::new("a").with_text("green tea, black tea")];
+    /// let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress)?;
+    /// let fields = SegmentedIndex::from(index).fields().to_vec();
+    /// assert_eq!((fields[0].tokens, fields[0].terms), (4, 3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
     pub fn fields(&self) -> &[FieldStats] {
         &self.inner.fields
@@ -441,6 +452,11 @@ fn live_stats(
     config: &IndexConfig,
     segments: &[Segment],
 ) -> Result<Vec<FieldStats>, OpenIndexError> {
+    if let [Segment { index, deleted, .. }] = segments
+        && deleted.count() == Some(0)
+    {
+        return Ok(index.field_stats().to_vec());
+    }
     let names = config.fields.names();
     let field = |name: &&str| FieldStats {
         name: (*name).to_owned(),

@@ -107,10 +107,7 @@ fn bm25_rows(name: &str, index: &SegmentedIndex) -> Vec<Row> {
         rows.push(row("skipped blank documents", grouped(stats.blank_dropped)));
         rows.push(row("written by", &*stats.program));
     }
-    let fields = single
-        .as_ref()
-        .map_or(index.fields(), |stats| &stats.fields);
-    for field in fields {
+    for field in index.fields() {
         let mut add = |what: &str, value: String| {
             rows.push(row(format!("field {}: {what}", field.name), value));
         };
@@ -128,9 +125,6 @@ fn bm25_rows(name: &str, index: &SegmentedIndex) -> Vec<Row> {
 
 fn bm25_object(name: &str, index: &SegmentedIndex) -> Value {
     let single = index.single().map(Index::stats);
-    let fields = single
-        .as_ref()
-        .map_or(index.fields(), |stats| &stats.fields);
     let field = |field: &FieldStats| {
         let counted = single.is_some();
         json!({
@@ -149,7 +143,7 @@ fn bm25_object(name: &str, index: &SegmentedIndex) -> Value {
         "config": index.config(),
         "blank_documents": single.as_ref().map(|stats| stats.blank_dropped),
         "program": single.as_ref().map(|stats| &stats.program),
-        "fields": fields.iter().map(field).collect::<Vec<_>>(),
+        "fields": index.fields().iter().map(field).collect::<Vec<_>>(),
         "commit": index.commit(),
         "segments": segments(index.segments()),
     })
