@@ -163,7 +163,7 @@ pub(crate) async fn generating(
 }
 
 /// Reads the folder of papers again, and starts a publication if the documents have changed. After
-/// `wait` the reading goes on, and the result is `None`.
+/// `wait` the reading continues, and the result is `None`.
 ///
 /// # Errors
 /// As [`Service::rescan`].

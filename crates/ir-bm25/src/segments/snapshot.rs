@@ -221,7 +221,8 @@ impl SegmentedIndex {
     }
 
     /// Statistics of every field, without deleted documents. Terms and postings are counted in a
-    /// single index ([`SegmentedIndex::single`]); otherwise their numbers are 0.
+    /// single index ([`SegmentedIndex::single`]); otherwise their numbers are 0. `longest` includes
+    /// deleted documents.
     ///
     /// ```
     /// use ir_bm25::{Index, IndexConfig, SegmentedIndex};

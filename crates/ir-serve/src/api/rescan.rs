@@ -74,8 +74,8 @@ async fn folder_status(app: &Arc<App>) -> Result<FolderStatus, ApiError> {
 }
 
 /// Reads the folder of papers again, and starts a publication if documents have changed. A reading
-/// of more than 10 s, or half of the time limit of a request, goes on after the response 202; `GET`
-/// returns its state.
+/// of more than 10 s, or half of the time limit of a request, continues after the response 202;
+/// `GET` returns its state.
 #[utoipa::path(
     post,
     path = "/v1/index/rescan",

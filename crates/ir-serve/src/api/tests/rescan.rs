@@ -51,7 +51,7 @@ fn state(server: &TestServer) -> Value {
     serde_json::from_str(&body).unwrap()
 }
 
-/// A reading that takes longer than half of the time limit goes on after the response.
+/// A reading that takes longer than half of the time limit continues after the response.
 #[test]
 fn a_long_reading_goes_on() {
     let papers = TempDir::new().unwrap();
