@@ -131,7 +131,7 @@ pub(crate) enum Command {
     #[cfg(feature = "pdf")]
     #[command(hide = true)]
     PdfText(pdf_text::Args),
-    /// Report statistics of a collection: lengths, vocabulary, judgments, years
+    /// Report statistics of a collection or index: lengths, vocabulary, judgments
     Stats(stats::Args),
     /// List, verify and download known collections
     Datasets(datasets::Args),

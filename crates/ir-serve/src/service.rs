@@ -22,6 +22,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use self::batched_search::{BatchedSearch, QuestionHits, QuestionSearch};
 pub(crate) use self::document_answers::{DOCUMENT_ANSWERS, DocumentAnswers};
 use self::folder::FolderState;
+pub(crate) use self::folder::ReadingState;
 pub use self::folder::Rescan;
 pub(crate) use self::generation::Generation;
 pub use self::generation::{GeneratedAnswer, GenerationOutcome};

@@ -301,6 +301,19 @@ impl<'a> PostingsCursor<'a> {
         (self.slice(from..self.at), next)
     }
 
+    /// Calls `visit` with the postings from the current one to the end of its block, after
+    /// [`PostingsCursor::seek`], and moves past as many as it returns. Returns the document after
+    /// these, if it is in the block.
+    #[inline]
+    pub(crate) fn visit_block(
+        &mut self,
+        visit: impl FnOnce(PostingsSlice<'_>) -> usize,
+    ) -> Option<u32> {
+        self.load_tfs();
+        self.at += visit(self.slice(self.at..self.decoded.len()));
+        (self.at < self.decoded.len()).then(|| self.decoded.doc(self.at))
+    }
+
     /// Calls `visit` with the postings from `start` on to the end of their block, and with those of
     /// the following blocks, up to `end`. `visit` returns the number of its postings below `end`.
     /// Returns a lower bound, at least `end`, of the document after them.
@@ -313,10 +326,8 @@ impl<'a> PostingsCursor<'a> {
     ) -> u32 {
         let mut doc = self.seek(start);
         while doc < end {
-            self.load_tfs();
-            self.at += visit(self.slice(self.at..self.decoded.len()));
-            if self.at < self.decoded.len() {
-                return self.decoded.doc(self.at).max(end);
+            if let Some(next) = self.visit_block(&mut visit) {
+                return next.max(end);
             }
             if self.last >= end - 1 {
                 return self.last.saturating_add(1);

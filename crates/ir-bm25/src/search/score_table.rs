@@ -68,11 +68,9 @@ impl<T: Copy + Default> ScoreTable<T> {
         }
         Self(table)
     }
-}
 
-impl<T: Copy + Default> ScoreTable<T> {
     /// The score of `tf` occurrences, at most [`FREQUENCIES`], in a document; 0 for a length code
-    /// that is not in use. Without checks of bounds: the table has a row for every code.
+    /// that is not in use. No bounds check: the table has a row for every code.
     #[inline(always)]
     pub(super) fn score(&self, code: u8, tf: u32) -> T {
         self.0[usize::from(code)][tf as usize % FREQUENCIES]

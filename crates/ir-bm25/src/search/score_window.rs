@@ -188,9 +188,7 @@ impl<const WORDS: usize, A: Accumulator> ScoreWindow<WORDS, A> {
         scorer: &S,
     ) -> u32 {
         cursor.for_each_slice(self.start, self.end, |postings| {
-            let inside = scorer.add_to(self, postings);
-            self.remember(&postings.docs[..inside]);
-            inside
+            self.add_inside(scorer, postings)
         })
     }
 
@@ -217,15 +215,23 @@ impl<const WORDS: usize, A: Accumulator> ScoreWindow<WORDS, A> {
             if doc == END || doc >= end {
                 return doc;
             }
-            let (inside, next) = cursor.take_below(end);
-            self.remember(inside.docs);
-            scorer.add_to(self, inside);
-            match (next, inside.docs.last()) {
-                (Some(next), _) => return next,
-                (None, Some(&last)) if last + 1 < end => from = last + 1,
-                _ => return end,
+            if let Some(next) = cursor.visit_block(|postings| self.add_inside(scorer, postings)) {
+                return next.max(end);
             }
+            let last = cursor.last_of(cursor.block());
+            if last >= end - 1 {
+                return last.saturating_add(1);
+            }
+            from = last + 1;
         }
+    }
+
+    /// Adds the scores of the postings before the end of the window. Returns their number.
+    #[inline]
+    fn add_inside<S: ListScorer>(&mut self, scorer: &S, postings: PostingsSlice<'_>) -> usize {
+        let inside = scorer.add_to(self, postings);
+        self.remember(&postings.docs[..inside]);
+        inside
     }
 
     /// Adds the scores of postings. `codes` are the length codes of all documents; `score` gets the

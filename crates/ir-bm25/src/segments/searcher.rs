@@ -88,7 +88,7 @@ impl Searcher {
             return Err(SearcherError::NeedsAnalyzer { name });
         };
         let names = index.config().fields.names();
-        let scoring = Scoring::new(model, names, index.field_stats(), index.len())?;
+        let scoring = Scoring::new(model, names, index.fields(), index.len())?;
         Ok(Self {
             index,
             analyzer,
@@ -154,7 +154,7 @@ impl Searcher {
             let statistics = numbered.live_statistics(&list, term)?;
             total.df = total.df.saturating_add(statistics.df);
             total.cf = total.cf.saturating_add(statistics.cf);
-            let stats = self.index.field_stats().get(field);
+            let stats = self.index.fields().get(field);
             if stats.is_none_or(|stats| u64::from(total.df) > stats.docs) {
                 return Err(list.cursor.malformed());
             }

@@ -329,11 +329,6 @@ impl SegmentedIndex {
     pub(crate) fn numbered_segments(&self) -> &[NumberedSegment] {
         &self.inner.segments
     }
-
-    /// Statistics of the fields over all documents that are not deleted.
-    pub(super) fn field_stats(&self) -> &[FieldStats] {
-        &self.inner.fields
-    }
 }
 
 /// An index as the only segment.

@@ -11,6 +11,7 @@ mod feedback_first_search;
 mod index_file;
 mod indexer;
 mod initial_threshold;
+mod integer_sums;
 mod large_inputs;
 mod lucene;
 mod lucene_models;

@@ -8,7 +8,6 @@ use std::collections::BTreeMap;
 use ir_bm25::models::Bm25F;
 use ir_bm25::{
     Analysis, Bm25, DocLengths, DocOrder, Index, IndexConfig, IndexedFields, Pruning, Searcher,
-    WeightedTerm,
 };
 use ir_core::store::Verify;
 use ir_core::{DocFilter, DocNum, DocSet, Document, NoProgress, Ranking, Retriever, Search};
@@ -26,7 +25,7 @@ const ALGORITHMS: [Pruning; 4] = [
 
 /// Numbers that are the same for the same seed.
 #[derive(Clone)]
-struct Numbers(u64);
+pub(crate) struct Numbers(pub(crate) u64);
 
 impl Numbers {
     /// SplitMix64 (Steele, Lea and Flood, 2014).
@@ -38,7 +37,7 @@ impl Numbers {
         z ^ (z >> 31)
     }
 
-    fn below(&mut self, n: usize) -> usize {
+    pub(crate) fn below(&mut self, n: usize) -> usize {
         (self.next() % n.max(1) as u64) as usize
     }
 
@@ -51,12 +50,12 @@ impl Numbers {
     }
 
     /// A word; the r-th is about r times as rare as the first.
-    fn word(&mut self, vocabulary: usize) -> String {
+    pub(crate) fn word(&mut self, vocabulary: usize) -> String {
         let rank = (vocabulary as f64).powf(self.unit());
         format!("w{}", rank as usize)
     }
 
-    fn words(&mut self, count: usize, vocabulary: usize) -> String {
+    pub(crate) fn words(&mut self, count: usize, vocabulary: usize) -> String {
         let words: Vec<String> = (0..count).map(|_| self.word(vocabulary)).collect();
         words.join(" ")
     }
@@ -225,7 +224,7 @@ fn weighted(searcher: Searcher, variant: ScoringVariant) -> Searcher {
 }
 
 /// Documents and scores to the last bit.
-fn bits(ranking: &Ranking) -> Vec<(u32, u32)> {
+pub(crate) fn bits(ranking: &Ranking) -> Vec<(u32, u32)> {
     let hits = ranking.iter();
     hits.map(|hit| (hit.doc.get(), hit.score.to_bits()))
         .collect()
@@ -521,90 +520,4 @@ fn collections_have_blocks_and_ties() {
     let full = everything(&index.searcher(Bm25::ANSERINI).unwrap(), "w1 w2");
     let ties = full.hits().windows(2);
     assert!(ties.filter(|pair| pair[0].score == pair[1].score).count() > 100);
-}
-
-/// The sums of term scores of some documents exceed 2^31 times the common divisor of the scores,
-/// beyond which they are not added as integers.
-#[test]
-fn large_sums_are_exact() {
-    let mut numbers = Numbers(7);
-    let word = |n: usize| format!("w{n}");
-    let documents: Vec<Document> = (0..2000)
-        .map(|n| {
-            let words = match n % 500 {
-                // All words of the query several times.
-                3 => (0..300 * (1 + n / 500)).map(|n| word(n % 300)).collect(),
-                _ => {
-                    let count = 1 + numbers.below(6);
-                    (0..count)
-                        .map(|_| word(numbers.below(3000)))
-                        .collect::<Vec<_>>()
-                }
-            };
-            Document::new(format!("{n:04}")).with_text(words.join(" "))
-        })
-        .collect();
-    let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress).unwrap();
-    let terms: Vec<_> = (0..300)
-        .map(|n| WeightedTerm::new(word(n), 1.0 + (n % 3) as f32))
-        .collect();
-    for count in [4, 12, 40, 300] {
-        for k in [1, 5, 1000] {
-            let expected = check_terms(&index, &terms[..count], k);
-            if count == 300 {
-                // The smallest weight is below 8, so that the limit is at most 512.
-                assert!(f32::from_bits(expected[0].1) > 1024.0, "{expected:?}");
-            }
-        }
-    }
-}
-
-/// Compares the hits for weighted terms with those of exhaustive scoring. Returns documents and
-/// bits of their scores.
-fn check_terms(index: &Index, terms: &[WeightedTerm], k: usize) -> Vec<(u32, u32)> {
-    let search = |pruning| {
-        let searcher = index.searcher(Bm25::new(1.2, 0.0)).unwrap();
-        let searcher = searcher.with_pruning(pruning);
-        let ranking = searcher.search_terms(terms, &Search::top(k)).unwrap();
-        bits(&ranking)
-    };
-    let expected = search(Pruning::Exhaustive);
-    for pruning in [Pruning::BlockMax, Pruning::MaxScore, Pruning::Auto] {
-        let found = search(pruning);
-        assert_eq!(found, expected, "{terms:?}, k = {k}, {pruning:?}");
-    }
-    expected
-}
-
-/// Weights near the smallest positive floats, whose scale as integers exceeds all floats, and near
-/// the largest.
-#[test]
-fn extreme_weights_are_exact() {
-    let mut numbers = Numbers(11);
-    let documents: Vec<Document> = (0..3000)
-        .map(|n| {
-            let count = 1 + numbers.below(12);
-            Document::new(format!("{n:04}")).with_text(numbers.words(count, 8))
-        })
-        .collect();
-    let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress).unwrap();
-    let words: Vec<String> = (0..3).map(|_| numbers.word(8)).collect();
-    for weight in [
-        f32::MIN_POSITIVE,
-        4.0 * f32::MIN_POSITIVE,
-        1e-35,
-        1e-30,
-        1e30,
-        1e37,
-    ] {
-        let terms: Vec<_> = words
-            .iter()
-            .map(|word| WeightedTerm::new(word, weight))
-            .collect();
-        for (count, k) in [(1, 1), (1, 10), (3, 1), (3, 10), (3, 1000)] {
-            let hits = check_terms(&index, &terms[..count], k);
-            assert_eq!(hits.len(), k, "{weight:e}");
-            assert!(f32::from_bits(hits[0].1) > 0.0, "{weight:e}");
-        }
-    }
 }

@@ -140,6 +140,7 @@ fn misuse_is_an_error_and_changes_nothing() {
     );
     fs::copy(here.at("one.jsonl"), here.at("notes/inside.jsonl")).unwrap();
     let search_segment = format!("search notes/{} tea", segment(&here));
+    let stats_segment = format!("stats notes/{}", segment(&here));
     let before = here.files();
     for (args, code, message) in [
         ("index", 2, "required arguments"),
@@ -171,6 +172,8 @@ fn misuse_is_an_error_and_changes_nothing() {
         ),
         ("search notes/manifest.ir tea", 1, "give its folder notes"),
         (&*search_segment, 1, "give its folder notes"),
+        ("stats notes/manifest.ir", 1, "give its folder notes"),
+        (&*stats_segment, 1, "give its folder notes"),
         (
             "index notes --compact",
             2,
@@ -420,4 +423,19 @@ fn full_disk() {
     assert!(failures.without_commit >= 3, "{failures:?}");
     // A merge needs space for both segments.
     assert!(failures.after_commit >= 1, "{failures:?}");
+}
+
+/// Lists of stop words of one length have the same name.
+#[test]
+fn settings_of_the_same_name_are_told_apart() {
+    let here = updated();
+    here.write("tea.json", r#"{"stop_words": {"custom": ["tea"]}}"#);
+    here.write("sea.json", r#"{"stop_words": {"custom": ["sea"]}}"#);
+    let add = |analysis| {
+        let args = ["index", "one.jsonl", "-o", "other", "--add"];
+        here.ir_inside(&[&args[..], &["--analysis", analysis]].concat())
+    };
+    add("tea.json").ok();
+    add("tea.json").ok();
+    add("sea.json").fails(2, &[r#"["tea"]"#, "found", r#"["sea"]"#]);
 }

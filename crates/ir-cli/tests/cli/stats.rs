@@ -1,6 +1,10 @@
 //! `ir stats`.
 
 use std::fs;
+use std::sync::Arc;
+
+use ir_bm25::{Analysis, IndexBuilder, IndexConfig};
+use ir_core::Document;
 
 use crate::common::{Folder, data, tiny};
 
@@ -85,6 +89,14 @@ fn statistics_of_an_index() {
     let object = json(&here.ir(&["stats", "folder", "--json"]).ok().out);
     assert_eq!(object["segments"][0]["deleted"], 1);
     assert!(object["fields"][0]["distinct_terms"].is_null());
+
+    // An analyzer of a program has no name of the command.
+    let index = IndexBuilder::new(IndexConfig::default()).unwrap();
+    let mut index = index.with_analyzer("mine", Arc::new(Analysis::english().build().unwrap()));
+    index.push(&Document::new("a").with_text("tea")).unwrap();
+    index.finish_to(here.at("custom.ir")).unwrap();
+    let out = here.ir(&["stats", "custom.ir"]).ok().out;
+    assert_eq!(row(&out, "analyzer "), "custom");
 
     for option in [
         &["--split", "test"][..],

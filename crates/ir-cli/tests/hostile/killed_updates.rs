@@ -2,7 +2,6 @@
 
 use std::collections::BTreeSet;
 use std::fs;
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::Stdio;
 use std::time::Instant;
@@ -10,6 +9,7 @@ use std::time::Instant;
 use ir_core::{DocNum, Retriever, SplitMix64};
 use ir_knn::SegmentedVectorIndex;
 
+use crate::kills::kill_once;
 use crate::many_texts::many_texts;
 use crate::{contents, ir, tiny_model, variable};
 
@@ -44,7 +44,7 @@ fn kill(name: &str, here: &Path, updates: &[&str], read: impl Fn() -> Vec<String
     let count = variable("IR_KILLS").unwrap_or(10);
     let mut random = SplitMix64::from_name(variable("IR_HOSTILE_SEED").unwrap_or(1), name);
     let (index, before_update) = (here.join("index"), here.join("before"));
-    let (mut killed, mut after_commit) = (0, 0);
+    let (mut killed, mut committed) = (0, 0);
     for (number, update) in updates.iter().enumerate() {
         copy(&index, &before_update);
         let before = read();
@@ -58,32 +58,25 @@ fn kill(name: &str, here: &Path, updates: &[&str], read: impl Fn() -> Vec<String
         let mut attempts = 0;
         while attempts < 20 * count && killed < goal {
             copy(&before_update, &index);
-            for _ in 0..=random.below(2) {
-                let moment = match random.below(2) {
-                    0 => random.below(1100),
-                    _ => 700 + random.below(400),
-                };
+            let mut is_committed = false;
+            for _ in 0..=random.below(3) {
                 attempts += 1;
-                let mut child = ir(here)
-                    .args(update.split(' '))
-                    .stderr(Stdio::null())
-                    .spawn()
-                    .unwrap();
-                std::thread::sleep(time.mul_f64(moment as f64 / 1000.0));
-                child.kill().unwrap();
-                killed += u64::from(child.wait().unwrap().signal() == Some(9));
+                killed += u64::from(kill_once(here, update, time, &mut random));
                 let found = read();
-                let is_whole = found == before || found == after;
+                // What was committed stays so.
+                let is_whole = found == after || found == before && !is_committed;
                 assert!(is_whole, "{name}: {update}: {} lines", found.len());
-                after_commit += u64::from(found == after);
+                is_committed = found != before;
             }
+            committed += u64::from(is_committed);
             output(here, update);
             assert!(read() == after, "{name}: {update}: other documents");
             // Files of the killed commands are removed.
             assert_eq!(contents(&index).len(), finished, "{name}: {update}");
         }
     }
-    eprintln!("{name}: {killed} kills, {after_commit} times the update was committed");
+    eprintln!("{name}: {killed} kills, {committed} indexes had the update after these");
+    assert!(killed > 0 || count == 0, "{name}: no command was killed");
 }
 
 /// Writes documents, others with some of their ids, queries, and ids to delete.

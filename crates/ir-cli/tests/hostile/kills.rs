@@ -44,19 +44,8 @@ fn kill(name: &str, prepare: impl Fn(&Path), lines: &[&str]) {
         while attempts < 20 * count && killed < count * (number as u64 + 1) / lines.len() as u64 {
             for _ in 0..=random.below(3) {
                 // Half of them near the end, where files are renamed and removed.
-                let moment = match random.below(2) {
-                    0 => random.below(1100),
-                    _ => 800 + random.below(300),
-                };
                 attempts += 1;
-                let mut child = ir(here)
-                    .args(line.split(' '))
-                    .stderr(Stdio::null())
-                    .spawn()
-                    .unwrap();
-                std::thread::sleep(time.mul_f64(moment as f64 / 1000.0));
-                child.kill().unwrap();
-                killed += u64::from(child.wait().unwrap().signal() == Some(9));
+                killed += u64::from(kill_once(here, line, time, &mut random));
                 for (path, bytes) in contents(here) {
                     let relative = path.strip_prefix(here).unwrap().display().to_string();
                     let whole = outputs().find(|output| output.0 == path);
@@ -95,6 +84,24 @@ fn kill(name: &str, prepare: impl Fn(&Path), lines: &[&str]) {
         );
     }
     eprintln!("{name}: files found after kills: {left:?}");
+    assert!(killed > 0 || count == 0, "{name}: no command was killed");
+}
+
+/// Runs a command, which takes `time`, and kills it at a random moment. Half of these are near the
+/// end, where files are renamed and removed. Returns whether the command had not ended before.
+pub(crate) fn kill_once(here: &Path, line: &str, time: Duration, random: &mut SplitMix64) -> bool {
+    let moment = match random.below(2) {
+        0 => random.below(1100),
+        _ => 800 + random.below(300),
+    };
+    let mut child = ir(here)
+        .args(line.split(' '))
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(time.mul_f64(moment as f64 / 1000.0));
+    child.kill().unwrap();
+    child.wait().unwrap().signal() == Some(9)
 }
 
 fn digits_removed(name: &str) -> String {

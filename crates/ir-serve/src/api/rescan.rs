@@ -13,6 +13,7 @@ use super::auth::AdminAccess;
 use super::body::JsonBody;
 use super::error::ErrorBody;
 use crate::app::{App, blocking, rescanning};
+use crate::service::ReadingState;
 use crate::store::FolderReading;
 
 /// Longest time for which a request waits for the end of a reading.
@@ -38,20 +39,28 @@ pub(super) struct RescanResponse {
     op_id: Option<String>,
 }
 
-/// State of the folder of papers. Without a reading, the fields are those of the last one.
+/// Reading of the folder of papers that runs.
+#[derive(Debug, Serialize, ToSchema)]
+pub(super) struct ReadingResponse {
+    /// Progress; `null` if the reading has ended meanwhile.
+    reading: Option<ReadingProgress>,
+}
+
+/// State of the folder of papers.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct FolderStatus {
     /// Progress of the reading that runs.
     reading: Option<ReadingProgress>,
     /// The last complete reading.
     last: Option<FolderReading>,
-    /// Why the last reading since the start of the service is not complete.
+    /// Error of the last reading since the start of the service, or of the start of its
+    /// publication.
     error: Option<String>,
-    /// Id of the publication that the last reading since the start of the service has started.
+    /// Id of the publication that `POST` has started after the last reading.
     op_id: Option<String>,
 }
 
-/// Files of a reading that runs.
+/// Progress of a reading.
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct ReadingProgress {
     /// Number of files that are done.
@@ -60,17 +69,10 @@ pub(super) struct ReadingProgress {
     total: u64,
 }
 
-async fn folder_status(app: &Arc<App>) -> Result<FolderStatus, ApiError> {
-    let status = blocking(app, |service| {
-        let reading = service.reading_progress();
-        Ok(FolderStatus {
-            reading: reading.map(|(done, total)| ReadingProgress { done, total }),
-            error: service.reading_error(),
-            op_id: service.reading_publication(),
-            last: service.store().folder_reading()?,
-        })
-    });
-    Ok(status.await?)
+impl ReadingProgress {
+    fn of(state: &ReadingState) -> Option<Self> {
+        state.progress.map(|(done, total)| Self { done, total })
+    }
 }
 
 /// Reads the folder of papers again, and starts a publication if documents have changed. A reading
@@ -84,7 +86,7 @@ async fn folder_status(app: &Arc<App>) -> Result<FolderStatus, ApiError> {
     request_body = RescanRequest,
     responses(
         (status = 200, description = "The folder was read", body = RescanResponse),
-        (status = 202, description = "The folder is being read", body = FolderStatus),
+        (status = 202, description = "The folder is being read", body = ReadingResponse),
         (status = 409, description = "No folder, or it is being read or cannot be read", body = ErrorBody),
         (status = "4XX", body = ErrorBody),
     )
@@ -96,8 +98,10 @@ pub(super) async fn rescan(
 ) -> Result<Response, ApiError> {
     let wait = WAIT.min(app.service.limits().time / 2);
     let Some(rescan) = rescanning(&app, wait).await? else {
-        let status = folder_status(&app).await?;
-        return Ok((StatusCode::ACCEPTED, Json(status)).into_response());
+        // Not from the store, for which the reading may wait, too.
+        let reading = ReadingProgress::of(&app.service.reading_state());
+        let response = Json(ReadingResponse { reading });
+        return Ok((StatusCode::ACCEPTED, response).into_response());
     };
     let response = RescanResponse {
         read: rescan.report.read(),
@@ -121,5 +125,15 @@ pub(super) async fn status(
     State(app): State<Arc<App>>,
     _: AdminAccess,
 ) -> Result<Json<FolderStatus>, ApiError> {
-    Ok(Json(folder_status(&app).await?))
+    let status = blocking(&app, |service| {
+        // Before the store is read: `last` is not older.
+        let state = service.reading_state();
+        Ok(FolderStatus {
+            reading: ReadingProgress::of(&state),
+            last: service.store().folder_reading()?,
+            error: state.error,
+            op_id: state.publication,
+        })
+    });
+    Ok(Json(status.await?))
 }

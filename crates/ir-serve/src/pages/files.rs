@@ -12,6 +12,7 @@ use super::error::PageError;
 use super::layout::{Page, count, page_url, pagination, time};
 use super::parameters::UrlParameters;
 use crate::app::{App, blocking, rescanning};
+use crate::service::ReadingState;
 use crate::store::{FileStatus, FolderReading};
 
 /// Files on a page.
@@ -38,11 +39,11 @@ pub(super) async fn page(
     })
     .await?;
     let total: u64 = counts.iter().sum();
-    let progress = app.service.reading_progress();
+    let state = app.service.reading_state();
     let content = html! {
         h1 { "Files" }
         (last_reading(reading.as_ref()))
-        (rescan_form(&app, progress))
+        (rescan_form(&app, &state))
         @if total == 0 {
             @if let Some(reading) = &reading {
                 p role="status" {
@@ -77,7 +78,7 @@ pub(super) async fn page(
     let mut page = Page::new("Files")
         .current("/review")
         .with_session(app.access.needs_session);
-    if progress.is_some() {
+    if state.progress.is_some() {
         page = page.refresh(1);
     }
     Ok(Html(page.render(&content)))
@@ -99,14 +100,14 @@ fn last_reading(reading: Option<&FolderReading>) -> Markup {
 }
 
 /// Progress of the reading that runs, or the error of the last one and a button that starts one.
-fn rescan_form(app: &App, progress: Option<(u64, u64)>) -> Markup {
+fn rescan_form(app: &App, state: &ReadingState) -> Markup {
     html! {
-        @if let Some((done, total)) = progress {
+        @if let Some((done, total)) = state.progress {
             p role="status" { "The folder is being read: " (done) " of " (total) " files. This page loads itself again." }
             progress aria-label="Progress" value=[(total > 0).then_some(done)] max=(total.max(1)) {}
         } @else {
-            @if let Some(error) = app.service.reading_error() {
-                p.error role="alert" { "The folder was not read completely: " (error) "." }
+            @if let Some(error) = &state.error {
+                p.error role="alert" { "The last reading failed: " (error) "." }
             }
             @if app.service.papers().is_some() {
                 form method="post" action="/files" { button { "Read the folder again" } }

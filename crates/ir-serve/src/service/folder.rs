@@ -6,6 +6,7 @@ use std::fs;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::thread;
 use std::time::UNIX_EPOCH;
 
 use ir_core::{Flow, NoProgress, Progress};
@@ -39,14 +40,15 @@ pub(super) struct FolderState {
     is_canceled: AtomicBool,
 }
 
-#[derive(Debug, Default)]
-struct ReadingState {
+/// State of the reading of a folder since the service was opened.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ReadingState {
     /// Numbers of files that were read and of all files, while a folder is read.
-    progress: Option<(u64, u64)>,
-    /// Error of the last reading.
-    error: Option<String>,
-    /// Id of the publication that the last [`Service::rescan`] started.
-    publication: Option<String>,
+    pub(crate) progress: Option<(u64, u64)>,
+    /// Error of the last reading, or of the start of its publication.
+    pub(crate) error: Option<String>,
+    /// Id of the publication that [`Service::rescan`] started after the last reading.
+    pub(crate) publication: Option<String>,
 }
 
 /// Reading that runs; its drop ends it, after a panic too.
@@ -75,18 +77,25 @@ impl FolderState {
         };
         Ok(RunningReading(self))
     }
-}
 
-impl RunningReading<'_> {
-    /// Ends a reading with its error.
-    fn end_with_error(self, error: Option<&ServiceError>) {
-        self.0.lock().error = error.map(|error| with_causes(error));
+    /// Runs a reading and keeps its error.
+    fn run<T>(&self, read: impl FnOnce() -> Result<T, ServiceError>) -> Result<T, ServiceError> {
+        let _running = self.start()?;
+        let result = read();
+        if let Err(error) = &result {
+            self.lock().error = Some(with_causes(error));
+        }
+        result
     }
 }
 
 impl Drop for RunningReading<'_> {
     fn drop(&mut self) {
-        self.0.lock().progress = None;
+        let mut reading = self.0.lock();
+        reading.progress = None;
+        if thread::panicking() {
+            reading.error = Some(ServiceError::Panic.to_string());
+        }
     }
 }
 
@@ -101,36 +110,24 @@ impl Service {
     /// The service has no folder; those of [`Service::read_folder`].
     pub fn rescan(&self) -> Result<Rescan, ServiceError> {
         let papers = self.folder.papers.as_ref().ok_or(ServiceError::NoFolder)?;
-        let reading = self.folder.start()?;
-        let read = self.read_started(&papers.path, &papers.reader, &mut NoProgress);
-        let rescan = read.and_then(|(report, has_changes)| {
+        self.folder.run(|| {
+            let (report, has_changes) =
+                self.read_reporting(&papers.path, &papers.reader, &mut NoProgress)?;
             let publication = match has_changes && !self.is_given_up()? {
                 true => Some(self.publish()?),
                 false => None,
             };
+            self.folder.lock().publication = publication.as_ref().map(|job| job.id.clone());
+            tracing::info!(
+                read = report.read(),
+                unchanged = report.unchanged(),
+                publishes = publication.is_some(),
+                "the folder of papers was read again"
+            );
             Ok(Rescan {
                 report,
                 publication,
             })
-        });
-        if let Ok(rescan) = &rescan {
-            let publication = rescan.publication.as_ref();
-            self.folder.lock().publication = publication.map(|job| job.id.clone());
-        }
-        reading.end_with_error(rescan.as_ref().err());
-        let Rescan {
-            report,
-            publication,
-        } = rescan?;
-        tracing::info!(
-            read = report.read(),
-            unchanged = report.unchanged(),
-            publishes = publication.is_some(),
-            "the folder of papers was read again"
-        );
-        Ok(Rescan {
-            report,
-            publication,
         })
     }
 
@@ -139,20 +136,9 @@ impl Service {
         self.folder.papers.as_ref().map(|papers| &*papers.path)
     }
 
-    /// Numbers of files that were read and of all files, while a folder is read.
-    pub(crate) fn reading_progress(&self) -> Option<(u64, u64)> {
-        self.folder.lock().progress
-    }
-
-    /// Error of the last reading of a folder since the service was opened.
-    pub(crate) fn reading_error(&self) -> Option<String> {
-        self.folder.lock().error.clone()
-    }
-
-    /// Id of the publication that the last [`Service::rescan`] since the service was opened
-    /// started, unless a folder was read after it.
-    pub(crate) fn reading_publication(&self) -> Option<String> {
-        self.folder.lock().publication.clone()
+    /// State of the reading of a folder.
+    pub(crate) fn reading_state(&self) -> ReadingState {
+        self.folder.lock().clone()
     }
 
     /// Cancels the reading of a folder after the current file, and all later readings.
@@ -179,14 +165,12 @@ impl Service {
         reader: &DocumentReader,
         progress: &mut dyn Progress,
     ) -> Result<(FolderReport, bool), ServiceError> {
-        let reading = self.folder.start()?;
-        let read = self.read_started(folder, reader, progress);
-        reading.end_with_error(read.as_ref().err());
-        read
+        self.folder
+            .run(|| self.read_reporting(folder, reader, progress))
     }
 
-    /// Reads a folder while the [`RunningReading`] exists.
-    fn read_started(
+    /// Reads a folder within [`FolderState::run`], which gets the progress.
+    fn read_reporting(
         &self,
         folder: &Path,
         reader: &DocumentReader,

@@ -27,10 +27,7 @@ fn files_that_cannot_be_read_are_listed() {
     assert!(read.is_err());
     let page = client.get("/files");
     assert!(page.ok().contains("No folder has been read yet."));
-    assert!(
-        page.body
-            .contains("The folder was not read completely: canceled.")
-    );
+    assert!(page.body.contains("The last reading failed: canceled."));
     assert!(!client.get("/review").ok().contains("Folder of papers"));
     let papers = tempfile::tempdir().unwrap();
     for number in 0..150 {

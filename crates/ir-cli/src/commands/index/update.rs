@@ -9,6 +9,7 @@ use indicatif::HumanBytes;
 use ir_bm25::{DocOrder, DuplicateIds, IndexConfig, IndexWriter, PutOutcome, SegmentedIndex};
 use ir_core::{Document, Flow, Progress};
 use ir_data::TextEncoding;
+use serde_json::json;
 
 use super::{Args, STORED};
 use crate::shared::console::{Console, Interrupted, bail_usage};
@@ -147,12 +148,21 @@ fn check_settings(args: &Args, config: &IndexConfig) -> Result<()> {
         _ => DocumentOrder::Id,
     };
     let positions = args.positions.then_some(true);
+    // Lists of stop words are named by their length.
+    let name = config.analysis.to_string();
+    let has_equal_names = setup
+        .analysis
+        .as_ref()
+        .is_some_and(|it| it.to_string() == name);
     let differences = [
         difference(
             "--analysis",
             setup.analysis.as_ref(),
             &config.analysis,
-            |it| it.to_string(),
+            |it| match has_equal_names {
+                true => json!(it).to_string(),
+                false => it.to_string(),
+            },
         ),
         difference("--fields", setup.fields.as_ref(), &config.fields, |it| {
             name_of_fields(*it)
@@ -179,7 +189,7 @@ fn check_settings(args: &Args, config: &IndexConfig) -> Result<()> {
     Ok(())
 }
 
-/// An option, the setting of the index and the other one that the option has.
+/// Returns the option, the value of the index and the value of the option if they differ.
 fn difference<T: PartialEq>(
     option: &'static str,
     set: Option<&T>,

@@ -15,6 +15,7 @@ use serde_json::{Value, json};
 use super::{Args, Row};
 use crate::shared::console::bail_usage;
 use crate::shared::format::{counted, grouped, table_with_text};
+use crate::shared::input::check_not_segment;
 use crate::shared::options::first_set;
 use crate::shared::output::OutputSink;
 
@@ -50,6 +51,7 @@ enum AnyIndex {
 }
 
 fn open(path: &Path) -> Result<AnyIndex> {
+    check_not_segment(path, "an index")?;
     let verify = Verify::FirstUse;
     let bm25 = match path.is_dir() {
         true => SegmentedIndex::open(path),
@@ -79,6 +81,14 @@ fn row(name: impl Into<String>, value: impl Into<String>) -> Row {
     [name.into(), value.into()]
 }
 
+/// Name of the analyzer of an index.
+fn analyzer(index: &SegmentedIndex) -> String {
+    match index.analyzer() {
+        Some(_) => index.config().analysis.to_string(),
+        None => "custom".to_owned(),
+    }
+}
+
 const fn yes_no(is: bool) -> &'static str {
     if is { "yes" } else { "no" }
 }
@@ -98,7 +108,7 @@ fn bm25_rows(name: &str, index: &SegmentedIndex) -> Vec<Row> {
     let mut rows = vec![
         row("BM25 index", name),
         row("documents", grouped(index.len() as u64)),
-        row("analyzer", config.analysis.to_string()),
+        row("analyzer", analyzer(index)),
         row("order of equal scores", order),
         row("stored fields", stored),
         row("positions", yes_no(config.positions)),
@@ -140,6 +150,7 @@ fn bm25_object(name: &str, index: &SegmentedIndex) -> Value {
         "index": name,
         "type": "bm25",
         "documents": index.len(),
+        "analyzer": analyzer(index),
         "config": index.config(),
         "blank_documents": single.as_ref().map(|stats| stats.blank_dropped),
         "program": single.as_ref().map(|stats| &stats.program),
@@ -149,7 +160,7 @@ fn bm25_object(name: &str, index: &SegmentedIndex) -> Value {
     })
 }
 
-/// What `ir encode` recorded of the encoder, without hashes of the texts.
+/// Encoder metadata written by `ir encode`, without hashes of the texts.
 fn encoder(index: &SegmentedVectorIndex) -> Option<Value> {
     let recorded = index.config().user_metadata.as_deref()?;
     let mut origin: Value = serde_json::from_str(recorded).ok()?;

@@ -150,6 +150,23 @@ fn resolve(
     Ok(source)
 }
 
+/// Rejects a file of an index in a folder.
+pub(crate) fn check_not_segment(path: &Path, expected: &str) -> Result<()> {
+    let folder = folder_of(path).filter(|_| path.is_file());
+    if let Some(folder) = folder.filter(|folder| SegmentedIndex::exists(folder)) {
+        let folder = match folder.as_os_str().is_empty() {
+            true => Path::new("."),
+            false => folder,
+        };
+        bail!(
+            "{}: expected {expected}, found one of the files of an index; give its folder {}",
+            path.display(),
+            folder.display()
+        );
+    }
+    Ok(())
+}
+
 fn resolve_any(
     argument: &str,
     options: DocumentOptions,
@@ -159,17 +176,7 @@ fn resolve_any(
 ) -> Result<CollectionSource> {
     let encoding = options.encoding;
     let path = Path::new(argument);
-    let folder = folder_of(path).filter(|_| path.is_file());
-    if let Some(folder) = folder.filter(|folder| SegmentedIndex::exists(folder)) {
-        let folder = match folder.as_os_str().is_empty() {
-            true => Path::new("."),
-            false => folder,
-        };
-        bail!(
-            "{argument}: expected {expected}, found one of the files of an index; give its folder {}",
-            folder.display()
-        );
-    }
+    check_not_segment(path, expected)?;
     if path.is_file() {
         return match Index::open_with(path, verify) {
             Ok(index) => Ok(CollectionSource::Index(index.into())),

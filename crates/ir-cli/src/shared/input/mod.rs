@@ -30,8 +30,8 @@ use crate::shared::suggest::did_you_mean;
 use progress::ReadingProgress;
 
 pub(crate) use documents::{
-    CollectionSource, DocumentOrder, DocumentSource, for_each_document, open_collection,
-    open_documents,
+    CollectionSource, DocumentOrder, DocumentSource, check_not_segment, for_each_document,
+    open_collection, open_documents,
 };
 pub(crate) use head::field_names;
 #[cfg(feature = "dense")]

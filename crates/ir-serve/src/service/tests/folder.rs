@@ -1,3 +1,4 @@
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::Path;
 
 use ir_core::Flow;
@@ -181,7 +182,10 @@ fn a_folder_without_readable_files_changes_nothing() {
             error,
             ServiceError::NoReadableFiles { documents: 2, .. }
         ));
-        assert_eq!(fixture.service.reading_error(), Some(error.to_string()));
+        assert_eq!(
+            fixture.service.reading_state().error,
+            Some(error.to_string())
+        );
     }
     assert_eq!(fixture.ids(), ["cup.txt", "tea.txt"]);
     assert_eq!(
@@ -193,7 +197,7 @@ fn a_folder_without_readable_files_changes_nothing() {
     fixture.write("tea.txt", "Tea is hot.");
     assert!(fixture.service.rescan().unwrap().publication.is_some());
     assert_eq!(fixture.ids(), ["tea.txt"]);
-    assert_eq!(fixture.service.reading_error(), None);
+    assert_eq!(fixture.service.reading_state().error, None);
     // An empty folder without documents is no error.
     fixture.service.delete(None).unwrap();
     fixture.remove("tea.txt");
@@ -207,7 +211,7 @@ fn one_reading_at_a_time() {
     let (service, papers): (&Service, &Path) = (&fixture.service, fixture.papers.path());
     let reader = DocumentReader::default();
     let mut progress = |_: &str, _: u64, _: Option<u64>| {
-        assert!(service.reading_progress().is_some());
+        assert!(service.reading_state().progress.is_some());
         assert!(matches!(service.rescan(), Err(ServiceError::ReadingFolder)));
         Flow::Stop
     };
@@ -216,7 +220,14 @@ fn one_reading_at_a_time() {
     assert!(canceled(read.unwrap_err()));
     // A canceled reading is not complete.
     assert_eq!(service.store.folder_reading().unwrap(), None);
-    assert_eq!(service.reading_progress(), None);
+    assert_eq!(service.reading_state().progress, None);
+    // A reading that panics has ended, with an error.
+    let mut progress = |_: &str, _: u64, _: Option<u64>| panic!("of a reader");
+    let read = AssertUnwindSafe(|| service.read_folder(papers, &reader, &mut progress));
+    assert!(catch_unwind(read).is_err());
+    let state = service.reading_state();
+    assert_eq!(state.progress, None);
+    assert_eq!(state.error, Some(ServiceError::Panic.to_string()));
     fixture.read();
     assert!(service.store.folder_reading().unwrap().is_some());
     service.cancel_reading();
