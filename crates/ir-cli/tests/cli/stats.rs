@@ -221,6 +221,8 @@ fn papers() {
     assert!(here.at("figures/document-length.svg").is_file());
     here.ir(&["stats", file, "--communities"])
         .fails(2, &["--communities: expected a collection with judgments"]);
+    here.ir(&["stats", file, "--level", "2"])
+        .fails(2, &["--level: expected a collection with judgments"]);
     here.ir(&["stats", file, "--split", "test"])
         .fails(2, &["--split: expected a collection with judgments"]);
 }

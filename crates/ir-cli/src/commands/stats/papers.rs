@@ -21,6 +21,9 @@ pub(super) fn run_papers(args: &Args) -> Result<()> {
     if let Some(split) = &args.split {
         bail_usage!("--split: expected a collection with judgments, found {name} (split {split})");
     }
+    if args.level.is_some() {
+        bail_usage!("--level: expected a collection with judgments, found {name}");
+    }
     if args.communities {
         bail_usage!("--communities: expected a collection with judgments, found {name}");
     }
