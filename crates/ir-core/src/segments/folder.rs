@@ -13,7 +13,7 @@ use super::manifest::{
 use super::merge_policy::segments_to_merge;
 use super::pending::PendingIds;
 use super::segment::{Segment, SegmentIndex};
-use crate::store::{Verify, sync_parent};
+use crate::store::{Verify, sync_folder, sync_parent};
 
 /// Folder of a segmented index, locked by its one writer: commits segments and deletions.
 ///
@@ -30,6 +30,8 @@ pub struct SegmentFolder<I: SegmentIndex> {
     exists: bool,
     /// Whether the folder was created for the index.
     is_new_folder: bool,
+    /// Whether the manifest of a commit was written, but its rename may not be durable.
+    is_uncertain: bool,
 }
 
 impl<I: SegmentIndex> SegmentFolder<I> {
@@ -41,7 +43,7 @@ impl<I: SegmentIndex> SegmentFolder<I> {
     pub fn create(path: &Path, config: I::Config) -> Result<Self, SegmentsError> {
         let is_new_folder = !path.exists();
         fs::create_dir_all(path).map_err(failed(path))?;
-        sync_parent(path);
+        sync_parent(path).map_err(failed(path))?;
         // Left by a writer that was killed before its first commit, as are numbered files then.
         let was_locked = path.join(LOCK_NAME).exists();
         let lock = lock(path)?;
@@ -72,6 +74,7 @@ impl<I: SegmentIndex> SegmentFolder<I> {
             segments: Vec::new(),
             exists: false,
             is_new_folder,
+            is_uncertain: false,
         })
     }
 
@@ -87,6 +90,8 @@ impl<I: SegmentIndex> SegmentFolder<I> {
         let manifest = read_manifest::<I>(path)?;
         let segments = manifest.open_segments(path, Verify::FirstUse)?;
         lock.record_commit();
+        // The files of the commit before are needed until this one is durable.
+        sync_folder(path).map_err(failed(path))?;
         manifest.remove_unreferenced(path);
         Ok(Self {
             path: path.to_owned(),
@@ -95,6 +100,7 @@ impl<I: SegmentIndex> SegmentFolder<I> {
             segments,
             exists: true,
             is_new_folder: false,
+            is_uncertain: false,
         })
     }
 
@@ -147,7 +153,8 @@ impl<I: SegmentIndex> SegmentFolder<I> {
     /// visible to readers and durable.
     ///
     /// # Errors
-    /// When a file cannot be written. The index is then at its last commit.
+    /// When a file cannot be written. The index is then at its last commit, or, if only its folder
+    /// cannot be synced, at this one, which a power failure may undo. Neither loses files.
     pub fn commit(
         &mut self,
         pending: &PendingIds,
@@ -195,7 +202,13 @@ impl<I: SegmentIndex> SegmentFolder<I> {
         let entries = segments.iter().map(|segment| segment.entry.clone());
         manifest.segments = entries.collect();
         manifest.commit += 1;
-        write_manifest::<I>(&manifest, &self.path).map_err(failed(&self.path))?;
+        if let Err(error) = write_manifest::<I>(&manifest, &self.path) {
+            self.is_uncertain = match read_manifest::<I>(&self.path) {
+                Ok(found) => found.commit == manifest.commit,
+                Err(_) => self.path.join(MANIFEST_NAME).exists(),
+            };
+            return Err(failed(&self.path)(error));
+        }
         self.exists = true;
         self.lock.record_commit();
         manifest.remove_unreferenced(&self.path);
@@ -226,6 +239,9 @@ impl<I: SegmentIndex> Drop for SegmentFolder<I> {
         if !self.lock.is_at(&self.path.join(LOCK_NAME)) {
             return;
         }
+        if self.is_uncertain {
+            return;
+        }
         // Files of a commit that failed.
         self.manifest.remove_unreferenced(&self.path);
         if !self.exists {
@@ -234,5 +250,139 @@ impl<I: SegmentIndex> Drop for SegmentFolder<I> {
                 let _ = fs::remove_dir(&self.path);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::segments::Commit;
+    use crate::store::{
+        AtomicFile, IndexFile, IndexFileWriter, IndexFormat, OpenIndexError, SYNC_FAILS,
+    };
+    use crate::{DocIds, DocSet};
+
+    /// Ids without content.
+    #[derive(Clone)]
+    struct Ids {
+        ids: DocIds,
+        checksum: u32,
+    }
+
+    const FORMAT: IndexFormat = IndexFormat {
+        magic: *b"ir-ids1\n",
+        version: 1,
+        name: "ids",
+        large_sections: &[],
+    };
+
+    const SECTION: &str = "ids";
+
+    impl SegmentIndex for Ids {
+        type Config = ();
+
+        const MANIFEST: IndexFormat = IndexFormat {
+            magic: *b"ir-idsm\n",
+            version: 1,
+            name: "the manifest of ids",
+            large_sections: &[],
+        };
+
+        fn open(path: &Path, (): &(), verify: Verify) -> Result<Self, OpenIndexError> {
+            let file = IndexFile::open(&FORMAT, path, verify)?;
+            let ids = file.section(SECTION).unwrap();
+            Ok(Self {
+                ids: serde_json::from_slice::<Vec<String>>(ids.as_ref())
+                    .unwrap()
+                    .into_iter()
+                    .collect(),
+                checksum: file.checksum(),
+            })
+        }
+
+        fn ids(&self) -> &DocIds {
+            &self.ids
+        }
+
+        fn checksum(&self) -> u32 {
+            self.checksum
+        }
+
+        fn file_size(&self) -> u64 {
+            0
+        }
+    }
+
+    /// Writes a segment of these ids, and returns it with the ids as pending ones.
+    fn segment(folder: &mut SegmentFolder<Ids>, ids: &[&str]) -> (PendingIds, Segment<Ids>) {
+        let (number, path) = folder.next_file();
+        let file = AtomicFile::create(&path).unwrap();
+        let mut writer = IndexFileWriter::new(&FORMAT, file).unwrap();
+        let content = serde_json::to_vec(ids).unwrap();
+        writer.section(SECTION, &content).unwrap();
+        writer.finish().unwrap().commit().unwrap();
+        let mut pending = PendingIds::default();
+        for id in ids {
+            pending.put(id);
+        }
+        let index = Ids::open(&path, &(), Verify::AllSections).unwrap();
+        (pending, Segment::new(number, index))
+    }
+
+    fn files(folder: &Path) -> usize {
+        fs::read_dir(folder).unwrap().count()
+    }
+
+    /// The manifest is renamed, but the rename may be undone: the files of both commits remain.
+    #[test]
+    fn a_commit_that_may_not_be_durable_loses_no_file() {
+        let path = std::env::temp_dir().join(format!("ir-core-uncertain-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        let mut folder = SegmentFolder::<Ids>::create(&path, ()).unwrap();
+        let (pending, new) = segment(&mut folder, &["a", "b"]);
+        folder.commit(&pending, vec![new]).unwrap();
+        // Replaces all documents of the first segment, whose file a durable commit removes.
+        let (pending, new) = segment(&mut folder, &["a", "b", "c"]);
+        SYNC_FAILS.set(true);
+        let error = folder.commit(&pending, vec![new]).unwrap_err();
+        let source = std::error::Error::source(&error).unwrap().to_string();
+        assert!(source.contains("power failure"), "{source}");
+        drop(folder);
+        // A writer that cannot make the commit durable removes nothing, either.
+        assert!(SegmentFolder::<Ids>::open(&path).is_err());
+        SYNC_FAILS.set(false);
+        assert_eq!(files(&path), 4, "manifest, lock, two segments");
+        let commit = Commit::<Ids>::open(&path, Verify::AllSections).unwrap();
+        let live: usize = commit.segments.iter().map(Segment::live).sum();
+        assert_eq!(live, 3);
+        let folder = SegmentFolder::<Ids>::open(&path).unwrap();
+        assert_eq!(files(&path), 3);
+        assert!(folder.contains("c"));
+        assert_eq!(folder.segments()[0].deleted, DocSet::new());
+        fs::remove_dir_all(&path).unwrap();
+    }
+
+    /// A commit whose manifest is not written leaves the one before, without further files.
+    #[test]
+    fn a_failed_commit_leaves_the_one_before() {
+        let path = std::env::temp_dir().join(format!("ir-core-failed-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        let mut folder = SegmentFolder::<Ids>::create(&path, ()).unwrap();
+        let (pending, new) = segment(&mut folder, &["a"]);
+        folder.commit(&pending, vec![new]).unwrap();
+        let (pending, new) = segment(&mut folder, &["b"]);
+        // Not replaced: a directory in its place.
+        let manifest = path.join(MANIFEST_NAME);
+        let away = path.join("away");
+        fs::rename(&manifest, &away).unwrap();
+        fs::create_dir(&manifest).unwrap();
+        folder.commit(&pending, vec![new]).unwrap_err();
+        fs::remove_dir(&manifest).unwrap();
+        fs::rename(&away, &manifest).unwrap();
+        drop(folder);
+        let folder = SegmentFolder::<Ids>::open(&path).unwrap();
+        assert!(folder.contains("a") && !folder.contains("b"));
+        assert_eq!(files(&path), 3, "manifest, lock, one segment");
+        fs::remove_dir_all(&path).unwrap();
     }
 }

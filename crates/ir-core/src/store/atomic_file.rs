@@ -143,16 +143,34 @@ impl Temporary {
     fn rename(mut self) -> io::Result<()> {
         fs::rename(&self.path, &self.destination)?;
         self.renamed = true;
-        sync_parent(&self.destination);
-        Ok(())
+        sync_parent(&self.destination).map_err(|error| {
+            let message = "renamed, but a power failure may undo it: its folder cannot be synced";
+            io::Error::new(error.kind(), format!("{message}: {error}"))
+        })
     }
 }
 
 /// Makes the creation or the rename of a file or folder durable, on systems that support it.
-pub(crate) fn sync_parent(path: &Path) {
-    if let Ok(folder) = File::open(parent(path)) {
-        let _ = folder.sync_all();
+pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
+    sync_folder(parent(path))
+}
+
+/// Makes the names of the files in a folder durable, on systems that support it.
+pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
+    // Not every system can open a folder.
+    File::open(path).map_or(Ok(()), |folder| sync_open_folder(&folder))
+}
+
+fn sync_open_folder(folder: &File) -> io::Result<()> {
+    #[cfg(test)]
+    if tests::SYNC_FAILS.get() {
+        return Err(ErrorKind::StorageFull.into());
     }
+    folder.sync_all().or_else(|error| match error.kind() {
+        // Not every file system can sync a folder.
+        ErrorKind::InvalidInput | ErrorKind::Unsupported => Ok(()),
+        _ => Err(error),
+    })
 }
 
 impl Drop for Temporary {
@@ -214,7 +232,8 @@ impl AtomicFile {
     /// Syncs the file to disk and renames it to the destination.
     ///
     /// # Errors
-    /// When writing, syncing or renaming fails. The destination is unchanged then.
+    /// When writing, syncing or renaming fails. The destination is unchanged then, unless only the
+    /// folder of the renamed file cannot be synced: a power failure may then undo the renaming.
     pub fn commit(self) -> io::Result<()> {
         let file = self.writer.into_inner();
         let file = file.map_err(io::IntoInnerError::into_error)?;
@@ -277,11 +296,11 @@ impl AtomicFolder {
     /// ([`AtomicFile::commit`]).
     ///
     /// # Errors
-    /// When renaming fails. The destination does not exist or is an empty folder then.
+    /// When syncing or renaming fails. The destination does not exist or is an empty folder then,
+    /// unless only the folder that contains it cannot be synced, as in [`AtomicFile::commit`].
     pub fn commit(self) -> io::Result<()> {
         if let Some(folder) = &self.folder {
-            // Not every system can sync a folder.
-            let _ = folder.sync_all();
+            sync_open_folder(folder)?;
         }
         // Not every system replaces an empty folder by renaming.
         let _ = fs::remove_dir(&self.temporary.destination);
@@ -366,8 +385,9 @@ impl Write for AtomicFile {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use super::*;
+    use std::cell::Cell;
 
     #[test]
     fn dropping_without_commit_leaves_the_destination_unchanged() {
@@ -383,6 +403,11 @@ mod tests {
         assert!(AtomicFile::create(&folder).is_err());
         assert!(AtomicFile::create(folder.join("none").join("file")).is_err());
         fs::remove_dir_all(&folder).unwrap();
+    }
+
+    thread_local! {
+        /// Whether folders cannot be synced, on this thread.
+        pub(crate) static SYNC_FAILS: Cell<bool> = const { Cell::new(false) };
     }
 
     fn temporary_folder(name: &str) -> PathBuf {
@@ -411,6 +436,25 @@ mod tests {
         assert_eq!(fs::read_to_string(&path).unwrap(), "old");
         assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         fs::set_permissions(&path, before).unwrap();
+        fs::remove_dir_all(&folder).unwrap();
+    }
+
+    /// What was renamed is at its destination, and the caller knows that it may not be durable.
+    #[test]
+    fn errors_of_syncing_a_folder_are_reported() {
+        let folder = temporary_folder("sync");
+        let path = folder.join("run.trec");
+        replace(&path, "old").unwrap();
+        let new_folder = AtomicFolder::create(folder.join("index")).unwrap();
+        SYNC_FAILS.set(true);
+        let error = replace(&path, "new").unwrap_err();
+        let error_of_folder = new_folder.commit().unwrap_err();
+        SYNC_FAILS.set(false);
+        assert_eq!(error.kind(), io::ErrorKind::StorageFull);
+        assert!(error.to_string().contains("power failure"), "{error}");
+        assert_eq!(fs::read_to_string(&path).unwrap(), "new");
+        assert_eq!(error_of_folder.kind(), io::ErrorKind::StorageFull);
+        assert_eq!(fs::read_dir(&folder).unwrap().count(), 1);
         fs::remove_dir_all(&folder).unwrap();
     }
 

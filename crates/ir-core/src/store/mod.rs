@@ -59,10 +59,12 @@ mod pages;
 mod writer;
 
 #[cfg(feature = "segments")]
-pub(crate) use atomic_file::sync_parent;
+#[cfg(test)]
+pub(crate) use atomic_file::tests::SYNC_FAILS;
 pub use atomic_file::{
     AtomicFile, AtomicFolder, remove_abandoned, remove_temporary_files, resolve_links,
 };
+pub(crate) use atomic_file::{sync_folder, sync_parent};
 pub use bytes::{IndexBytes, SectionBytes};
 pub use codec::{ByteReader, write_sized, write_varint};
 pub use container::{HEADER_LEN, IndexFile, IndexFormat, Verify};
