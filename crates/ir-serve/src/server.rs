@@ -269,8 +269,10 @@ async fn observe(State(app): State<Arc<App>>, request: Request, next: Next) -> R
     let response = next.run(request).await;
     let (status, time) = (response.status().as_u16(), start.elapsed());
     app.metrics.request(&route, status, time);
-    let ms = time.as_secs_f64() * 1e3;
+    let ms = (time.as_secs_f64() * 1e6).round() / 1e3;
     match status {
+        // Supervisors ask until the published documents are loaded.
+        503 if route == "/ready" => tracing::info!(%method, route, status, ms, "request"),
         500.. => tracing::error!(%method, route, status, ms, "request"),
         _ => tracing::info!(%method, route, status, ms, "request"),
     }

@@ -274,12 +274,13 @@ fn a_damaged_segment_is_an_error() {
 fn a_lost_manifest_is_named() {
     let here = updated();
     fs::remove_file(here.at("notes/manifest.ir")).unwrap();
+    let lost = "notes/manifest.ir: missing, but the folder contains the segments of an index";
     here.ir_inside(&["search", "notes", "tea"])
-        .fails(1, &["notes/manifest.ir: cannot read the index file"]);
+        .fails(1, &[lost]);
+    here.ir_inside(&["stats", "notes"]).fails(1, &[lost]);
     // No update removes the segments.
     let before = here.files();
     let add = ["index", "two.jsonl", "-o", "notes", "--add"];
-    let lost = "notes/manifest.ir: missing, but the folder contains the segments of an index";
     here.ir_inside(&add).fails(1, &[lost]);
     assert_eq!(here.files(), before);
 }

@@ -19,9 +19,6 @@ pub enum SegmentsError {
     /// The folder contains files with the names of segments, but no index.
     #[error("{}: expected a folder without files segment-N.ir and deleted-N.ir", folder.display())]
     ForeignFiles { folder: PathBuf },
-    /// The folder contains the segments of an index, but not its manifest.
-    #[error("{}: missing, but the folder contains the segments of an index; restore the manifest, or write the index into another folder", manifest.display())]
-    MissingManifest { manifest: PathBuf },
     /// A file of the index cannot be opened.
     #[error(transparent)]
     Open(#[from] OpenIndexError),

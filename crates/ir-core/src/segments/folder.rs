@@ -8,7 +8,8 @@ use super::deleted::write_deleted;
 use super::error::{SegmentsError, failed};
 use super::lock::{FolderLock, LOCK_NAME, lock};
 use super::manifest::{
-    MANIFEST_NAME, Manifest, has_numbered_files, read_manifest, segment_path, write_manifest,
+    MANIFEST_NAME, Manifest, has_numbered_files, missing_manifest, read_manifest, segment_path,
+    write_manifest,
 };
 use super::merge_policy::segments_to_merge;
 use super::pending::PendingIds;
@@ -54,9 +55,7 @@ impl<I: SegmentIndex> SegmentFolder<I> {
         }
         let has_files = has_numbered_files(path).map_err(failed(path))?;
         if has_files && lock.has_commit() {
-            return Err(SegmentsError::MissingManifest {
-                manifest: path.join(MANIFEST_NAME),
-            });
+            return Err(missing_manifest(path).into());
         }
         if !was_locked && has_files {
             // With a lock file, the next writer would take the files for those of a killed one.

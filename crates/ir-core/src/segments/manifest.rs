@@ -1,11 +1,13 @@
 //! The manifest of a segmented index: its last commit.
 
 use std::collections::HashMap;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
 use super::deleted::read_deleted;
+use super::lock::had_commit;
 use super::segment::{Segment, SegmentIndex};
 use crate::store::{
     AtomicFile, IndexFile, IndexFileWriter, OpenIndexError, Verify, remove_abandoned,
@@ -162,7 +164,14 @@ pub(super) fn read_manifest<I: SegmentIndex>(
     folder: &Path,
 ) -> Result<Manifest<I::Config>, OpenIndexError> {
     let path = folder.join(MANIFEST_NAME);
-    let file = IndexFile::open(&I::MANIFEST, &path, Verify::AllSections)?;
+    let file = match IndexFile::open(&I::MANIFEST, &path, Verify::AllSections) {
+        Err(OpenIndexError::Io { source, .. })
+            if source.kind() == ErrorKind::NotFound && has_lost_manifest(folder) =>
+        {
+            return Err(missing_manifest(folder));
+        }
+        opened => opened?,
+    };
     let content = file.section(COMMIT).unwrap_or_default();
     let manifest: Manifest<I::Config> =
         serde_json::from_slice(content.as_ref()).map_err(|error| file.metadata_error(error))?;
@@ -181,6 +190,17 @@ pub(super) fn write_manifest<I: SegmentIndex>(
     let mut writer = IndexFileWriter::new(&I::MANIFEST, file)?;
     writer.section(COMMIT, &serde_json::to_vec(manifest)?)?;
     writer.finish()?.commit()
+}
+
+/// Whether a folder without manifest has the files of a commit.
+fn has_lost_manifest(folder: &Path) -> bool {
+    had_commit(folder) && has_numbered_files(folder).unwrap_or(false)
+}
+
+pub(super) fn missing_manifest(folder: &Path) -> OpenIndexError {
+    OpenIndexError::MissingManifest {
+        manifest: folder.join(MANIFEST_NAME),
+    }
 }
 
 pub(super) fn another_file(path: PathBuf) -> OpenIndexError {

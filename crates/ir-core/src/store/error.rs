@@ -15,6 +15,9 @@ pub enum OpenIndexError {
         #[source]
         source: io::Error,
     },
+    /// The folder contains the segments of an index, but not its manifest.
+    #[error("{}: missing, but the folder contains the segments of an index; restore the manifest, or write the index into another folder", manifest.display())]
+    MissingManifest { manifest: PathBuf },
     /// The path is a directory.
     #[error("{}: expected an index file, found a directory", path.display())]
     Directory { path: PathBuf },
