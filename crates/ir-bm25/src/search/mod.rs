@@ -24,6 +24,7 @@ use ir_core::store::OpenIndexError;
 use ir_core::{Ranking, Search, SearchError};
 
 use accumulator::Accumulator;
+pub(crate) use bm25_scorer::Bm25Fields;
 use collector::Collector;
 pub(crate) use combined_fields::CombinedFields;
 pub(crate) use combined_lists::{CombinedList, document_frequency, floor, rank_combined};
@@ -61,8 +62,8 @@ pub enum Pruning {
     /// Adds upper bounds of the scores of all documents in integers, and computes the scores of the
     /// documents with the highest sums. Fast for long queries over small collections. The bounds of
     /// a term are computed when it is first searched and kept in memory: up to 32 MiB per searcher
-    /// and its clones. Applies to [`Bm25`](crate::Bm25) over a single index of at most 65,536
-    /// documents; otherwise as [`Pruning::Auto`].
+    /// and its clones. Applies to [`Bm25`](crate::Bm25) over an index of at most 65,536 documents,
+    /// with deleted ones; otherwise as [`Pruning::Auto`].
     Columns,
     /// Scores every document that contains a query term.
     Exhaustive,

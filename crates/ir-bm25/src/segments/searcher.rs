@@ -9,10 +9,12 @@ use ir_core::{
     Analyzer, DocFilter, DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError, TopK,
 };
 
+use super::Segment;
 use super::snapshot::{NumberedSegment, SegmentedIndex};
+use crate::search::columns::{self, ColumnSegment};
 use crate::search::{
-    Bound, BoundModel, ListStatistics, QueryPlan, ScoredList, Scoring, TermList, WeightedTerm,
-    columns, count_terms, explain, open_lists, rank, search_error,
+    Bm25Fields, Bound, BoundModel, ListStatistics, QueryPlan, ScoredList, Scoring, TermList,
+    WeightedTerm, count_terms, explain, open_lists, rank, search_error,
 };
 use crate::{Index, Model, Pruning, SearcherError};
 
@@ -255,6 +257,45 @@ impl Searcher {
         self.rank_terms(&positive_weights(terms)?, how)
     }
 
+    /// Returns the rankings of [`Searcher::search_terms`] for several queries, in their order.
+    /// Searches on the current rayon thread pool, with the feature `rayon`.
+    ///
+    /// ```
+    /// use ir_bm25::{Bm25, Index, IndexConfig};
+    /// use ir_core::{Document, NoProgress, Search};
+    ///
+    /// let documents = vec![
+    ///     Document::new("a").with_text("green tea"),
+    ///     Document::new("b").with_text("black tea"),
+    /// ];
+    /// let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress)?;
+    /// let searcher = index.searcher(Bm25::ANSERINI)?;
+    /// let queries = ["green", "black tea"].map(|query| searcher.query_terms(query));
+    /// let batch = queries.each_ref().map(|terms| (&**terms, Search::top(1)));
+    /// let rankings = searcher.search_terms_batch(&batch)?;
+    /// let best = rankings.iter().map(|ranking| index.ids().id(ranking.hits()[0].doc));
+    /// assert_eq!(best.collect::<Vec<_>>(), ["a", "b"]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Searcher::search_terms`], for the first query that fails.
+    pub fn search_terms_batch(
+        &self,
+        queries: &[(&[WeightedTerm], Search<'_>)],
+    ) -> Result<Vec<Ranking>, SearchError> {
+        let search = |(terms, how): &(&[WeightedTerm], Search<'_>)| self.search_terms(terms, how);
+        #[cfg(feature = "rayon")]
+        let rankings: Vec<_> = {
+            use rayon::prelude::*;
+            queries.par_iter().map(search).collect()
+        };
+        #[cfg(not(feature = "rayon"))]
+        let rankings: Vec<_> = queries.iter().map(search).collect();
+        // The first error in the order of the queries, whichever thread fails first.
+        rankings.into_iter().collect()
+    }
+
     /// Explains a score of [`Searcher::search_terms`], as [`Retriever::explain`] does that of a
     /// text query.
     ///
@@ -300,20 +341,66 @@ impl Searcher {
         }
         match &self.scoring.bound {
             Bound::Bm25(bm25) => {
-                if let Some(index) = self.index.single() {
-                    let Scoring {
-                        weights, pruning, ..
-                    } = &self.scoring;
-                    let found = columns::search(index, bm25, weights, terms, how, *pruning)?;
-                    if let Some(ranking) = found {
-                        return Ok(ranking);
-                    }
-                }
-                self.search_with(&**bm25, terms, how)
+                let found = self.search_columns(bm25, terms, how)?;
+                found.map_or_else(|| self.search_with(&**bm25, terms, how), Ok)
             }
             Bound::Bm25F(bm25f) => self.search_combined(bm25f, terms, how),
             Bound::Other(model) => self.search_with(&**model, terms, how),
         }
+    }
+
+    /// Searches the segments of a small index by columns. [`None`] if posting lists are faster, the
+    /// weights have too wide a range or the index is damaged.
+    fn search_columns(
+        &self,
+        model: &Bm25Fields,
+        terms: &[WeightedTerm],
+        how: &Search<'_>,
+    ) -> Result<Option<Ranking>, SearchError> {
+        let Scoring {
+            weights, pruning, ..
+        } = &self.scoring;
+        let segments = self.index.numbered_segments();
+        let documents = segments.iter().map(|it| it.segment.index.len()).sum();
+        if !columns::applies(documents, terms.len(), how, *pruning) {
+            return Ok(None);
+        }
+        let statistics = |field: usize, term: &str| self.term_statistics(field, term);
+        let segment = |number: usize, floor| {
+            let Segment { index, deleted, .. } = &segments[number].segment;
+            let is_whole = segments[number].is_whole_index();
+            ColumnSegment {
+                index,
+                number,
+                deleted,
+                floor,
+                statistics: (!is_whole).then_some(&statistics),
+            }
+        };
+        if self.index.single().is_some() {
+            return columns::search(segment(0, 0.0), model, weights, terms, how);
+        }
+        // The largest segment first, for a high floor in the others.
+        let mut order: Vec<usize> = (0..segments.len()).collect();
+        order.sort_by_key(|&number| Reverse(segments[number].segment.index.len()));
+        let mut best = TopK::new(how.k());
+        for number in order {
+            let numbered = &segments[number];
+            let filter = SegmentFilter { numbered, how };
+            let local = match how.filter() {
+                None => Search::top(how.k()),
+                Some(_) => Search::top(how.k()).within(&filter),
+            };
+            let floor = best.worst().map_or(0.0, |worst| worst.score);
+            let segment = segment(number, floor);
+            let Some(found) = columns::search(segment, model, weights, terms, &local)? else {
+                return Ok(None);
+            };
+            for hit in &found {
+                best.push(numbered.number(hit.doc), hit.score);
+            }
+        }
+        best.finish().map(Some)
     }
 
     fn search_with<M: BoundModel>(

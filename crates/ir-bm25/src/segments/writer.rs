@@ -193,7 +193,8 @@ impl IndexWriter {
     ///
     /// # Errors
     /// When a document cannot be indexed or a file cannot be written. The index is then at its last
-    /// commit, which is this one if merging failed.
+    /// commit, which is this one if merging failed or if the folder could not be synced: a
+    /// power failure may then undo the commit, but no file is lost.
     pub fn commit(&mut self) -> Result<(), IndexWriterError> {
         self.commit_with(&mut NoProgress)
     }

@@ -14,10 +14,9 @@ use tempfile::TempDir;
 
 use crate::{QUERIES, many, with_id};
 
-/// [`Pruning::Columns`] needs a single segment without deleted documents, else it is
-/// [`Pruning::Auto`]: `tests/integration/contract.rs` tests it.
-const PRUNING: [Pruning; 4] = [
+const PRUNING: [Pruning; 5] = [
     Pruning::Auto,
+    Pruning::Columns,
     Pruning::BlockMax,
     Pruning::MaxScore,
     Pruning::Exhaustive,

@@ -12,7 +12,8 @@ use std::path::Path;
 
 use ir_bm25::{
     BlankDocs, Bm25, BuildError, DocLengths, DocOrder, DuplicateIds, Index, IndexConfig,
-    IndexWriter, IndexWriterError, IndexedFields, PutOutcome, SegmentedIndex, StoredFields,
+    IndexWriter, IndexWriterError, IndexedFields, Pruning, PutOutcome, SegmentedIndex,
+    StoredFields,
 };
 use ir_core::segments::SegmentStats;
 use ir_core::{DocIds, DocNum, DocSet, Document, NoProgress, Predicate, Retriever, Search};
@@ -163,11 +164,17 @@ impl SegmentedIndexTest for Bm25Test {
             Bm25::new(1.5, 0.8).with_lengths(DocLengths::Exact),
         ] {
             let searcher = index.searcher(bm25).unwrap();
+            let columns = searcher.clone().with_pruning(Pruning::Columns);
             let expected = expected.searcher(bm25).unwrap();
+            let expected = expected.with_pruning(Pruning::Exhaustive);
             for query in QUERIES {
                 for how in &searches {
-                    let found = searcher.search(query, how).unwrap();
-                    assert_eq!(found, expected.search(query, how).unwrap(), "{query}");
+                    let expected = expected.search(query, how).unwrap();
+                    assert_eq!(searcher.search(query, how).unwrap(), expected, "{query}");
+                    // The second search finds the columns in the cache.
+                    for _ in 0..2 {
+                        assert_eq!(columns.search(query, how).unwrap(), expected, "{query}");
+                    }
                 }
                 for hit in &searcher.search(query, &Search::top(2)).unwrap() {
                     let why = searcher.explain(query, hit.doc, &Search::top(2)).unwrap();

@@ -278,6 +278,8 @@ fn a_lost_manifest_is_named() {
     here.ir_inside(&["search", "notes", "tea"])
         .fails(1, &[lost]);
     here.ir_inside(&["stats", "notes"]).fails(1, &[lost]);
+    let compact = ["index", "-o", "notes", "--compact"];
+    here.ir_inside(&compact).fails(1, &[lost]);
     // No update removes the segments.
     let before = here.files();
     let add = ["index", "two.jsonl", "-o", "notes", "--add"];

@@ -14,7 +14,7 @@ use super::manifest::{
 use super::merge_policy::segments_to_merge;
 use super::pending::PendingIds;
 use super::segment::{Segment, SegmentIndex};
-use crate::store::{Verify, sync_folder, sync_parent};
+use crate::store::{Verify, create_folders, sync_folder};
 
 /// Folder of a segmented index, locked by its one writer: commits segments and deletions.
 ///
@@ -43,11 +43,14 @@ impl<I: SegmentIndex> SegmentFolder<I> {
     /// files named like segments, has another writer or cannot be written.
     pub fn create(path: &Path, config: I::Config) -> Result<Self, SegmentsError> {
         let is_new_folder = !path.exists();
-        fs::create_dir_all(path).map_err(failed(path))?;
-        sync_parent(path).map_err(failed(path))?;
         // Left by a writer that was killed before its first commit, as are numbered files then.
         let was_locked = path.join(LOCK_NAME).exists();
-        let lock = lock(path)?;
+        let created = create_folders(path).map_err(failed(path));
+        let lock = created.and_then(|()| lock(path)).inspect_err(|_| {
+            if is_new_folder {
+                let _ = fs::remove_dir(path);
+            }
+        })?;
         if path.join(MANIFEST_NAME).exists() {
             return Err(SegmentsError::Exists {
                 folder: path.to_owned(),
@@ -201,13 +204,22 @@ impl<I: SegmentIndex> SegmentFolder<I> {
         let entries = segments.iter().map(|segment| segment.entry.clone());
         manifest.segments = entries.collect();
         manifest.commit += 1;
-        if let Err(error) = write_manifest::<I>(&manifest, &self.path) {
-            self.is_uncertain = match read_manifest::<I>(&self.path) {
-                Ok(found) => found.commit == manifest.commit,
-                Err(_) => self.path.join(MANIFEST_NAME).exists(),
-            };
+        let written = write_manifest::<I>(&manifest, &self.path);
+        if let Err(error) = written {
+            match read_manifest::<I>(&self.path) {
+                // Renamed, but its folder was not synced.
+                Ok(found) if found.commit == manifest.commit => {
+                    self.is_uncertain = true;
+                    self.exists = true;
+                    self.manifest = manifest;
+                    self.segments = segments;
+                }
+                Ok(_) => {}
+                Err(_) => self.is_uncertain |= self.path.join(MANIFEST_NAME).exists(),
+            }
             return Err(failed(&self.path)(error));
         }
+        self.is_uncertain = false;
         self.exists = true;
         self.lock.record_commit();
         manifest.remove_unreferenced(&self.path);
@@ -346,6 +358,7 @@ mod tests {
         let error = folder.commit(&pending, vec![new]).unwrap_err();
         let source = std::error::Error::source(&error).unwrap().to_string();
         assert!(source.contains("power failure"), "{source}");
+        assert!(folder.contains("c"), "the commit is visible");
         drop(folder);
         // A writer that cannot make the commit durable removes nothing, either.
         assert!(SegmentFolder::<Ids>::open(&path).is_err());

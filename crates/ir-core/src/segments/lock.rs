@@ -43,6 +43,7 @@ impl FolderLock {
     pub(super) fn record_commit(&self) {
         if !self.has_commit() {
             let _ = (&self.0).write_all(COMMITTED);
+            let _ = self.0.sync_data();
         }
     }
 }

@@ -157,8 +157,25 @@ pub(crate) fn sync_parent(path: &Path) -> io::Result<()> {
 
 /// Makes the names of the files in a folder durable, on systems that support it.
 pub(crate) fn sync_folder(path: &Path) -> io::Result<()> {
-    // Not every system can open a folder.
-    File::open(path).map_or(Ok(()), |folder| sync_open_folder(&folder))
+    match File::open(path) {
+        Ok(folder) => sync_open_folder(&folder),
+        // Such systems cannot open folders.
+        Err(_) if cfg!(not(unix)) => Ok(()),
+        // A folder whose files may be written, but not listed.
+        Err(error) if error.kind() == ErrorKind::PermissionDenied => Ok(()),
+        Err(error) => Err(error),
+    }
+}
+
+/// Creates a folder and its missing parents, and makes them durable.
+pub(crate) fn create_folders(path: &Path) -> io::Result<()> {
+    let parents = path.ancestors().skip(1);
+    let missing = parents.take_while(|folder| !folder.as_os_str().is_empty() && !folder.exists());
+    let missing: Vec<&Path> = missing.collect();
+    fs::create_dir_all(path)?;
+    // The folder itself may have been created just before.
+    sync_parent(path)?;
+    missing.into_iter().try_for_each(sync_parent)
 }
 
 fn sync_open_folder(folder: &File) -> io::Result<()> {
@@ -279,7 +296,7 @@ impl AtomicFolder {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        fs::create_dir_all(parent(&path))?;
+        create_folders(parent(&path))?;
         let new_folder = |path: &Path| fs::create_dir(path).map(|()| File::open(path).ok());
         let lock = |folder: &Option<File>| folder.as_ref().map_or(Ok(()), File::try_lock);
         let (temporary, folder) = Temporary::create(path, new_folder, lock)?;

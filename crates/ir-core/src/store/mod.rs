@@ -58,13 +58,13 @@ mod mmap;
 mod pages;
 mod writer;
 
-#[cfg(feature = "segments")]
-#[cfg(test)]
+#[cfg(all(test, feature = "segments"))]
 pub(crate) use atomic_file::tests::SYNC_FAILS;
 pub use atomic_file::{
     AtomicFile, AtomicFolder, remove_abandoned, remove_temporary_files, resolve_links,
 };
-pub(crate) use atomic_file::{sync_folder, sync_parent};
+#[cfg(feature = "segments")]
+pub(crate) use atomic_file::{create_folders, sync_folder};
 pub use bytes::{IndexBytes, SectionBytes};
 pub use codec::{ByteReader, write_sized, write_varint};
 pub use container::{HEADER_LEN, IndexFile, IndexFormat, Verify};

@@ -11,7 +11,7 @@ const BUDGET: usize = 32 << 20;
 /// Estimated size of an entry of the map besides term and column.
 const ENTRY: usize = 64;
 
-/// Columns by field and term, shared by the clones of a searcher and its threads. What it holds
+/// Columns by segment, field and term, shared by the clones of a searcher and its threads. What it holds
 /// depends on the searches before, but no result does.
 #[derive(Debug)]
 pub(crate) struct ColumnCache {
@@ -28,6 +28,7 @@ impl Default for ColumnCache {
 
 #[derive(Debug, Default)]
 pub(super) struct CachedColumns {
+    /// By the fields of all segments.
     by_field: Vec<FxHashMap<Box<str>, TermColumn>>,
     pub(super) bytes: usize,
 }
@@ -35,6 +36,13 @@ pub(super) struct CachedColumns {
 impl CachedColumns {
     pub(super) fn get(&self, field: usize, term: &str) -> Option<&TermColumn> {
         self.by_field.get(field)?.get(term)
+    }
+
+    /// The idf of a term, if a segment has its column. `field` is one of the `fields` of a segment.
+    pub(super) fn idf(&self, field: usize, fields: usize, term: &str) -> Option<f32> {
+        let of_segments = self.by_field.iter().skip(field).step_by(fields.max(1));
+        let mut columns = of_segments.filter_map(|columns| columns.get(term));
+        columns.next().map(|column| column.idf)
     }
 }
 

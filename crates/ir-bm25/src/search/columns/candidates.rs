@@ -4,9 +4,9 @@ use ir_core::store::OpenIndexError;
 use ir_core::{DocNum, Search, TopK};
 use pulp::Arch;
 
-use super::QueryColumn;
 use super::kernels::{AddColumns, AddScores, FindMaxima, TILE};
 use super::term_column::ColumnPostings;
+use super::{ColumnSegment, QueryColumn};
 use crate::Index;
 use crate::search::bm25_scorer::{Bm25Fields, score_of};
 
@@ -46,12 +46,18 @@ impl Scratch {
     /// Finds the top k.
     pub(super) fn search(
         &mut self,
-        index: &Index,
+        segment: ColumnSegment<'_>,
         model: &Bm25Fields,
         lists: &Lists<'_>,
         how: &Search<'_>,
     ) -> Result<TopK, OpenIndexError> {
+        let index = segment.index;
         self.add_bounds(lists, index.len());
+        for doc in segment.deleted.iter() {
+            if let Some(sum) = self.sums.get_mut(doc.index()) {
+                *sum = 0;
+            }
+        }
         if how.filter().is_some() {
             for (doc, sum) in (0..).zip(&mut self.sums) {
                 if *sum > 0 && !how.allows(DocNum::new(doc)) {
@@ -61,11 +67,15 @@ impl Scratch {
         }
         self.find_maxima();
         let mut best = TopK::new(how.k());
-        let high = self.first_threshold(how.k()).max(1);
+        let least = match segment.floor > 0.0 {
+            true => lowest_sum(segment.floor, lists.unit),
+            false => 1,
+        };
+        let high = self.first_threshold(how.k()).max(least);
         self.score_range((high, u16::MAX), (index, model), lists, &mut best)?;
         let low = match best.select_worst() {
-            Some(worst) => lowest_sum(worst.score, lists.unit),
-            None => 1,
+            Some(worst) => lowest_sum(worst.score, lists.unit).max(least),
+            None => least,
         };
         if low < high {
             self.score_range((low, high - 1), (index, model), lists, &mut best)?;

@@ -15,7 +15,9 @@
 //! lower sums than the k-th score are not in the top k.
 //!
 //! Columns are built when a term is first searched, and kept in at most 32 MiB per searcher and its
-//! clones ([`cache`]). A column that is not kept is built for one search.
+//! clones ([`cache`]). A column that is not kept is built for one search. Every segment of an index
+//! has columns of its own, with the idf of the term in all segments; sums of deleted documents are
+//! set to 0.
 //!
 //! # Source
 //! Lin and Trotman, "Anytime Ranking for Impact-Ordered Indexes", ICTIR 2015, quantizes scores to
@@ -31,9 +33,10 @@ mod tests;
 use std::cell::Cell;
 
 use ir_core::store::OpenIndexError;
-use ir_core::{Ranking, Search, SearchError};
+use ir_core::{DocSet, Ranking, Search, SearchError};
 
 use super::bm25_scorer::Bm25Fields;
+use super::list_scorer::ListStatistics;
 use super::weighted_term::WeightedTerm;
 use crate::{Index, Pruning};
 use cache::CachedColumns;
@@ -42,9 +45,9 @@ use candidates::{Lists, Scratch};
 use term_column::{TermColumn, Unit};
 
 /// Maximum number of documents of a collection with columns.
-const MAX_DOCUMENTS: u32 = 1 << 16;
+const MAX_DOCUMENTS: usize = 1 << 16;
 /// Maximum number of documents per query term: others are faster by posting lists.
-const DOCUMENTS_PER_TERM: u32 = 4096;
+const DOCUMENTS_PER_TERM: usize = 4096;
 /// Minimum number of documents per hit.
 const DOCUMENTS_PER_HIT: usize = 4;
 /// Minimum number of documents per document that passes a filter.
@@ -76,29 +79,47 @@ struct QueryColumn<'a> {
     multiplier: u16,
 }
 
-/// Ranks the documents of an index for a query, given a positive number of hits. [`None`] if
-/// posting lists are faster or the weights have too wide a range.
+/// A segment of the index that is searched.
+#[derive(Clone, Copy)]
+pub(crate) struct ColumnSegment<'a> {
+    pub(crate) index: &'a Index,
+    /// Number among the segments.
+    pub(crate) number: usize,
+    pub(crate) deleted: &'a DocSet,
+    /// Scores below this are no hits.
+    pub(crate) floor: f32,
+    /// Statistics of a term in a field in all segments, without deleted documents. [`None`] if
+    /// this is the only segment and no document is deleted.
+    pub(crate) statistics: Option<&'a GlobalStatistics<'a>>,
+}
+
+/// Function from a field and a term to its statistics in all segments.
+pub(crate) type GlobalStatistics<'a> =
+    dyn Fn(usize, &str) -> Result<ListStatistics, OpenIndexError> + 'a;
+
+/// Returns whether an index, with its number of documents in all segments, is searched by columns.
+pub(crate) fn applies(documents: usize, terms: usize, how: &Search<'_>, pruning: Pruning) -> bool {
+    match pruning {
+        Pruning::Auto => pays(documents, terms, how),
+        Pruning::Columns => documents <= MAX_DOCUMENTS,
+        Pruning::BlockMax | Pruning::MaxScore | Pruning::Exhaustive => false,
+    }
+}
+
+/// Ranks the documents of a segment for a query, given a positive number of hits. [`None`] if the
+/// weights have too wide a range or the index is damaged, which posting lists report.
 pub(crate) fn search(
-    index: &Index,
+    segment: ColumnSegment<'_>,
     model: &Bm25Fields,
     field_weights: &[f32],
     terms: &[WeightedTerm],
     how: &Search<'_>,
-    pruning: Pruning,
 ) -> Result<Option<Ranking>, SearchError> {
-    let documents = index.len() as u32;
-    let is_tried = match pruning {
-        Pruning::Auto => pays(documents, terms.len(), how),
-        Pruning::Columns => documents <= MAX_DOCUMENTS,
-        Pruning::BlockMax | Pruning::MaxScore | Pruning::Exhaustive => false,
-    };
-    if !is_tried {
-        return Ok(None);
-    }
-    let Some(unit) = Unit::new(model, documents) else {
+    let Some(unit) = Unit::new(model, segment.index.len() as u32) else {
         return Ok(None);
     };
-    let cells: Vec<_> = cells(field_weights, terms).collect();
+    let first_slot = segment.number * model.fields().len();
+    let cells: Vec<_> = cells(field_weights, terms, first_slot).collect();
     let cache = model.columns();
     let mut cached = cache.read();
     let unkept;
@@ -106,17 +127,17 @@ pub(crate) fn search(
     if columns.len() < cells.len() {
         drop(columns);
         let missing = cells.iter().enumerate();
-        let missing = missing.filter(|(_, cell)| cached.get(cell.field, &cell.term.term).is_none());
+        let missing = missing.filter(|(_, cell)| cached.get(cell.slot, &cell.term.term).is_none());
         let missing: Vec<_> = missing.collect();
         drop(cached);
-        // Posting lists report damage.
-        let Ok(built) = build_missing(index, model, &missing, unit) else {
+        let Ok(built) = build_missing(segment, model, &missing, unit) else {
             return Ok(None);
         };
         unkept = built;
         cached = cache.read();
         columns = bind(&cells, &cached, &unkept);
     }
+    columns.retain(|list| list.column.max_bound > 0);
     if columns.is_empty() {
         return Ok(Some(Ranking::default()));
     }
@@ -128,7 +149,7 @@ pub(crate) fn search(
         unit: unit.value * scale,
     };
     let mut scratch = SCRATCH.take().unwrap_or_default();
-    let best = scratch.search(index, model, &lists, how);
+    let best = scratch.search(segment, model, &lists, how);
     SCRATCH.set(Some(scratch));
     match best {
         Ok(best) => best.finish().map(Some),
@@ -137,20 +158,20 @@ pub(crate) fn search(
 }
 
 /// Returns whether columns are faster than posting lists.
-fn pays(documents: u32, terms: usize, how: &Search<'_>) -> bool {
-    let per_term = u64::from(DOCUMENTS_PER_TERM) * terms as u64;
+fn pays(documents: usize, terms: usize, how: &Search<'_>) -> bool {
     let allowed = how.filter().and_then(|filter| filter.count());
-    let all = documents as usize;
     documents <= MAX_DOCUMENTS
-        && u64::from(documents) <= per_term
-        && how.k().saturating_mul(DOCUMENTS_PER_HIT) <= all
-        && allowed.is_none_or(|allowed| allowed.saturating_mul(DOCUMENTS_PER_ALLOWED) >= all)
+        && documents <= DOCUMENTS_PER_TERM.saturating_mul(terms)
+        && how.k().saturating_mul(DOCUMENTS_PER_HIT) <= documents
+        && allowed.is_none_or(|allowed| allowed.saturating_mul(DOCUMENTS_PER_ALLOWED) >= documents)
 }
 
 /// A query term in one field.
 struct QueryCell<'a> {
     term: &'a WeightedTerm,
     field: usize,
+    /// Number of the field among those of all segments.
+    slot: usize,
     field_weight: f32,
 }
 
@@ -158,6 +179,7 @@ struct QueryCell<'a> {
 fn cells<'a>(
     field_weights: &'a [f32],
     terms: &'a [WeightedTerm],
+    first_slot: usize,
 ) -> impl Iterator<Item = QueryCell<'a>> {
     terms.iter().flat_map(move |term| {
         let weights = field_weights.iter().copied().enumerate();
@@ -165,6 +187,7 @@ fn cells<'a>(
         searched.map(move |(field, field_weight)| QueryCell {
             term,
             field,
+            slot: first_slot + field,
             field_weight,
         })
     })
@@ -180,7 +203,7 @@ fn bind<'a>(
     let bound = cells.iter().enumerate().filter_map(|(at, cell)| {
         let own = unkept.next_if(|column| column.cell == at);
         let own = own.map(|unkept| &unkept.column);
-        let column = own.or_else(|| cached.get(cell.field, &cell.term.term))?;
+        let column = own.or_else(|| cached.get(cell.slot, &cell.term.term))?;
         let boost = cell.term.weight * cell.field_weight;
         Some(QueryColumn {
             column,
@@ -202,28 +225,52 @@ struct UnkeptColumn {
 
 /// Builds the columns of terms that are not in the cache. Returns those that it has no room for.
 fn build_missing(
-    index: &Index,
+    segment: ColumnSegment<'_>,
     model: &Bm25Fields,
     missing: &[(usize, &QueryCell<'_>)],
     unit: Unit,
 ) -> Result<Vec<UnkeptColumn>, OpenIndexError> {
+    let ColumnSegment { index, .. } = segment;
     let cache = model.columns();
+    let fields = model.fields();
     let mut unkept = Vec::new();
     for &(at, cell) in missing {
-        let Some(mut cursor) = index.cursor(cell.field, &cell.term.term)? else {
+        let term = &*cell.term.term;
+        let Some(field) = fields.get(cell.field) else {
             continue;
         };
-        let Some(field) = model.fields().get(cell.field) else {
-            continue;
+        let known = match segment.statistics {
+            Some(_) => cache.read().idf(cell.field, fields.len(), term),
+            None => None,
         };
-        if u64::from(cursor.df) > field.documents() {
-            return Err(cursor.malformed());
-        }
-        let lengths = field.lengths(index, cell.field)?;
-        let codes = index.codes(cell.field);
-        let is_kept = cache.has_room(codes.len());
-        let column = TermColumn::build(&mut cursor, field, (codes, lengths), unit, is_kept)?;
-        if let Err(column) = cache.keep(cell.field, &cell.term.term, column) {
+        let column = match index.cursor(cell.field, term)? {
+            // Not kept without idf: queries may have any number of unknown terms.
+            None => known.map(TermColumn::empty),
+            Some(mut cursor) => {
+                let idf = match (known, segment.statistics) {
+                    (Some(idf), _) => idf,
+                    (None, Some(statistics)) => field.idf(statistics(cell.field, term)?.df),
+                    (None, None) if u64::from(cursor.df) > field.documents() => {
+                        return Err(cursor.malformed());
+                    }
+                    (None, None) => field.idf(cursor.df),
+                };
+                let lengths = field.lengths(index, cell.field)?;
+                let codes = (index.codes(cell.field), lengths);
+                let is_kept = cache.has_room(index.len());
+                Some(TermColumn::build(
+                    &mut cursor,
+                    field,
+                    idf,
+                    codes,
+                    unit,
+                    is_kept,
+                )?)
+            }
+        };
+        if let Some(column) = column
+            && let Err(column) = cache.keep(cell.slot, term, column)
+        {
             unkept.push(UnkeptColumn { cell: at, column });
         }
     }

@@ -76,15 +76,15 @@ pub(super) struct TermColumn {
 
 impl TermColumn {
     /// Reads a list whose cursor was not moved. A column that `is_kept` is dense if the term is;
-    /// others are faster to build.
+    /// others are faster to build. `idf` is that of the term in all segments.
     pub(super) fn build(
         cursor: &mut PostingsCursor<'_>,
         field: &FieldModel,
+        idf: f32,
         (codes, lengths): (&[u8], &[u32]),
         unit: Unit,
         is_kept: bool,
     ) -> Result<Self, OpenIndexError> {
-        let idf = field.idf(cursor.df);
         let documents = codes.len();
         let mut found = Vec::with_capacity(cursor.df as usize);
         let mut max_bound = 0;
@@ -109,6 +109,15 @@ impl TermColumn {
             max_bound,
             postings,
         })
+    }
+
+    /// The column of a term that does not occur in the segment.
+    pub(super) fn empty(idf: f32) -> Self {
+        Self {
+            idf,
+            max_bound: 0,
+            postings: ColumnPostings::Sparse(Box::default()),
+        }
     }
 
     /// Size in memory in bytes.

@@ -1,5 +1,7 @@
 //! Columns give the documents and scores of exhaustive scoring, whatever is cached.
 
+use std::sync::LazyLock;
+
 use ir_core::{DocNum, DocSet, Document, NoProgress};
 use proptest::prelude::*;
 
@@ -41,6 +43,18 @@ fn documents(seeds: &[u64]) -> Vec<Document> {
     documents.collect()
 }
 
+/// The only segment of an index.
+fn whole(index: &Index) -> ColumnSegment<'_> {
+    static NONE: LazyLock<DocSet> = LazyLock::new(DocSet::new);
+    ColumnSegment {
+        index,
+        number: 0,
+        deleted: &NONE,
+        floor: 0.0,
+        statistics: None,
+    }
+}
+
 /// Searches a model with a cache of this size twice, and an exhaustive searcher.
 fn check(
     index: &Index,
@@ -62,7 +76,7 @@ fn check(
         for how in [Search::top(k), Search::top(k).within(&odd)] {
             let expected = exhaustive.search_terms(terms, &how).unwrap();
             for _ in 0..2 {
-                let found = search(index, &model, weights, terms, &how, Pruning::Columns).unwrap();
+                let found = search(whole(index), &model, weights, terms, &how).unwrap();
                 let Some(found) = found else { continue };
                 prop_assert_eq!(bits(&found), bits(&expected), "k {}, {:?}", k, terms);
                 is_tried = true;

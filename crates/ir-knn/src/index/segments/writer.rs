@@ -217,7 +217,8 @@ impl VectorIndexWriter {
     ///
     /// # Errors
     /// When a file cannot be written, or a segment that is merged is damaged. The index is then at
-    /// its last commit, which is this one if merging failed.
+    /// its last commit, which is this one if merging failed or if the folder could not be synced: a
+    /// power failure may then undo the commit, but no file is lost.
     pub fn commit(&mut self) -> Result<(), VectorIndexWriterError> {
         self.commit_with(&mut NoProgress)
     }
