@@ -37,7 +37,8 @@ impl SparseIndex {
     }
 
     /// Opens a saved index by mapping it into memory, without copying the vectors. Verifies all
-    /// checksums. The file must not be modified in place while it is open.
+    /// checksums and values, so that the time grows with the size of the file, unlike that of the
+    /// other indexes. The file must not be modified in place while it is open.
     ///
     /// # Errors
     /// If the file cannot be read, is of another format or version, or is damaged.
