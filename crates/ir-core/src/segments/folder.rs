@@ -273,7 +273,7 @@ mod tests {
     };
     use crate::{DocIds, DocSet};
 
-    /// Ids without content.
+    /// Smallest index: its documents have ids only.
     #[derive(Clone)]
     struct Ids {
         ids: DocIds,

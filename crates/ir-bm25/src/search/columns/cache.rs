@@ -11,8 +11,8 @@ const BUDGET: usize = 32 << 20;
 /// Estimated size of an entry of the map besides term and column.
 const ENTRY: usize = 64;
 
-/// Columns by segment, field and term, shared by the clones of a searcher and its threads. What it holds
-/// depends on the searches before, but no result does.
+/// Columns by segment, field and term, shared by the clones of a searcher and its threads. What it
+/// holds depends on the searches before, but no result does.
 #[derive(Debug)]
 pub(crate) struct ColumnCache {
     columns: RwLock<CachedColumns>,
