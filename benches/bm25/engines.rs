@@ -31,6 +31,7 @@ const ROUNDS: usize = 2;
 pub(crate) struct Setting<'a> {
     pub(crate) collection: &'a str,
     pub(crate) limit: u64,
+    /// Threads of indexing; Lucene, PISA and bm25s have one.
     pub(crate) threads: usize,
     /// Whether all engines must be installed.
     pub(crate) needs_all: bool,
@@ -45,6 +46,10 @@ pub(crate) struct Compared {
 
 /// Measurements of one engine.
 pub(crate) struct Measured {
+    /// Name without a version.
+    pub(crate) engine: &'static str,
+    /// Number of threads that built the index.
+    pub(crate) threads: usize,
     pub(crate) cost: IndexCost,
     pub(crate) times: SearchTimes,
 }
@@ -52,14 +57,17 @@ pub(crate) struct Measured {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Engine {
     Ours,
+    /// ir-bm25 with several segments and deleted documents.
+    Segmented,
     Tantivy,
     Lucene,
     Pisa,
     Bm25s,
 }
 
-const ENGINES: [Engine; 5] = [
+const ENGINES: [Engine; 6] = [
     Engine::Ours,
+    Engine::Segmented,
     Engine::Tantivy,
     Engine::Lucene,
     Engine::Pisa,
@@ -70,6 +78,7 @@ impl Engine {
     const fn name(self) -> &'static str {
         match self {
             Self::Ours => "ir-bm25",
+            Self::Segmented => "ir-bm25-segments",
             Self::Tantivy => "tantivy",
             Self::Lucene => "Lucene",
             Self::Pisa => "PISA",
@@ -79,7 +88,12 @@ impl Engine {
 
     /// Whether the engine is linked into this program.
     const fn is_linked(self) -> bool {
-        matches!(self, Self::Ours | Self::Tantivy)
+        matches!(self, Self::Ours | Self::Segmented | Self::Tantivy)
+    }
+
+    /// Number of threads that build the index.
+    const fn threads(self, setting: &Setting<'_>) -> usize {
+        if self.is_linked() { setting.threads } else { 1 }
     }
 
     fn command(self, step: &str, folder: &Path, setting: &Setting<'_>) -> Result<Command> {
@@ -141,7 +155,8 @@ fn peers() -> Option<PathBuf> {
 }
 
 /// Builds the indexes of all engines that are installed, compares their hits by `compare` and then
-/// times them in [`ROUNDS`], the best of which is kept. Prints a line about every other engine.
+/// times them in [`ROUNDS`], the best of which is kept. Prints a line about every other engine. The
+/// first two engines are ir-bm25 with one segment and with several.
 pub(crate) fn measure(
     work: &Workload,
     setting: &Setting<'_>,
@@ -186,8 +201,10 @@ pub(crate) fn measure(
             best.keep_best(&time(engine)?);
         }
     }
-    let measured = found.into_iter().zip(times);
-    let measured = measured.map(|(compared, times)| Measured {
+    let measured = engines.iter().zip(found).zip(times);
+    let measured = measured.map(|((engine, compared), times)| Measured {
+        engine: engine.name(),
+        threads: engine.threads(setting),
         cost: compared.cost,
         times,
     });
@@ -207,6 +224,9 @@ pub(crate) fn child(
         ("ir-bm25", "rank") => print(&ours::rank(work, folder, Formula::Lucene)?),
         ("ir-bm25", RANK_EXACT) => print(&ours::rank(work, folder, Formula::ExactLengths)?),
         ("ir-bm25", "time") => print(&ours::time(work, folder)?),
+        ("ir-bm25-segments", "build") => print(&ours::build_segments(work, folder, threads)?),
+        ("ir-bm25-segments", "rank") => print(&ours::rank_segments(work, folder)?),
+        ("ir-bm25-segments", "time") => print(&ours::time_segments(work, folder)?),
         ("tantivy", "build") => print(&peer_tantivy::build(work, folder, threads)?),
         ("tantivy", "rank") => print(&peer_tantivy::rank(work, folder)?),
         ("tantivy", "time") => print(&peer_tantivy::time(work, folder)?),

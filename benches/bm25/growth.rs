@@ -55,7 +55,9 @@ pub(crate) fn child(work: &Workload, size: u64, threads: usize) -> Result<()> {
     let (start, cpu) = (Instant::now(), process_seconds());
     let pool = |threads| rayon::ThreadPoolBuilder::new().num_threads(threads).build();
     pool(threads)?.install(|| -> Result<()> {
-        let mut builder = IndexBuilder::new(IndexConfig::default())?.with_memory(work.budget);
+        let mut builder = IndexBuilder::new(IndexConfig::default())?
+            .with_threads(threads)
+            .with_memory(work.budget);
         for_each_document(work, size, &mut |n, title, text| {
             let document = Document::new(format!("{n:010}"));
             Ok(builder.push(&document.with_title(title).with_text(text))?)

@@ -14,6 +14,9 @@ const MIN_OVERLAP: f64 = 0.9;
 /// Ratio to the fastest peer that is aimed at.
 const TARGET: f64 = 2.0;
 
+/// As [`TARGET`], with several segments and deleted documents.
+const SEGMENTED_TARGET: f64 = 1.0;
+
 /// Measures all engines and writes their tables.
 pub(crate) fn run(work: &Workload, setting: &Setting<'_>, page: &Page) -> Result<()> {
     let documents = work.for_each_document(&mut |_, _| Ok(()))?;
@@ -23,25 +26,46 @@ pub(crate) fn run(work: &Workload, setting: &Setting<'_>, page: &Page) -> Result
         eprint!("{agreement}");
         Ok(())
     })?;
+    let single = measured.iter().filter(|of| of.threads != setting.threads);
+    let single: Vec<&str> = single.map(|of| of.engine).collect();
+    let single = match single.is_empty() {
+        true => String::new(),
+        false => format!(" (1 in {})", single.join(", ")),
+    };
     let mut tables = format!(
-        "{documents} documents, {} queries, {} threads for indexing, 1 for searching.\n\n",
+        "{documents} documents, {} queries, {} thread{} for indexing{single}, 1 for searching.\n\n",
         work.queries().len(),
-        setting.threads
+        setting.threads,
+        if setting.threads == 1 { "" } else { "s" }
     );
     tables.push_str(&latencies(&measured)?);
     tables.push_str(&rates(&measured)?);
-    tables.push_str(&costs(&measured));
+    tables.push_str(&low_ratios(&measured)?);
+    tables.push_str(&costs(&measured)?);
     tables.push_str(&agreement);
     page.write(&format!("queries {}", setting.collection), &tables)
 }
 
 /// Compares the hits of the peers with those of ir-bm25, by the same formula unless the peer has
-/// another idf. Returns a table.
+/// another idf. With several segments, ir-bm25 must have the same hits and bits of scores. Returns
+/// a table of the peers.
 fn compare(found: &[Compared]) -> Result<String> {
+    let [_, segmented, peers @ ..] = found else {
+        bail!("expected rankings with one segment and with several");
+    };
+    let pairs = segmented.ours.0.iter().zip(&segmented.rankings.0);
+    for ((ours, segmented), k) in pairs.zip(KS) {
+        let (differing, queries) = (ours.differing_hits(segmented), ours.queries());
+        ensure!(
+            differing == 0 && segmented.queries() == queries,
+            "several segments, k = {k}: expected the hits of one segment, found others in {differing} of \
+             {queries} queries"
+        );
+    }
     let mut table = String::from(
         "| overlap of the hits; queries whose scores differ by more than 0.1 % | k = 10 | k = 1000 |\n|---|---|---|\n",
     );
-    for compared in found.iter().skip(1) {
+    for compared in peers {
         let peer = &compared.cost;
         let formula = match peer.formula {
             Formula::Lucene => "",
@@ -71,16 +95,16 @@ fn compare(found: &[Compared]) -> Result<String> {
     Ok(table)
 }
 
-/// The first and the others.
-fn split(measured: &[Measured]) -> Result<(&Measured, &[Measured])> {
+/// ir-bm25 with one segment and with several, and the peers.
+fn split(measured: &[Measured]) -> Result<(&Measured, &Measured, &[Measured])> {
     match measured {
-        [ours, peers @ ..] => Ok((ours, peers)),
-        [] => bail!("expected results"),
+        [ours, segmented, peers @ ..] => Ok((ours, segmented, peers)),
+        _ => bail!("expected results with one segment and with several"),
     }
 }
 
 fn latencies(measured: &[Measured]) -> Result<String> {
-    let (ours, peers) = split(measured)?;
+    let (ours, _, peers) = split(measured)?;
     let columns = ours.times.latencies.iter();
     let header: String = columns
         .map(|of| format!(" | {}, k = {}", of.kind, of.k))
@@ -101,38 +125,26 @@ fn latencies(measured: &[Measured]) -> Result<String> {
         }
     }
     if !peers.is_empty() {
-        let ratio = |at: usize, of: fn(&Latency) -> f64| {
-            let fastest = peers.iter().map(|peer| of(&peer.times.latencies[at]));
-            fastest.fold(f64::INFINITY, f64::min) / of(&ours.times.latencies[at])
-        };
-        let ratios = (0..ours.times.latencies.len()).map(|at| {
-            format!(
-                " | {:.2}; {:.2}",
-                ratio(at, |of| of.mean_ms),
-                ratio(at, |of| of.p99_ms)
-            )
-        });
+        let ratios = latency_ratios(ours, peers).into_iter();
+        let ratios = ratios.map(|[mean, p99]| format!(" | {mean:.2}; {p99:.2}"));
         let ratios: String = ratios.collect();
         writeln!(table, "| ratio to the fastest peer{ratios} |")?;
-        let columns = ours.times.latencies.iter().enumerate();
-        let below = columns.flat_map(|(at, of)| {
-            let (kind, k) = (&of.kind, of.k);
-            [
-                (ratio(at, |of| of.mean_ms), "mean"),
-                (ratio(at, |of| of.p99_ms), "99th percentile"),
-            ]
-            .into_iter()
-            .filter(|(ratio, _)| *ratio < TARGET)
-            .map(move |(ratio, value)| format!("{kind}, k = {k}, {value}: {ratio:.2}"))
-        });
-        let below: Vec<String> = below.collect();
-        let below = match below.is_empty() {
-            true => "none".to_owned(),
-            false => below.join("; "),
-        };
-        writeln!(table, "\nRatios below {TARGET}: {below}.")?;
     }
     Ok(table + "\n")
+}
+
+/// Times of the fastest peer, divided by those of an engine: mean and 99th percentile of every
+/// column.
+fn latency_ratios(engine: &Measured, peers: &[Measured]) -> Vec<[f64; 2]> {
+    let values: [fn(&Latency) -> f64; 2] = [|of| of.mean_ms, |of| of.p99_ms];
+    let columns = engine.times.latencies.iter().enumerate();
+    let ratios = columns.map(|(at, of)| {
+        values.map(|value| {
+            let times = peers.iter().map(|peer| value(&peer.times.latencies[at]));
+            times.fold(f64::INFINITY, f64::min) / value(of)
+        })
+    });
+    ratios.collect()
 }
 
 /// Queries per second of all kinds in single calls.
@@ -144,68 +156,135 @@ fn single_rate(engine: &Measured, k: usize) -> f64 {
     1e3 * queries as f64 / ms
 }
 
+/// Rates in the columns of their table: single calls and batches, for each of [`KS`].
+type Rates = [[Option<f64>; KS.len()]; 2];
+
+fn rates_of(engine: &Measured) -> Rates {
+    let batches = &engine.times.batch_rates;
+    [
+        KS.map(|k| Some(single_rate(engine, k))),
+        std::array::from_fn(|at| batches.get(at).copied()),
+    ]
+}
+
+/// Rates of batches of texts.
+fn text_rates_of(engine: &Measured) -> Rates {
+    let texts = &engine.times.text_batch_rates;
+    [
+        [None; KS.len()],
+        std::array::from_fn(|at| texts.get(at).copied()),
+    ]
+}
+
+/// Ratios of rates to those of the fastest peer; [`None`] without one of both.
+fn rate_ratios(rates: &Rates, peers: &[Measured]) -> Rates {
+    let peers: Vec<Rates> = peers.iter().map(rates_of).collect();
+    std::array::from_fn(|form| {
+        std::array::from_fn(|at| {
+            let fastest = peers.iter().filter_map(|peer| peer[form][at]);
+            Some(rates[form][at]? / fastest.reduce(f64::max)?)
+        })
+    })
+}
+
 fn rates(measured: &[Measured]) -> Result<String> {
-    let (_, peers) = split(measured)?;
-    let rates_of = |engine: &Measured| -> Vec<Option<f64>> {
-        let singles = KS.iter().map(|&k| Some(single_rate(engine, k)));
-        let batches = (0..KS.len()).map(|at| engine.times.batch_rates.get(at).copied());
-        singles.chain(batches).collect()
-    };
+    let (ours, _, peers) = split(measured)?;
     let mut table = String::from(
         "| queries per second, all kinds | single calls, k = 10 | k = 1000 | batches, k = 10 | k = 1000 |\n|---|---|---|---|---|\n",
     );
-    for engine in measured {
-        let cells = rates_of(engine).into_iter().map(|rate| {
-            let rate = rate.map(|rate| format!("{rate:.0}"));
+    let cells = |rates: Rates, decimals: usize| -> String {
+        let cells = rates.into_iter().flatten().map(|rate| {
+            let rate = rate.map(|rate| format!("{rate:.decimals$}"));
             format!(" | {}", rate.unwrap_or_default())
         });
-        writeln!(
-            table,
-            "| {}{} |",
-            engine.cost.name,
-            cells.collect::<String>()
-        )?;
-        let cells = engine.times.text_batch_rates.iter();
-        let cells: String = cells.map(|rate| format!(" | {rate:.0}")).collect();
-        if !cells.is_empty() {
-            writeln!(
-                table,
-                "| {}, `search_batch` of texts |  | {cells} |",
-                engine.cost.name
-            )?;
+        cells.collect()
+    };
+    for engine in measured {
+        let name = &engine.cost.name;
+        writeln!(table, "| {name}{} |", cells(rates_of(engine), 0))?;
+        if !engine.times.text_batch_rates.is_empty() {
+            let cells = cells(text_rates_of(engine), 0);
+            writeln!(table, "| {name}, `search_batch` of texts{cells} |")?;
         }
     }
     if !peers.is_empty() {
-        let all: Vec<Vec<Option<f64>>> = measured.iter().map(rates_of).collect();
-        let ratios = (0..2 * KS.len()).map(|at| {
-            let fastest = all[1..].iter().filter_map(|rates| rates[at]);
-            let ratio = all[0][at].unwrap_or(f64::NAN) / fastest.fold(0.0, f64::max);
-            format!(" | {ratio:.2}")
-        });
-        writeln!(
-            table,
-            "| ratio to the fastest peer{} |",
-            ratios.collect::<String>()
-        )?;
+        let cells = cells(rate_ratios(&rates_of(ours), peers), 2);
+        writeln!(table, "| ratio to the fastest peer{cells} |")?;
     }
     Ok(table + "\n")
 }
 
-fn costs(measured: &[Measured]) -> String {
+/// Lines with the ratios of latencies and rates that are below the target.
+fn low_ratios(measured: &[Measured]) -> Result<String> {
+    let (ours, segmented, peers) = split(measured)?;
+    if peers.is_empty() {
+        return Ok(String::new());
+    }
+    let of_engine = |engine: &Measured| {
+        let latencies = engine.times.latencies.iter();
+        let latencies = latencies.zip(latency_ratios(engine, peers));
+        let mut ratios: Vec<(String, f64)> = latencies
+            .flat_map(|(of, [mean, p99])| {
+                let column = format!("{}, k = {}", of.kind, of.k);
+                [
+                    (format!("{column}, mean"), mean),
+                    (format!("{column}, 99th percentile"), p99),
+                ]
+            })
+            .collect();
+        let [singles, batches] = rate_ratios(&rates_of(engine), peers);
+        let [_, texts] = rate_ratios(&text_rates_of(engine), peers);
+        for (form, rates) in [
+            ("single calls", singles),
+            ("batches", batches),
+            ("`search_batch` of texts", texts),
+        ] {
+            let rates = rates.into_iter().zip(KS);
+            ratios
+                .extend(rates.filter_map(|(ratio, k)| Some((format!("{form}, k = {k}"), ratio?))));
+        }
+        ratios
+    };
+    let below = |ratios: Vec<(String, f64)>, target: f64| {
+        let below = ratios.into_iter().filter(|(_, ratio)| *ratio < target);
+        let below: Vec<String> = below
+            .map(|(name, ratio)| format!("{name}: {ratio:.2}"))
+            .collect();
+        below.join("; ")
+    };
+    let mut lines = match below(of_engine(ours), TARGET) {
+        none if none.is_empty() => format!("Ratios below {TARGET}: none.\n\n"),
+        ratios => format!("Ratios below {TARGET}: {ratios}.\n\n"),
+    };
+    let ratios = below(of_engine(segmented), SEGMENTED_TARGET);
+    if !ratios.is_empty() {
+        let name = &segmented.cost.name;
+        let name = name.split_once(", ").map_or(&**name, |(_, rest)| rest);
+        writeln!(
+            lines,
+            "{name}: ratios below {SEGMENTED_TARGET}: {ratios}.\n"
+        )?;
+    }
+    Ok(lines)
+}
+
+fn costs(measured: &[Measured]) -> Result<String> {
+    let (ours, _, peers) = split(measured)?;
     let mut table = String::from(
         "| index | CPU time, s | size, MiB | peak resident memory, MiB: indexing | searching |\n|---|---|---|---|---|\n",
     );
     let mib = |bytes: u64| bytes as f64 / 1_048_576.0;
-    for engine in measured {
+    for engine in std::iter::once(ours).chain(peers) {
         let cost = &engine.cost;
-        table.push_str(&format!(
-            "| {} | {:.1} | {:.1} | {:.0} | {:.0} |\n",
+        writeln!(
+            table,
+            "| {} | {:.1} | {:.1} | {:.0} | {:.0} |",
             cost.name,
             cost.seconds,
             mib(cost.bytes),
             mib(cost.peak),
             mib(engine.times.peak)
-        ));
+        )?;
     }
-    table + "\n"
+    Ok(table + "\n")
 }

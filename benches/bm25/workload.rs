@@ -64,7 +64,7 @@ pub(crate) struct SearchTimes {
     /// the engine has no batches.
     #[serde(default)]
     pub(crate) batch_rates: Vec<f64>,
-    /// Peak resident memory in bytes.
+    /// Peak resident memory in bytes, after the single calls and the batches.
     pub(crate) peak: u64,
     /// First searches of the queries, each with a new searcher; empty if not measured.
     #[serde(default)]
@@ -106,6 +106,16 @@ impl TopHits {
         let scores = |hits: &[(u64, f32)]| -> Vec<f32> { hits.iter().map(|hit| hit.1).collect() };
         let pairs = self.0.iter().zip(&other.0);
         pairs.filter(|(a, b)| scores(a) != scores(b)).count()
+    }
+
+    /// Number of queries with another document, or a score with other bits, at any rank.
+    pub(crate) fn differing_hits(&self, other: &Self) -> usize {
+        let bits = |hits: &[(u64, f32)]| -> Vec<(u64, u32)> {
+            let hits = hits.iter();
+            hits.map(|&(doc, score)| (doc, score.to_bits())).collect()
+        };
+        let pairs = self.0.iter().zip(&other.0);
+        pairs.filter(|(a, b)| bits(a) != bits(b)).count()
     }
 
     /// Number of queries that were ranked.
@@ -213,7 +223,8 @@ impl Workload {
         Ok(Rankings(KS.map(rank).into_iter().collect::<Result<_>>()?))
     }
 
-    /// Times the queries of every kind on one thread.
+    /// Times the queries of every kind on one thread. An engine with batches measures the peak of
+    /// memory again after these.
     pub(crate) fn time<Q>(
         &self,
         prepare: impl Fn(&str) -> Q,

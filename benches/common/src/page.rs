@@ -59,7 +59,7 @@ fn replace(page: &str, name: &str, table: &str) -> Option<String> {
     Some(format!("{head}\n{table}\n\n{}", &rest[before.len()..]))
 }
 
-/// The CPU, the number of cores, the day and the load.
+/// The CPU, the number of cores, the day, the load and the commit.
 fn machine() -> String {
     let facts = || -> Result<String> {
         let cpus = fs::read_to_string("/proc/cpuinfo")?;
@@ -74,16 +74,56 @@ fn machine() -> String {
         let day = String::from_utf8(day.stdout)?;
         let cores = thread::available_parallelism()?;
         Ok(format!(
-            "*{model}, {cores} cores, {}, load {load}.*",
-            day.trim()
+            "*{model}, {cores} cores, {}, load {load}{}.*",
+            day.trim(),
+            commit().unwrap_or_default()
         ))
     };
     facts().unwrap_or_else(|_| "*Unknown machine.*".to_owned())
 }
 
+/// The abbreviated hash of the commit of this workspace, and whether tracked files have changed.
+/// [`None`] without git.
+fn commit() -> Option<String> {
+    let git = |arguments: &[&str]| {
+        let folder = env!("CARGO_MANIFEST_DIR");
+        let output = Command::new("git")
+            .args(["-C", folder])
+            .args(arguments)
+            .output();
+        let output = output.ok().filter(|output| output.status.success())?;
+        String::from_utf8(output.stdout).ok()
+    };
+    let hash = git(&["rev-parse", "--short=8", "HEAD"])?;
+    let status = git(&["status", "--porcelain", "--untracked-files=no"])?;
+    let changes = if has_changes(&status) {
+        " + changes"
+    } else {
+        ""
+    };
+    Some(format!(", commit {}{changes}", hash.trim()))
+}
+
+/// Whether `git status --porcelain` lists a file that benchmarks do not write.
+fn has_changes(status: &str) -> bool {
+    let mut files = status.lines().filter_map(|line| line.get(3..));
+    files.any(|file| file != "docs/performance.md" && !file.starts_with("docs/plots/"))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn written_files_are_no_changes() {
+        assert!(!has_changes(""));
+        assert!(!has_changes(
+            " M docs/performance.md\n M docs/plots/growth-search.svg\n"
+        ));
+        assert!(has_changes(
+            " M docs/performance.md\n M benches/common/src/page.rs\n"
+        ));
+    }
 
     #[test]
     fn tables_are_replaced() {
