@@ -65,8 +65,25 @@ impl<F: Fn(DocNum) -> bool + Send + Sync> DocFilter for F {
 
 /// Set of documents as a bitmap, one bit per document.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Bitmap")]
 pub struct DocSet {
     words: Vec<u64>,
+    /// Number of members.
+    #[serde(skip_serializing)]
+    len: usize,
+}
+
+/// Serialized form of a [`DocSet`].
+#[derive(Deserialize)]
+struct Bitmap {
+    words: Vec<u64>,
+}
+
+impl From<Bitmap> for DocSet {
+    fn from(Bitmap { words }: Bitmap) -> Self {
+        let len = words.iter().map(|word| word.count_ones() as usize).sum();
+        Self { words, len }
+    }
 }
 
 impl DocSet {
@@ -93,7 +110,9 @@ impl DocSet {
         }
         let before = self.words[word];
         self.words[word] |= 1 << (doc.index() % 64);
-        self.words[word] != before
+        let is_new = self.words[word] != before;
+        self.len += usize::from(is_new);
+        is_new
     }
 
     /// The first member from `start` on, before `end`.
@@ -144,8 +163,7 @@ impl DocFilter for DocSet {
     }
 
     fn count(&self) -> Option<usize> {
-        let ones = self.words.iter().map(|word| word.count_ones() as usize);
-        Some(ones.sum())
+        Some(self.len)
     }
 
     fn members(&self) -> Option<Box<dyn Iterator<Item = DocNum> + '_>> {
@@ -381,7 +399,16 @@ mod tests {
         let set: DocSet = members.into_iter().collect();
         assert_eq!(set.iter().collect::<Vec<_>>(), members);
         assert_eq!(set.count(), Some(5));
+        let mut again = set.clone();
+        assert!(!again.insert(doc(64)));
+        assert_eq!(again, set);
         assert!(!set.contains(doc(1)) && !set.contains(doc(1_000_000)));
+        let json = serde_json::to_string(&set).unwrap();
+        assert!(
+            json.starts_with(r#"{"words":["#) && !json.contains("len"),
+            "{json}"
+        );
+        assert_eq!(serde_json::from_str::<DocSet>(&json).unwrap(), set);
         assert_eq!(
             DocSet::select(10, |d| d.get() > 7),
             [8, 9].map(doc).into_iter().collect()

@@ -26,6 +26,8 @@ pub(crate) struct QueryTerm<'a, S> {
     pub(super) field: usize,
     /// Number of the term in the query.
     pub(super) number: usize,
+    /// Number of postings of deleted documents.
+    deleted: u32,
 }
 
 impl<S: ListScorer> TermScores for QueryTerm<'_, S> {
@@ -114,6 +116,8 @@ pub(crate) struct TermList<'a> {
     pub(crate) count: f32,
     /// Weight of the field.
     pub(crate) weight: f32,
+    /// Number of postings of deleted documents.
+    pub(crate) deleted: u32,
 }
 
 impl TermList<'_> {
@@ -157,6 +161,7 @@ pub(crate) fn open_lists<'a>(
                 number,
                 count: of_query.weight,
                 weight,
+                deleted: 0,
             })
         });
     Ok(found.collect())
@@ -198,20 +203,22 @@ impl<'a, S: ListScorer> QueryPlan<'a, S> {
                 bound,
                 field: list.field,
                 number: list.number,
+                deleted: list.deleted,
             });
         }
         Ok(Self { terms, documents })
     }
 
-    /// A score that at least `k` documents exceed if none are deleted; negative infinity if none is
-    /// known. The scores of `k` documents reach a bound of one term, and other terms only add to
+    /// A score that at least `k` documents that are not deleted exceed; negative infinity if none
+    /// is known. The scores of `k` documents reach a bound of one term, and other terms only add to
     /// them.
     pub(crate) fn floor(&self, k: usize) -> f64 {
         if !S::has_floor(&self.terms) || !self.documents.is_empty() {
             return f64::NEG_INFINITY;
         }
         let bounds = self.terms.iter().flat_map(|term| {
-            let pairs = term.cursor.kth_impacts(k);
+            let postings = k.saturating_add(term.deleted as usize);
+            let pairs = term.cursor.kth_impacts(postings);
             pairs.map(|(tf, code)| term.scorer.lower_bound(tf, code))
         });
         bounds.fold(f64::NEG_INFINITY, |most, bound| {

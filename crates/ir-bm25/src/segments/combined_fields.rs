@@ -26,7 +26,7 @@ impl Searcher {
         self.rank_segments(
             plans,
             how,
-            |lists, k| floor(lists, k),
+            |lists, k, deleted| floor(lists, k.saturating_add(deleted)),
             |lists, documents, how, floor| rank_combined(lists, documents, how, pruning, floor),
         )
     }

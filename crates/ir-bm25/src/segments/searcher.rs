@@ -152,6 +152,7 @@ impl Searcher {
                 number: 0,
                 count: 1.0,
                 weight: 1.0,
+                deleted: 0,
             };
             let statistics = numbered.live_statistics(&list, term)?;
             total.df = total.df.saturating_add(statistics.df);
@@ -232,14 +233,17 @@ impl Searcher {
         numbered: &'a NumberedSegment,
         terms: &[WeightedTerm],
     ) -> Result<SegmentLists<'a>, OpenIndexError> {
-        let lists = open_lists(&numbered.segment.index, &self.scoring.weights, terms)?;
-        let statistics = |list: &TermList<'_>| {
+        let mut lists = open_lists(&numbered.segment.index, &self.scoring.weights, terms)?;
+        let statistics = |list: &mut TermList<'_>| {
             let term = terms
                 .get(list.number)
                 .map_or("", |of_query| &*of_query.term);
-            numbered.live_statistics(list, term)
+            let statistics = numbered.live_statistics(list, term)?;
+            list.deleted = list.cursor.df.saturating_sub(statistics.df);
+            Ok(statistics)
         };
-        let statistics = lists.iter().map(statistics).collect::<Result<_, _>>()?;
+        let statistics = lists.iter_mut().map(statistics);
+        let statistics = statistics.collect::<Result<_, OpenIndexError>>()?;
         Ok((lists, statistics))
     }
 
@@ -414,26 +418,27 @@ impl Searcher {
         self.rank_segments(
             plans,
             how,
-            QueryPlan::floor,
+            |plan, k, _| plan.floor(k),
             |plan, documents, how, floor| rank(plan, documents, how, pruning, floor),
         )
     }
 
     /// Merges the rankings of all segments. `floor_of` returns a score that the documents of the
-    /// top k in a segment exceed, or negative infinity; `rank` ranks a segment, given the number of
-    /// its documents and the score above which hits count.
+    /// top k in a segment exceed, or negative infinity, given k and the number of deleted documents
+    /// of the segment; `rank` ranks a segment, given the number of its documents and the score above
+    /// which hits count.
     pub(super) fn rank_segments<P>(
         &self,
         mut plans: Vec<(&NumberedSegment, P)>,
         how: &Search<'_>,
-        floor_of: impl Fn(&P, usize) -> f64,
+        floor_of: impl Fn(&P, usize, usize) -> f64,
         rank: impl Fn(&mut P, u32, &Search<'_>, f64) -> Result<Ranking, SearchError>,
     ) -> Result<Ranking, SearchError> {
         let floor = |plan: &P, deleted: usize| {
             if how.filter().is_some() || self.scoring.pruning == Pruning::Exhaustive {
                 return f64::NEG_INFINITY;
             }
-            floor_of(plan, how.k().saturating_add(deleted))
+            floor_of(plan, how.k(), deleted)
         };
         if let [(only, plan)] = &mut *plans
             && only.is_whole_index()

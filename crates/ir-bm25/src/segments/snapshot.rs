@@ -18,7 +18,7 @@ use crate::postings::END;
 use crate::search::{ListStatistics, TermList};
 use crate::{DocOrder, FieldStats, Index, IndexConfig, Model, SearcherError, StoredFieldsError};
 
-/// Maximum number of terms of a segment whose statistics are cached.
+/// Maximum number of terms of a field of a segment whose statistics are cached.
 const MAX_CACHED: usize = 1 << 16;
 
 /// A commit of a segmented index, as [`IndexWriter`](super::IndexWriter) wrote it. Immutable; cheap
@@ -86,8 +86,8 @@ pub(crate) struct NumberedSegment {
     /// The numbers of all segments, and which this one is. [`None`] if it is the whole index,
     /// without deleted documents.
     numbering: Option<(SegmentedIds, usize)>,
-    /// Statistics without deleted documents, by field and term.
-    live: Mutex<HashMap<(usize, String), ListStatistics>>,
+    /// Statistics without deleted documents, of every field by term.
+    live: Mutex<Vec<HashMap<Box<str>, ListStatistics>>>,
 }
 
 impl SegmentedIndex {
@@ -402,9 +402,8 @@ impl NumberedSegment {
         if deleted.count() == Some(0) {
             return Ok(statistics);
         }
-        let key = (list.field, term.to_owned());
         let lock = || self.live.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(&known) = lock().get(&key) {
+        if let Some(&known) = lock().get(list.field).and_then(|known| known.get(term)) {
             return Ok(known);
         }
         if let Some(mut cursor) = self.segment.index.cursor(list.field, term)? {
@@ -435,10 +434,14 @@ impl NumberedSegment {
             cursor.take_damage().map_or(Ok(()), Err)?;
         }
         let mut cached = lock();
+        if cached.len() <= list.field {
+            cached.resize_with(list.field + 1, HashMap::new);
+        }
+        let cached = &mut cached[list.field];
         if cached.len() >= MAX_CACHED {
             cached.clear();
         }
-        cached.insert(key, statistics);
+        cached.insert(term.into(), statistics);
         Ok(statistics)
     }
 }
