@@ -122,6 +122,42 @@ fn papers_of_s2orc() {
 }
 
 #[test]
+fn repeated_ids_are_numbered_and_told() {
+    let record = |id: &str, text: &str| {
+        format!(
+            r#"{{"doc_type": "soco_doc", "meta": {{"doc_id": "{id}"}}, "data": [{{"type": "content", "text": "{text}"}}]}}"#
+        )
+    };
+    let all = [
+        ("tea", "One."),
+        ("tea", "Two."),
+        ("tea-2", "Three."),
+        ("tea", "Four."),
+    ];
+    let lines: Vec<String> = all.iter().map(|(id, text)| record(id, text)).collect();
+    let file = json(&lines.join("\n"), "a.jsonl").unwrap();
+    let ids: Vec<&str> = file.papers.iter().map(|paper| &*paper.id).collect();
+    assert_eq!(
+        ids,
+        [
+            "a.jsonl#tea",
+            "a.jsonl#tea-3",
+            "a.jsonl#tea-2",
+            "a.jsonl#tea-4"
+        ]
+    );
+    let texts = file.papers.iter().flat_map(|paper| paper.paragraphs());
+    assert!(
+        texts
+            .map(|it| &*it.text)
+            .eq(all.iter().map(|(_, text)| *text))
+    );
+    assert!(file.missing.contains(&MissingPart::UniqueIds));
+    let file = json(&lines[1..3].join("\n"), "a.jsonl").unwrap();
+    assert!(!file.missing.contains(&MissingPart::UniqueIds));
+}
+
+#[test]
 fn other_json_is_an_error() {
     let error = json("{\"a\": 1}", "a.json").unwrap_err().to_string();
     let expected = "a.json: expected articles of SQuAD, records of SOCO or papers of S2ORC, found \

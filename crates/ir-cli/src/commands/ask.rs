@@ -85,6 +85,9 @@ pub(crate) struct Args {
     json: bool,
 }
 
+/// Number of related questions.
+const RELATED: usize = 3;
+
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
     let config = args.answers.config()?;
@@ -133,7 +136,13 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             written.with_context(|| failed("standard output"))?;
         }
         if !args.json && !answers.is_empty() {
-            let related = index.related_questions(question, 3)?;
+            let mut search = Search::top(RELATED + 1);
+            if let Some(filter) = &filter {
+                search = search.within(filter);
+            }
+            let mut related = index.related_questions(question, &search)?;
+            related.retain(|related| !related.is(question));
+            related.truncate(RELATED);
             let mut write = || -> io::Result<()> {
                 if !related.is_empty() {
                     writeln!(out, "Related questions:")?;

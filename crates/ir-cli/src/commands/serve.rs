@@ -16,7 +16,7 @@ use ir_data::TextEncoding;
 use ir_experiment::Runner;
 use ir_qa::documents::DocumentError;
 use ir_qa::retrieval::AnswerConfig;
-use ir_serve::store::{KeyRole, Store, StoreError};
+use ir_serve::store::{JobStatus, KeyRole, Store, StoreError};
 use ir_serve::{
     Collection, Limits, Server, Service, ServiceConfig, ServiceError, ServiceGenerator,
     ServiceQuestions, record_of,
@@ -64,6 +64,12 @@ hashes are stored; --new-keys replaces lost keys:
     http://127.0.0.1:7860/v1/search/query
 /openapi.json describes the interface; /health, /ready and /metrics are for
 monitoring. Beyond the loopback, /metrics needs a key, too.";
+
+/// What is served after a failed reading or publication.
+const SERVED: &str = "what was published before is served";
+
+/// What to do about a publication that did not finish.
+const PUBLISH_AGAIN: &str = "publish on the page Review or over REST to try again";
 
 #[derive(Debug, clap::Args)]
 #[command(after_help = EXAMPLES)]
@@ -398,12 +404,62 @@ fn keys(args: &Args, service: &Service) -> Result<Vec<(KeyRole, String)>> {
         .collect()
 }
 
-/// Adds the papers, and publishes them if that changes what queries see.
+/// Adds the papers, publishes them if that changes what queries see, and waits for the published
+/// state. Errors of the store and publications that do not finish are warnings.
 fn read_papers(papers: &Path, service: &Service, console: &Console) -> Result<()> {
-    let has_changes = if is_bundled(papers) {
+    let added = add_papers(papers, service, console);
+    let advice = "read the folder on the page /files or over REST to try again";
+    if warn_of_store("papers not read", added, advice, console)? == Some(true) {
+        let published = publish_changes(service, console);
+        warn_of_store("not published", published, PUBLISH_AGAIN, console)?;
+    }
+    let state = wait_for(service, || {
+        // A job that waits or runs may replace a state that cannot be loaded.
+        let is_idle = service.unfinished_jobs() == 0;
+        match service.published() {
+            Err(ServiceError::Loading { error: Some(error) }) if is_idle => Some(Err(error)),
+            state => state.ok().map(Ok),
+        }
+    })?;
+    let state = match state {
+        Ok(state) => state,
+        Err(error) => bail!("the published documents cannot be loaded: {error}"),
+    };
+    console.log(format_args!(
+        "{} answers of {} documents",
+        grouped(state.index().frames().len() as u64),
+        grouped(state.documents().len() as u64)
+    ));
+    Ok(())
+}
+
+/// Returns the value of a result, or `None` after a warning about an error of the store, such as a
+/// full disk: what was published before is served. [`Service::damage`] ends the server.
+fn warn_of_store<T>(
+    what: &str,
+    result: Result<T>,
+    advice: &str,
+    console: &Console,
+) -> Result<Option<T>> {
+    match result {
+        Ok(value) => Ok(Some(value)),
+        Err(error)
+            if error.is::<StoreError>()
+                || matches!(error.downcast_ref(), Some(ServiceError::Store(_))) =>
+        {
+            console.warn(format_args!("{what}: {error:#}; {SERVED}; {advice}"));
+            Ok(None)
+        }
+        Err(error) => Err(error),
+    }
+}
+
+/// Adds the papers, and returns whether a publication would change what queries see.
+fn add_papers(papers: &Path, service: &Service, console: &Console) -> Result<bool> {
+    if is_bundled(papers) {
         let records = ir_qa::bundled_papers()?.iter().map(record_of).collect();
         service.add(records)?;
-        service.store().has_changes()?
+        Ok(service.store().has_changes()?)
     } else {
         let reader = document_reader()?;
         let mut bar = console.bar();
@@ -432,47 +488,28 @@ fn read_papers(papers: &Path, service: &Service, console: &Console) -> Result<()
                         papers.display()
                     ));
                 }
-                has_changes
+                Ok(has_changes)
             }
             // The published documents are served.
             Err(error @ ServiceError::NoReadableFiles { .. }) => {
                 console.warn(error);
-                false
+                Ok(false)
             }
-            Err(ServiceError::Document(DocumentError::Canceled)) => return Err(Interrupted.into()),
-            Err(error) => return Err(error.into()),
+            Err(ServiceError::Document(DocumentError::Canceled)) => Err(Interrupted.into()),
+            Err(error) => Err(error.into()),
         }
-    };
-    if has_changes && service.is_given_up()? {
-        console.warn(
-            "not published: the last publication of these papers ended the process several times, \
-             such as for lack of memory; publish on the page Review or over REST to try again",
-        );
-    } else if has_changes {
-        publish(service, console)?;
     }
-    let state = wait_for(service, || {
-        // A job that waits or runs may replace a state that cannot be loaded.
-        let is_idle = service.unfinished_jobs() == 0;
-        match service.published() {
-            Err(ServiceError::Loading { error: Some(error) }) if is_idle => Some(Err(error)),
-            state => state.ok().map(Ok),
-        }
-    })?;
-    let state = match state {
-        Ok(state) => state,
-        Err(error) => bail!("the published documents cannot be loaded: {error}"),
-    };
-    console.log(format_args!(
-        "{} answers of {} documents",
-        grouped(state.index().frames().len() as u64),
-        grouped(state.documents().len() as u64)
-    ));
-    Ok(())
 }
 
-/// Publishes, and waits for the end.
-fn publish(service: &Service, console: &Console) -> Result<()> {
+/// Publishes, and waits for the end. A publication that was aborted or failed is a warning.
+fn publish_changes(service: &Service, console: &Console) -> Result<()> {
+    if service.is_given_up()? {
+        console.warn(format_args!(
+            "not published: the last publication of these papers ended the process several times, \
+             such as for lack of memory; {PUBLISH_AGAIN}"
+        ));
+        return Ok(());
+    }
     let start = Instant::now();
     let id = service.publish()?.id;
     let mut bar = console.bar();
@@ -485,9 +522,15 @@ fn publish(service: &Service, console: &Console) -> Result<()> {
     });
     bar.finish();
     let job = ended??.context("the publication is unknown")?;
-    if job.status != ir_serve::store::JobStatus::Finished {
-        let error = job.error.unwrap_or_default();
-        bail!("publication {}: {error}", job.status.name());
+    if job.status != JobStatus::Finished {
+        let status = job.status.name();
+        let error = job
+            .error
+            .map_or(String::new(), |error| format!(": {error}"));
+        console.warn(format_args!(
+            "publication {status}{error}; {SERVED}; {PUBLISH_AGAIN}"
+        ));
+        return Ok(());
     }
     console.log(format_args!(
         "published in {:.1} s",

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
-use crate::server::{Client, RunningServer, serve_command};
+use crate::server::{Client, Keys, RunningServer, serve_command};
 
 /// Mounts a file system of 14 MiB in a namespace of its own, and fills more than a half of it.
 /// After the disk was full, SQLite needs as much space as its write-ahead log has.
@@ -179,6 +179,109 @@ fn a_limit_on_the_size_of_files_is_reported_and_survived() {
     server.stop();
     let checked = serve_command(folder.path(), &["--data", "disk/d", "--check"]).output();
     assert!(checked.unwrap().status.success());
+}
+
+/// Writes a paper of about 1 MB.
+fn write_large_paper(papers: &Path) {
+    let sentence = |n: usize| format!("Sentence {n} of the large paper is about coffee.\n\n");
+    let text = (0..20_000).map(sentence).collect::<String>();
+    fs::write(papers.join("large.md"), format!("# Large\n\n{text}")).unwrap();
+}
+
+/// A folder whose papers were published, the folder of its papers, and the keys.
+fn published_folder() -> (TempDir, PathBuf, Keys) {
+    let folder = TempDir::new().unwrap();
+    let papers = folder.path().join("papers");
+    fs::create_dir(&papers).unwrap();
+    fs::write(papers.join("tea.md"), "# Tea\n\nTea comes from Asia.\n").unwrap();
+    let server = RunningServer::start(folder.path(), &["papers", "--data", "d"]);
+    let keys = server.keys.clone();
+    server.stop();
+    (folder, papers, keys)
+}
+
+/// Publishes, and checks that the large paper is found.
+fn check_repaired(server: RunningServer) {
+    let (status, body) = server.client.post("/v1/index/publish", &json!({}));
+    assert_eq!(status, 200, "{body}");
+    server.client.wait(body["op_id"].as_str().unwrap());
+    let answers = server.client.answers("coffee in sentence 77", 1);
+    assert_eq!(answers, ["Sentence 77 of the large paper is about coffee."]);
+    server.stop();
+}
+
+#[test]
+fn an_aborted_first_publication_leaves_the_published_papers() {
+    // Aborts until a publication was aborted.
+    let abort = |client: &Client| {
+        let start = Instant::now();
+        while client.post("/v1/index/abort", &json!({})).1["aborted"] == json!([]) {
+            assert!(start.elapsed() < Duration::from_secs(60));
+            thread::sleep(Duration::from_millis(2));
+        }
+    };
+    let warning = "warning: publication aborted; what was published before is served";
+    let (folder, papers, keys) = published_folder();
+    write_large_paper(&papers);
+    let command = serve_command(folder.path(), &["papers", "--data", "d"]);
+    let server = RunningServer::start_during(command, keys.clone(), abort);
+    assert_eq!(
+        server.client.answers("tea coffee", 5),
+        ["Tea comes from Asia."]
+    );
+    let (log, _) = server.stop();
+    assert!(log.contains(warning), "{log}");
+
+    // Nothing was published before.
+    let command = serve_command(folder.path(), &["papers", "--data", "new"]);
+    let server = RunningServer::start_during(command, Default::default(), abort);
+    assert!(server.client.answers("tea coffee", 5).is_empty());
+    check_repaired(server);
+}
+
+#[test]
+fn a_full_disk_at_the_start_leaves_the_published_papers() {
+    let (folder, papers, keys) = published_folder();
+    write_large_paper(&papers);
+    let bytes = fs::metadata(folder.path().join("d/store.sqlite"))
+        .unwrap()
+        .len();
+    let serve = serve_command(folder.path(), &["papers", "--data", "d"]);
+    let mut limited = Command::new("sh");
+    // Blocks of 512 or 1,024 bytes, depending on the shell.
+    let script = format!(
+        "trap '' XFSZ; ulimit -f {} && exec \"$@\"",
+        bytes / 512 + 64
+    );
+    limited
+        .args(["-c", &script, "sh"])
+        .arg(serve.get_program())
+        .args(serve.get_args())
+        .current_dir(folder.path())
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped());
+    let server = RunningServer::start_command(limited, keys.clone());
+    assert_eq!(
+        server.client.answers("tea coffee", 5),
+        ["Tea comes from Asia."]
+    );
+    // The error of the reading is its state.
+    let (status, body) = server
+        .client
+        .request("GET", "/v1/index/rescan", "")
+        .unwrap();
+    let body: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(status, 200, "{body}");
+    let error = body["error"].as_str().unwrap();
+    assert!(error.starts_with("store: "), "{error}");
+    let (log, _) = server.stop();
+    let warning = format!("warning: papers not read: {error}; what was published before is served");
+    assert!(log.contains(&warning), "{log}");
+    assert!(!log.contains("panicked"), "{log}");
+    // Without the limit, the papers are read.
+    let server = RunningServer::start_with_keys(folder.path(), &["papers", "--data", "d"], keys);
+    check_repaired(server);
 }
 
 /// Runs `ir serve` to its end, for at most a minute.

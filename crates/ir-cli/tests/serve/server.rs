@@ -54,7 +54,16 @@ impl RunningServer {
     }
 
     /// Starts the server of a command.
-    pub(crate) fn start_command(mut command: Command, mut keys: Keys) -> Self {
+    pub(crate) fn start_command(command: Command, keys: Keys) -> Self {
+        Self::start_during(command, keys, |_| ())
+    }
+
+    /// Starts the server of a command, and calls a function while it reads its papers.
+    pub(crate) fn start_during(
+        mut command: Command,
+        mut keys: Keys,
+        during: impl FnOnce(&Client),
+    ) -> Self {
         let mut child = command.spawn().unwrap();
         let mut stderr = BufReader::new(child.stderr.take().unwrap());
         let (send, serving) = std::sync::mpsc::channel();
@@ -80,11 +89,6 @@ impl RunningServer {
             .unwrap()
             .trim_end_matches('/')
             .to_owned();
-        if serving.recv_timeout(Duration::from_secs(120)).is_err() {
-            let _ = child.kill();
-            let _ = child.wait();
-            panic!("not ready: {}", log.join().unwrap());
-        }
         // Keys are printed before papers are read.
         if keys.0.is_empty() {
             for key in [&mut keys.0, &mut keys.1] {
@@ -93,6 +97,12 @@ impl RunningServer {
             }
         }
         let client = Client::new(address, keys.clone());
+        during(&client);
+        if serving.recv_timeout(Duration::from_secs(120)).is_err() {
+            let _ = child.kill();
+            let _ = child.wait();
+            panic!("not ready: {}", log.join().unwrap());
+        }
         let began = Instant::now();
         while client.request("GET", "/ready", "").unwrap().0 != 200 {
             assert!(began.elapsed() < Duration::from_secs(60));

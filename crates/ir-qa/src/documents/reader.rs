@@ -1,3 +1,4 @@
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 use std::io::Read;
 use std::path::Path;
@@ -59,6 +60,8 @@ pub enum MissingPart {
     Pages,
     /// Text of some pages, which are damaged.
     DamagedPages,
+    /// Different ids of the papers: the second paper of an id has `-2` after it, and so on.
+    UniqueIds,
 }
 
 impl Default for DocumentReader {
@@ -244,7 +247,10 @@ fn too_many_paragraphs(path: &str) -> DocumentError {
 
 impl ParsedFile {
     fn new(format: DocumentFormat, mut papers: Vec<Paper>, path: &str) -> Self {
-        let missing = missing_parts(&papers);
+        let mut missing = missing_parts(&papers);
+        if number_repeated_ids(&mut papers) {
+            missing.push(MissingPart::UniqueIds);
+        }
         for paper in &mut papers {
             if paper.title.is_empty() {
                 paper.title = stem(path).to_owned();
@@ -256,6 +262,28 @@ impl ParsedFile {
             missing,
         }
     }
+}
+
+/// Appends a number to the ids of papers whose id an earlier one has. Returns whether there are any.
+fn number_repeated_ids(papers: &mut [Paper]) -> bool {
+    let mut used: HashSet<String> = papers.iter().map(|paper| paper.id.clone()).collect();
+    if used.len() == papers.len() {
+        return false;
+    }
+    let mut seen: HashMap<String, usize> = HashMap::new();
+    for paper in papers {
+        let count = seen.entry(paper.id.clone()).or_insert(0);
+        *count += 1;
+        while *count > 1 {
+            let id = format!("{}-{count}", paper.id);
+            if used.insert(id.clone()) {
+                paper.id = id;
+                break;
+            }
+            *count += 1;
+        }
+    }
+    true
 }
 
 /// Name of a file without folders and extensions.
@@ -307,6 +335,7 @@ impl MissingPart {
             Self::Sections => "sections",
             Self::Pages => "pages",
             Self::DamagedPages => "text of damaged pages",
+            Self::UniqueIds => "unique ids",
         }
     }
 }

@@ -5,8 +5,8 @@ use std::{fmt, iter};
 use ir_bm25::{Bm25, DocOrder, FieldNames, Index, IndexConfig, IndexedFields};
 use ir_core::fusion::WeightedSum;
 use ir_core::{
-    DocIds, DocNum, DocSet, Document, Encoded, Encoder, Explanation, Flow, NoProgress, Predicate,
-    Progress, Ranking, Retriever, Search, SearchError, Side,
+    DocFilter, DocIds, DocNum, DocSet, Document, Encoded, Encoder, Explanation, Flow, NoProgress,
+    Predicate, Progress, Ranking, Retriever, Search, SearchError, Side,
 };
 use ir_knn::{FlatIndex, VectorError, VectorSimilarity};
 
@@ -170,16 +170,20 @@ impl AnswerIndex {
         Ok(ranking.iter().map(answer).collect())
     }
 
-    /// Returns the displayable questions that are most similar to a question, at most `k`.
+    /// Returns the displayable questions that are most similar to a question, of the frames that
+    /// pass the filter of the search. The question itself may be among them
+    /// ([`RelatedQuestion::is`]).
     ///
     /// # Errors
     /// If the encoder fails.
     pub fn related_questions(
         &self,
         question: &str,
-        k: usize,
+        search: &Search<'_>,
     ) -> Result<Vec<RelatedQuestion<'_>>, SearchError> {
-        let ranking = self.questions.search(question, &Search::top(k))?;
+        let filter = |doc: DocNum| self.passes(doc, search);
+        let search = of_questions(search, &filter);
+        let ranking = self.questions.search(question, &search)?;
         Ok(self.ranked_questions(&ranking))
     }
 
@@ -190,19 +194,30 @@ impl AnswerIndex {
     /// If the encoder fails.
     pub fn related_questions_batch(
         &self,
-        questions: &[&str],
-        k: usize,
+        questions: &[(&str, Search<'_>)],
     ) -> Result<Vec<Vec<RelatedQuestion<'_>>>, SearchError> {
         if self.question_places.is_empty() {
             return Ok(vec![Vec::new(); questions.len()]);
         }
-        let searches = questions.iter().map(|&question| (question, Search::top(k)));
+        let filters = questions.iter();
+        let filters: Vec<_> = filters
+            .map(|(_, search)| |doc: DocNum| self.passes(doc, search))
+            .collect();
+        let searches = questions.iter().zip(&filters);
+        let searches =
+            searches.map(|((question, search), filter)| (*question, of_questions(search, filter)));
         let searches: Vec<(&str, Search<'_>)> = searches.collect();
         let rankings = self.questions.search_batch(&searches)?;
         let related = rankings
             .iter()
             .map(|ranking| self.ranked_questions(ranking));
         Ok(related.collect())
+    }
+
+    /// Whether the frame of a question passes the filter of a search.
+    fn passes(&self, question: DocNum, search: &Search<'_>) -> bool {
+        let (frame, _) = self.question_places[question.index()];
+        search.allows(DocNum::new(frame as u32))
     }
 
     fn ranked_questions(&self, ranking: &Ranking) -> Vec<RelatedQuestion<'_>> {
@@ -249,6 +264,14 @@ impl fmt::Debug for AnswerIndex {
         let mut index = f.debug_struct("AnswerIndex");
         index.field("frames", &self.frames.len());
         index.finish_non_exhaustive()
+    }
+}
+
+/// The search of questions for a search of frames. `filter` is its filter on the questions.
+fn of_questions<'a>(search: &Search<'_>, filter: &'a dyn DocFilter) -> Search<'a> {
+    match search.filter() {
+        None => Search::top(search.k()),
+        Some(_) => Search::top(search.k()).within(filter),
     }
 }
 

@@ -116,5 +116,19 @@ pub struct RelatedQuestion<'a> {
     pub score: f32,
 }
 
+impl RelatedQuestion<'_> {
+    /// Whether the question is `asked`, in any case and punctuation.
+    #[must_use]
+    pub fn is(&self, asked: &str) -> bool {
+        letters(&self.question.text).eq(letters(asked))
+    }
+}
+
+/// The letters and digits of a text, in lowercase.
+fn letters(text: &str) -> impl Iterator<Item = char> + '_ {
+    let letters = text.chars().filter(|c| c.is_alphanumeric());
+    letters.flat_map(char::to_lowercase)
+}
+
 /// Retriever of texts by text.
 type TextRetriever = Arc<dyn Retriever<Query = str>>;

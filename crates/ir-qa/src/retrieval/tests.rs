@@ -1,6 +1,8 @@
 use std::sync::Arc;
 
-use ir_core::{Document, EncodeError, Encoder, NoProgress, Predicate, Side};
+use ir_core::{
+    DocNum, DocSet, Document, EncodeError, Encoder, NoProgress, Predicate, Search, Side,
+};
 
 use super::*;
 use crate::frame::ChunkKind;
@@ -194,7 +196,7 @@ fn questions_of_annotators_expand_their_answers() {
         };
         assert_eq!(found(asked), ["f1"]);
         assert!(found("generated").is_empty());
-        let related = index.related_questions(asked, 5).unwrap();
+        let related = index.related_questions(asked, &Search::top(5)).unwrap();
         let shown = related.iter().any(|related| related.question.text == asked);
         assert_eq!(shown, displayable);
     }
@@ -255,22 +257,48 @@ fn questions_of_an_faq_find_their_answers() {
 fn related_questions_are_displayable() {
     let config = AnswerConfig::default();
     let lexical = AnswerIndex::lexical(frames(), &config).unwrap();
-    let related = lexical.related_questions("tea question", 5).unwrap();
+    let related = lexical
+        .related_questions("tea question", &Search::top(5))
+        .unwrap();
     assert_eq!(related.len(), 1);
     assert_eq!(related[0].question.text, "Where does tea grow?");
     assert_eq!(related[0].frame.id, "f1");
     let encoder = Arc::new(Letters);
     let dense = AnswerIndex::with_encoder(frames(), &config, encoder, &mut NoProgress).unwrap();
-    let related = dense.related_questions("What is coffee?", 5).unwrap();
+    let related = dense
+        .related_questions("What is coffee?", &Search::top(5))
+        .unwrap();
     let texts: Vec<&str> = related
         .iter()
         .map(|related| &*related.question.text)
         .collect();
     assert_eq!(texts, ["What is coffee?", "Where does tea grow?"]);
+    let is_asked = related.iter().map(|related| related.is("what is Coffee"));
+    assert!(is_asked.eq([true, false]));
+    // Of the frames that pass a filter.
+    let of_coffee = related[0].frame.id.clone();
+    for index in [&lexical, &dense] {
+        let all = index.frames().iter();
+        let others = all.enumerate().filter(|(_, frame)| frame.id != of_coffee);
+        let others: DocSet = others.map(|(n, _)| DocNum::new(n as u32)).collect();
+        let how = Search::top(5).within(&others);
+        let asked = "Where is coffee or tea?";
+        let filtered = index.related_questions(asked, &how).unwrap();
+        assert_eq!(filtered.len(), 1);
+        assert_eq!(filtered[0].question.text, "Where does tea grow?");
+        let batch = index.related_questions_batch(&[(asked, how), (asked, Search::top(5))]);
+        assert_eq!(
+            batch.unwrap().iter().map(Vec::len).collect::<Vec<_>>(),
+            [1, 2]
+        );
+    }
     let asked = ["What is coffee?", "", "tea question"];
     for index in [lexical, dense] {
-        let batch = index.related_questions_batch(&asked, 2).unwrap();
-        let alone = asked.map(|question| index.related_questions(question, 2).unwrap());
+        let batch = index
+            .related_questions_batch(&asked.map(|question| (question, Search::top(2))))
+            .unwrap();
+        let alone =
+            asked.map(|question| index.related_questions(question, &Search::top(2)).unwrap());
         let values = |lists: &[Vec<RelatedQuestion<'_>>]| -> Vec<Vec<(String, f32)>> {
             let value = |one: &RelatedQuestion<'_>| (one.question.text.clone(), one.score);
             lists
@@ -304,12 +332,12 @@ fn hits_are_the_frames_and_questions_with_the_words() {
         for word in &words {
             let answers = index.answers(word, 1, None).unwrap();
             assert_eq!(&answers[0].frame.answer, word);
-            let ranking = index.search(word, &ir_core::Search::top(1)).unwrap();
+            let ranking = index.search(word, &Search::top(1)).unwrap();
             assert_eq!(
                 index.ids().id(ranking.iter().next().unwrap().doc),
                 answers[0].frame.id
             );
-            let related = index.related_questions(word, 1).unwrap();
+            let related = index.related_questions(word, &Search::top(1)).unwrap();
             assert_eq!(&related[0].question.text, word);
             assert_eq!(&related[0].frame.answer, word);
             let only = index.select(&Predicate::OneOf {

@@ -93,7 +93,8 @@ fn last_reading(reading: Option<&FolderReading>) -> Markup {
                 "The last complete reading of the folder of papers: " (reading.path) ", "
                 (time(reading.ended_at)) " UTC, "
                 (count(usize::try_from(reading.files).unwrap_or(usize::MAX), "file")) ". "
-                "A file that failed or was skipped keeps the documents of its last readable version."
+                "A file that failed or was skipped keeps the documents of its last readable version. "
+                "A document that was replaced over REST is not read from its file; one that was deleted over REST is read again when its file has changed."
             },
         }
     }

@@ -140,7 +140,7 @@ fn verdict_forms(
             other.id != id
                 && other.document == annotation.document
                 && other.chunk == annotation.chunk
-                && other.status != AnnotationStatus::Merged
+                && other.status.is_merge_target()
         })
         .take(CANDIDATES)
         .collect();

@@ -1,5 +1,7 @@
 //! Search: answer sentences in their contexts.
 
+mod without_answers;
+
 use std::collections::HashMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -24,6 +26,7 @@ use crate::app::{App, generating, searching};
 use crate::error::ServiceError;
 use crate::published::PublishedState;
 use crate::service::{AnswerList, GeneratedAnswer, Question, ScoredAnswer, Service, Suggestion};
+use without_answers::{home, no_answers};
 
 /// Answers on a page.
 const ANSWERS: usize = 10;
@@ -60,6 +63,8 @@ struct SearchResult {
     /// Model that can generate an answer.
     model: Option<String>,
     generated: Option<GeneratedAnswer>,
+    /// Whether nothing is published yet, but papers are read or indexed.
+    is_starting: bool,
 }
 
 impl SearchForm {
@@ -231,7 +236,10 @@ fn search(service: &Service, question: &Question) -> Result<SearchResult, Servic
         }
         _ => Vec::new(),
     };
+    let is_starting = state.documents().is_empty()
+        && (service.unfinished_jobs() > 0 || service.reading_state().progress.is_some());
     Ok(SearchResult {
+        is_starting,
         state,
         found,
         suggestions,
@@ -433,67 +441,6 @@ fn question_link(form: &SearchForm, question: &str) -> Markup {
     let mut parameters = form.with_question(question);
     parameters.push(("suggested", "1"));
     html! { a href=(url("/", &parameters)) { (question) } }
-}
-
-/// The page without a question.
-fn home(result: &SearchResult) -> Markup {
-    let documents = result.state.documents().len();
-    html! {
-        @if documents == 0 {
-            section aria-label="First steps" {
-                h2 { "There are no published papers yet" }
-                ol {
-                    li { "Start the server with a folder of papers, or add papers over REST." }
-                    li { "Publish them on the page " a href="/review" { "Review" } " or over REST." }
-                }
-            }
-        } @else {
-            p.hint {
-                (count(documents, "paper")) ", "
-                (count(result.state.index().frames().len(), "answer sentence"))
-            }
-            @if !result.suggestions.is_empty() {
-                section aria-labelledby="frequent" {
-                    h2 #frequent { "Start with" }
-                    ul {
-                        @for suggestion in &result.suggestions {
-                            li { (question_link(&SearchForm::default(), &suggestion.text)) }
-                        }
-                    }
-                }
-            }
-        }
-    }
-}
-
-fn no_answers(form: &SearchForm, result: &SearchResult) -> Markup {
-    html! {
-        div role="status" {
-            @if form.page > 1 {
-                p { "There are no further answers." }
-            } @else {
-                p { strong { "No sentence answers this question." } }
-            }
-        }
-        ul {
-            @if form.page > 1 {
-                li { a href=(url("/", &form.with_question(&form.question))) { "First page" } }
-            }
-            @if form.has_filters() {
-                li { a href=(url("/", &[("q", &form.question)])) { "Search all papers and years" } }
-            }
-            @for suggestion in &result.suggestions {
-                li {
-                    "Did you mean " (question_link(form, &suggestion.text))
-                    @if suggestion.generated { " " span.hint { "(generated)" } }
-                }
-            }
-            @if result.state.documents().is_empty() {
-                li { "There are no published papers yet. Publish them on the page " a href="/review" { "Review" } "." }
-            }
-            li { "Ask with other words: names of methods, data or measures." }
-        }
-    }
 }
 
 /// Answers of a paragraph, which is shown once.

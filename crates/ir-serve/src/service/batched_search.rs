@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::{fmt, slice, thread};
 
 use ir_core::{DocSet, Ranking, Retriever, Search, SearchError};
+use ir_qa::retrieval::RelatedQuestion;
 use rayon::ThreadPoolBuilder;
 
 use crate::batching::BatchQueue;
@@ -103,12 +104,12 @@ impl QuestionSearch {
 
     fn run(&self) -> Result<QuestionHits, SearchError> {
         let index = self.state.index();
-        let answers = index.search(&self.text, &self.parameters())?;
-        let related = index.related_questions(&self.text, RELATED)?;
-        let related = related.iter().map(|related| related.question.text.clone());
+        let search = self.parameters();
+        let answers = index.search(&self.text, &search)?;
+        let related = index.related_questions(&self.text, &search.with_k(RELATED + 1))?;
         Ok(QuestionHits {
             answers,
-            related: related.collect(),
+            related: related_texts(&self.text, &related),
         })
     }
 }
@@ -143,15 +144,22 @@ fn run_together(searches: &[QuestionSearch]) -> Result<Vec<QuestionHits>, Search
         .map(|search| (&*search.text, search.parameters()));
     let questions: Vec<(&str, Search<'_>)> = questions.collect();
     let answers = index.search_batch(&questions)?;
-    let texts: Vec<&str> = questions.iter().map(|(text, _)| *text).collect();
-    let related = index.related_questions_batch(&texts, RELATED)?;
-    let found = answers.into_iter().zip(related);
-    let found = found.map(|(answers, related)| QuestionHits {
+    let related = questions.iter();
+    let related: Vec<(&str, Search<'_>)> = related
+        .map(|(text, search)| (*text, search.with_k(RELATED + 1)))
+        .collect();
+    let related = index.related_questions_batch(&related)?;
+    let found = answers.into_iter().zip(related).zip(searches);
+    let found = found.map(|((answers, related), search)| QuestionHits {
         answers,
-        related: related
-            .iter()
-            .map(|related| related.question.text.clone())
-            .collect(),
+        related: related_texts(&search.text, &related),
     });
     Ok(found.collect())
+}
+
+/// Texts of related questions, without the question that was asked.
+fn related_texts(asked: &str, related: &[RelatedQuestion<'_>]) -> Vec<String> {
+    let others = related.iter().filter(|related| !related.is(asked));
+    let texts = others.map(|related| related.question.text.clone());
+    texts.take(RELATED).collect()
 }

@@ -17,10 +17,10 @@ use ir_qa::documents::{
 use super::{Service, record_of};
 use crate::config::PaperFolder;
 use crate::error::{ServiceError, with_causes};
-use crate::store::{FileProblem, FileStatus, Job, Origin, StoreError};
+use crate::store::{FileProblem, FileStatus, Job, ReadDocument, StoreError};
 
 /// Papers of a folder that are stored together.
-const FOLDER_BATCH: usize = 64;
+pub(super) const FOLDER_BATCH: usize = 64;
 
 /// Outcome of [`Service::rescan`].
 #[derive(Debug)]
@@ -149,9 +149,10 @@ impl Service {
     /// Adds the papers of a folder, and deletes documents whose files do not exist any more.
     /// Documents of files that exist and cannot be read, or are skipped, are kept. Files are not
     /// read again if their sizes, times of modification and documents are those of the last reading
-    /// by the same program. Returns the report per file, and whether a publication would change
-    /// what queries see. The store has the files that failed, were skipped or lack parts
-    /// ([`Store::file_problems`]).
+    /// by the same program. Documents that were added, replaced or deleted over REST stay so; one
+    /// that was deleted is added again when its file has changed. Returns the report per file, and
+    /// whether a publication would change what queries see. The store has the files that failed,
+    /// were skipped or lack parts ([`Store::file_problems`]).
     ///
     /// [`Store::file_problems`]: crate::store::Store::file_problems
     ///
@@ -203,9 +204,8 @@ impl Service {
             let Some(stamp) = file_stamp(path) else {
                 return false;
             };
-            let stamp = format!("{stamp} {reader_stamp}");
             // A store that cannot be read fails when the documents are added.
-            match self.store.documents_of_file(name, &stamp) {
+            match self.store.documents_of_file(name, &stamp, &reader_stamp) {
                 Ok(Some(ids)) => {
                     let mut gone = gone.borrow_mut();
                     ids.iter().for_each(|id| {
@@ -222,13 +222,18 @@ impl Service {
         };
         let mut add = |name: &str, paper: Paper| {
             gone.borrow_mut().remove(&paper.id);
-            if let Some((_, ids)) = stamps.borrow_mut().get_mut(name) {
+            let mut stamp = String::new();
+            if let Some((file_stamp, ids)) = stamps.borrow_mut().get_mut(name) {
+                stamp.clone_from(file_stamp);
                 ids.push(paper.id.clone());
             }
-            batch.push((paper.id.clone(), record_of(&paper)));
+            batch.push(ReadDocument {
+                record: record_of(&paper),
+                id: paper.id,
+                stamp,
+            });
             if batch.len() == FOLDER_BATCH {
-                self.store
-                    .add(&std::mem::take(&mut batch), Origin::Folder)?;
+                self.store.add_read_documents(&std::mem::take(&mut batch))?;
             }
             Ok::<_, FolderError>(())
         };
@@ -237,7 +242,7 @@ impl Service {
             FolderError::Document(error) => ServiceError::Document(error),
             FolderError::Store(error) => ServiceError::Store(error),
         })?;
-        self.store.add(&batch, Origin::Folder)?;
+        self.store.add_read_documents(&batch)?;
         let mut gone = gone.into_inner();
         let mut stamps = stamps.into_inner();
         let read = report
@@ -246,7 +251,7 @@ impl Service {
             .filter(|file| matches!(file.outcome, FileOutcome::Read { .. }));
         let read = read.filter_map(|file| {
             let (stamp, ids) = stamps.remove(&file.path)?;
-            Some((file.path.clone(), stamp, ids))
+            Some((file.path.clone(), format!("{stamp} {reader_stamp}"), ids))
         });
         self.store.set_files(&read.collect::<Vec<_>>())?;
         self.keep_unread(&report, &mut gone)?;

@@ -103,6 +103,13 @@ impl AnnotationStatus {
         }
     }
 
+    /// Whether annotations can be merged into one in this state: a rejected or merged one has no
+    /// question to which they could belong.
+    #[must_use]
+    pub fn is_merge_target(self) -> bool {
+        matches!(self, Self::Pending | Self::Accepted)
+    }
+
     fn parse(name: &str) -> Self {
         match name {
             "accepted" => Self::Accepted,
@@ -229,7 +236,8 @@ impl Store {
     /// a rejected one are pending again.
     ///
     /// # Errors
-    /// As [`Store::edit_annotation`]; an annotation is merged into itself, or into a merged one.
+    /// As [`Store::edit_annotation`]; an annotation is merged into itself, or into a rejected or
+    /// merged one ([`AnnotationStatus::is_merge_target`]).
     pub fn review(
         &self,
         id: i64,
@@ -243,7 +251,7 @@ impl Store {
         let target = match verdict {
             Verdict::Merge(target) => {
                 let other = by_id(&transaction, target)?;
-                if target == id || other.status == AnnotationStatus::Merged {
+                if target == id || !other.status.is_merge_target() {
                     return Err(StoreError::NoMerge { id, target });
                 }
                 Some(target)

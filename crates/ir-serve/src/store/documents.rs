@@ -125,27 +125,7 @@ impl Store {
         let transaction = connection.transaction()?;
         let mut added = AddedDocuments::default();
         for (id, document) in documents {
-            let record = record(document)?;
-            let hash = sha256(record.as_bytes());
-            let mut known =
-                transaction.prepare_cached("SELECT hash FROM documents WHERE id = ?")?;
-            let known: Option<[u8; 32]> = known.query_row([id], |row| row.get(0)).optional()?;
-            match known {
-                None => added.new += 1,
-                Some(known) if known == hash => added.unchanged += 1,
-                Some(_) => added.replaced += 1,
-            }
-            // A damaged record is replaced by what it was.
-            let mut insert = transaction.prepare_cached(
-                "INSERT INTO contents (hash, record) VALUES (?1, ?2)
-                 ON CONFLICT (hash) DO UPDATE SET record = ?2 WHERE record <> ?2",
-            )?;
-            insert.execute(params![hash, record])?;
-            let mut insert = transaction.prepare_cached(
-                "INSERT INTO documents (id, hash, origin, added_at) VALUES (?1, ?2, ?3, ?4)
-                 ON CONFLICT (id) DO UPDATE SET hash = ?2, origin = ?3",
-            )?;
-            insert.execute(params![id, hash, origin.name(), now()])?;
+            add_document(&transaction, id, document, origin, &mut added)?;
         }
         transaction.commit()?;
         Ok(added)
@@ -341,6 +321,37 @@ fn has_id(record: &SocoDocument, id: &str) -> bool {
         Some(AttributeValue::Int(number)) => number.to_string() == id,
         _ => true,
     }
+}
+
+/// Adds a document and counts it.
+pub(super) fn add_document(
+    transaction: &Transaction<'_>,
+    id: &str,
+    document: &SocoDocument,
+    origin: Origin,
+    added: &mut AddedDocuments,
+) -> Result<(), StoreError> {
+    let record = record(document)?;
+    let hash = sha256(record.as_bytes());
+    let mut known = transaction.prepare_cached("SELECT hash FROM documents WHERE id = ?")?;
+    let known: Option<[u8; 32]> = known.query_row([id], |row| row.get(0)).optional()?;
+    match known {
+        None => added.new += 1,
+        Some(known) if known == hash => added.unchanged += 1,
+        Some(_) => added.replaced += 1,
+    }
+    // A damaged record is replaced by what it was.
+    let mut insert = transaction.prepare_cached(
+        "INSERT INTO contents (hash, record) VALUES (?1, ?2)
+         ON CONFLICT (hash) DO UPDATE SET record = ?2 WHERE record <> ?2",
+    )?;
+    insert.execute(params![hash, record])?;
+    let mut insert = transaction.prepare_cached(
+        "INSERT INTO documents (id, hash, origin, added_at) VALUES (?1, ?2, ?3, ?4)
+         ON CONFLICT (id) DO UPDATE SET hash = ?2, origin = ?3",
+    )?;
+    insert.execute(params![id, hash, origin.name(), now()])?;
+    Ok(())
 }
 
 fn ids_and_hashes(

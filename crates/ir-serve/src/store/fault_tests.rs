@@ -364,3 +364,36 @@ fn older_stores_are_migrated() {
     assert_eq!(store.unfinished_jobs().unwrap(), ["j"]);
     store.start_jobs(&["j".to_owned()], &[7; 32]).unwrap();
 }
+
+/// Documents of files that an older version read, and that were changed over REST.
+#[test]
+fn file_versions_of_older_stores_are_migrated() {
+    let folder = TempDir::new().unwrap();
+    let old = Store::open(folder.path()).unwrap();
+    let documents = ["cup", "tea"].map(document);
+    old.add(&documents, Origin::Folder).unwrap();
+    for (id, _) in &documents {
+        let file = (
+            format!("{id}.txt"),
+            "12 345 678 9 R".to_owned(),
+            vec![id.clone()],
+        );
+        old.set_files(&[file]).unwrap();
+    }
+    old.execute("DROP TABLE read_documents; PRAGMA user_version = 6");
+    drop(old);
+    let store = Store::open(folder.path()).unwrap();
+    store.delete(Some(&["tea".to_owned()])).unwrap();
+    let unchanged = |path| store.documents_of_file(path, "12 345", "678 9 R").unwrap();
+    assert_eq!(unchanged("cup.txt"), Some(vec!["cup".to_owned()]));
+    assert_eq!(unchanged("tea.txt"), Some(vec!["tea".to_owned()]));
+    let read = |stamp: &str| {
+        let (id, record) = document("tea");
+        let stamp = stamp.to_owned();
+        let read = ReadDocument { id, record, stamp };
+        store.add_read_documents(&[read]).unwrap();
+        store.folder_documents().unwrap().contains("tea")
+    };
+    assert!(!read("12 345"));
+    assert!(read("12 346"));
+}

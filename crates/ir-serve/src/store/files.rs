@@ -1,9 +1,11 @@
 use std::collections::HashSet;
 
+use ir_qa::soco::SocoDocument;
 use rusqlite::{OptionalExtension, params};
 use serde::{Deserialize, Serialize};
 
-use super::{Store, StoreError, now};
+use super::documents::add_document;
+use super::{AddedDocuments, Origin, Store, StoreError, now};
 
 /// File of the folder of papers that has no documents, or whose documents lack parts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
@@ -16,6 +18,15 @@ pub struct FileProblem {
     /// Error, reason to skip the file, or missing parts.
     #[schema(example = "no authors, no year")]
     pub reason: String,
+}
+
+/// Document that was read from a file of the folder.
+#[derive(Debug)]
+pub(crate) struct ReadDocument {
+    pub(crate) id: String,
+    pub(crate) record: SocoDocument,
+    /// Size and time of modification of the file.
+    pub(crate) stamp: String,
 }
 
 /// State of a file with a [`FileProblem`].
@@ -175,24 +186,55 @@ impl Store {
         Ok(counts)
     }
 
-    /// Ids of the documents of a file of the folder, if it has the stamp with which it was read,
-    /// and the documents are those that were read.
+    /// Adds documents that were read from files of the folder, all or none. Leaves out documents
+    /// that were added or replaced over REST, and those that were deleted over REST since the file
+    /// had the same stamp.
+    pub(crate) fn add_read_documents(&self, documents: &[ReadDocument]) -> Result<(), StoreError> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction()?;
+        for ReadDocument { id, record, stamp } in documents {
+            let mut select = transaction.prepare_cached(
+                "SELECT coalesce(
+                   (SELECT origin = 'api' FROM documents WHERE id = ?1),
+                   EXISTS (SELECT 1 FROM read_documents WHERE id = ?1 AND stamp = ?2))",
+            )?;
+            let is_changed_over_rest: bool = select.query_row([id, stamp], |row| row.get(0))?;
+            if !is_changed_over_rest {
+                let mut added = AddedDocuments::default();
+                add_document(&transaction, id, record, Origin::Folder, &mut added)?;
+            }
+            let mut insert = transaction
+                .prepare_cached("INSERT OR REPLACE INTO read_documents VALUES (?, ?)")?;
+            insert.execute([id, stamp])?;
+        }
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// Ids of the documents of a file of the folder, if it has the stamps of the file and the
+    /// reader with which it was read, and the documents are those that were read, or were replaced
+    /// or deleted over REST.
     pub(crate) fn documents_of_file(
         &self,
         path: &str,
-        stamp: &str,
+        file_stamp: &str,
+        reader_stamp: &str,
     ) -> Result<Option<Vec<String>>, StoreError> {
         let connection = self.connection();
-        let mut select = connection.prepare_cached("SELECT stamp = ? FROM files WHERE path = ?")?;
-        let is_same = select.query_row([stamp, path], |row| row.get(0));
+        let mut select =
+            connection.prepare_cached("SELECT stamp = ? || ' ' || ? FROM files WHERE path = ?")?;
+        let is_same = select.query_row([file_stamp, reader_stamp, path], |row| row.get(0));
         if !is_same.optional()?.unwrap_or(false) {
             return Ok(None);
         }
         let mut select = connection.prepare_cached(
-            "SELECT read.id, documents.hash IS read.hash AND documents.origin IS 'folder'
-             FROM file_documents AS read LEFT JOIN documents USING (id) WHERE path = ?",
+            "SELECT read.id, CASE
+               WHEN documents.id IS NULL THEN EXISTS (
+                 SELECT 1 FROM read_documents AS last WHERE last.id = read.id AND last.stamp = ?2)
+               ELSE documents.hash = read.hash OR documents.origin = 'api' END
+             FROM file_documents AS read LEFT JOIN documents USING (id) WHERE path = ?1",
         )?;
-        let mut rows = select.query([path])?;
+        let mut rows = select.query([path, file_stamp])?;
         let mut ids = Vec::new();
         while let Some(row) = rows.next()? {
             if !row.get::<_, bool>(1)? {
@@ -224,14 +266,20 @@ impl Store {
         for id in ids {
             let mut delete = transaction
                 .prepare_cached("DELETE FROM documents WHERE id = ? AND origin = 'folder'")?;
-            deleted += delete.execute([id])?;
+            if delete.execute([id])? > 0 {
+                deleted += 1;
+                let mut delete =
+                    transaction.prepare_cached("DELETE FROM read_documents WHERE id = ?")?;
+                delete.execute([id])?;
+            }
         }
         transaction.commit()?;
         Ok(deleted)
     }
 
-    /// Stores that files of the folder were read: their paths, stamps, and the ids of their
-    /// documents, which are stored.
+    /// Stores that files of the folder were read: their paths, stamps (that of the file, a space,
+    /// and that of the reader), and the ids of their documents. Ids without documents were deleted
+    /// over REST, and are left out.
     pub(crate) fn set_files(
         &self,
         files: &[(String, String, Vec<String>)],

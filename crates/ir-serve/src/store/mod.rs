@@ -31,6 +31,7 @@ pub use dataset_annotations::{DatasetAnnotation, NewDatasetAnnotation};
 pub(crate) use documents::Publication;
 pub use documents::{AddedDocuments, DocumentState, Origin, PublishedQuestion, StoredDocument};
 pub use error::StoreError;
+pub(crate) use files::ReadDocument;
 pub use files::{FileProblem, FileStatus, FolderReading};
 pub use jobs::{Job, JobStatus};
 pub use keys::KeyRole;

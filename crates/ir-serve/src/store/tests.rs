@@ -193,12 +193,12 @@ fn the_last_verdict_decides() {
     let folder = TempDir::new().unwrap();
     let store = Store::open(folder.path()).unwrap();
     let [a, b] = ["a", "b"].map(|text| store.annotate(&annotation(text), "me").unwrap());
-    store.review(a.id, 1, "x", Verdict::Accept).unwrap();
-    store.review(a.id, 2, "y", Verdict::Reject).unwrap();
+    store.review(a.id, 1, "x", Verdict::Reject).unwrap();
+    store.review(a.id, 2, "y", Verdict::Accept).unwrap();
     let merged = store.review(b.id, 1, "x", Verdict::Merge(a.id)).unwrap();
     assert_eq!(
         store.annotation(a.id).unwrap().status,
-        AnnotationStatus::Rejected
+        AnnotationStatus::Accepted
     );
     assert_eq!(
         (merged.status, merged.merged_into),
@@ -217,8 +217,8 @@ fn the_last_verdict_decides() {
         .map(|(id, reviewer, status)| (id, reviewer, status.name()))
         .collect();
     let expected = [
-        (a.id, "x".to_owned(), "accepted"),
-        (a.id, "y".to_owned(), "rejected"),
+        (a.id, "x".to_owned(), "rejected"),
+        (a.id, "y".to_owned(), "accepted"),
         (b.id, "x".to_owned(), "merged"),
     ];
     assert_eq!(verdicts, expected);
@@ -253,6 +253,28 @@ fn annotations_merged_into_a_rejected_one_are_pending_again() {
     let error = store.review(b, 2, "x", Verdict::Accept).unwrap_err();
     assert!(matches!(error, StoreError::Conflict { .. }), "{error}");
     store.review(b, 3, "x", Verdict::Accept).unwrap();
+}
+
+#[test]
+fn annotations_are_not_merged_into_rejected_ones() {
+    let folder = TempDir::new().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let [a, b] = ["a", "b"].map(|text| store.annotate(&annotation(text), "me").unwrap().id);
+    store.review(a, 1, "x", Verdict::Reject).unwrap();
+    let error = store.review(b, 1, "x", Verdict::Merge(a)).unwrap_err();
+    assert!(
+        matches!(error, StoreError::NoMerge { id, target } if (id, target) == (b, a)),
+        "{error}"
+    );
+    let pending = store.annotation(b).unwrap();
+    assert_eq!(
+        (pending.status, pending.revision, pending.merged_into),
+        (AnnotationStatus::Pending, 1, None)
+    );
+    // An edited target is pending.
+    store.edit_annotation(a, 2, &annotation("c")).unwrap();
+    let merged = store.review(b, 1, "x", Verdict::Merge(a)).unwrap();
+    assert_eq!(merged.merged_into, Some(a));
 }
 
 #[test]

@@ -26,6 +26,46 @@ impl Fixture {
         }
     }
 
+    /// Opens the service again on the same store.
+    fn reopen(self) -> Self {
+        let Self {
+            service,
+            papers,
+            _data: data,
+        } = self;
+        drop(service);
+        let config =
+            ServiceConfig::new(data.path()).with_papers(papers.path(), DocumentReader::default());
+        Self {
+            service: Service::open(config).unwrap(),
+            papers,
+            _data: data,
+        }
+    }
+
+    /// Publishes and returns the ids and texts that queries see.
+    fn published(&self) -> Vec<(String, String)> {
+        publish(&self.service);
+        let documents = self
+            .service
+            .store
+            .documents(DocumentState::Published, 0, 100);
+        let text = |record: SocoDocument| match record.content {
+            SocoContent::Document(chunks) => {
+                let mut content = chunks.into_iter();
+                let content = content.find(|chunk| chunk.kind == ChunkKind::Content);
+                content.and_then(|chunk| chunk.text).unwrap()
+            }
+            SocoContent::Faq(_) => unreachable!(),
+        };
+        let documents = documents.unwrap().into_iter();
+        documents.map(|d| (d.id, text(d.record))).collect()
+    }
+
+    fn delete(&self, id: &str) {
+        assert_eq!(self.service.delete(Some(&[id.to_owned()])).unwrap(), 1);
+    }
+
     fn path(&self, name: &str) -> std::path::PathBuf {
         self.papers.path().join(name)
     }
@@ -235,4 +275,132 @@ fn one_reading_at_a_time() {
     let data = TempDir::new().unwrap();
     let other = Service::open(ServiceConfig::new(data.path())).unwrap();
     assert!(matches!(other.rescan(), Err(ServiceError::NoFolder)));
+}
+
+/// A rescan, a restart, and a reader with other parameters keep what REST changed.
+#[test]
+fn readings_keep_changes_over_rest() {
+    let mut fixture = Fixture::new();
+    for name in ["cup.txt", "pot.txt", "tea.txt"] {
+        fixture.write(name, &format!("File {name}."));
+    }
+    fixture.read();
+    fixture.delete("tea.txt");
+    let added = vec![document("cup.txt", "Cup of REST."), document("jug", "Jug.")];
+    fixture.service.add(added).unwrap();
+    let pair = |(id, text): (&str, &str)| (id.to_owned(), text.to_owned());
+    let expected = [
+        ("cup.txt", "Cup of REST."),
+        ("jug", "Jug."),
+        ("pot.txt", "File pot.txt."),
+    ]
+    .map(pair);
+    assert_eq!(fixture.published(), expected);
+    for _ in 0..2 {
+        let rescan = fixture.service.rescan().unwrap();
+        assert_eq!(rescan.report.unchanged(), 3);
+        assert!(rescan.publication.is_none());
+        fixture = fixture.reopen();
+        let reader = DocumentReader::default().with_max_bytes(1_000);
+        let read =
+            fixture
+                .service
+                .read_folder(fixture.papers.path(), &reader, &mut ir_core::NoProgress);
+        let (report, has_changes) = read.unwrap();
+        assert_eq!((report.read(), has_changes), (3, false));
+        fixture.read();
+        assert_eq!(fixture.published(), expected);
+    }
+    // Neither a changed nor a removed file changes the document of REST.
+    fixture.write("cup.txt", "Another cup in a file.");
+    assert!(fixture.service.rescan().unwrap().publication.is_none());
+    fixture.remove("cup.txt");
+    assert!(fixture.service.rescan().unwrap().publication.is_none());
+    assert_eq!(fixture.published(), expected);
+    // A file without changes over REST is removed with its document, and read when it is back.
+    let time = fs_time(&fixture.path("pot.txt"));
+    fixture.remove("pot.txt");
+    fixture.read();
+    assert_eq!(fixture.ids(), ["cup.txt", "jug"]);
+    fixture.write("pot.txt", "File pot.txt.");
+    let file = std::fs::File::options()
+        .write(true)
+        .open(fixture.path("pot.txt"));
+    file.unwrap().set_modified(time).unwrap();
+    fixture.read();
+    assert_eq!(fixture.published(), expected);
+}
+
+fn fs_time(path: &Path) -> std::time::SystemTime {
+    std::fs::metadata(path).unwrap().modified().unwrap()
+}
+
+/// A deleted document is read again when its file has changed.
+#[test]
+fn changed_files_of_deleted_documents_are_read() {
+    let fixture = Fixture::new();
+    fixture.write("articles.json", SQUAD);
+    fixture.write("tea.txt", "Tea is hot.");
+    fixture.read();
+    fixture.delete("articles.json#Cup");
+    fixture.delete("tea.txt");
+    fixture.read();
+    assert_eq!(fixture.ids(), ["articles.json#Tea"]);
+    fixture.write("tea.txt", "Tea is cold now.");
+    fixture.read();
+    assert_eq!(fixture.ids(), ["articles.json#Tea", "tea.txt"]);
+    fixture.delete("tea.txt");
+    fixture.write("articles.json", &SQUAD.replace("clay", "porcelain"));
+    fixture.read();
+    assert_eq!(fixture.ids(), ["articles.json#Cup", "articles.json#Tea"]);
+    // All documents.
+    fixture.service.delete(None).unwrap();
+    fixture.read();
+    assert!(fixture.published().is_empty());
+}
+
+/// A document of REST whose file exists stays deleted, whichever of the two was first.
+#[test]
+fn deleted_documents_of_rest_are_not_read_from_their_files() {
+    let fixture = Fixture::new();
+    fixture.write("tea.txt", "Tea is hot.");
+    fixture.read();
+    let texts = ["Tea of REST.", "Cup of REST."];
+    let added = vec![document("tea.txt", texts[0]), document("cup.txt", texts[1])];
+    fixture.service.add(added.clone()).unwrap();
+    fixture.write("cup.txt", "A cup is made of clay.");
+    fixture.read();
+    for _ in 0..2 {
+        assert_eq!(fixture.ids(), ["cup.txt", "tea.txt"]);
+        fixture.delete("cup.txt");
+        fixture.delete("tea.txt");
+        fixture.read();
+        assert_eq!(fixture.ids(), [""; 0]);
+        fixture.service.add(added.clone()).unwrap();
+        fixture.read();
+    }
+    let published = fixture.published();
+    let published: Vec<&str> = published.iter().map(|(_, text)| &**text).collect();
+    assert_eq!(published, ["Cup of REST.", "Tea of REST."]);
+}
+
+/// A document that is deleted while its folder is read stays deleted.
+#[test]
+fn documents_deleted_during_a_canceled_reading_stay_deleted() {
+    let fixture = Fixture::new();
+    let files = super::super::folder::FOLDER_BATCH + 1;
+    for n in 0..files {
+        fixture.write(&format!("{n:03}.txt"), "Tea is hot.");
+    }
+    let reader = DocumentReader::default();
+    let mut progress = |_: &str, done: u64, _: Option<u64>| match done < files as u64 - 1 {
+        true => Flow::Continue,
+        false => Flow::Stop,
+    };
+    let papers = fixture.papers.path();
+    let read = fixture.service.read_folder(papers, &reader, &mut progress);
+    assert!(read.is_err());
+    fixture.delete("000.txt");
+    assert_eq!(fixture.read().read(), files);
+    assert_eq!(fixture.ids()[0], "001.txt");
 }
