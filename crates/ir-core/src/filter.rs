@@ -68,7 +68,6 @@ impl<F: Fn(DocNum) -> bool + Send + Sync> DocFilter for F {
 #[serde(from = "Bitmap")]
 pub struct DocSet {
     words: Vec<u64>,
-    /// Number of members.
     #[serde(skip_serializing)]
     len: usize,
 }

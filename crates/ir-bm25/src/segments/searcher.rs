@@ -425,8 +425,8 @@ impl Searcher {
 
     /// Merges the rankings of all segments. `floor_of` returns a score that the documents of the
     /// top k in a segment exceed, or negative infinity, given k and the number of deleted documents
-    /// of the segment; `rank` ranks a segment, given the number of its documents and the score above
-    /// which hits count.
+    /// of the segment; `rank` ranks a segment, given the number of its documents and the score
+    /// above which hits count.
     pub(super) fn rank_segments<P>(
         &self,
         mut plans: Vec<(&NumberedSegment, P)>,

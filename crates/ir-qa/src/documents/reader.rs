@@ -264,7 +264,7 @@ impl ParsedFile {
     }
 }
 
-/// Appends a number to the ids of papers whose id an earlier one has. Returns whether there are any.
+/// Appends a number to the ids of papers that an earlier one has. Returns whether there are any.
 fn number_repeated_ids(papers: &mut [Paper]) -> bool {
     let mut used: HashSet<String> = papers.iter().map(|paper| paper.id.clone()).collect();
     if used.len() == papers.len() {
