@@ -273,8 +273,12 @@ test("review, publication, and the new question is found", async () => {
   await page.getByRole("combobox").pressSequentially("which helpers");
   await page.getByRole("option").first().click();
   await page.waitForURL(/suggested=1/);
-  assert.ok(await page.getByRole("heading", { name: "You may also want to know" }).isVisible());
   assert.match(await page.getByRole("article").first().textContent(), /Volunteers wrote the questions/);
+  // The question that was asked is not related to itself.
+  const related = page.getByRole("region", { name: "You may also want to know" });
+  assert.equal(await related.count(), 0);
+  await page.goto("/?q=helpers+who+authored+it");
+  assert.ok(await related.getByText("Which helpers authored the questionnaire?").isVisible());
 });
 
 test("a second verdict, and the agreement of reviewers", async () => {
