@@ -141,7 +141,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
                 search = search.within(filter);
             }
             let mut related = index.related_questions(question, &search)?;
-            related.retain(|related| !related.is(question));
+            related.retain(|related| !related.is_same_question(question));
             related.truncate(RELATED);
             let mut write = || -> io::Result<()> {
                 if !related.is_empty() {

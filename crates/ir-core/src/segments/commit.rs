@@ -3,17 +3,17 @@
 use std::io;
 use std::path::Path;
 
-use super::manifest::{MANIFEST_NAME, is_index_file, read_manifest};
+use super::manifest::{MANIFEST_NAME, has_lost_manifest, is_index_file, read_manifest};
 use super::segment::{Segment, SegmentIndex};
 use crate::store::{OpenIndexError, Verify};
 
 /// Returns whether a folder contains a segmented index of any type. True for a folder that cannot
-/// be read, which opening reports.
+/// be read and for an index whose manifest was lost, which opening reports.
 #[must_use]
 pub fn exists(folder: &Path) -> bool {
     match folder.join(MANIFEST_NAME).metadata() {
         Ok(manifest) => manifest.is_file(),
-        Err(error) => error.kind() == io::ErrorKind::PermissionDenied,
+        Err(error) => error.kind() == io::ErrorKind::PermissionDenied || has_lost_manifest(folder),
     }
 }
 

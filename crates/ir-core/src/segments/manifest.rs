@@ -193,7 +193,7 @@ pub(super) fn write_manifest<I: SegmentIndex>(
 }
 
 /// Whether a folder without manifest has the files of a commit.
-fn has_lost_manifest(folder: &Path) -> bool {
+pub(super) fn has_lost_manifest(folder: &Path) -> bool {
     had_commit(folder) && has_numbered_files(folder).unwrap_or(false)
 }
 

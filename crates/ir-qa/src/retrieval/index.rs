@@ -172,7 +172,7 @@ impl AnswerIndex {
 
     /// Returns the displayable questions that are most similar to a question, of the frames that
     /// pass the filter of the search. The question itself may be among them
-    /// ([`RelatedQuestion::is`]).
+    /// ([`RelatedQuestion::is_same_question`]).
     ///
     /// # Errors
     /// If the encoder fails.

@@ -117,9 +117,24 @@ pub struct RelatedQuestion<'a> {
 }
 
 impl RelatedQuestion<'_> {
-    /// Whether the question is `asked`, in any case and punctuation.
+    /// Whether the question equals another one but for case, punctuation and white space.
+    ///
+    /// ```
+    /// use ir_core::Search;
+    /// use ir_qa::retrieval::{AnswerConfig, AnswerIndex};
+    /// use ir_qa::{ChunkKind, Frame, FrameQuestion};
+    ///
+    /// let sentence = "Tea grows in Asia.";
+    /// let mut frame = Frame::new("f1", "tea", ChunkKind::Content, sentence, 0, sentence)?;
+    /// frame.questions.push(FrameQuestion::new("Where does tea grow?"));
+    /// let index = AnswerIndex::lexical(vec![frame], &AnswerConfig::default())?;
+    /// let related = index.related_questions("where does tea grow", &Search::top(1))?;
+    /// assert!(related[0].is_same_question("where does tea grow"));
+    /// assert!(!related[0].is_same_question("Where does coffee grow?"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[must_use]
-    pub fn is(&self, asked: &str) -> bool {
+    pub fn is_same_question(&self, asked: &str) -> bool {
         letters(&self.question.text).eq(letters(asked))
     }
 }

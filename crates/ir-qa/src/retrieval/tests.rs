@@ -273,7 +273,9 @@ fn related_questions_are_displayable() {
         .map(|related| &*related.question.text)
         .collect();
     assert_eq!(texts, ["What is coffee?", "Where does tea grow?"]);
-    let is_asked = related.iter().map(|related| related.is("what is Coffee"));
+    let is_asked = related
+        .iter()
+        .map(|related| related.is_same_question("what is Coffee"));
     assert!(is_asked.eq([true, false]));
     // Of the frames that pass a filter.
     let of_coffee = related[0].frame.id.clone();

@@ -159,7 +159,9 @@ fn run_together(searches: &[QuestionSearch]) -> Result<Vec<QuestionHits>, Search
 
 /// Texts of related questions, without the question that was asked.
 fn related_texts(asked: &str, related: &[RelatedQuestion<'_>]) -> Vec<String> {
-    let others = related.iter().filter(|related| !related.is(asked));
+    let others = related
+        .iter()
+        .filter(|related| !related.is_same_question(asked));
     let texts = others.map(|related| related.question.text.clone());
     texts.take(RELATED).collect()
 }

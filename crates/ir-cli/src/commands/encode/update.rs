@@ -7,7 +7,6 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
 use indicatif::HumanBytes;
-use ir_core::store::OpenIndexError;
 use ir_core::{DocIds, Encoder, Flow, IdError, Progress, Side};
 use ir_data::{DocTemplate, TextEncoding};
 use ir_dense::{BiEncoder, encode_stream};
@@ -260,11 +259,6 @@ fn open(
         return Ok(writer);
     }
     let Some(source) = source else {
-        if let Err(lost @ OpenIndexError::MissingManifest { .. }) =
-            SegmentedVectorIndex::open(folder)
-        {
-            return Err(lost.into());
-        }
         bail!(
             "{}: expected the folder of a vector index (`ir encode MODEL COLLECTION -o FOLDER \
              --add`), found none",

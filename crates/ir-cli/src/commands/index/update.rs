@@ -7,7 +7,6 @@ use anyhow::{Result, bail};
 use clap::ValueEnum;
 use indicatif::HumanBytes;
 use ir_bm25::{DocOrder, DuplicateIds, IndexConfig, IndexWriter, PutOutcome, SegmentedIndex};
-use ir_core::store::OpenIndexError;
 use ir_core::{Document, Flow, Progress};
 use ir_data::TextEncoding;
 use serde_json::json;
@@ -108,10 +107,6 @@ fn open(args: &Args, folder: &Path, console: &Console) -> Result<IndexWriter> {
         writer
     } else {
         let Some(collection) = &args.collection else {
-            if let Err(lost @ OpenIndexError::MissingManifest { .. }) = SegmentedIndex::open(folder)
-            {
-                return Err(lost.into());
-            }
             bail!(
                 "{}: expected the folder of an index (`ir index COLLECTION -o FOLDER --add`), found none",
                 folder.display()

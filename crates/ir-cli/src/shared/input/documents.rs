@@ -93,8 +93,8 @@ impl DocumentSource {
     }
 }
 
-/// Whether a folder has the other files of a segmented index.
-fn has_lost_manifest(folder: &Path) -> bool {
+/// Whether a folder has files of a segmented index, such as of one without a first commit.
+fn has_index_files(folder: &Path) -> bool {
     let is_index_file = |path: &Path| folder_of(path).is_some();
     let mut entries = folder.read_dir().into_iter().flatten().flatten();
     folder.join(LOCK_NAME).is_file() && entries.any(|entry| is_index_file(&entry.path()))
@@ -186,7 +186,7 @@ fn resolve_any(
             Err(error) => Err(error.into()),
         };
     }
-    if SegmentedIndex::exists(path) || has_lost_manifest(path) {
+    if SegmentedIndex::exists(path) || has_index_files(path) {
         let index = match SegmentedIndex::open(path) {
             Err(OpenIndexError::NotAnIndex { found, .. }) if found == "ir-vecs\n" => {
                 bail!("{argument}: expected {expected}, found a vector index: pass it to --vectors")

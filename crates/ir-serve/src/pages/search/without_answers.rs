@@ -49,12 +49,10 @@ pub(super) fn no_answers(form: &SearchForm, result: &SearchResult) -> Markup {
         div role="status" {
             @if form.page > 1 {
                 p { "There are no further answers." }
+            } @else if result.is_starting {
+                p { strong { "The papers are not published yet." } }
             } @else {
-                @if result.is_starting {
-                    p { strong { "The papers are not published yet." } }
-                } @else {
-                    p { strong { "No sentence answers this question." } }
-                }
+                p { strong { "No sentence answers this question." } }
             }
         }
         ul {

@@ -277,7 +277,8 @@ fn one_reading_at_a_time() {
     assert!(matches!(other.rescan(), Err(ServiceError::NoFolder)));
 }
 
-/// A rescan, a restart, and a reader with other parameters keep what REST changed.
+/// Documents that were added, replaced or deleted over REST are not overwritten by a rescan, a
+/// restart or a reader with other parameters.
 #[test]
 fn readings_keep_changes_over_rest() {
     let mut fixture = Fixture::new();
