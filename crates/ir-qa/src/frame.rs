@@ -66,8 +66,8 @@ pub struct Frame {
 pub struct FrameQuestion {
     /// Text of the question.
     pub text: String,
-    /// Whether users see the question, as a suggestion or a related question. False for generated
-    /// questions. Default: true.
+    /// Whether users see the question as one of a person, as a suggestion or a related question.
+    /// False for generated questions, which are marked where users see them. Default: true.
     #[serde(default = "displayable")]
     pub displayable: bool,
     /// Whether a [`QuestionGenerator`](crate::questions::QuestionGenerator) wrote the question, and

@@ -88,8 +88,8 @@ pub struct AnswerList {
     pub query: i64,
     /// Answers, the best first.
     pub answers: Vec<ScoredAnswer>,
-    /// Displayable questions that resemble the question, the best first.
-    pub related: Vec<String>,
+    /// Questions that resemble the question, the best first.
+    pub related: Vec<Suggestion>,
 }
 
 /// Answer with its score.

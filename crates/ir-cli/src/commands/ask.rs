@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use ir_bm25::analysis::{Analysis, Highlighter};
 use ir_core::{AnswerSpan, DocSet, Explanation, Predicate, Reader, Retriever, Search};
-use ir_qa::retrieval::{Answer, AnswerConfig, AnswerIndex};
+use ir_qa::retrieval::{Answer, AnswerConfig, AnswerIndex, RelatedQuestion};
 use ir_qa::{ChunkKind, Frame, highlight};
 use serde_json::json;
 
@@ -85,8 +85,12 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Number of related questions.
+/// Largest number of related questions.
 const RELATED: usize = 3;
+
+/// Candidates of related questions, among which are the question that was asked and equal ones of
+/// several answers.
+const RELATED_CANDIDATES: usize = 8;
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     stop_on_interrupt();
@@ -136,19 +140,22 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             written.with_context(|| failed("standard output"))?;
         }
         if !args.json && !answers.is_empty() {
-            let mut search = Search::top(RELATED + 1);
+            let mut search = Search::top(RELATED_CANDIDATES);
             if let Some(filter) = &filter {
                 search = search.within(filter);
             }
             let mut related = index.related_questions(question, &search)?;
-            related.retain(|related| !related.is_same_question(question));
-            related.truncate(RELATED);
+            RelatedQuestion::retain_distinct(&mut related, question, RELATED);
             let mut write = || -> io::Result<()> {
                 if !related.is_empty() {
                     writeln!(out, "Related questions:")?;
                 }
                 for related in &related {
-                    writeln!(out, "  {}", clean(&related.question.text))?;
+                    let mark = match related.question.generated {
+                        true => " (generated)",
+                        false => "",
+                    };
+                    writeln!(out, "  {}{mark}", clean(&related.question.text))?;
                 }
                 Ok(())
             };

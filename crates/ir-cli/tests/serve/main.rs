@@ -5,16 +5,12 @@
 mod exports;
 mod faults;
 mod generation;
+mod kills;
 mod log;
 mod server;
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Command, Stdio};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Mutex};
-use std::thread;
-use std::time::Duration;
 
 use serde_json::{Value, json};
 use server::{Client, RunningServer, serve_command};
@@ -256,144 +252,4 @@ fn errors_before_the_start() {
         1,
         "cannot be bound",
     );
-}
-
-/// Documents of one addition, which have its number in their texts.
-const GROUP: usize = 3;
-
-fn group(number: usize) -> Value {
-    let document = |id: usize| {
-        json!({
-            "doc_type": "soco_doc",
-            "meta": {"doc_id": format!("d{id}")},
-            "data": [{"type": "content", "text": format!("Version {number} of this text.")}],
-        })
-    };
-    json!({"data": (0..GROUP).map(document).collect::<Vec<_>>()})
-}
-
-/// Kills the server at random moments of additions and publications, 200 times or `IR_KILLS` times.
-/// What was acknowledged is there, publications too, and queries see one addition, whole, never
-/// older than one that was seen before.
-#[test]
-fn kills_lose_nothing_that_was_acknowledged() {
-    let kills: u64 = std::env::var("IR_KILLS").map_or(200, |n| n.parse().unwrap());
-    let folder = TempDir::new().unwrap();
-    let args = ["--data", "d"];
-    let first = RunningServer::start(folder.path(), &args);
-    let keys = first.keys.clone();
-    first.kill();
-    // Numbers of the last additions that were acknowledged and sent, and that queries saw.
-    let (mut acknowledged, mut sent, mut seen) = (0, 0, 0);
-    // Addition and id of the last publication that was acknowledged.
-    let mut published: Option<(usize, String)> = None;
-    let mut ended_after_a_kill = 0;
-    let mut random = 0x9e37_79b9_7f4a_7c15_u64;
-    for kill in 0..kills {
-        let server = RunningServer::start_with_keys(folder.path(), &args, keys.clone());
-        let client = server.client.clone();
-        // The state after the kill: the last acknowledged addition, or the one that was sent.
-        let (status, documents) = client.post("/v1/index/read", &json!({}));
-        assert_eq!(status, 200, "{documents}");
-        let stored = versions(
-            documents
-                .as_array()
-                .unwrap()
-                .iter()
-                .map(|d| &d["data"][0]["text"]),
-        );
-        if acknowledged > 0 {
-            assert_eq!(stored.len(), 1, "kill {kill}: {documents}");
-        }
-        for (&number, &count) in &stored {
-            assert_eq!(count, GROUP);
-            assert!(
-                (acknowledged..=sent).contains(&number),
-                "{acknowledged} {number} {sent}"
-            );
-            acknowledged = number;
-        }
-        // Publications that were acknowledged run to their end after the next start.
-        if kill % 4 == 3
-            && let Some((number, id)) = published.take()
-        {
-            client.wait(&id);
-            seen = seen.max(number);
-            ended_after_a_kill += 1;
-        }
-        let answers = versions(client.answers("version", 100).iter());
-        assert!(answers.len() <= 1, "kill {kill}: {answers:?}");
-        assert!(seen == 0 || answers.len() == 1, "kill {kill}: {seen}");
-        for (&number, &count) in &answers {
-            assert_eq!(count, GROUP);
-            assert!(
-                seen <= number && number <= acknowledged,
-                "{seen} {number} {acknowledged}"
-            );
-            seen = number;
-        }
-        let stop = Arc::new(AtomicBool::new(false));
-        let progress = Arc::new(Mutex::new((acknowledged, sent, published)));
-        let writer = {
-            let (stop, progress) = (Arc::clone(&stop), Arc::clone(&progress));
-            thread::spawn(move || {
-                while !stop.load(Ordering::Relaxed) {
-                    let number = {
-                        let mut progress = progress.lock().unwrap();
-                        progress.1 += 1;
-                        progress.1
-                    };
-                    let Ok((200, _)) = client.try_post("/v1/index/add", &group(number)) else {
-                        return;
-                    };
-                    progress.lock().unwrap().0 = number;
-                    let Ok((200, publication)) = client.try_post("/v1/index/publish", &json!({}))
-                    else {
-                        return;
-                    };
-                    let id = publication["op_id"].as_str().unwrap().to_owned();
-                    progress.lock().unwrap().2 = Some((number, id));
-                }
-            })
-        };
-        random ^= random << 13;
-        random ^= random >> 7;
-        random ^= random << 17;
-        thread::sleep(Duration::from_millis(random % 60));
-        server.kill();
-        stop.store(true, Ordering::Relaxed);
-        writer.join().unwrap();
-        (acknowledged, sent, published) = progress.lock().unwrap().clone();
-    }
-    assert!(acknowledged > 0 && ended_after_a_kill > 0);
-    let server = RunningServer::start_with_keys(folder.path(), &args, keys);
-    if let Some((number, id)) = published {
-        server.client.wait(&id);
-        let answers = versions(server.client.answers("version", 100).iter());
-        assert!(*answers.keys().next().unwrap() >= number);
-    }
-    let (_, body) = server.client.post("/v1/index/publish", &json!({}));
-    server.client.wait(body["op_id"].as_str().unwrap());
-    let answers = versions(server.client.answers("version", 100).iter());
-    let number = *answers.keys().next().unwrap();
-    assert!((acknowledged..=sent).contains(&number));
-    server.kill();
-    let checked = serve_command(folder.path(), &["--data", "d", "--check"]).output();
-    let checked = checked.unwrap();
-    let line = String::from_utf8_lossy(&checked.stdout);
-    assert!(
-        checked.status.success() && line.contains(": intact; "),
-        "{checked:?}"
-    );
-}
-
-/// Numbers of the additions in texts, with the numbers of texts.
-fn versions<'t, T: ToString + 't>(texts: impl Iterator<Item = T>) -> BTreeMap<usize, usize> {
-    let mut versions = BTreeMap::new();
-    for text in texts {
-        let text = text.to_string();
-        let number = text.split(' ').nth(1).unwrap().parse().unwrap();
-        *versions.entry(number).or_default() += 1;
-    }
-    versions
 }

@@ -172,6 +172,30 @@ impl Client {
         path: &str,
         body: &str,
     ) -> io::Result<(u16, String)> {
+        self.request_as(method, path, "application/json", body)
+    }
+
+    /// Sends a form as a page of the server would, and returns the status of the response.
+    pub(crate) fn try_post_form(&self, path: &str, fields: &[(&str, &str)]) -> io::Result<u16> {
+        let encoded = |text: &str| -> String {
+            let bytes = text.bytes().map(|byte| format!("%{byte:02X}"));
+            bytes.collect()
+        };
+        let pairs = fields
+            .iter()
+            .map(|(name, value)| format!("{name}={}", encoded(value)));
+        let body = pairs.collect::<Vec<_>>().join("&");
+        let kind = "application/x-www-form-urlencoded";
+        Ok(self.request_as("POST", path, kind, &body)?.0)
+    }
+
+    fn request_as(
+        &self,
+        method: &str,
+        path: &str,
+        kind: &str,
+        body: &str,
+    ) -> io::Result<(u16, String)> {
         let mut stream = TcpStream::connect(&self.address)?;
         let (address, key) = (&self.address, &self.keys.0);
         let length = body.len();
@@ -183,7 +207,8 @@ impl Client {
         write!(
             stream,
             "{method} {path} HTTP/1.1\r\nHost: {address}\r\nAuthorization: {key}\r\n{cookie}\
-             Content-Type: application/json\r\nContent-Length: {length}\r\nConnection: close\r\n\r\n{body}"
+             Sec-Fetch-Site: same-origin\r\nContent-Type: {kind}\r\nContent-Length: {length}\r\n\
+             Connection: close\r\n\r\n{body}"
         )?;
         let mut response = String::new();
         stream.read_to_string(&mut response)?;

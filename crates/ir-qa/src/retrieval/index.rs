@@ -11,7 +11,7 @@ use ir_core::{
 use ir_knn::{FlatIndex, VectorError, VectorSimilarity};
 
 use super::{Answer, AnswerConfig, AnswerIndexError, FrameVectors, RelatedQuestion, TextRetriever};
-use crate::frame::Frame;
+use crate::frame::{Frame, FrameQuestion};
 
 /// Searchable answers of frames, in memory.
 ///
@@ -20,7 +20,7 @@ use crate::frame::Frame;
 ///
 /// BM25 has Lucene's parameters (k1 = 1.2, b = 0.75) and English analysis: Unicode words, 33 stop
 /// words, Porter's stemmer. Question vectors are those of all questions of a frame, generated ones
-/// included; related questions are displayable ones.
+/// included. Related questions are the displayable and the generated ones.
 ///
 /// ```
 /// use ir_qa::frames::FrameConfig;
@@ -56,7 +56,7 @@ impl AnswerIndex {
     pub fn lexical(frames: Vec<Frame>, config: &AnswerConfig) -> Result<Self, AnswerIndexError> {
         let frames = sorted_by_id(frames)?;
         let answers = bm25_of_fields(&frames, config.context_weight)?;
-        let question_places = displayable_questions(&frames);
+        let question_places = shown_questions(&frames);
         let questions = bm25(question_texts(&frames, &question_places))?;
         Ok(Self {
             frames,
@@ -105,7 +105,7 @@ impl AnswerIndex {
     ) -> Result<Self, AnswerIndexError> {
         let (frames, vectors) = sorted_with_vectors(frames, vectors, encoder.dim())?;
         let answers = bm25_of_fields(&frames, config.context_weight)?;
-        let question_places = displayable_questions(&frames);
+        let question_places = shown_questions(&frames);
         let questions = bm25(question_texts(&frames, &question_places))?;
 
         let all = || {
@@ -122,7 +122,7 @@ impl AnswerIndex {
         let rows = question_vectors.chunks_exact(encoder.dim().max(1));
         let rows = rows
             .zip(all())
-            .filter(|(_, (_, question))| question.displayable);
+            .filter(|(_, (_, question))| is_shown(question));
         let rows: Vec<f32> = rows.flat_map(|(row, _)| row).copied().collect();
         let ids = (0..question_places.len()).map(|n| n.to_string());
         let question_vectors = vector_retriever(&encoder, ids.collect(), rows)?;
@@ -170,9 +170,10 @@ impl AnswerIndex {
         Ok(ranking.iter().map(answer).collect())
     }
 
-    /// Returns the displayable questions that are most similar to a question, of the frames that
-    /// pass the filter of the search. The question itself may be among them
-    /// ([`RelatedQuestion::is_same_question`]).
+    /// Returns the questions that are most similar to a question, of the frames that pass the
+    /// filter of the search: displayable questions and generated ones, which are to be marked
+    /// ([`FrameQuestion::generated`](FrameQuestion#structfield.generated)). The question itself may
+    /// be among them ([`RelatedQuestion::is_same_question`]), and frames may have equal questions.
     ///
     /// # Errors
     /// If the encoder fails.
@@ -327,15 +328,19 @@ fn sorted_with_vectors(
     Ok((sorted_by_id(frames)?, sorted))
 }
 
-/// Frames and questions that users may see.
-fn displayable_questions(frames: &[Frame]) -> Vec<(usize, usize)> {
+/// Frames and questions that users see: displayable and generated ones.
+fn shown_questions(frames: &[Frame]) -> Vec<(usize, usize)> {
     let mut places = Vec::new();
     for (number, frame) in frames.iter().enumerate() {
         let questions = frame.questions.iter().enumerate();
-        let displayable = questions.filter(|(_, question)| question.displayable);
-        places.extend(displayable.map(|(question, _)| (number, question)));
+        let shown = questions.filter(|(_, question)| is_shown(question));
+        places.extend(shown.map(|(question, _)| (number, question)));
     }
     places
+}
+
+fn is_shown(question: &FrameQuestion) -> bool {
+    question.displayable || question.generated
 }
 
 /// Texts of questions, by number.

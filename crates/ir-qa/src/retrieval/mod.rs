@@ -13,6 +13,7 @@ mod index;
 mod tests;
 
 use std::borrow::Cow;
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use ir_core::Retriever;
@@ -108,7 +109,7 @@ pub struct Answer<'a> {
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct RelatedQuestion<'a> {
-    /// The question; it is displayable.
+    /// The question; it is displayable or generated.
     pub question: &'a FrameQuestion,
     /// The frame that answers it.
     pub frame: &'a Frame,
@@ -136,6 +137,33 @@ impl RelatedQuestion<'_> {
     #[must_use]
     pub fn is_same_question(&self, asked: &str) -> bool {
         letters(&self.question.text).eq(letters(asked))
+    }
+
+    /// Keeps the first `k` questions that differ from the one that was asked and from each other
+    /// ([`RelatedQuestion::is_same_question`]).
+    ///
+    /// ```
+    /// use ir_core::Search;
+    /// use ir_qa::retrieval::{AnswerConfig, AnswerIndex, RelatedQuestion};
+    /// use ir_qa::{ChunkKind, Frame, FrameQuestion};
+    ///
+    /// let sentence = "Tea grows in Asia.";
+    /// let mut frame = Frame::new("f1", "tea", ChunkKind::Content, sentence, 0, sentence)?;
+    /// for question in ["Where does tea grow?", "What grows in Asia?", "what grows in asia"] {
+    ///     frame.questions.push(FrameQuestion::new(question));
+    /// }
+    /// let index = AnswerIndex::lexical(vec![frame], &AnswerConfig::default())?;
+    /// let asked = "Where does tea grow";
+    /// let mut related = index.related_questions("Does tea grow in Asia?", &Search::top(8))?;
+    /// RelatedQuestion::retain_distinct(&mut related, asked, 3);
+    /// assert_eq!(related.len(), 1);
+    /// assert!(related[0].is_same_question("What grows in Asia?"));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn retain_distinct(related: &mut Vec<Self>, asked: &str, k: usize) {
+        let mut known: HashSet<String> = HashSet::from([letters(asked).collect()]);
+        related.retain(|one| known.insert(letters(&one.question.text).collect()));
+        related.truncate(k);
     }
 }
 

@@ -254,29 +254,35 @@ fn questions_of_an_faq_find_their_answers() {
 }
 
 #[test]
-fn related_questions_are_displayable() {
+fn related_questions_are_displayable_or_generated() {
     let config = AnswerConfig::default();
-    let lexical = AnswerIndex::lexical(frames(), &config).unwrap();
+    let mut frames = frames();
+    let mut hidden = FrameQuestion::new("Hidden question on tea or coffee?");
+    hidden.displayable = false;
+    frames[0].questions.push(hidden);
+    let lexical = AnswerIndex::lexical(frames.clone(), &config).unwrap();
+    let texts = |related: &[RelatedQuestion<'_>]| -> Vec<(String, bool)> {
+        let related = related.iter().map(|related| related.question);
+        let texts = related.map(|question| (question.text.clone(), question.generated));
+        texts.collect()
+    };
+    let [coffee, tea] = ["What is coffee?", "Where does tea grow?"].map(|q| (q.to_owned(), false));
+    let generated = ("generated tea question".to_owned(), true);
     let related = lexical
         .related_questions("tea question", &Search::top(5))
         .unwrap();
-    assert_eq!(related.len(), 1);
-    assert_eq!(related[0].question.text, "Where does tea grow?");
-    assert_eq!(related[0].frame.id, "f1");
+    assert_eq!(texts(&related), [generated.clone(), tea.clone()]);
+    assert_eq!(related[1].frame.id, "f1");
     let encoder = Arc::new(Letters);
-    let dense = AnswerIndex::with_encoder(frames(), &config, encoder, &mut NoProgress).unwrap();
+    let dense = AnswerIndex::with_encoder(frames, &config, encoder, &mut NoProgress).unwrap();
     let related = dense
         .related_questions("What is coffee?", &Search::top(5))
         .unwrap();
-    let texts: Vec<&str> = related
-        .iter()
-        .map(|related| &*related.question.text)
-        .collect();
-    assert_eq!(texts, ["What is coffee?", "Where does tea grow?"]);
+    assert_eq!(texts(&related), [coffee, generated.clone(), tea.clone()]);
     let is_asked = related
         .iter()
         .map(|related| related.is_same_question("what is Coffee"));
-    assert!(is_asked.eq([true, false]));
+    assert!(is_asked.eq([true, false, false]));
     // Of the frames that pass a filter.
     let of_coffee = related[0].frame.id.clone();
     for index in [&lexical, &dense] {
@@ -286,12 +292,13 @@ fn related_questions_are_displayable() {
         let how = Search::top(5).within(&others);
         let asked = "Where is coffee or tea?";
         let filtered = index.related_questions(asked, &how).unwrap();
-        assert_eq!(filtered.len(), 1);
-        assert_eq!(filtered[0].question.text, "Where does tea grow?");
+        let mut filtered = texts(&filtered);
+        filtered.sort_unstable();
+        assert_eq!(filtered, [tea.clone(), generated.clone()]);
         let batch = index.related_questions_batch(&[(asked, how), (asked, Search::top(5))]);
         assert_eq!(
             batch.unwrap().iter().map(Vec::len).collect::<Vec<_>>(),
-            [1, 2]
+            [2, 3]
         );
     }
     let asked = ["What is coffee?", "", "tea question"];

@@ -89,7 +89,7 @@ pub(super) struct QueryResponse {
     /// Answers, the best first.
     results: Vec<QueryResult>,
     /// Questions that resemble the question, the best first.
-    related: Vec<QuestionText>,
+    related: Vec<Suggestion>,
     /// Number of the query in the query log.
     query_id: i64,
     /// Answer that a language model wrote from the first results, if asked for.
@@ -307,10 +307,9 @@ impl QueryResponse {
         generated: Option<GeneratedFields>,
         aggs: BTreeMap<String, Vec<ValueCount>>,
     ) -> Self {
-        let related = list.related.into_iter().map(|value| QuestionText { value });
         Self {
             results: list.answers.into_iter().map(QueryResult::from).collect(),
-            related: related.collect(),
+            related: list.related,
             query_id: list.query,
             generated,
             aggs,

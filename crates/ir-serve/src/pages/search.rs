@@ -436,11 +436,14 @@ fn results(form: &SearchForm, result: &SearchResult) -> Markup {
     }
 }
 
-/// Link that asks a suggested question.
-fn question_link(form: &SearchForm, question: &str) -> Markup {
-    let mut parameters = form.with_question(question);
+/// Link that asks a suggested question. Generated ones are marked.
+fn question_link(form: &SearchForm, suggestion: &Suggestion) -> Markup {
+    let mut parameters = form.with_question(&suggestion.text);
     parameters.push(("suggested", "1"));
-    html! { a href=(url("/", &parameters)) { (question) } }
+    html! {
+        a href=(url("/", &parameters)) { (suggestion.text) }
+        @if suggestion.generated { " " span.hint { "(generated)" } }
+    }
 }
 
 /// Answers of a paragraph, which is shown once.

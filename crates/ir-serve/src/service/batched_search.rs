@@ -9,6 +9,7 @@ use ir_core::{DocSet, Ranking, Retriever, Search, SearchError};
 use ir_qa::retrieval::RelatedQuestion;
 use rayon::ThreadPoolBuilder;
 
+use super::Suggestion;
 use crate::batching::BatchQueue;
 use crate::error::ServiceError;
 use crate::published::PublishedState;
@@ -18,8 +19,7 @@ use crate::request_permit::RequestPermit;
 pub(super) struct QuestionHits {
     /// Documents are the frames of the index.
     pub(super) answers: Ranking,
-    /// Texts of the related questions.
-    pub(super) related: Vec<String>,
+    pub(super) related: Vec<Suggestion>,
 }
 
 /// Search of a question in the state that was published when it was asked.
@@ -46,8 +46,12 @@ const BATCH: usize = 32;
 /// wait for each other take CPU time. A smaller one is answered faster on the threads of all.
 const OWN_THREADS: usize = 8;
 
-/// Number of related questions.
+/// Largest number of related questions.
 const RELATED: usize = 3;
+
+/// Candidates of related questions, among which are the question that was asked and equal ones of
+/// several answers.
+const RELATED_CANDIDATES: usize = 8;
 
 impl fmt::Debug for BatchedSearch {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -106,10 +110,10 @@ impl QuestionSearch {
         let index = self.state.index();
         let search = self.parameters();
         let answers = index.search(&self.text, &search)?;
-        let related = index.related_questions(&self.text, &search.with_k(RELATED + 1))?;
+        let related = index.related_questions(&self.text, &search.with_k(RELATED_CANDIDATES))?;
         Ok(QuestionHits {
             answers,
-            related: related_texts(&self.text, &related),
+            related: related_questions(&self.text, related),
         })
     }
 }
@@ -146,22 +150,24 @@ fn run_together(searches: &[QuestionSearch]) -> Result<Vec<QuestionHits>, Search
     let answers = index.search_batch(&questions)?;
     let related = questions.iter();
     let related: Vec<(&str, Search<'_>)> = related
-        .map(|(text, search)| (*text, search.with_k(RELATED + 1)))
+        .map(|(text, search)| (*text, search.with_k(RELATED_CANDIDATES)))
         .collect();
     let related = index.related_questions_batch(&related)?;
     let found = answers.into_iter().zip(related).zip(searches);
     let found = found.map(|((answers, related), search)| QuestionHits {
         answers,
-        related: related_texts(&search.text, &related),
+        related: related_questions(&search.text, related),
     });
     Ok(found.collect())
 }
 
-/// Texts of related questions, without the question that was asked.
-fn related_texts(asked: &str, related: &[RelatedQuestion<'_>]) -> Vec<String> {
-    let others = related
-        .iter()
-        .filter(|related| !related.is_same_question(asked));
-    let texts = others.map(|related| related.question.text.clone());
-    texts.take(RELATED).collect()
+/// The best candidates that are not the question that was asked.
+fn related_questions(asked: &str, mut candidates: Vec<RelatedQuestion<'_>>) -> Vec<Suggestion> {
+    RelatedQuestion::retain_distinct(&mut candidates, asked, RELATED);
+    let questions = candidates.iter().map(|related| related.question);
+    let suggestions = questions.map(|question| Suggestion {
+        text: question.text.clone(),
+        generated: question.generated,
+    });
+    suggestions.collect()
 }

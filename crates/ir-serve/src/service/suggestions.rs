@@ -6,7 +6,7 @@ use utoipa::ToSchema;
 use super::Service;
 use crate::error::ServiceError;
 
-/// Suggestion for a typed text.
+/// Suggestion for a typed text, or a question that resembles another one.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, ToSchema)]
 #[non_exhaustive]
 pub struct Suggestion {

@@ -1,8 +1,12 @@
 //! Search, suggestions and links into documents.
 
+use std::sync::Arc;
+
 use axum::http::StatusCode;
+use ir_qa::questions::RuleQuestions;
 use ir_qa::soco::{SocoContent, SocoDocument};
 use ir_qa::{Chunk, ChunkKind};
+use ir_serve::{AccessConfig, ServiceQuestions};
 
 use crate::support::{HOSTILE, Site, document, link};
 
@@ -249,4 +253,28 @@ fn years_say_how_many_papers_they_leave_out() {
         page.body
     );
     assert!(!client.get("/?q=tea").ok().contains("Years leave out"));
+}
+
+#[test]
+fn related_questions_of_a_generator_are_marked() {
+    let record = || {
+        let mut meta = ir_core::Attributes::new();
+        meta.set("doc_id", "bridge");
+        let sentence = "The bridge was finished in 1890.";
+        let content = SocoContent::Document(vec![Chunk::new(ChunkKind::Content, sentence)]);
+        SocoDocument { content, meta }
+    };
+    let questions = ServiceQuestions {
+        generator: Arc::new(RuleQuestions::default()),
+        file: None,
+    };
+    let access = AccessConfig::default();
+    let site = Site::with_config(vec![record()], access, |c| c.with_questions(questions));
+    let address = "/?q=Who+finished+the+bridge%3F";
+    let page = site.client().get(address);
+    let (_, related) = page.ok().split_once("You may also want to know").unwrap();
+    let marked = "When was the bridge finished?</a> <span class=\"hint\">(generated)</span></li>";
+    assert!(related.contains(marked), "{related}");
+    let page = Site::new(vec![record()], false).client().get(address);
+    assert!(!page.ok().contains("You may also want to know"));
 }

@@ -35,7 +35,7 @@ pub(super) fn home(result: &SearchResult) -> Markup {
                     h2 #frequent { "Start with" }
                     ul {
                         @for suggestion in &result.suggestions {
-                            li { (question_link(&SearchForm::default(), &suggestion.text)) }
+                            li { (question_link(&SearchForm::default(), suggestion)) }
                         }
                     }
                 }
@@ -67,10 +67,7 @@ pub(super) fn no_answers(form: &SearchForm, result: &SearchResult) -> Markup {
                 li { a href=(url("/", &[("q", &form.question)])) { "Search all papers and years" } }
             }
             @for suggestion in &result.suggestions {
-                li {
-                    "Did you mean " (question_link(form, &suggestion.text))
-                    @if suggestion.generated { " " span.hint { "(generated)" } }
-                }
+                li { "Did you mean " (question_link(form, suggestion)) }
             }
             @if result.state.documents().is_empty() && !result.is_starting {
                 li { "There are no published papers yet. Publish them on the page " a href="/review" { "Review" } "." }

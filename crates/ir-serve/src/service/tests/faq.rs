@@ -52,10 +52,10 @@ fn questions_of_an_faq_find_their_answers() {
     }
 }
 
-/// Generated questions are suggested, marked, after those of annotators, also without an encoder,
-/// whose answers they do not change.
+/// Generated questions are suggested, marked, after those of annotators, and are among the related
+/// ones, marked, also without an encoder, whose answers they do not change.
 #[test]
-fn generated_questions_are_suggested() {
+fn generated_questions_are_suggested_and_related() {
     let folder = TempDir::new().unwrap();
     let questions = ServiceQuestions {
         generator: Arc::new(RuleQuestions::default()),
@@ -85,5 +85,17 @@ fn generated_questions_are_suggested() {
         list.answers[0].frame.answer,
         "The bridge was finished in 1890."
     );
-    assert_eq!(list.related, ["When was the roof built?"]);
+    let related = |list: &AnswerList| -> Vec<(String, bool)> {
+        let related = list.related.iter();
+        related.map(|it| (it.text.clone(), it.generated)).collect()
+    };
+    let of_annotator = ("When was the roof built?".to_owned(), false);
+    let [when, what] = [
+        "When was the bridge finished?",
+        "What was finished in 1890?",
+    ]
+    .map(|question| (question.to_owned(), true));
+    assert_eq!(related(&list), [what.clone(), of_annotator.clone()]);
+    let list = service.ask(&Question::new("When was the bridge finished and built?", 1));
+    assert_eq!(related(&list.unwrap()), [when, of_annotator, what]);
 }
