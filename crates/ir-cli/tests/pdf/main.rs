@@ -1,4 +1,5 @@
 //! Papers in PDF: text with pages, and files that cannot be read.
+#![allow(clippy::unwrap_used, reason = "tests")]
 
 mod builder;
 #[cfg(feature = "serve")]

@@ -535,27 +535,29 @@ mod tests {
         ])]);
         assert_eq!(paper.title, "On the Temperature of Cups and Their Handles");
         let headings: Vec<&str> = paper.sections.iter().map(|s| &*s.heading).collect();
-        assert_eq!(headings, ["1 Introduction", "CONCLUSIONS"]);
+        // Authors are a paragraph before the first heading.
+        assert_eq!(headings, ["", "1 Introduction", "CONCLUSIONS"]);
+        let first = &paper.sections[0].paragraphs;
+        assert_eq!(first.len(), 1);
+        assert_eq!(first[0].text, "Ada Cup, University of Tea");
     }
 
     #[test]
     fn running_heads_and_page_numbers_are_left_out() {
         let page = |n: usize| {
-            let (head, number) = (format!("Journal of Tea {n}"), format!("- {n} -"));
+            let (head, number) = (format!("Journal of Tea {n}."), format!("- {n} -"));
             page(&[
                 (50.0, 780.0, 8.0, &head),
                 (50.0, 700.0, 10.0, "A sentence of the page."),
                 // As on every page, but not at its edge.
-                (50.0, 400.0, 10.0, "Journal of Tea"),
+                (50.0, 400.0, 10.0, &head),
                 (300.0, 20.0, 8.0, &number),
             ])
         };
         let paper = read((1..=4).map(page).collect());
-        let text = paragraphs(&paper);
-        assert_eq!(
-            text,
-            ["A sentence of the page.", "Journal of Tea"].repeat(4)
-        );
+        let heads = (1..=4).map(|n| format!("Journal of Tea {n}."));
+        let expected = heads.flat_map(|head| ["A sentence of the page.".to_owned(), head]);
+        assert_eq!(paragraphs(&paper), expected.collect::<Vec<_>>());
         assert!(is_page_number("xii") && is_page_number("Page 7"));
         assert!(!is_page_number("Figure 7") && !is_page_number("12345"));
     }
