@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 use ir_core::{Attributes, CachedEncoder, Flow, Progress, Retriever, Side};
-use ir_qa::frames::{FrameConfig, normalized};
+use ir_qa::frames::{DroppedText, FrameConfig, normalized};
 use ir_qa::questions::{QuestionError, QuestionFile, add_questions};
 use ir_qa::retrieval::{AnswerConfig, AnswerIndex, AnswerIndexError, FrameVectors};
 use ir_qa::soco::{SocoContent, SocoDocument};
@@ -50,6 +50,8 @@ pub struct PublishedDocument {
     pub chunks: Vec<Chunk>,
     /// Answers in the order of the text.
     pub answers: Vec<AnswerPosition>,
+    /// Numbers of the sentences that are no answers because of their lengths.
+    pub dropped: DroppedText,
 }
 
 /// Position of an answer in its document.
@@ -228,7 +230,8 @@ impl PublishedState {
 }
 
 impl PublishedDocument {
-    /// The title: the field `title` or `doc_title`, the first title of the text, or the id.
+    /// The title: the field `title` or `doc_title`, the first title of the text, or the id; of a
+    /// longer one the first 500 characters.
     #[must_use]
     pub fn title(&self) -> &str {
         let field = |name| {
@@ -244,7 +247,8 @@ impl PublishedDocument {
             titles.find_map(|chunk| chunk.text.as_deref())
         };
         let title = field("title").or_else(|| field("doc_title"));
-        title.or_else(chunk).unwrap_or(&self.id)
+        let title = title.or_else(chunk).unwrap_or(&self.id);
+        ir_qa::byte_offset(title, MAX_DISPLAYED).map_or(title, |end| &title[..end])
     }
 
     /// The position of an answer by the id of its frame.
@@ -347,6 +351,7 @@ fn published_document(
     let chunks = normalized_chunks(record);
     let mut frames = Vec::new();
     let mut answers = Vec::new();
+    let mut dropped = DroppedText::default();
     // Shared by the frames of the document.
     let mut meta = record.meta.clone();
     meta.set("doc_id", id);
@@ -365,6 +370,7 @@ fn published_document(
     match &record.content {
         SocoContent::Document(_) => {
             let set = config.frames.convert(id, &chunks);
+            dropped = set.dropped;
             for (frame, position) in set.frames.into_iter().zip(set.positions) {
                 if config.headings || frame.kind == ChunkKind::Content {
                     push(frame, position.chunk, position.range);
@@ -375,6 +381,10 @@ fn published_document(
             for (number, entry) in entries.iter().enumerate() {
                 let mut entry = entry.clone();
                 entry.answer = normalized(&entry.answer);
+                if entry.answer.trim().is_empty() {
+                    dropped.too_short += 1;
+                    continue;
+                }
                 let length = entry.answer.len();
                 let frame = entry.to_frame(format!("{id}/{number}"), id);
                 push(frame, number, 0..length);
@@ -386,6 +396,7 @@ fn published_document(
         meta: record.meta.clone(),
         chunks,
         answers,
+        dropped,
     };
     for question in questions {
         let place = document.nearest_answer(question.chunk, question.start);
@@ -405,6 +416,15 @@ fn published_document(
         }
     }
     (document, frames)
+}
+
+/// Maximum number of characters of a title or a question that pages and suggestions display. Longer
+/// ones, such as a document in one line, would be repeated on every page.
+const MAX_DISPLAYED: usize = 500;
+
+/// Whether a question is short enough for suggestions and related questions.
+pub(crate) fn is_displayed(question: &str) -> bool {
+    question.chars().nth(MAX_DISPLAYED).is_none()
 }
 
 /// Popularity of a question, above those of titles and phrases.
@@ -427,7 +447,7 @@ fn suggester(
     }
     let questions = || frames.iter().flat_map(|frame| &frame.questions);
     let displayable = questions()
-        .filter(|question| question.displayable)
+        .filter(|question| question.displayable && is_displayed(&question.text))
         .map(|question| (question.text.clone(), QUESTION_POPULARITY));
     let titles = documents
         .iter()

@@ -56,9 +56,9 @@ fn folder_to_frames_and_report() {
         "broken.xml\tfailed\t\t0\t0\tpapers/broken.xml:2: expected well-formed XML, found an error (the end of the \
          file in <body>)\n\
          scan.pdf\tskipped\t\t0\t0\tPDF needs the feature `pdf`; or convert it, for example with GROBID or pdftotext\n\
-         sub/cups.html\tread\tHTML\t1\t2\tno year, no sections, no pages\n\
+         sub/cups.html\tread\tHTML\t1\t2\tno year, no sections\n\
          table.csv\tskipped\t\t0\t0\tunknown extension\n\
-         tea.md\tread\tMarkdown\t1\t4\tno authors, no year, no pages\n"
+         tea.md\tread\tMarkdown\t1\t4\tno authors, no year\n"
     );
     // The same bytes again, and on standard output.
     assert_eq!(here.ir(&["frames", "papers"]).ok().out, frames);

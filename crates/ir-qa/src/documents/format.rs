@@ -58,6 +58,11 @@ impl DocumentFormat {
         })
     }
 
+    /// Whether files of the format have page numbers, as a rule.
+    pub(super) fn has_pages(self) -> bool {
+        matches!(self, Self::Pdf | Self::Tei)
+    }
+
     /// Name of the format in messages.
     #[must_use]
     pub fn name(self) -> &'static str {

@@ -20,7 +20,7 @@ use super::{DocumentError, decoding, html, jats, json, markdown, tei, text, xml}
 /// let paper = &file.papers[0];
 /// assert_eq!((paper.id.as_str(), paper.title.as_str()), ("tea.md", "On tea"));
 /// assert_eq!(paper.sections[0].heading, "Origin");
-/// assert_eq!(file.missing, [MissingPart::Authors, MissingPart::Year, MissingPart::Pages]);
+/// assert_eq!(file.missing, [MissingPart::Authors, MissingPart::Year]);
 /// # Ok::<(), ir_qa::documents::DocumentError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -56,7 +56,7 @@ pub enum MissingPart {
     Year,
     /// Headings of the sections.
     Sections,
-    /// Page numbers of the paragraphs.
+    /// Page numbers of the paragraphs. Only of PDF and TEI: files of other formats need none.
     Pages,
     /// Text of some pages, which are damaged.
     DamagedPages,
@@ -247,7 +247,7 @@ fn too_many_paragraphs(path: &str) -> DocumentError {
 
 impl ParsedFile {
     fn new(format: DocumentFormat, mut papers: Vec<Paper>, path: &str) -> Self {
-        let mut missing = missing_parts(&papers);
+        let mut missing = missing_parts(&papers, format);
         if number_repeated_ids(&mut papers) {
             missing.push(MissingPart::UniqueIds);
         }
@@ -296,7 +296,7 @@ fn stem(path: &str) -> &str {
     name.rsplit_once('.').map_or(name, |(stem, _)| stem)
 }
 
-fn missing_parts(papers: &[Paper]) -> Vec<MissingPart> {
+fn missing_parts(papers: &[Paper], format: DocumentFormat) -> Vec<MissingPart> {
     let any = |has: fn(&Paper) -> bool| papers.iter().any(has);
     let has_page = |p: &Paper| {
         let paragraphs = p.paragraphs().any(|paragraph| paragraph.page.is_some());
@@ -314,7 +314,7 @@ fn missing_parts(papers: &[Paper]) -> Vec<MissingPart> {
             MissingPart::Sections,
             any(|p| p.sections.iter().any(|s| !s.heading.is_empty())),
         ),
-        (MissingPart::Pages, any(has_page)),
+        (MissingPart::Pages, any(has_page) || !format.has_pages()),
     ];
     parts
         .into_iter()

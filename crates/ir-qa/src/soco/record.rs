@@ -182,9 +182,11 @@ impl FaqEntry {
         }
     }
 
-    /// Frame of the entry, whose context is the answer.
+    /// Frame of the entry, whose context is the answer. Blank questions are left out.
     #[must_use]
     pub fn to_frame(&self, id: impl Into<String>, paper: impl Into<String>) -> Frame {
+        let questions = self.questions.iter();
+        let questions = questions.filter(|question| !question.text.trim().is_empty());
         Frame {
             id: id.into(),
             paper: paper.into(),
@@ -193,7 +195,7 @@ impl FaqEntry {
             answer: self.answer.clone(),
             context: self.answer.clone(),
             answer_start: 0,
-            questions: self.questions.clone(),
+            questions: questions.cloned().collect(),
             metadata: self.meta.clone(),
         }
     }

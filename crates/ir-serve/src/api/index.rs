@@ -3,7 +3,7 @@ use std::sync::Arc;
 use axum::Json;
 use axum::extract::State;
 use ir_qa::soco::{SocoDocument, SocoReader};
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
@@ -73,9 +73,16 @@ pub(super) struct DeleteRequest {
     /// Whether to publish afterwards.
     #[serde(default)]
     auto_index: bool,
-    /// Ids of the documents. Default: all documents.
-    #[serde(default)]
+    /// Ids of the documents. Default: all documents; `null`, as of a variable that was not set, is an
+    /// error.
+    #[serde(default, deserialize_with = "some_ids")]
+    #[schema(nullable = false)]
     doc_ids: Option<Vec<String>>,
+}
+
+/// Ids that must not be `null`.
+fn some_ids<'de, D: Deserializer<'de>>(ids: D) -> Result<Option<Vec<String>>, D::Error> {
+    Vec::deserialize(ids).map(Some)
 }
 
 #[derive(Debug, Serialize, ToSchema)]

@@ -343,6 +343,11 @@ fn errors_name_field_and_entry() {
             r#"{"doc_id": ["a"]}"#,
             "unknown field `doc_id`, expected `auto_index` or `doc_ids`",
         ),
+        (
+            "/v1/index/delete",
+            r#"{"doc_ids": null}"#,
+            "field doc_ids: invalid type: null, expected a sequence",
+        ),
         ("/v1/search/query", "{}", "missing field `query`"),
         (
             "/v1/search/query",

@@ -196,6 +196,10 @@ impl DocumentPage<'_> {
                 h1 { (document.title()) }
             }
             (self.metadata())
+            @let too_long = usize::try_from(document.dropped.too_long).unwrap_or(usize::MAX);
+            @if too_long > 0 {
+                p.hint { "Too long to be answers: " (count(too_long, "sentence")) "." }
+            }
             @if let Some(id) = parameters.number::<i64>("saved") {
                 p.notice role="status" {
                     "The question is saved and waits for its review. "

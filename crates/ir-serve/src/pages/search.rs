@@ -24,7 +24,7 @@ use super::urls::url;
 use crate::api::ApiError;
 use crate::app::{App, generating, searching};
 use crate::error::ServiceError;
-use crate::published::PublishedState;
+use crate::published::{PublishedState, is_displayed};
 use crate::service::{AnswerList, GeneratedAnswer, Question, ScoredAnswer, Service, Suggestion};
 use without_answers::{home, no_answers};
 
@@ -254,7 +254,7 @@ fn first_questions(state: &PublishedState) -> Vec<Suggestion> {
     let frames = state.index().frames().iter();
     let questions = frames
         .flat_map(|frame| &frame.questions)
-        .filter(|question| question.displayable)
+        .filter(|question| question.displayable && is_displayed(&question.text))
         .map(|question| question.text.clone());
     let titles = state.documents().iter();
     let titles = titles.map(|document| document.title().to_owned());

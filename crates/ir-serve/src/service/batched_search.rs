@@ -12,7 +12,7 @@ use rayon::ThreadPoolBuilder;
 use super::Suggestion;
 use crate::batching::BatchQueue;
 use crate::error::ServiceError;
-use crate::published::PublishedState;
+use crate::published::{PublishedState, is_displayed};
 use crate::request_permit::RequestPermit;
 
 /// Answers and related questions of a question.
@@ -163,6 +163,7 @@ fn run_together(searches: &[QuestionSearch]) -> Result<Vec<QuestionHits>, Search
 
 /// The best candidates that are not the question that was asked.
 fn related_questions(asked: &str, mut candidates: Vec<RelatedQuestion<'_>>) -> Vec<Suggestion> {
+    candidates.retain(|related| is_displayed(&related.question.text));
     RelatedQuestion::retain_distinct(&mut candidates, asked, RELATED);
     let questions = candidates.iter().map(|related| related.question);
     let suggestions = questions.map(|question| Suggestion {

@@ -470,9 +470,18 @@ fn spans_follow_their_text_or_are_displaced() {
     publish(&service);
     assert_eq!(state(asia), (19, true, AnnotationStatus::Pending));
     assert_eq!(state(hot), (0, false, AnnotationStatus::Pending));
+    // Merged and rejected ones may become pending again.
+    store.review(asia, 1, "x", Verdict::Merge(hot)).unwrap();
+    service
+        .add(vec![document("p", "It comes from Asia.")])
+        .unwrap();
+    publish(&service);
+    assert_eq!(state(asia), (0, false, AnnotationStatus::Merged));
+    store.review(hot, 1, "x", Verdict::Reject).unwrap();
     service.delete(None).unwrap();
     publish(&service);
-    assert_eq!(state(hot), (0, true, AnnotationStatus::Pending));
+    assert_eq!(state(asia), (0, true, AnnotationStatus::Pending));
+    assert_eq!(state(hot), (0, true, AnnotationStatus::Rejected));
 }
 
 #[test]

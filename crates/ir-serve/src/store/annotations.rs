@@ -236,8 +236,8 @@ impl Store {
     /// a rejected one are pending again.
     ///
     /// # Errors
-    /// As [`Store::edit_annotation`]; an annotation is merged into itself, or into a rejected or
-    /// merged one ([`AnnotationStatus::is_merge_target`]).
+    /// As [`Store::edit_annotation`]; an annotation is merged into itself, into one of another
+    /// document, or into a rejected or merged one ([`AnnotationStatus::is_merge_target`]).
     pub fn review(
         &self,
         id: i64,
@@ -250,8 +250,9 @@ impl Store {
         check_revision(id, by_id(&transaction, id)?.revision, revision)?;
         let target = match verdict {
             Verdict::Merge(target) => {
-                let other = by_id(&transaction, target)?;
-                if target == id || !other.status.is_merge_target() {
+                let (own, other) = (by_id(&transaction, id)?, by_id(&transaction, target)?);
+                let is_target = other.status.is_merge_target() && other.document == own.document;
+                if target == id || !is_target {
                     return Err(StoreError::NoMerge { id, target });
                 }
                 Some(target)
@@ -293,11 +294,12 @@ impl Store {
     }
 }
 
-/// Pending and accepted annotations, by id.
-pub(super) fn in_review(transaction: &Transaction<'_>) -> Result<Vec<Annotation>, StoreError> {
-    let mut select = transaction.prepare_cached(&format!(
-        "SELECT {COLUMNS} FROM annotations WHERE status IN ('pending', 'accepted') ORDER BY id"
-    ))?;
+/// All annotations, by id: those that are merged or rejected may become pending again.
+pub(super) fn all_annotations(
+    transaction: &Transaction<'_>,
+) -> Result<Vec<Annotation>, StoreError> {
+    let mut select =
+        transaction.prepare_cached(&format!("SELECT {COLUMNS} FROM annotations ORDER BY id"))?;
     let annotations = select.query_map([], annotation)?;
     Ok(annotations.collect::<Result<_, _>>()?)
 }

@@ -4,7 +4,7 @@ use ir_core::AttributeValue;
 use ir_qa::soco::SocoDocument;
 use rusqlite::{OptionalExtension, Transaction, params};
 
-use super::annotations::{Annotation, AnnotationPosition, in_review, set_positions};
+use super::annotations::{Annotation, AnnotationPosition, all_annotations, set_positions};
 use super::{Store, StoreError, now, sha256};
 
 /// Where a document came from.
@@ -207,7 +207,7 @@ impl Store {
             ..Publication::default()
         };
         match state {
-            DocumentState::Added => publication.annotations = in_review(&transaction)?,
+            DocumentState::Added => publication.annotations = all_annotations(&transaction)?,
             DocumentState::Published => {
                 let mut select = transaction.prepare_cached(
                     "SELECT annotation, document, chunk, span_start, question

@@ -31,7 +31,9 @@ pub enum StoreError {
         "annotation {id}: expected revision {expected}, found {found}: it was edited meanwhile"
     )]
     Conflict { id: i64, expected: i64, found: i64 },
-    #[error("annotation {id}: cannot be merged into {target}")]
+    #[error(
+        "annotation {id}: expected a pending or accepted annotation of the same document to merge it into, found {target}"
+    )]
     NoMerge { id: i64, target: i64 },
     #[error("annotation {id}: not found")]
     NoAnnotation { id: i64 },

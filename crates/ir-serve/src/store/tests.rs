@@ -256,6 +256,25 @@ fn annotations_merged_into_a_rejected_one_are_pending_again() {
 }
 
 #[test]
+fn annotations_are_merged_within_their_document() {
+    let folder = TempDir::new().unwrap();
+    let store = Store::open(folder.path()).unwrap();
+    let a = store.annotate(&annotation("a"), "me").unwrap().id;
+    let mut of_other = annotation("b");
+    of_other.document = "other".to_owned();
+    let b = store.annotate(&of_other, "me").unwrap().id;
+    let error = store.review(b, 1, "x", Verdict::Merge(a)).unwrap_err();
+    assert!(
+        matches!(error, StoreError::NoMerge { id, target } if (id, target) == (b, a)),
+        "{error}"
+    );
+    assert_eq!(
+        store.annotation(b).unwrap().status,
+        AnnotationStatus::Pending
+    );
+}
+
+#[test]
 fn annotations_are_not_merged_into_rejected_ones() {
     let folder = TempDir::new().unwrap();
     let store = Store::open(folder.path()).unwrap();

@@ -278,3 +278,18 @@ fn a_document_of_two_thousand_pages_is_complete() {
         found.body
     );
 }
+
+#[test]
+fn sentences_without_answers_are_counted() {
+    let mut record = document("p", "x", 2020);
+    let SocoContent::Document(chunks) = &mut record.content else {
+        unreachable!()
+    };
+    let long = "tea and ".repeat(80) + "coffee. Short tea.";
+    chunks.push(ir_qa::Chunk::new(ir_qa::ChunkKind::Content, long));
+    let site = Site::new(vec![record], false);
+    let page = site.client().get("/document/p");
+    assert!(page.ok().contains("Too long to be answers: 1 sentence."));
+    let page = Site::new(vec![document("p", "x", 2020)], false);
+    assert!(!page.client().get("/document/p").ok().contains("Too long"));
+}

@@ -52,6 +52,34 @@ fn questions_of_an_faq_find_their_answers() {
     }
 }
 
+/// Blank answers and questions are left out, and long questions and titles are not repeated.
+#[test]
+fn blank_entries_and_long_texts_of_an_faq() {
+    let long = "tea ".repeat(200);
+    let record = record_of_json(&format!(
+        r#"{{"doc_type": "soco_faq", "meta": {{"doc_id": "faq", "title": "{long}"}}, "data": [
+            {{"answer": {{"value": " \n"}}, "questions": ["Blank tea?"]}},
+            {{"answer": {{"value": "Hot."}}, "questions": [" ", "Is tea hot?", "Is {long}hot?"]}}]}}"#
+    ));
+    let data = TempDir::new().unwrap();
+    let service = Service::open(ServiceConfig::new(data.path())).unwrap();
+    service.add(vec![record]).unwrap();
+    publish(&service);
+    let state = service.published().unwrap();
+    let document = state.document("faq").unwrap();
+    assert_eq!(document.title(), &long[..500]);
+    let dropped = document.dropped;
+    assert_eq!((dropped.too_short, dropped.too_long), (1, 0));
+    let [frame] = state.index().frames() else {
+        panic!("{:?}", state.index().frames());
+    };
+    assert_eq!((&*frame.answer, frame.questions.len()), ("Hot.", 2));
+    assert_eq!(suggested(&service, "is tea"), ["Is tea hot?"]);
+    let list = service.ask(&Question::new("hot tea", 1)).unwrap();
+    let related: Vec<&str> = list.related.iter().map(|it| &*it.text).collect();
+    assert_eq!(related, ["Is tea hot?"]);
+}
+
 /// Generated questions are suggested, marked, after those of annotators, and are among the related
 /// ones, marked, also without an encoder, whose answers they do not change.
 #[test]
