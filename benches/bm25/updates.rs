@@ -278,7 +278,7 @@ pub(crate) fn run(work: &Workload, threads: usize, page: &Page) -> Result<()> {
         answers[0].len()
     );
     let mut table = format!(
-        "{} documents, {threads} threads. The scores of the top 10 agree within 0.1 % in all but {differing} of \
+        "{} documents, {threads} threads. The scores of the top 10 differ by more than 0.1 % in {differing} of \
          {} queries.\n\n| | ir-bm25 | tantivy | ratio |\n|---|---|---|---|\n",
         documents.len(),
         answers[0].len()

@@ -367,14 +367,14 @@ fn missing_parts_are_reported() {
             other => panic!("{other:?}"),
         }
     };
-    use MissingPart::{Authors, Pages, Sections, Text, Title, Year};
+    use MissingPart::{Authors, Sections, Text, Title, Year};
     assert_eq!(of("pages.tei.xml"), []);
     assert_eq!(of("pages.txt"), [Authors, Year]);
-    assert_eq!(of("sub/bom.text"), [Title, Authors, Year, Sections, Pages]);
+    assert_eq!(of("sub/bom.text"), [Title, Authors, Year, Sections]);
     let empty = DocumentReader::default()
         .read_bytes(b"", DocumentFormat::Text, "a/empty.txt", "e")
         .unwrap();
-    assert_eq!(empty.missing, [Text, Title, Authors, Year, Sections, Pages]);
+    assert_eq!(empty.missing, [Text, Title, Authors, Year, Sections]);
     assert_eq!(empty.papers[0].title, "empty");
 }
 

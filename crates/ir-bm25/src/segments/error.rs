@@ -17,4 +17,18 @@ pub enum IndexWriterError {
     /// A document cannot be indexed, or a segment cannot be written.
     #[error(transparent)]
     Build(#[from] BuildError),
+    /// The changes were committed, and then segments could not be merged. A later commit or
+    /// compaction merges them.
+    #[error("the changes are committed, but segments cannot be merged")]
+    Merge(#[source] Box<Self>),
+}
+
+impl IndexWriterError {
+    /// Error of a merge after a commit.
+    pub(super) fn of_merge(error: Self) -> Self {
+        match error {
+            Self::Build(BuildError::Canceled) => error,
+            error => Self::Merge(Box::new(error)),
+        }
+    }
 }

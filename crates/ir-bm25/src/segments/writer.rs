@@ -193,8 +193,8 @@ impl IndexWriter {
     ///
     /// # Errors
     /// When a document cannot be indexed or a file cannot be written. The index is then at its last
-    /// commit, which is this one if merging failed or if the folder could not be synced: a
-    /// power failure may then undo the commit, but no file is lost.
+    /// commit, which is this one if merging failed ([`IndexWriterError::Merge`]) or if the folder
+    /// could not be synced: a power failure may then undo the commit, but no file is lost.
     pub fn commit(&mut self) -> Result<(), IndexWriterError> {
         self.commit_with(&mut NoProgress)
     }
@@ -207,7 +207,9 @@ impl IndexWriter {
         self.guard(|writer| {
             writer.commit_changes(progress)?;
             while let Some(range) = writer.folder.segments_to_merge(writer.merge_factor) {
-                writer.merge(range, progress)?;
+                writer
+                    .merge(range, progress)
+                    .map_err(IndexWriterError::of_merge)?;
             }
             Ok(())
         })
@@ -255,7 +257,7 @@ impl IndexWriter {
         let pending = std::mem::take(&mut self.pending);
         let mut new = Vec::new();
         if let Some(builder) = self.builder.take() {
-            let (number, path) = self.folder.next_file();
+            let (number, path) = self.folder.next_file()?;
             let index = builder.finish_to_with(&path, progress)?;
             new.push(Segment::new(number, index));
         }
@@ -268,7 +270,7 @@ impl IndexWriter {
         range: Range<usize>,
         progress: &mut dyn Progress,
     ) -> Result<(), IndexWriterError> {
-        let (number, path) = self.folder.next_file();
+        let (number, path) = self.folder.next_file()?;
         let sources: Vec<_> = self.folder.segments()[range.clone()]
             .iter()
             .map(|segment| (&segment.index, &segment.deleted))

@@ -306,3 +306,30 @@ fn merges_of_damaged_segments() {
         assert!(errors >= 100 && padding <= 5, "{errors}, {padding}");
     }
 }
+
+/// A merge that fails after a commit has an error of its own: the changes are there.
+#[test]
+fn a_failed_merge_leaves_the_commit() {
+    let folder = TempDir::new().unwrap();
+    let mut writer = IndexWriter::create(folder.path(), IndexConfig::default())
+        .unwrap()
+        .with_merge_factor(2);
+    writer.put(&Document::new("a").with_text("tea")).unwrap();
+    writer.commit().unwrap();
+    writer.put(&Document::new("b").with_text("tea")).unwrap();
+    // In place of the merged segment, after those of the two commits.
+    let merged = folder.path().join("segment-2.ir");
+    fs::create_dir_all(merged.join("full")).unwrap();
+    let error = writer.commit().unwrap_err();
+    assert!(matches!(error, IndexWriterError::Merge(_)), "{error}");
+    drop(writer);
+    assert_eq!(SegmentedIndex::open(folder.path()).unwrap().ids().len(), 2);
+    fs::remove_dir_all(&merged).unwrap();
+    let mut writer = IndexWriter::open(folder.path())
+        .unwrap()
+        .with_merge_factor(2);
+    writer.put(&Document::new("c").with_text("tea")).unwrap();
+    writer.commit().unwrap();
+    assert_eq!(writer.segments().len(), 1);
+    assert_eq!(writer.len(), 3);
+}

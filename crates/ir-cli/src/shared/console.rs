@@ -31,7 +31,7 @@ const SHORT_TIME: Duration = Duration::from_secs(120);
 
 /// Maximum length of a message and of a word in it, in characters.
 const MAX_LINE: usize = 2000;
-const MAX_WORD: usize = 500;
+pub(crate) const MAX_WORD: usize = 500;
 
 /// When to print the next progress line about reading; it is postponed by the other ones.
 static READING_LINE_DUE: Mutex<Option<Instant>> = Mutex::new(None);
@@ -228,7 +228,7 @@ pub(crate) fn one_line(text: &str) -> String {
 }
 
 /// Leaves out the middle of a text of more than `max` characters.
-fn shortened(text: &str, max: usize) -> String {
+pub(crate) fn shortened(text: &str, max: usize) -> String {
     let length = text.chars().count();
     if length <= max {
         return text.to_owned();

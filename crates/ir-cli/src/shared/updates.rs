@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 use ir_core::segments::LOCK_NAME;
 use ir_data::LineReader;
 
-use crate::shared::console::Console;
+use crate::shared::console::{Console, MAX_WORD, shortened};
 use crate::shared::format::grouped;
 use crate::shared::input;
 
@@ -39,6 +39,7 @@ pub(crate) fn delete_ids<E>(
         }
     }
     if let Some(first) = unknown.first() {
+        let first = shortened(first, MAX_WORD);
         console.warn(format_args!(
             "--delete: {} of {} ids are not in the index, such as {first:?}",
             grouped(unknown.len() as u64),

@@ -13,6 +13,13 @@ pub enum SegmentsError {
     /// Another writer, of this or another process, has opened the index.
     #[error("{}: the index is locked by another writer; try again when it has ended", folder.display())]
     Locked { folder: PathBuf },
+    /// The folder, or the lock file in it, was removed or replaced while the writer had it open.
+    /// What is there now may be another writer's: nothing was committed.
+    #[error(
+        "{}: expected the lock file of this writer, which was removed or replaced; nothing was committed",
+        path.display()
+    )]
+    LostLock { path: PathBuf },
     /// The folder contains an index.
     #[error("{}: contains an index already", folder.display())]
     Exists { folder: PathBuf },

@@ -140,9 +140,22 @@ impl<I: SegmentIndex> SegmentFolder<I> {
 
     /// Number and path of the next segment. The file is removed by the next commit that does not
     /// contain it.
-    pub fn next_file(&mut self) -> (u64, PathBuf) {
+    ///
+    /// # Errors
+    /// [`SegmentsError::LostLock`].
+    pub fn next_file(&mut self) -> Result<(u64, PathBuf), SegmentsError> {
+        self.check_lock()?;
         let number = self.take_number();
-        (number, segment_path(&self.path, number))
+        Ok((number, segment_path(&self.path, number)))
+    }
+
+    /// Fails if files at the path may be those of another writer.
+    fn check_lock(&self) -> Result<(), SegmentsError> {
+        let path = self.path.join(LOCK_NAME);
+        match self.lock.is_at(&path) {
+            true => Ok(()),
+            false => Err(SegmentsError::LostLock { path }),
+        }
     }
 
     fn take_number(&mut self) -> u64 {
@@ -157,11 +170,13 @@ impl<I: SegmentIndex> SegmentFolder<I> {
     /// # Errors
     /// When a file cannot be written. The index is then at its last commit, or, if only its folder
     /// cannot be synced, at this one, which a power failure may undo. Neither loses files.
+    /// [`SegmentsError::LostLock`].
     pub fn commit(
         &mut self,
         pending: &PendingIds,
         mut new: Vec<Segment<I>>,
     ) -> Result<(), SegmentsError> {
+        self.check_lock()?;
         let mut segments = self.segments.clone();
         let before: Vec<usize> = segments.iter().map(Segment::live).collect();
         for segment in &mut segments {
@@ -204,6 +219,7 @@ impl<I: SegmentIndex> SegmentFolder<I> {
         let entries = segments.iter().map(|segment| segment.entry.clone());
         manifest.segments = entries.collect();
         manifest.commit += 1;
+        self.check_lock()?;
         let written = write_manifest::<I>(&manifest, &self.path);
         if let Err(error) = written {
             match read_manifest::<I>(&self.path) {
@@ -246,11 +262,7 @@ impl<I: SegmentIndex> SegmentFolder<I> {
 
 impl<I: SegmentIndex> Drop for SegmentFolder<I> {
     fn drop(&mut self) {
-        // Files at the path are another index's if the folder was removed or renamed meanwhile.
-        if !self.lock.is_at(&self.path.join(LOCK_NAME)) {
-            return;
-        }
-        if self.is_uncertain {
+        if self.check_lock().is_err() || self.is_uncertain {
             return;
         }
         // Files of a commit that failed.
@@ -326,7 +338,7 @@ mod tests {
 
     /// Writes a segment of these ids, and returns it with the ids as pending ones.
     fn segment(folder: &mut SegmentFolder<Ids>, ids: &[&str]) -> (PendingIds, Segment<Ids>) {
-        let (number, path) = folder.next_file();
+        let (number, path) = folder.next_file().unwrap();
         let file = AtomicFile::create(&path).unwrap();
         let mut writer = IndexFileWriter::new(&FORMAT, file).unwrap();
         let content = serde_json::to_vec(ids).unwrap();
@@ -395,6 +407,34 @@ mod tests {
         let folder = SegmentFolder::<Ids>::open(&path).unwrap();
         assert!(folder.contains("a") && !folder.contains("b"));
         assert_eq!(files(&path), 3, "manifest, lock, one segment");
+        fs::remove_dir_all(&path).unwrap();
+    }
+
+    /// A writer whose lock file was removed commits nothing: the index may have another writer.
+    #[cfg(unix)]
+    #[test]
+    fn a_writer_without_its_lock_commits_nothing() {
+        let path = std::env::temp_dir().join(format!("ir-core-lost-lock-{}", std::process::id()));
+        let _ = fs::remove_dir_all(&path);
+        let mut first = SegmentFolder::<Ids>::create(&path, ()).unwrap();
+        let (pending, new) = segment(&mut first, &["a"]);
+        first.commit(&pending, vec![new]).unwrap();
+        let (of_first, new_of_first) = segment(&mut first, &["b"]);
+        fs::remove_file(path.join(LOCK_NAME)).unwrap();
+        let mut second = SegmentFolder::<Ids>::open(&path).unwrap();
+        let (pending, new) = segment(&mut second, &["c"]);
+        second.commit(&pending, vec![new]).unwrap();
+        for error in [
+            first.commit(&of_first, vec![new_of_first]).unwrap_err(),
+            first.next_file().unwrap_err(),
+        ] {
+            assert!(matches!(error, SegmentsError::LostLock { .. }), "{error}");
+        }
+        drop(first);
+        drop(second);
+        let folder = SegmentFolder::<Ids>::open(&path).unwrap();
+        let has = ["a", "b", "c"].map(|id| folder.contains(id));
+        assert_eq!(has, [true, false, true]);
         fs::remove_dir_all(&path).unwrap();
     }
 }

@@ -73,8 +73,8 @@ pub(super) struct DeleteRequest {
     /// Whether to publish afterwards.
     #[serde(default)]
     auto_index: bool,
-    /// Ids of the documents. Default: all documents; `null`, as of a variable that was not set, is an
-    /// error.
+    /// Ids of the documents. Default: all documents; `null`, as of a variable that was not set, is
+    /// an error.
     #[serde(default, deserialize_with = "some_ids")]
     #[schema(nullable = false)]
     doc_ids: Option<Vec<String>>,

@@ -45,6 +45,20 @@ pub enum VectorIndexWriterError {
     /// The writer was used after an error.
     #[error("the index writer cannot be used after an error")]
     Abandoned,
+    /// The changes were committed, and then segments could not be merged. A later commit or
+    /// compaction merges them.
+    #[error("the changes are committed, but segments cannot be merged")]
+    Merge(#[source] Box<Self>),
+}
+
+impl VectorIndexWriterError {
+    /// Error of a merge after a commit.
+    pub(super) fn of_merge(error: Self) -> Self {
+        match error {
+            Self::Canceled => error,
+            error => Self::Merge(Box::new(error)),
+        }
+    }
 }
 
 impl From<OpenIndexError> for VectorIndexWriterError {

@@ -234,7 +234,9 @@ impl VectorIndexWriter {
         self.guard(|writer| {
             writer.commit_changes()?;
             while let Some(range) = writer.folder.segments_to_merge(writer.merge_factor) {
-                writer.merge(range, progress)?;
+                writer
+                    .merge(range, progress)
+                    .map_err(VectorIndexWriterError::of_merge)?;
             }
             Ok(())
         })
@@ -288,7 +290,7 @@ impl VectorIndexWriter {
             std::mem::take(&mut self.values),
         );
         let fingerprints = std::mem::take(&mut self.fingerprints);
-        let (number, path) = self.folder.next_file();
+        let (number, path) = self.folder.next_file()?;
         let config = self.folder.config();
         let flat = FlatIndex::from_row_major(ids, config.dim, values, config.similarity);
         let mut flat = flat.map_err(VectorIndexWriterError::Config)?;
@@ -318,7 +320,7 @@ impl VectorIndexWriter {
         range: Range<usize>,
         progress: &mut dyn Progress,
     ) -> Result<(), VectorIndexWriterError> {
-        let (number, path) = self.folder.next_file();
+        let (number, path) = self.folder.next_file()?;
         let sources = &self.folder.segments()[range.clone()];
         let index = merge_segments(sources, self.folder.config(), &path, progress)?;
         Ok(self.folder.replace(range, Segment::new(number, index))?)
