@@ -215,6 +215,33 @@ impl AnswerIndex {
         Ok(related.collect())
     }
 
+    /// Names the question in the explanation of a cosine that is the one of its vector.
+    fn name_question(
+        &self,
+        query: &str,
+        doc: DocNum,
+        cosine: &mut Explanation,
+    ) -> Result<(), SearchError> {
+        let places = &self.question_places;
+        let start = places.partition_point(|(frame, _)| *frame < doc.index());
+        let of_frame = places[start..].iter().zip(start..);
+        for (&(frame, question), number) in of_frame.take_while(|((f, _), _)| *f == doc.index()) {
+            let number = DocNum::new(number as u32);
+            let mut own = self.questions.explain(query, number, &Search::top(1))?;
+            let own = own.as_mut().and_then(cosine_of);
+            if own.is_some_and(|own| own.value == cosine.value) {
+                let question = &self.frames[frame].questions[question];
+                let kind = match question.generated {
+                    true => "generated question",
+                    false => "question",
+                };
+                cosine.description += &format!("; document: the {kind} {:?}", question.text);
+                break;
+            }
+        }
+        Ok(())
+    }
+
     /// Whether the frame of a question passes the filter of a search.
     fn passes(&self, question: DocNum, search: &Search<'_>) -> bool {
         let (frame, _) = self.question_places[question.index()];
@@ -256,7 +283,11 @@ impl Retriever for AnswerIndex {
         doc: DocNum,
         search: &Search<'_>,
     ) -> Result<Option<Explanation>, SearchError> {
-        self.answers.explain(query, doc, search)
+        let mut explanation = self.answers.explain(query, doc, search)?;
+        if let Some(cosine) = explanation.as_mut().and_then(cosine_of) {
+            self.name_question(query, doc, cosine)?;
+        }
+        Ok(explanation)
     }
 }
 
@@ -265,6 +296,14 @@ impl fmt::Debug for AnswerIndex {
         let mut index = f.debug_struct("AnswerIndex");
         index.field("frames", &self.frames.len());
         index.finish_non_exhaustive()
+    }
+}
+
+/// The node of the unweighted cosine in an explanation.
+fn cosine_of(explanation: &mut Explanation) -> Option<&mut Explanation> {
+    match explanation.description.starts_with("cosine: inner product") {
+        true => Some(explanation),
+        false => explanation.details.iter_mut().find_map(cosine_of),
     }
 }
 

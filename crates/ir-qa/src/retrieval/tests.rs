@@ -253,6 +253,28 @@ fn questions_of_an_faq_find_their_answers() {
     }
 }
 
+/// The explanation of a score names the question whose vector is the most similar one.
+#[test]
+fn explanations_name_the_question_that_matches() {
+    let config = AnswerConfig::default();
+    let encoder = Arc::new(Letters);
+    let index = AnswerIndex::with_encoder(frames(), &config, encoder, &mut NoProgress).unwrap();
+    let explained = |query: &str, id: &str| {
+        let doc = index.ids().get(id).unwrap();
+        let found = index.explain(query, doc, &Search::top(1)).unwrap();
+        found.unwrap().to_string()
+    };
+    let text = explained("What is coffee?", "f2");
+    let named = "norm of the document); document: the question \"What is coffee?\"\n";
+    assert!(text.contains(named), "{text}");
+    let text = explained("generated tea question", "f1");
+    let named = "document); document: the generated question \"generated tea question\"\n";
+    assert!(text.contains(named), "{text}");
+    // The vector of the answer.
+    let text = explained("Tea is a drink.", "f0");
+    assert!(text.contains("norm of the document)\n"), "{text}");
+}
+
 #[test]
 fn related_questions_are_displayable_or_generated() {
     let config = AnswerConfig::default();
