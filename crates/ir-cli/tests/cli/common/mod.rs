@@ -156,9 +156,7 @@ impl Folder {
             if ran.code == 0 {
                 break;
             }
-            ran.fails(1, &[&format!("error: {index}")]);
-            let after = contents(&folder);
-            failures.count(&before, &after);
+            failures.count(ran, index, &before, &contents(&folder));
         }
         failures
     }
@@ -220,10 +218,15 @@ pub(crate) struct UpdateFailures {
 }
 
 impl UpdateFailures {
-    /// Counts a failure. Asserts that the folder of the index is unchanged, or that its manifest is
-    /// new and names all files.
+    /// Counts a failure. Asserts that the error names the index, that the folder of the index is
+    /// unchanged or its manifest is new and names all files, and that an error after a commit says
+    /// that the changes are committed.
     #[track_caller]
-    pub(crate) fn count(&mut self, before: &Contents, after: &Contents) {
+    pub(crate) fn count(&mut self, ran: Ran, index: &str, before: &Contents, after: &Contents) {
+        let of_merge = "error: the changes are committed, but segments cannot be merged: ";
+        let is_merge = ran.err.contains(of_merge);
+        let start = if is_merge { of_merge } else { "error: " };
+        ran.fails(1, &[&format!("{start}{index}")]);
         if after["manifest.ir"] == before["manifest.ir"] {
             assert!(after == before, "{:?}, {:?}", before.keys(), after.keys());
             self.without_commit += 1;
@@ -231,6 +234,7 @@ impl UpdateFailures {
             let found: Vec<&String> = after.keys().collect();
             let expected = named_files(&after["manifest.ir"]);
             assert_eq!(found, expected.iter().collect::<Vec<_>>());
+            assert!(is_merge);
             self.after_commit += 1;
         }
     }
