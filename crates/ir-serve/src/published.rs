@@ -50,7 +50,8 @@ pub struct PublishedDocument {
     pub chunks: Vec<Chunk>,
     /// Answers in the order of the text.
     pub answers: Vec<AnswerPosition>,
-    /// Numbers of the sentences that are no answers because of their lengths.
+    /// Numbers of the sentences, titles and headings that are no answers because of their lengths.
+    /// Blank answers of an FAQ are too short.
     pub dropped: DroppedText,
 }
 

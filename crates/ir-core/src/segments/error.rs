@@ -14,9 +14,9 @@ pub enum SegmentsError {
     #[error("{}: the index is locked by another writer; try again when it has ended", folder.display())]
     Locked { folder: PathBuf },
     /// The folder, or the lock file in it, was removed or replaced while the writer had it open.
-    /// What is there now may be another writer's: nothing was committed.
+    /// What is there now may be another writer's, so the operation changed nothing.
     #[error(
-        "{}: expected the lock file of this writer, which was removed or replaced; nothing was committed",
+        "{}: expected the lock file of this writer, which was removed or replaced",
         path.display()
     )]
     LostLock { path: PathBuf },

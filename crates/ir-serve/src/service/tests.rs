@@ -570,7 +570,7 @@ impl ir_qa::questions::QuestionGenerator for TeaQuestions {
 }
 
 #[test]
-fn generated_questions_find_their_answers_and_are_never_displayed() {
+fn generated_questions_find_their_answers_and_are_always_marked() {
     let data = TempDir::new().unwrap();
     let encoder = Arc::new(CountingEncoder::default());
     let generator = Arc::new(TeaQuestions(AtomicUsize::new(0)));
