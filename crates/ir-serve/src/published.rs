@@ -7,7 +7,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ir_core::{Attributes, CachedEncoder, Flow, Progress, Retriever, Side};
+use ir_core::{Attributes, CachedEncoder, Encoder, Flow, Progress, Retriever, Side};
 use ir_qa::frames::{DroppedText, FrameConfig, normalized};
 use ir_qa::questions::{QuestionError, QuestionFile, add_questions};
 use ir_qa::retrieval::{AnswerConfig, AnswerIndex, AnswerIndexError, FrameVectors};
@@ -19,12 +19,10 @@ use crate::config::{ServiceEncoder, ServiceQuestions};
 use crate::error::with_causes;
 use crate::store::{Publication, PublishedQuestion, Store, StoreError, sha256};
 
-/// Number of vectors of queries that are cached: a query searches several indexes, some of them
-/// more than once, and as many requests as by default ([`Limits::concurrency`]) run at the same
-/// time.
-///
-/// [`Limits::concurrency`]: crate::Limits::concurrency
-pub(crate) const CACHED_VECTORS: usize = 256;
+/// Number of vectors of queries that are cached: a query searches several indexes, and the same
+/// question is asked again, with other filters, for its explanation, or by other readers. 15 MiB of
+/// vectors of 384 dimensions.
+pub(crate) const CACHED_VECTORS: usize = 10_000;
 
 /// Documents, answers and suggestions of a publication. Immutable.
 #[derive(Debug)]
@@ -73,10 +71,28 @@ pub(crate) struct PublishConfig {
     pub(crate) frames: FrameConfig,
     pub(crate) answers: AnswerConfig,
     pub(crate) headings: bool,
-    pub(crate) encoder: Option<ServiceEncoder>,
+    pub(crate) encoder: Option<PublishEncoder>,
     pub(crate) questions: Option<ServiceQuestions>,
     /// Number of texts that were encoded, since the start.
     pub(crate) encoded: Arc<AtomicU64>,
+}
+
+/// Encoder of publications and searches.
+#[derive(Clone)]
+pub(crate) struct PublishEncoder {
+    name: String,
+    /// Caches vectors of queries, also from one publication to the next.
+    cached: Arc<CachedEncoder<Arc<dyn Encoder>>>,
+}
+
+impl From<ServiceEncoder> for PublishEncoder {
+    fn from(encoder: ServiceEncoder) -> Self {
+        let cached = CachedEncoder::new(encoder.encoder).with_capacity(CACHED_VECTORS);
+        Self {
+            name: encoder.name,
+            cached: Arc::new(cached),
+        }
+    }
 }
 
 /// Why a state is built.
@@ -163,8 +179,7 @@ impl PublishedState {
                 let questions = vectors(Side::Query, &questions)?;
                 let vectors = FrameVectors { answers, questions };
                 report(progress, "indexing", 0, 1)?;
-                let encoder = CachedEncoder::new(Arc::clone(&encoder.encoder));
-                let encoder = Arc::new(encoder.with_capacity(CACHED_VECTORS));
+                let encoder = Arc::clone(&encoder.cached);
                 AnswerIndex::with_vectors(frames, &config.answers, encoder, vectors)?
             }
         };
@@ -516,7 +531,7 @@ impl ServiceQuestions {
     }
 }
 
-impl ServiceEncoder {
+impl PublishEncoder {
     /// Vectors of texts, row-major: stored ones, and newly encoded ones, which are stored.
     fn vectors(
         &self,
@@ -530,7 +545,7 @@ impl ServiceEncoder {
             Side::Document => "encoding answers",
             Side::Query => "encoding questions",
         };
-        let dim = self.encoder.dim();
+        let dim = self.cached.dim();
         let hashes: Vec<[u8; 32]> = texts.iter().map(|text| sha256(text.as_bytes())).collect();
         let mut known: HashMap<[u8; 32], Vec<f32>> = HashMap::new();
         let (mut missing, mut seen) = (Vec::new(), HashSet::new());
@@ -552,7 +567,8 @@ impl ServiceEncoder {
             report(progress, stage, known.len() as u64, total)?;
             let batch_texts: Vec<&str> = batch.iter().map(|&number| texts[number]).collect();
             let batch_hashes: Vec<[u8; 32]> = batch.iter().map(|&number| hashes[number]).collect();
-            let encoded = self.encoder.encode(side, &batch_texts);
+            // Vectors of the published texts are in the index and need no cache.
+            let encoded = self.cached.inner().encode(side, &batch_texts);
             let vectors = encoded.map_err(AnswerIndexError::from)?;
             store.set_vectors(&self.name, side, &batch_hashes, &vectors, dim)?;
             config

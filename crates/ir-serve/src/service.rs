@@ -200,7 +200,7 @@ impl Service {
             frames: config.frames,
             answers: config.answers,
             headings: config.headings,
-            encoder: config.encoder,
+            encoder: config.encoder.map(Into::into),
             questions: config.questions,
             encoded: Arc::default(),
         };

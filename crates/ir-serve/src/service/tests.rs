@@ -163,6 +163,11 @@ fn a_query_is_encoded_once() {
     assert_eq!(list.answers.len(), 3);
     assert!(list.answers[0].explanation.is_some());
     assert_eq!(encoder.queries.load(Ordering::Relaxed), 1);
+    // The vector stays cached when another document is published.
+    service.add(vec![document("milk", "Milk is white.")]).unwrap();
+    publish(&service);
+    assert_eq!(service.ask(&question).unwrap().answers.len(), 4);
+    assert_eq!(encoder.queries.load(Ordering::Relaxed), 1);
 }
 
 /// Service with an encoder and documents of 120 sentences.
