@@ -364,6 +364,44 @@ impl Predicate {
         }
     }
 
+    /// Returns the names of attributes in the predicate that no document has, such as misspelled
+    /// ones, each once, in the order of the predicate.
+    ///
+    /// ```
+    /// use ir_core::{Attributes, Predicate};
+    /// let documents: [Attributes; 1] = [[("year", 2015)].into_iter().collect()];
+    /// let known = |name: &str| Predicate::Known { name: name.into() };
+    /// let condition = Predicate::Any(vec![known("year"), known("yaer")]);
+    /// assert_eq!(condition.unknown_names(&documents), ["yaer"]);
+    /// ```
+    pub fn unknown_names<'a>(
+        &self,
+        documents: impl IntoIterator<Item = &'a Attributes, IntoIter: Clone>,
+    ) -> Vec<&str> {
+        let documents = documents.into_iter();
+        let mut unknown = Vec::new();
+        self.for_each_name(&mut |name| {
+            let has_name = |attributes: &Attributes| attributes.get(name).is_some();
+            if !unknown.contains(&name) && !documents.clone().any(has_name) {
+                unknown.push(name);
+            }
+        });
+        unknown
+    }
+
+    fn for_each_name<'a>(&'a self, visit: &mut dyn FnMut(&'a str)) {
+        match self {
+            Self::AtMost { name, .. }
+            | Self::AtLeast { name, .. }
+            | Self::OneOf { name, .. }
+            | Self::Known { name } => visit(name),
+            Self::All(parts) | Self::Any(parts) => {
+                parts.iter().for_each(|part| part.for_each_name(visit));
+            }
+            Self::Not(part) => part.for_each_name(visit),
+        }
+    }
+
     /// Returns the documents that pass, given the attributes of every document in the order of
     /// document numbers.
     #[must_use]

@@ -28,6 +28,6 @@ pub use pages::pages;
 pub use published::{AnswerPosition, PublishError, PublishedDocument, PublishedState};
 pub use server::{Server, ServerError};
 pub use service::{
-    AnswerList, GeneratedAnswer, GenerationOutcome, Question, Rescan, ScoredAnswer, Service,
-    Suggestion, record_of,
+    AnswerList, CollectionHits, FolderRead, GeneratedAnswer, GenerationOutcome, Question, Rescan,
+    ScoredAnswer, Service, Suggestion, record_of,
 };

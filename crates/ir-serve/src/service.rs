@@ -13,17 +13,18 @@ use std::ops::Range;
 use std::sync::{Arc, RwLock};
 use std::time::Instant;
 
-use ir_core::{AttributeValue, DocSet, Explanation, Predicate, Retriever, Search};
+use ir_core::{AttributeValue, Attributes, DocSet, Explanation, Predicate, Retriever, Search};
 use ir_qa::Frame;
 use ir_qa::documents::Paper;
 use ir_qa::soco::{SocoContent, SocoDocument};
 use tokio::sync::OwnedSemaphorePermit;
 
 use self::batched_search::{BatchedSearch, QuestionHits, QuestionSearch};
+pub use self::collections::CollectionHits;
 pub(crate) use self::document_answers::{DOCUMENT_ANSWERS, DocumentAnswers};
 use self::folder::FolderState;
 pub(crate) use self::folder::ReadingState;
-pub use self::folder::Rescan;
+pub use self::folder::{FolderRead, Rescan};
 pub(crate) use self::generation::Generation;
 pub use self::generation::{GeneratedAnswer, GenerationOutcome};
 pub use self::suggestions::Suggestion;
@@ -90,6 +91,8 @@ pub struct AnswerList {
     pub answers: Vec<ScoredAnswer>,
     /// Questions that resemble the question, the best first.
     pub related: Vec<Suggestion>,
+    /// Names of fields in the filters that no document has.
+    pub unknown_fields: Vec<String>,
 }
 
 /// Answer with its score.
@@ -432,6 +435,10 @@ impl Service {
             query: self.log_question(question, answers.len(), start),
             answers,
             related: found.related,
+            unknown_fields: unknown_fields(
+                &question.filters,
+                index.frames().iter().map(|frame| &frame.metadata),
+            ),
         })
     }
 
@@ -573,6 +580,24 @@ fn document_id(record: &SocoDocument) -> String {
             hash[..8].iter().map(|byte| format!("{byte:02x}")).collect()
         }
     }
+}
+
+/// The names of fields in filters that no document has, each once; none without documents.
+fn unknown_fields<'a>(
+    filters: &[Predicate],
+    documents: impl Iterator<Item = &'a Attributes> + Clone,
+) -> Vec<String> {
+    if documents.clone().next().is_none() {
+        return Vec::new();
+    }
+    let filters = filters.iter();
+    let mut names: Vec<String> = filters
+        .flat_map(|filter| filter.unknown_names(documents.clone()))
+        .map(str::to_owned)
+        .collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// The documents that satisfy all filters; `None` without filters.

@@ -1,5 +1,6 @@
 //! `ir ask`: answers to questions, as sentences of papers.
 
+use std::convert::Infallible;
 use std::fs::File;
 use std::io::{self, BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
@@ -15,7 +16,7 @@ use crate::shared::answer_options::AnswerOptions;
 use crate::shared::answer_reader::open_reader;
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::document_reader::document_reader;
-use crate::shared::filter::condition;
+use crate::shared::filter::{condition, warn_of_conditions};
 use crate::shared::format::grouped;
 use crate::shared::language::LanguageName;
 use crate::shared::list_style::{BOLD, DIM, ListStyle, MATCH, clean, without_controls, wrapped};
@@ -277,6 +278,11 @@ fn filter(index: &AnswerIndex, conditions: &[Predicate], console: &Console) -> O
     if conditions.is_empty() {
         return None;
     }
+    let documents = || {
+        let frames = index.frames().iter();
+        frames.map(|frame| Ok::<_, Infallible>(&frame.metadata))
+    };
+    let Ok(()) = warn_of_conditions(conditions, documents, console);
     let filter = index.select(&Predicate::All(conditions.to_vec()));
     if filter.iter().next().is_none() {
         console.warn("no paper passes --filter");

@@ -18,7 +18,7 @@ use ir_qa::documents::DocumentError;
 use ir_qa::retrieval::AnswerConfig;
 use ir_serve::store::{JobStatus, KeyRole, Store, StoreError};
 use ir_serve::{
-    Collection, Limits, Server, Service, ServiceConfig, ServiceError, ServiceGenerator,
+    Collection, FolderRead, Limits, Server, Service, ServiceConfig, ServiceError, ServiceGenerator,
     ServiceQuestions, record_of,
 };
 
@@ -480,7 +480,11 @@ fn add_papers(papers: &Path, service: &Service, console: &Console) -> Result<boo
         })?;
         bar.finish();
         match read {
-            Ok((report, has_changes)) => {
+            Ok(FolderRead {
+                report,
+                has_changes,
+                ..
+            }) => {
                 warn(&report, " (the page /files lists them)", console);
                 if report.read() + report.unchanged() == 0 {
                     console.warn(format_args!(

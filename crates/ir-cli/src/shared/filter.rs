@@ -1,5 +1,6 @@
 //! Attribute conditions of `--filter`.
 
+use std::borrow::Borrow;
 use std::collections::BTreeSet;
 
 use anyhow::{Context, Result, bail};
@@ -103,14 +104,29 @@ fn select_documents(
         );
     }
     let read = || format!("{name}: cannot be read");
-    for condition in &conditions {
+    let documents = || {
+        let documents = (0..index.len() as u32).map(DocNum::new);
+        documents.map(|doc| index.attributes(doc))
+    };
+    warn_of_conditions(&conditions, documents, console).with_context(read)?;
+    index.select(&Predicate::All(conditions)).with_context(read)
+}
+
+/// Warns about conditions on attributes that no document has, or whose values are not numbers.
+pub(crate) fn warn_of_conditions<A: Borrow<Attributes>, E, D: Iterator<Item = Result<A, E>>>(
+    conditions: &[Predicate],
+    documents: impl Fn() -> D,
+    console: &Console,
+) -> Result<(), E> {
+    for condition in conditions {
         let Some((attribute, number)) = subject(condition) else {
             continue;
         };
         let (mut there, mut usable) = (false, false);
         let mut known = BTreeSet::new();
-        for doc in (0..index.len() as u32).map(DocNum::new) {
-            let attributes = index.attributes(doc).with_context(read)?;
+        for attributes in documents() {
+            let attributes = attributes?;
+            let attributes = attributes.borrow();
             if let Some(value) = attributes.get(attribute) {
                 there = true;
                 usable =
@@ -140,7 +156,7 @@ fn select_documents(
             ));
         }
     }
-    index.select(&Predicate::All(conditions)).with_context(read)
+    Ok(())
 }
 
 #[cfg(test)]

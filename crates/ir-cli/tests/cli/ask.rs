@@ -102,6 +102,10 @@ fn filters_and_weights() {
         "{}",
         none.err
     );
+    let misspelled = ask(&["--filter", "yaer>=2000"]);
+    assert!(misspelled.out.contains("cups.md"));
+    let warning = "no document has an attribute \"yaer\"; all pass (did you mean year?)";
+    assert!(misspelled.err.contains(warning), "{}", misspelled.err);
     assert_ne!(ask(&["--context-weight", "2"]).out, ask(&[]).out);
     let heading = r#""answer":"On tea""#;
     assert!(!ask(&[]).out.contains(heading));

@@ -21,6 +21,21 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     }
 }
 
+/// [`JsonBody`] that may be empty.
+pub(super) struct OptionalJsonBody<T>(pub(super) T);
+
+impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJsonBody<T> {
+    type Rejection = ApiError;
+
+    async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
+        let bytes = read(request, state).await?;
+        match bytes.is_empty() {
+            true => Ok(Self(T::default())),
+            false => parse(&bytes).map(Self),
+        }
+    }
+}
+
 /// Body of an upload, which is parsed on a thread for blocking functions. It counts as an upload
 /// until it is dropped.
 pub(super) struct UploadBody {

@@ -10,7 +10,7 @@ use super::auth::QueryAccess;
 use super::body::JsonBody;
 use super::error::ErrorBody;
 use super::path::ApiPath;
-use super::query::Filter;
+use super::query::{Filter, filter_warnings};
 use crate::app::{App, searching};
 
 /// Body of `/v1/collections/{name}/search`.
@@ -33,6 +33,9 @@ pub(super) struct SearchRequest {
 #[derive(Debug, Serialize, ToSchema)]
 pub(super) struct SearchResponse {
     hits: Vec<CollectionHit>,
+    /// What may be an error of the request, such as a filter on an attribute that no document has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 #[derive(Debug, Serialize, ToSchema)]
@@ -86,14 +89,16 @@ pub(super) async fn search(
         Some(filter) => filter.predicates()?,
         None => Vec::new(),
     };
-    let hits = searching(&app, move |service| {
+    let found = searching(&app, move |service| {
         service.search_collection(&name, &request.query, request.k, &filters)
     })
     .await?;
-    let hits = hits
+    let hits = found
+        .hits
         .into_iter()
         .map(|(id, score)| CollectionHit { id, score });
     Ok(Json(SearchResponse {
         hits: hits.collect(),
+        warnings: filter_warnings(&found.unknown_fields),
     }))
 }

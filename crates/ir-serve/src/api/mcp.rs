@@ -17,6 +17,7 @@ use serde_json::{Value, json};
 use super::ApiError;
 use super::auth::QueryAccess;
 use super::body::JsonBody;
+use super::query::filter_warnings;
 use crate::app::{App, asking, blocking};
 use crate::error::ServiceError;
 use crate::service::{AnswerList, Question, Service};
@@ -191,18 +192,28 @@ async fn call_tool(app: &Arc<App>, mut params: Value) -> Result<Value, RpcError>
                     .map_err(|error| invalid(format!("filter: {error}")))?;
                 question = question.with_filter(predicate);
             }
-            asking(app, question).await.map(|list| answers(&list))
+            let found = asking(app, question).await;
+            found.map(|list| {
+                let mut texts = vec![answers(&list)];
+                texts.extend(filter_warnings(&list.unknown_fields));
+                texts
+            })
         }
         "read_paper" => {
             let ReadPaper { doc_id } =
                 serde_json::from_value(arguments).map_err(|error| invalid(error.to_string()))?;
-            blocking(app, move |service| paper_text(service, &doc_id)).await
+            let text = blocking(app, move |service| paper_text(service, &doc_id)).await;
+            text.map(|text| vec![text])
         }
         _ => return Err(invalid("not found".to_owned())),
     };
     // Errors of a tool are results, so that the agent sees them.
     Ok(match result {
-        Ok(text) => json!({"content": [{"type": "text", "text": text}]}),
+        Ok(texts) => {
+            let content = texts.iter();
+            let content = content.map(|text| json!({"type": "text", "text": text}));
+            json!({"content": content.collect::<Vec<_>>()})
+        }
         Err(error) => {
             let message = ApiError::from(error).message;
             json!({"content": [{"type": "text", "text": message}], "isError": true})

@@ -98,6 +98,9 @@ pub(super) struct QueryResponse {
     /// Counts of values by the names of the request.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     aggs: BTreeMap<String, Vec<ValueCount>>,
+    /// What may be an error of the request, such as a filter on a field that no document has.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
 }
 
 /// Answer that a language model wrote from quoted sentences. Without a text there is an error.
@@ -195,6 +198,13 @@ const AGGREGATED: usize = 1_000;
 
 /// Largest number of aggregations in a request.
 const AGGREGATIONS: usize = 20;
+
+/// Warnings of fields in a filter that no document has.
+pub(super) fn filter_warnings(unknown_fields: &[String]) -> Vec<String> {
+    let names = unknown_fields.iter();
+    let warnings = names.map(|name| format!("filter: no document has a field {name:?}"));
+    warnings.collect()
+}
 
 impl Filter {
     pub(super) fn predicates(self) -> Result<Vec<Predicate>, ApiError> {
@@ -313,6 +323,7 @@ impl QueryResponse {
             query_id: list.query,
             generated,
             aggs,
+            warnings: filter_warnings(&list.unknown_fields),
         }
     }
 }

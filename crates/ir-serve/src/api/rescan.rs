@@ -10,7 +10,7 @@ use utoipa::ToSchema;
 
 use super::ApiError;
 use super::auth::AdminAccess;
-use super::body::JsonBody;
+use super::body::OptionalJsonBody;
 use super::error::ErrorBody;
 use crate::app::{App, blocking, rescanning};
 use crate::service::ReadingState;
@@ -19,8 +19,8 @@ use crate::store::FolderReading;
 /// Longest time for which a request waits for the end of a reading.
 const WAIT: Duration = Duration::from_secs(10);
 
-/// Body of `/v1/index/rescan`. Its fields are ignored.
-#[derive(Debug, Deserialize, ToSchema)]
+/// Body of `/v1/index/rescan`, which may be empty. Its fields are ignored.
+#[derive(Debug, Default, Deserialize, ToSchema)]
 #[serde(expecting = "an object")]
 pub(super) struct RescanRequest {}
 
@@ -34,6 +34,8 @@ pub(super) struct RescanResponse {
     failed: usize,
     /// Number of files that were skipped.
     skipped: usize,
+    /// Number of papers that were deleted, because their files do not exist any more.
+    deleted: usize,
     /// Id of the publication, if documents have changed.
     #[serde(skip_serializing_if = "Option::is_none")]
     op_id: Option<String>,
@@ -83,7 +85,7 @@ impl ReadingProgress {
     path = "/v1/index/rescan",
     tag = "index",
     security(("key" = [])),
-    request_body = RescanRequest,
+    request_body = Option<RescanRequest>,
     responses(
         (status = 200, description = "The folder was read", body = RescanResponse),
         (status = 202, description = "The folder is being read", body = ReadingResponse),
@@ -94,7 +96,7 @@ impl ReadingProgress {
 pub(super) async fn rescan(
     State(app): State<Arc<App>>,
     _: AdminAccess,
-    JsonBody(RescanRequest {}): JsonBody<RescanRequest>,
+    OptionalJsonBody(RescanRequest {}): OptionalJsonBody<RescanRequest>,
 ) -> Result<Response, ApiError> {
     let wait = WAIT.min(app.service.limits().time / 2);
     let Some(rescan) = rescanning(&app, wait).await? else {
@@ -108,6 +110,7 @@ pub(super) async fn rescan(
         unchanged: rescan.report.unchanged(),
         failed: rescan.report.failed(),
         skipped: rescan.report.skipped(),
+        deleted: rescan.deleted,
         op_id: rescan.publication.map(|job| job.id),
     };
     Ok(Json(response).into_response())

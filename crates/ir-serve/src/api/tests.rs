@@ -200,6 +200,28 @@ fn filters_restrict_the_documents() {
 }
 
 #[test]
+fn filters_on_unknown_fields_are_told() {
+    let server = TestServer::with_bundled_papers();
+    let warnings = |filter: Value| {
+        let body = json!({"query": {"query": QUESTION, "filter": filter}});
+        let (status, body) = server.post("/v1/search/query", &server.query, &body);
+        assert_eq!(status, 200, "{body}");
+        body["warnings"].clone()
+    };
+    let yaer = "filter: no document has a field \"yaer\"";
+    assert_eq!(warnings(json!("yaer>=2000")), json!([yaer]));
+    let filter = json!({"not": {"any": [{"known": {"name": "b"}}, {"known": {"name": "a"}}]}});
+    let warned = warnings(filter);
+    assert_eq!(warned.as_array().unwrap().len(), 2, "{warned}");
+    assert_eq!(warnings(json!(["year>=2000", "doc_id=p"])), Value::Null);
+    // Nothing is published: no field is known.
+    let empty = TestServer::new();
+    let body = json!({"query": {"query": "tea", "filter": "year>=2000"}});
+    let (status, body) = empty.post("/v1/search/query", &empty.query, &body);
+    assert_eq!((status, &body["warnings"]), (200, &Value::Null));
+}
+
+#[test]
 fn queries_see_documents_only_after_a_publication() {
     let server = TestServer::new();
     let tea = json!({"query": "tea", "n_best": 10});

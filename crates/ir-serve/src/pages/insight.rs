@@ -109,6 +109,11 @@ pub(super) async fn page(State(app): State<Arc<App>>, _: Admin) -> Result<Html<S
     .await?;
     let statistics = LogStatistics::new(&log);
     let unlogged = app.service.unlogged_queries();
+    let state = app.service.published().ok();
+    let is_generated = |text: &str| {
+        let state = state.as_ref();
+        state.is_some_and(|state| state.is_generated(text))
+    };
     let content = html! {
         h1 { "Insight" }
         p.hint {
@@ -125,9 +130,9 @@ pub(super) async fn page(State(app): State<Arc<App>>, _: Admin) -> Result<Html<S
                 div { dt { "Median time" } dd { (milliseconds(statistics.micros.0)) } }
                 div { dt { "95th percentile" } dd { (milliseconds(statistics.micros.1)) } }
             }
-            (table("frequent", "Frequent questions", &statistics.texts, |_| true))
-            (table("unclicked", "Questions without an opened answer", &statistics.texts, |counts| counts.recorded > 0 && counts.clicked == 0))
-            (table("unanswered", "Questions without answers", &statistics.texts, |counts| counts.empty > 0))
+            (table("frequent", "Frequent questions", &statistics.texts, is_generated, |_| true))
+            (table("unclicked", "Questions without an opened answer", &statistics.texts, is_generated, |counts| counts.recorded > 0 && counts.clicked == 0))
+            (table("unanswered", "Questions without answers", &statistics.texts, is_generated, |counts| counts.empty > 0))
         }
         section aria-labelledby="export" {
             h2 #export { "Export" }
@@ -159,6 +164,7 @@ fn table(
     id: &str,
     title: &str,
     texts: &[QueryCounts],
+    is_generated: impl Fn(&str) -> bool,
     has: impl Fn(&QueryCounts) -> bool,
 ) -> Markup {
     let rows: Vec<&QueryCounts> = texts
@@ -182,7 +188,10 @@ fn table(
                         tbody {
                             @for counts in rows {
                                 tr {
-                                    td { a href=(url("/", &[("q", &counts.text)])) { (counts.text) } }
+                                    td {
+                                        a href=(url("/", &[("q", &counts.text)])) { (counts.text) }
+                                        @if is_generated(&counts.text) { " " span.hint { "(generated)" } }
+                                    }
                                     td.number { (counts.asked) }
                                     td.number { (counts.clicked) }
                                 }

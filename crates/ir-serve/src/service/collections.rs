@@ -2,11 +2,21 @@
 
 use ir_core::{Predicate, Search};
 
-use super::{Service, filter};
+use super::{Service, filter, unknown_fields};
 use crate::error::ServiceError;
 
+/// Hits in a collection.
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub struct CollectionHits {
+    /// Ids and scores, the best first.
+    pub hits: Vec<(String, f32)>,
+    /// Names of attributes in the filters that no document has.
+    pub unknown_fields: Vec<String>,
+}
+
 impl Service {
-    /// Searches a collection by name, and returns ids and scores.
+    /// Searches a collection by name.
     ///
     /// # Errors
     /// No collection has the name, a limit is exceeded, or the retriever fails.
@@ -16,7 +26,7 @@ impl Service {
         query: &str,
         limit: usize,
         filters: &[Predicate],
-    ) -> Result<Vec<(String, f32)>, ServiceError> {
+    ) -> Result<CollectionHits, ServiceError> {
         self.check_query(query, limit)?;
         let Some(collection) = self.collections.get(name) else {
             return Err(ServiceError::NoCollection {
@@ -36,7 +46,10 @@ impl Service {
         let hits = ranking
             .iter()
             .map(|hit| (ids.id(hit.doc).to_owned(), hit.score));
-        Ok(hits.collect())
+        Ok(CollectionHits {
+            hits: hits.collect(),
+            unknown_fields: unknown_fields(filters, collection.attributes.iter()),
+        })
     }
 
     /// Names of the collections.

@@ -22,12 +22,26 @@ use crate::store::{FileProblem, FileStatus, Job, ReadDocument, StoreError};
 /// Papers of a folder that are stored together.
 pub(super) const FOLDER_BATCH: usize = 64;
 
+/// Outcome of [`Service::read_folder`].
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct FolderRead {
+    /// Reports of all files, in the order of their paths.
+    pub report: FolderReport,
+    /// Number of papers that were deleted, because their files do not exist any more.
+    pub deleted: usize,
+    /// Whether a publication would change what queries see.
+    pub has_changes: bool,
+}
+
 /// Outcome of [`Service::rescan`].
 #[derive(Debug)]
 #[non_exhaustive]
 pub struct Rescan {
     /// Reports of all files, in the order of their paths.
     pub report: FolderReport,
+    /// Number of papers that were deleted, because their files do not exist any more.
+    pub deleted: usize,
     /// Publication that was started, if the documents have changed.
     pub publication: Option<Job>,
 }
@@ -111,21 +125,22 @@ impl Service {
     pub fn rescan(&self) -> Result<Rescan, ServiceError> {
         let papers = self.folder.papers.as_ref().ok_or(ServiceError::NoFolder)?;
         self.folder.run(|| {
-            let (report, has_changes) =
-                self.read_reporting(&papers.path, &papers.reader, &mut NoProgress)?;
-            let publication = match has_changes && !self.is_given_up()? {
+            let read = self.read_reporting(&papers.path, &papers.reader, &mut NoProgress)?;
+            let publication = match read.has_changes && !self.is_given_up()? {
                 true => Some(self.publish()?),
                 false => None,
             };
             self.folder.lock().publication = publication.as_ref().map(|job| job.id.clone());
             tracing::info!(
-                read = report.read(),
-                unchanged = report.unchanged(),
+                read = read.report.read(),
+                unchanged = read.report.unchanged(),
+                deleted = read.deleted,
                 publishes = publication.is_some(),
                 "the folder of papers was read again"
             );
             Ok(Rescan {
-                report,
+                report: read.report,
+                deleted: read.deleted,
                 publication,
             })
         })
@@ -150,9 +165,8 @@ impl Service {
     /// Documents of files that exist and cannot be read, or are skipped, are kept. Files are not
     /// read again if their sizes, times of modification and documents are those of the last reading
     /// by the same program. Documents that were added, replaced or deleted over REST stay so; one
-    /// that was deleted is added again when its file has changed. Returns the report per file, and
-    /// whether a publication would change what queries see. The store has the files that failed,
-    /// were skipped or lack parts ([`Store::file_problems`]).
+    /// that was deleted is added again when its file has changed. The store has the files that
+    /// failed, were skipped or lack parts ([`Store::file_problems`]).
     ///
     /// [`Store::file_problems`]: crate::store::Store::file_problems
     ///
@@ -165,7 +179,7 @@ impl Service {
         folder: &Path,
         reader: &DocumentReader,
         progress: &mut dyn Progress,
-    ) -> Result<(FolderReport, bool), ServiceError> {
+    ) -> Result<FolderRead, ServiceError> {
         self.folder
             .run(|| self.read_reporting(folder, reader, progress))
     }
@@ -176,7 +190,7 @@ impl Service {
         folder: &Path,
         reader: &DocumentReader,
         progress: &mut dyn Progress,
-    ) -> Result<(FolderReport, bool), ServiceError> {
+    ) -> Result<FolderRead, ServiceError> {
         let mut reported = |stage: &str, done: u64, total: Option<u64>| {
             self.folder.lock().progress = Some((done, total.unwrap_or(0)));
             let is_stopped =
@@ -194,7 +208,7 @@ impl Service {
         folder: &Path,
         reader: &DocumentReader,
         progress: &mut dyn Progress,
-    ) -> Result<(FolderReport, bool), ServiceError> {
+    ) -> Result<FolderRead, ServiceError> {
         let gone = RefCell::new(self.store.folder_documents()?);
         let reader_stamp = reader_stamp(reader);
         // Stamps of the files that are read, from before they are opened.
@@ -263,7 +277,7 @@ impl Service {
             });
         }
         let gone = gone.iter().map(String::as_str);
-        self.store.delete_folder_documents(gone)?;
+        let deleted = self.store.delete_folder_documents(gone)?;
         let (problems, unchanged) = problems(&report);
         let path = folder.display().to_string();
         self.store
@@ -277,7 +291,11 @@ impl Service {
                 "files with problems; /files lists them"
             );
         }
-        Ok((report, self.store.has_changes()?))
+        Ok(FolderRead {
+            report,
+            deleted,
+            has_changes: self.store.has_changes()?,
+        })
     }
 
     /// Removes documents from `gone` whose files or folders exist, but were not read: they may be

@@ -164,7 +164,9 @@ fn a_query_is_encoded_once() {
     assert!(list.answers[0].explanation.is_some());
     assert_eq!(encoder.queries.load(Ordering::Relaxed), 1);
     // The vector stays cached when another document is published.
-    service.add(vec![document("milk", "Milk is white.")]).unwrap();
+    service
+        .add(vec![document("milk", "Milk is white.")])
+        .unwrap();
     publish(&service);
     assert_eq!(service.ask(&question).unwrap().answers.len(), 4);
     assert_eq!(encoder.queries.load(Ordering::Relaxed), 1);
@@ -641,12 +643,12 @@ fn unchanged_files_are_not_read_again() {
     let reader = DocumentReader::default();
     let read = |reader: &DocumentReader| {
         let read = service.read_folder(papers.path(), reader, &mut ir_core::NoProgress);
-        let (report, has_changes) = read.unwrap();
+        let read = read.unwrap();
         (
-            report.read(),
-            report.unchanged(),
-            report.failed(),
-            has_changes,
+            read.report.read(),
+            read.report.unchanged(),
+            read.report.failed(),
+            read.has_changes,
         )
     };
     assert_eq!(read(&reader), (2, 0, 1, true));

@@ -38,7 +38,7 @@ fn files_that_cannot_be_read_are_listed() {
     let read = site
         .service
         .read_folder(papers.path(), &reader, &mut ir_core::NoProgress);
-    assert_eq!(read.unwrap().0.failed(), 150);
+    assert_eq!(read.unwrap().report.failed(), 150);
     let numbers = "150 files failed, 1 file incomplete.";
     let review = client.get("/review");
     assert!(

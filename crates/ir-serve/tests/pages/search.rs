@@ -275,6 +275,14 @@ fn related_questions_of_a_generator_are_marked() {
     let (_, related) = page.ok().split_once("You may also want to know").unwrap();
     let marked = "When was the bridge finished?</a> <span class=\"hint\">(generated)</span></li>";
     assert!(related.contains(marked), "{related}");
+    // A generated question that a user has chosen is marked in the query log, too.
+    let chosen = "/?q=When+was+the+bridge+finished%3F&suggested=1";
+    site.client().get(chosen).ok();
+    std::thread::sleep(std::time::Duration::from_millis(600));
+    let insight = site.client().get("/insight");
+    let marked = "When was the bridge finished?</a> <span class=\"hint\">(generated)</span></td>";
+    assert!(insight.ok().contains(marked), "{}", insight.body);
+    assert_eq!(insight.body.matches("(generated)").count(), 2);
     let page = Site::new(vec![record()], false).client().get(address);
     assert!(!page.ok().contains("You may also want to know"));
 }

@@ -44,6 +44,9 @@ fn agents_find_answers_and_read_papers() {
         (&found[0]["answer"], &found[0]["doc_id"]),
         (&json!(ANSWER), &json!("harvestqa.xml"))
     );
+    let misspelled = json!({"question": QUESTION, "filter": ["yaer>=2000"]});
+    let warning = &tool("find_answers", misspelled)["result"]["content"][1]["text"];
+    assert_eq!(warning, "filter: no document has a field \"yaer\"");
     let paper = tool("read_paper", json!({"doc_id": "harvestqa.xml"}));
     assert!(text(&paper).contains(ANSWER));
     let unknown = tool("read_paper", json!({"doc_id": "x"}));

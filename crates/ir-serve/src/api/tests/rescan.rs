@@ -10,7 +10,11 @@ fn the_folder_is_read_again() {
     let server = TestServer::with_config(AccessConfig::default(), |config| {
         config.with_papers(papers.path(), DocumentReader::default())
     });
-    let rescan = || server.post("/v1/index/rescan", &server.admin, &json!({}));
+    // The body may be empty.
+    let rescan = || {
+        let (status, body) = server.request("POST", "/v1/index/rescan", Some(&server.admin), "");
+        (status, serde_json::from_str::<Value>(&body).unwrap())
+    };
     // Reads the folder, and waits for the publication.
     let publish = || {
         let (status, body) = rescan();
@@ -21,13 +25,13 @@ fn the_folder_is_read_again() {
     assert_eq!(publish()["read"], 1);
     let found = || server.answers(json!({"query": "tea cup", "n_best": 9}));
     assert_eq!(found(), ["Tea is a drink."]);
-    let unchanged = json!({"read": 0, "unchanged": 1, "failed": 0, "skipped": 0});
+    let unchanged = json!({"read": 0, "unchanged": 1, "failed": 0, "skipped": 0, "deleted": 0});
     assert_eq!(rescan(), (200, unchanged));
     std::fs::write(path("cup.txt"), "A cup is made of clay.").unwrap();
     publish();
     assert_eq!(found().len(), 2);
     std::fs::remove_file(path("cup.txt")).unwrap();
-    publish();
+    assert_eq!(publish()["deleted"], 1);
     assert_eq!(found(), ["Tea is a drink."]);
     std::fs::remove_dir_all(papers.path()).unwrap();
     let (status, body) = rescan();

@@ -79,14 +79,14 @@ impl Fixture {
         std::fs::remove_file(self.path(name)).unwrap();
     }
 
-    fn try_read(&self) -> Result<(FolderReport, bool), ServiceError> {
+    fn try_read(&self) -> Result<FolderRead, ServiceError> {
         let reader = DocumentReader::default();
         self.service
             .read_folder(self.papers.path(), &reader, &mut ir_core::NoProgress)
     }
 
     fn read(&self) -> FolderReport {
-        self.try_read().unwrap().0
+        self.try_read().unwrap().report
     }
 
     fn ids(&self) -> Vec<String> {
@@ -307,8 +307,8 @@ fn readings_keep_changes_over_rest() {
             fixture
                 .service
                 .read_folder(fixture.papers.path(), &reader, &mut ir_core::NoProgress);
-        let (report, has_changes) = read.unwrap();
-        assert_eq!((report.read(), has_changes), (3, false));
+        let read = read.unwrap();
+        assert_eq!((read.report.read(), read.has_changes), (3, false));
         fixture.read();
         assert_eq!(fixture.published(), expected);
     }
