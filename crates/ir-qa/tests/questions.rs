@@ -9,6 +9,7 @@ use ir_data::catalog::Catalog;
 use ir_qa::questions::{
     QuestionError, QuestionFile, QuestionGenerator, RuleQuestions, add_questions,
 };
+use ir_qa::retrieval::{Answer, AnswerConfig, AnswerIndex};
 use ir_qa::{ChunkKind, Frame, FrameQuestion};
 use proptest::prelude::*;
 
@@ -507,6 +508,55 @@ fn squad_measures(documents: &[Document], queries: &[Query], pairs: &Qrels) -> (
     }
     let percent = |sum: f64| 100.0 * sum / queries.len() as f64;
     (percent(reciprocal), percent(f64::from(found)))
+}
+
+/// Questions of SQuAD as questions of annotators: without an encoder, each one finds its sentence
+/// first, and so it does without one of its words.
+#[test]
+fn questions_of_squad_find_their_sentences() {
+    let Ok(catalog) = Catalog::from_env().open("squad/sentences") else {
+        eprintln!("skipped: no squad in IR_DATA");
+        return;
+    };
+    let (queries, pairs) = (
+        catalog.queries("pairs").unwrap(),
+        catalog.qrels("pairs").unwrap(),
+    );
+    let documents = catalog.corpus().docs().unwrap().map(Result::unwrap);
+    let frames = documents.map(|document| {
+        let context = document.attributes.text("context").unwrap();
+        let start = context.find(&document.text).unwrap();
+        let start = context[..start].chars().count();
+        let answer = document.text.clone();
+        let mut frame =
+            Frame::new(document.id, "p", ChunkKind::Content, context, start, answer).unwrap();
+        for query in &queries {
+            if pairs.grade(&query.id, &frame.id) == Some(1) {
+                frame.questions.push(FrameQuestion::new(&*query.text));
+            }
+        }
+        frame
+    });
+    let index = AnswerIndex::lexical(frames.collect(), &AnswerConfig::default()).unwrap();
+    let is_first = |query: &Query, text: &str| {
+        let answers = index.answers(text, 1, None).unwrap();
+        // Equal questions have several answers.
+        let has_question = |answer: &Answer<'_>| {
+            let mut questions = answer.frame.questions.iter();
+            questions.any(|question| question.text == query.text)
+        };
+        answers.first().is_some_and(has_question)
+    };
+    let (mut verbatim, mut shortened) = (0, 0);
+    for (number, query) in queries.iter().enumerate() {
+        verbatim += usize::from(is_first(query, &query.text));
+        let mut words: Vec<&str> = query.text.split_whitespace().collect();
+        words.remove(number % words.len());
+        shortened += usize::from(is_first(query, &words.join(" ")));
+    }
+    let all = queries.len();
+    eprintln!("of {all} questions, {verbatim} and {shortened} without a word");
+    assert!(verbatim * 1000 >= all * 995 && shortened * 1000 >= all * 980);
 }
 
 /// BM25 of the sentences of SQuAD, and of sentences with their generated questions as further text
