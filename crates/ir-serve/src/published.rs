@@ -21,7 +21,7 @@ use crate::store::{Publication, PublishedQuestion, Store, StoreError, sha256};
 
 /// Number of vectors of queries that are cached: a query searches several indexes, and the same
 /// question is asked again, with other filters, for its explanation, or by other readers. 15 MiB of
-/// vectors of 384 dimensions.
+/// vectors of 384 dimensions, and the texts.
 pub(crate) const CACHED_VECTORS: usize = 10_000;
 
 /// Documents, answers and suggestions of a publication. Immutable.
@@ -32,7 +32,7 @@ pub struct PublishedState {
     numbers: HashMap<String, usize>,
     index: AnswerIndex,
     suggester: Suggester,
-    /// Suggestions that a generator wrote.
+    /// Suggestions that a generator wrote, normalized.
     generated: HashSet<String>,
 }
 
@@ -238,10 +238,11 @@ impl PublishedState {
         &self.suggester
     }
 
-    /// Returns whether a suggestion is a generated question.
+    /// Returns whether a suggestion is a generated question, up to case and punctuation.
     #[must_use]
     pub fn is_generated(&self, suggestion: &str) -> bool {
-        self.generated.contains(suggestion)
+        let normalized = self.suggester.normalized(suggestion);
+        self.generated.contains(&normalized)
     }
 }
 
@@ -465,9 +466,10 @@ fn suggester(
     let displayable = questions()
         .filter(|question| question.displayable && is_displayed(&question.text))
         .map(|question| (question.text.clone(), QUESTION_POPULARITY));
-    let titles = documents
+    let answered = documents
         .iter()
-        .map(|document| (document.title().to_owned(), 1));
+        .filter(|document| !document.answers.is_empty());
+    let titles = answered.map(|document| (document.title().to_owned(), 1));
     let mut all: Vec<(String, u64)> = displayable
         .chain(titles)
         .chain(phrases.frequent(MIN_PHRASE_ANSWERS))
@@ -482,7 +484,7 @@ fn suggester(
         if let Entry::Vacant(unknown) = asked.entry(normalize(&question.text)) {
             unknown.insert(0);
             all.push((question.text.clone(), 0));
-            generated.insert(question.text.clone());
+            generated.insert(normalize(&question.text));
         }
     }
     if let Err(error) = store.count_asked(&mut asked, &normalize) {

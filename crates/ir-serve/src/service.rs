@@ -442,10 +442,10 @@ impl Service {
         })
     }
 
-    /// Logs a question that was asked at `start`, unless it continues another. Returns its number
-    /// in the log, or 0.
+    /// Logs a question that was asked at `start`, unless it is blank or continues another. Returns
+    /// its number in the log, or 0.
     fn log_question(&self, question: &Question, results: usize, start: Instant) -> i64 {
-        match question.is_continued {
+        match question.is_continued || question.text.trim().is_empty() {
             true => 0,
             false => self.log.log(LoggedQuery {
                 user: question.user.clone(),

@@ -17,8 +17,7 @@ use crate::shared::answer_reader::open_reader;
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::document_reader::document_reader;
 use crate::shared::filter::{condition, warn_of_conditions};
-use crate::shared::format::grouped;
-use crate::shared::language::LanguageName;
+use crate::shared::format::counted;
 use crate::shared::list_style::{BOLD, DIM, ListStyle, MATCH, clean, without_controls, wrapped};
 use crate::shared::options::positive;
 use crate::shared::output::{OutputSink, failed};
@@ -35,7 +34,13 @@ Examples:
   ir frames papers/ --scientific -o frames.jsonl && ir ask frames.jsonl ...
 
 Papers are read as by `ir frames --scientific`, which saves them as frames and
-lists the files that cannot be read. Each answer is shown with its context.
+lists the files that cannot be read; its help has the formats. Markdown has
+title, authors and year in YAML front matter. Each answer is shown with its
+context.
+
+--filter has the fields of the papers, such as title, authors, year, and doc_id,
+the path of the paper. Papers without the field satisfy year>=2015: exclude them
+with --filter year.
 
 Without --model, the score is BM25 of the answer with the questions of
 annotators, plus --context-weight (1) times BM25 of its context. With --model,
@@ -65,8 +70,8 @@ pub(crate) struct Args {
     #[arg(long, short = 'k', default_value_t = 5, value_parser = positive, value_name = "N")]
     hits: usize,
 
-    /// Condition on the metadata of the papers: year>=2015, venue=ACL,EMNLP, language!=German,
-    /// pages; may be repeated
+    /// Condition on the fields of the papers: year>=2015, venue=ACL,EMNLP, language!=German, or
+    /// year for papers with a year; may be repeated
     #[arg(long, value_name = "CONDITION", value_parser = condition)]
     filter: Vec<Predicate>,
 
@@ -205,9 +210,10 @@ fn read_questions(path: &Path) -> Result<Vec<String>> {
 }
 
 fn index(args: &Args, config: &AnswerConfig, console: &Console) -> Result<AnswerIndex> {
-    let mut frames = read_frames(&args.papers, args.answers.language, console)?;
-    if !args.answers.headings {
-        frames.retain(|frame| frame.kind == ChunkKind::Content);
+    let mut frames = read_frames(&args.papers, &args.answers, console)?;
+    for frame in &mut frames {
+        // As in `ir serve`: ids of records are unique within their file only.
+        frame.metadata.set("doc_id", frame.paper.as_str());
     }
     #[cfg(feature = "dense")]
     if let Some(encoder) = args.answers.encoder()? {
@@ -226,11 +232,9 @@ fn index(args: &Args, config: &AnswerConfig, console: &Console) -> Result<Answer
 }
 
 /// Reads frames, or papers and converts them.
-fn read_frames(
-    papers: &Path,
-    language: Option<LanguageName>,
-    console: &Console,
-) -> Result<Vec<Frame>> {
+fn read_frames(papers: &Path, options: &AnswerOptions, console: &Console) -> Result<Vec<Frame>> {
+    let language = options.language;
+    let is_answer = |frame: &Frame| options.headings || frame.kind == ChunkKind::Content;
     let mut frames = Vec::new();
     if papers
         .extension()
@@ -250,25 +254,28 @@ fn read_frames(
         if frames.is_empty() {
             bail!("{name}: expected frames, found none");
         }
+        frames.retain(is_answer);
         return Ok(frames);
     }
     let config = language.unwrap_or_default().scientific_frames();
     let mut count = 0;
     let report = read_papers(papers, &document_reader()?, console, &mut |paper| {
         count += 1;
-        frames.extend(config.convert_paper(&paper).frames);
+        let mut of_paper = config.convert_paper(&paper).frames;
+        of_paper.retain(is_answer);
+        frames.append(&mut of_paper);
         Ok(())
     })?;
     if let Some(report) = &report {
         warn(report, "", console);
     }
-    if frames.is_empty() {
+    if count == 0 {
         bail!("{}: expected papers, found none", papers.display());
     }
     console.log(format_args!(
-        "{} sentences of {} papers",
-        grouped(frames.len() as u64),
-        grouped(count)
+        "{} of {}",
+        counted(frames.len() as u64, "sentence"),
+        counted(count, "paper")
     ));
     Ok(frames)
 }

@@ -16,7 +16,7 @@ use ir_data::TextEncoding;
 use ir_experiment::Runner;
 use ir_qa::documents::DocumentError;
 use ir_qa::retrieval::AnswerConfig;
-use ir_serve::store::{JobStatus, KeyRole, Store, StoreError};
+use ir_serve::store::{Job, JobStatus, KeyRole, Store, StoreError};
 use ir_serve::{
     Collection, FolderRead, Limits, Server, Service, ServiceConfig, ServiceError, ServiceGenerator,
     ServiceQuestions, record_of,
@@ -505,8 +505,32 @@ fn add_papers(papers: &Path, service: &Service, console: &Console) -> Result<boo
     }
 }
 
+/// Waits for the end of a publication, with a progress bar.
+fn wait_for_job(service: &Service, id: &str, console: &Console) -> Result<Job> {
+    let mut bar = console.bar();
+    let ended = wait_for(service, || match service.job(id) {
+        Ok(Some(job)) if !job.status.is_end() => {
+            bar.report(&job.stage, job.done, Some(job.total));
+            None
+        }
+        job => Some(job),
+    });
+    bar.finish();
+    ended??.context("the publication is unknown")
+}
+
 /// Publishes, and waits for the end. A publication that was aborted or failed is a warning.
 fn publish_changes(service: &Service, console: &Console) -> Result<()> {
+    // Publications that a crash interrupted run again. Another one would hide from
+    // `Service::is_given_up` that they end the process.
+    if service.unfinished_jobs() > 0 {
+        for job in service.store().jobs(1)? {
+            wait_for_job(service, &job.id, console)?;
+        }
+        if !service.store().has_changes()? {
+            return Ok(());
+        }
+    }
     if service.is_given_up()? {
         console.warn(format_args!(
             "not published: the last publication of these papers ended the process several times, \
@@ -516,16 +540,7 @@ fn publish_changes(service: &Service, console: &Console) -> Result<()> {
     }
     let start = Instant::now();
     let id = service.publish()?.id;
-    let mut bar = console.bar();
-    let ended = wait_for(service, || match service.job(&id) {
-        Ok(Some(job)) if !job.status.is_end() => {
-            bar.report(&job.stage, job.done, Some(job.total));
-            None
-        }
-        job => Some(job),
-    });
-    bar.finish();
-    let job = ended??.context("the publication is unknown")?;
+    let job = wait_for_job(service, &id, console)?;
     if job.status != JobStatus::Finished {
         let status = job.status.name();
         let error = job

@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 use std::fs;
+use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
 use tempfile::TempDir;
@@ -278,4 +279,46 @@ fn kills_lose_no_annotation_and_no_file() {
     }
     assert!(acknowledged.len() > 10, "{acknowledged:?}");
     check_store(folder.path());
+}
+
+/// The publication of a folder whose papers end the process, such as for lack of memory, is given
+/// up after five starts: a start waits for it, and adds no other one.
+#[test]
+fn a_folder_that_ends_the_process_is_given_up() {
+    let folder = TempDir::new().unwrap();
+    fs::create_dir(folder.path().join("papers")).unwrap();
+    let sentence = |n: usize| format!("Sentence {n} is on tea number {}. ", n * 7);
+    let text: String = (0..60_000).map(sentence).collect();
+    fs::write(folder.path().join("papers/long.txt"), text).unwrap();
+    let args = ["papers", "--data", "d"];
+    for _ in 0..5 {
+        let mut child = serve_command(folder.path(), &args).spawn().unwrap();
+        let mut address = String::new();
+        let mut lines = BufReader::new(child.stdout.take().unwrap());
+        lines.read_line(&mut address).unwrap();
+        let address = address.trim().trim_start_matches("http://");
+        let client = Client::new(address.trim_end_matches('/').to_owned(), Default::default());
+        let has_job = || {
+            client
+                .request("GET", "/metrics", "")
+                .unwrap()
+                .1
+                .contains("ir_jobs 1")
+        };
+        let began = Instant::now();
+        while !has_job() {
+            assert!(began.elapsed() < Duration::from_secs(60));
+            thread::sleep(Duration::from_millis(1));
+        }
+        thread::sleep(Duration::from_millis(100));
+        assert!(has_job(), "expected one job that runs");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+    // The first start has printed the keys.
+    let unknown = ("-".to_owned(), "-".to_owned());
+    let server = RunningServer::start_with_keys(folder.path(), &args, unknown);
+    assert!(server.client.request("GET", "/ready", "").unwrap().0 == 200);
+    let (log, _) = server.stop();
+    assert!(log.contains("ended the process several times"), "{log}");
 }

@@ -97,7 +97,7 @@ impl<'de> serde::de::DeserializeSeed<'de> for First<'_> {
 
 /// Reads records of documents and of questions with answers. The id of a paper is the id of the
 /// file, `#` and the `doc_id` of the record or its number from 1; the fields of the record are
-/// metadata, and `doc_title` the title of a document without one.
+/// metadata, and `doc_title` or `title` the title of a document without one.
 fn read_soco(text: &str, path: &str, id: &str) -> Result<Vec<Paper>, DocumentError> {
     let mut papers = Vec::new();
     for (number, record) in (1..).zip(SocoReader::new(text.as_bytes(), path)) {
@@ -116,7 +116,8 @@ fn read_soco(text: &str, path: &str, id: &str) -> Result<Vec<Paper>, DocumentErr
 }
 
 fn set_fields(paper: &mut Paper, meta: &Attributes) {
-    paper.title = meta.text("doc_title").unwrap_or_default().to_owned();
+    let title = meta.text("doc_title").or_else(|| meta.text("title"));
+    paper.title = title.unwrap_or_default().to_owned();
     paper.year = meta.int(Attributes::YEAR);
     paper.metadata = meta.clone();
 }

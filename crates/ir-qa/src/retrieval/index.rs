@@ -2,7 +2,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 use std::{fmt, iter};
 
-use ir_bm25::{Bm25, DocOrder, DuplicateIds, FieldNames, Index, IndexConfig, IndexedFields};
+use ir_bm25::{Bm25, DocOrder, FieldNames, Index, IndexConfig, IndexedFields};
 use ir_core::fusion::WeightedSum;
 use ir_core::{
     DocFilter, DocIds, DocNum, DocSet, Document, Encoded, Encoder, Explanation, Flow, NoProgress,
@@ -10,6 +10,7 @@ use ir_core::{
 };
 use ir_knn::{FlatIndex, VectorError, VectorSimilarity};
 
+use super::verbatim::VerbatimFirst;
 use super::{Answer, AnswerConfig, AnswerIndexError, FrameVectors, RelatedQuestion, TextRetriever};
 use crate::frame::{Frame, FrameQuestion};
 
@@ -49,20 +50,16 @@ const BATCH: usize = 256;
 
 impl AnswerIndex {
     /// Indexes frames for BM25 of the answer and of its context. The questions of an answer, but
-    /// for generated ones, are appended to it (document expansion): it is found by their words.
-    /// Each of them is a record of its own, too, with the question as answer and at the start of
-    /// the context. The best record has the score of the answer: a question that is asked verbatim,
-    /// or with a word more or less, finds its answer first.
+    /// for generated ones, are appended to it (document expansion): it is found by their words. An
+    /// answer whose question is asked verbatim, up to
+    /// case and punctuation, comes first: 1,000 is added to its score.
     ///
     /// # Errors
     /// Frames with equal ids, and a context weight outside its range.
     pub fn lexical(frames: Vec<Frame>, config: &AnswerConfig) -> Result<Self, AnswerIndexError> {
         let frames = sorted_by_id(frames)?;
-        let mut answers = bm25_of_records(&frames, config.context_weight)?;
-        if answers.ids().len() > frames.len() {
-            let best = WeightedSum::new([(answers, 1.0)])?;
-            answers = Arc::new(best.with_names(["BM25"]));
-        }
+        let answers = bm25_of_fields(&frames, config.context_weight)?;
+        let answers = Arc::new(VerbatimFirst::new(answers, &frames));
         let question_places = shown_questions(&frames);
         let questions = bm25(question_texts(&frames, &question_places))?;
         Ok(Self {
@@ -73,7 +70,8 @@ impl AnswerIndex {
         })
     }
 
-    /// Indexes frames for cosine + α·BM25, that of [`AnswerIndex::lexical`]. Answers and questions
+    /// Indexes frames for cosine + α·BM25, that of [`AnswerIndex::lexical`] without its addition for
+    /// questions that are asked verbatim, whose cosine is 1. Answers and questions
     /// are encoded here, answers as [`Side::Document`], questions as [`Side::Query`].
     ///
     /// # Errors
@@ -111,7 +109,7 @@ impl AnswerIndex {
         vectors: FrameVectors,
     ) -> Result<Self, AnswerIndexError> {
         let (frames, vectors) = sorted_with_vectors(frames, vectors, encoder.dim())?;
-        let answers = bm25_of_records(&frames, config.context_weight)?;
+        let answers = bm25_of_fields(&frames, config.context_weight)?;
         let question_places = shown_questions(&frames);
         let questions = bm25(question_texts(&frames, &question_places))?;
 
@@ -389,12 +387,14 @@ fn is_shown(question: &FrameQuestion) -> bool {
     question.displayable || question.generated
 }
 
-/// Texts of questions, by number.
+/// Texts of questions, by number, without question words.
 fn question_texts<'f>(
     frames: &'f [Frame],
     places: &'f [(usize, usize)],
-) -> impl Iterator<Item = (String, &'f str)> {
-    let text = |&(frame, question): &(usize, usize)| &*frames[frame].questions[question].text;
+) -> impl Iterator<Item = (String, String)> {
+    let text = |&(frame, question): &(usize, usize)| {
+        without_question_words(&frames[frame].questions[question].text)
+    };
     let ids = (0..).map(|n: usize| n.to_string());
     ids.zip(places.iter().map(text))
 }
@@ -402,45 +402,45 @@ fn question_texts<'f>(
 /// Fields of an index for answers without an encoder.
 const FIELDS: [&str; 2] = ["answer", "context"];
 
-/// Texts of the questions of a frame that are not generated.
-fn annotated_questions(frame: &Frame) -> impl Iterator<Item = &str> {
-    let questions = frame.questions.iter();
-    let questions = questions.filter(|question| !question.generated);
-    questions.map(|question| &*question.text)
+/// Words of most English questions: questions that have nothing else in common are not related.
+const QUESTION_WORDS: [&str; 12] = [
+    "what", "which", "who", "whom", "whose", "when", "where", "why", "how", "do", "does", "did",
+];
+
+/// A question without [`QUESTION_WORDS`], unless it has no other words.
+fn without_question_words(question: &str) -> String {
+    let is_content = |word: &&str| {
+        let word = word.trim_matches(|c: char| !c.is_alphanumeric());
+        !word.is_empty() && !QUESTION_WORDS.iter().any(|w| word.eq_ignore_ascii_case(w))
+    };
+    let words: Vec<&str> = question.split_whitespace().filter(is_content).collect();
+    match words.is_empty() {
+        true => question.to_owned(),
+        false => words.join(" "),
+    }
 }
 
-/// BM25 of the records of answers: the answers with the questions of annotators, in the order of
-/// the frames, and then every such question. The context, which has a weight, starts with the
-/// question: else a sentence whose context has more of its words could score higher. One pass over
-/// an index with both fields is several times as fast as a weighted sum of two indexes. Few
-/// questions in a field of their own would have an idf near 0.
-fn bm25_of_records(
+/// BM25 of the answers with the questions of annotators and, with a weight, of the contexts: one
+/// pass over an index with both fields is several times as fast as a weighted sum of two indexes.
+/// Few questions in a field of their own would have an idf near 0.
+fn bm25_of_fields(
     frames: &[Frame],
     context_weight: f32,
 ) -> Result<TextRetriever, AnswerIndexError> {
-    let record = |frame: &Frame, text: &str, context: &str| {
+    let document = |frame: &Frame| {
+        let questions = frame.questions.iter();
+        let questions = questions.filter(|question| !question.generated);
+        let questions = questions.map(|question| &*question.text);
+        let texts: Vec<&str> = iter::once(&*frame.answer).chain(questions).collect();
         let mut document = Document::new(frame.id.clone());
-        document.attributes.set(FIELDS[0], text);
-        document.attributes.set(FIELDS[1], context);
+        document.attributes.set(FIELDS[0], texts.join("\n"));
+        document.attributes.set(FIELDS[1], frame.context.as_str());
         document
     };
-    let answers = frames.iter().map(|frame| {
-        let texts = iter::once(&*frame.answer).chain(annotated_questions(frame));
-        let text = texts.collect::<Vec<_>>().join("\n");
-        record(frame, &text, &frame.context)
-    });
-    let questions = frames.iter().flat_map(|frame| {
-        let questions = annotated_questions(frame);
-        questions.map(move |question| {
-            let context = format!("{question}\n{}", frame.context);
-            record(frame, question, &context)
-        })
-    });
-    let documents: Vec<Document> = answers.chain(questions).collect();
+    let documents: Vec<Document> = frames.iter().map(document).collect();
     let fields = FieldNames::new(FIELDS).map_err(index_error)?;
     let config = IndexConfig::default()
         .with_order(DocOrder::Insertion)
-        .with_duplicates(DuplicateIds::Keep)
         .with_fields(IndexedFields::Named(fields));
     let index = Index::build(&documents, &config, &mut NoProgress)?;
     let searcher = index.searcher(Bm25::LUCENE).map_err(index_error)?;
@@ -449,9 +449,7 @@ fn bm25_of_records(
 }
 
 /// BM25 over texts with ids, which are numbered in their order.
-fn bm25<'t>(
-    texts: impl Iterator<Item = (String, &'t str)>,
-) -> Result<TextRetriever, AnswerIndexError> {
+fn bm25(texts: impl Iterator<Item = (String, String)>) -> Result<TextRetriever, AnswerIndexError> {
     let documents: Vec<Document> = texts
         .map(|(id, text)| Document::new(id).with_text(text))
         .collect();

@@ -11,6 +11,7 @@ mod error;
 mod index;
 #[cfg(test)]
 mod tests;
+mod verbatim;
 
 use std::borrow::Cow;
 use std::collections::HashSet;

@@ -253,6 +253,48 @@ fn questions_of_an_faq_find_their_answers() {
     }
 }
 
+/// A question that is asked verbatim finds its answers before others with more of its words, and
+/// the addition to their scores is explained.
+#[test]
+fn verbatim_questions_come_first() {
+    let mut frames = frames();
+    let asked = "What do the and of?";
+    for (id, answer) in [("faq/0", "At five."), ("faq/1", "On Monday.")] {
+        let mut frame = frame(id, answer, answer, &[("generated?", false)]);
+        let question = FrameQuestion::new(asked).with_displayable(false);
+        frame.questions.push(question);
+        frames.push(frame);
+    }
+    for n in 0..20 {
+        let text = format!("What what do do {n}.");
+        frames.push(frame(&format!("g{n:02}"), &text, &text, &[]));
+    }
+    let index = AnswerIndex::lexical(frames, &AnswerConfig::default()).unwrap();
+    let found = |question: &str, search: &Search<'_>| -> Vec<String> {
+        let ranking = index.search(question, search).unwrap();
+        for hit in &ranking {
+            let tree = index.explain(question, hit.doc, search).unwrap().unwrap();
+            assert_eq!(tree.score().to_bits(), hit.score.to_bits());
+            let is_verbatim = tree
+                .to_string()
+                .contains("a question of the answer is the query");
+            assert_eq!(is_verbatim, hit.score >= 1_000.0);
+        }
+        let ids = ranking.iter().map(|hit| index.ids().id(hit.doc).to_owned());
+        ids.collect()
+    };
+    let all = found("what DO the and of", &Search::top(30));
+    assert_eq!((&*all[0], &*all[1], all.len()), ("faq/0", "faq/1", 23));
+    assert_eq!(found(asked, &Search::top(1)), ["faq/0"]);
+    assert!(found(asked, &Search::top(0)).is_empty());
+    let only = DocSet::from_iter([index.ids().get("faq/1").unwrap()]);
+    assert_eq!(found(asked, &Search::top(5).within(&only)), ["faq/1"]);
+    assert!(found("generated?", &Search::top(5)).is_empty());
+    // Questions with the same question words are not related.
+    let related = index.related_questions("What is Asia?", &Search::top(5));
+    assert!(related.unwrap().is_empty());
+}
+
 /// The explanation of a score names the question whose vector is the most similar one.
 #[test]
 fn explanations_name_the_question_that_matches() {

@@ -162,6 +162,11 @@ impl Suggester {
         move |text| analyzer.terms(text).join(" ")
     }
 
+    /// Normalizes a text as [`Suggester::normalizer`] does.
+    pub fn normalized(&self, text: &str) -> String {
+        self.analyzer.terms(text).join(" ")
+    }
+
     /// Number of distinct suggestions.
     pub fn len(&self) -> usize {
         self.entries.len()

@@ -21,7 +21,7 @@ impl<T: DeserializeOwned, S: Send + Sync> FromRequest<S> for JsonBody<T> {
     }
 }
 
-/// [`JsonBody`] that may be empty.
+/// [`JsonBody`] that may be empty or `null`.
 pub(super) struct OptionalJsonBody<T>(pub(super) T);
 
 impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJsonBody<T> {
@@ -29,9 +29,9 @@ impl<T: DeserializeOwned + Default, S: Send + Sync> FromRequest<S> for OptionalJ
 
     async fn from_request(request: Request, state: &S) -> Result<Self, ApiError> {
         let bytes = read(request, state).await?;
-        match bytes.is_empty() {
-            true => Ok(Self(T::default())),
-            false => parse(&bytes).map(Self),
+        match bytes.trim_ascii() {
+            b"" | b"null" => Ok(Self(T::default())),
+            _ => parse(&bytes).map(Self),
         }
     }
 }

@@ -46,7 +46,8 @@ struct QueryFields {
     n_best: usize,
     /// Conditions on the fields of the documents: a text such as `year>=2020` or `doc_id=p1,p2`, a
     /// list of such texts, or a predicate as JSON. All of them must hold. Documents without the
-    /// field satisfy `year>=2020`; add the condition `year` to exclude them.
+    /// field satisfy `year>=2020`; add the condition `year` to exclude them. At most 100 conditions
+    /// with 10,000 values.
     #[serde(default)]
     #[schema(example = json!(["year>=2010"]))]
     filter: Option<Filter>,
@@ -196,8 +197,33 @@ const fn default_results() -> usize {
 /// Answers among which values are counted.
 const AGGREGATED: usize = 1_000;
 
+/// Largest numbers of conditions in a filter, and of values in them: all documents are compared with
+/// them.
+const FILTER_CONDITIONS: usize = 100;
+const FILTER_VALUES: usize = 10_000;
+
 /// Largest number of aggregations in a request.
 const AGGREGATIONS: usize = 20;
+
+/// Checks the size of a filter. The error is a message.
+pub(super) fn check_size(filters: &[Predicate]) -> Result<(), String> {
+    let conditions: Vec<&Predicate> = filters.iter().flat_map(Predicate::conditions).collect();
+    let values = conditions.iter().map(|condition| match condition {
+        Predicate::OneOf { values, .. } => values.len(),
+        _ => 0,
+    });
+    for (found, most, what) in [
+        (conditions.len(), FILTER_CONDITIONS, "conditions"),
+        (values.sum(), FILTER_VALUES, "values"),
+    ] {
+        if found > most {
+            return Err(format!(
+                "filter: expected at most {most} {what}, found {found}"
+            ));
+        }
+    }
+    Ok(())
+}
 
 /// Warnings of fields in a filter that no document has.
 pub(super) fn filter_warnings(unknown_fields: &[String]) -> Vec<String> {
@@ -213,20 +239,22 @@ impl Filter {
                 .parse::<Predicate>()
                 .map_err(|error| ApiError::invalid(format!("filter: {error}")))
         };
-        match self {
-            Self::Condition(condition) => Ok(vec![parse(&condition)?]),
-            Self::Conditions(conditions) => conditions
-                .iter()
-                .map(|condition| parse(condition))
-                .collect(),
+        let predicates = match self {
+            Self::Condition(condition) => vec![parse(&condition)?],
+            Self::Conditions(conditions) => {
+                let conditions = conditions.iter().map(|condition| parse(condition));
+                conditions.collect::<Result<_, _>>()?
+            }
             Self::Predicate(fields) => {
                 let predicate = Value::Object(fields.into_iter().collect());
                 match serde_json::from_value(predicate) {
-                    Ok(predicate) => Ok(vec![predicate]),
-                    Err(error) => Err(ApiError::invalid(format!("filter: {error}"))),
+                    Ok(predicate) => vec![predicate],
+                    Err(error) => return Err(ApiError::invalid(format!("filter: {error}"))),
                 }
             }
-        }
+        };
+        check_size(&predicates).map_err(ApiError::invalid)?;
+        Ok(predicates)
     }
 }
 

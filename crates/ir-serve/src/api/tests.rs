@@ -210,6 +210,27 @@ fn filters_on_unknown_fields_are_told() {
     };
     let yaer = "filter: no document has a field \"yaer\"";
     assert_eq!(warnings(json!("yaer>=2000")), json!([yaer]));
+    for (filter, expected) in [
+        (
+            json!({"any": vec![json!({"known": {"name": "a"}}); 101]}),
+            "at most 100 conditions",
+        ),
+        (
+            json!(format!("a={}", vec!["b"; 10_001].join(","))),
+            "at most 10000 values, found 10001",
+        ),
+    ] {
+        let body = json!({"query": {"query": QUESTION, "filter": filter}});
+        let (status, body) = server.post("/v1/search/query", &server.query, &body);
+        assert_eq!(status, 400);
+        assert!(
+            body["error"]["message"]
+                .as_str()
+                .unwrap()
+                .contains(expected),
+            "{body}"
+        );
+    }
     let filter = json!({"not": {"any": [{"known": {"name": "b"}}, {"known": {"name": "a"}}]}});
     let warned = warnings(filter);
     assert_eq!(warned.as_array().unwrap().len(), 2, "{warned}");

@@ -76,7 +76,7 @@ pub(super) async fn page(
         }
     };
     let mut page = Page::new("Files")
-        .current("/review")
+        .current("/files")
         .with_session(app.access.needs_session);
     if state.progress.is_some() {
         page = page.refresh(1);

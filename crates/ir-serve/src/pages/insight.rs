@@ -1,5 +1,6 @@
 //! Insight: what users ask, from the query log.
 
+use std::cmp::Reverse;
 use std::collections::HashMap;
 use std::sync::Arc;
 
@@ -124,15 +125,15 @@ pub(super) async fn page(State(app): State<Arc<App>>, _: Admin) -> Result<Html<S
             p role="status" { "Nobody has asked anything yet." }
         } @else {
             dl.numbers {
-                div { dt { "Users" } dd { (statistics.users) } }
+                div { dt { "Users, and queries over REST without a user" } dd { (statistics.users) } }
                 div { dt { "From suggestions" } dd { (percent(statistics.suggestions, statistics.queries)) } }
                 div { dt { "With an opened answer, on the search page" } dd { (percent(statistics.clicked, statistics.recorded)) } }
                 div { dt { "Median time" } dd { (milliseconds(statistics.micros.0)) } }
                 div { dt { "95th percentile" } dd { (milliseconds(statistics.micros.1)) } }
             }
-            (table("frequent", "Frequent questions", &statistics.texts, is_generated, |_| true))
-            (table("unclicked", "Questions without an opened answer", &statistics.texts, is_generated, |counts| counts.recorded > 0 && counts.clicked == 0))
-            (table("unanswered", "Questions without answers", &statistics.texts, is_generated, |counts| counts.empty > 0))
+            (table("frequent", "Frequent questions", &statistics.texts, is_generated, |counts| counts.asked))
+            (table("unclicked", "Questions without an opened answer", &statistics.texts, is_generated, |counts| if counts.clicked == 0 { counts.recorded } else { 0 }))
+            (table("unanswered", "Questions without answers", &statistics.texts, is_generated, |counts| counts.empty))
         }
         section aria-labelledby="export" {
             h2 #export { "Export" }
@@ -165,13 +166,11 @@ fn table(
     title: &str,
     texts: &[QueryCounts],
     is_generated: impl Fn(&str) -> bool,
-    has: impl Fn(&QueryCounts) -> bool,
+    asked: impl Fn(&QueryCounts) -> usize,
 ) -> Markup {
-    let rows: Vec<&QueryCounts> = texts
-        .iter()
-        .filter(|counts| has(counts))
-        .take(ROWS)
-        .collect();
+    let mut rows: Vec<&QueryCounts> = texts.iter().filter(|counts| asked(counts) > 0).collect();
+    rows.sort_by_key(|counts| Reverse(asked(counts)));
+    rows.truncate(ROWS);
     html! {
         @if !rows.is_empty() {
             section aria-labelledby=(id) {
@@ -192,7 +191,7 @@ fn table(
                                         a href=(url("/", &[("q", &counts.text)])) { (counts.text) }
                                         @if is_generated(&counts.text) { " " span.hint { "(generated)" } }
                                     }
-                                    td.number { (counts.asked) }
+                                    td.number { (asked(counts)) }
                                     td.number { (counts.clicked) }
                                 }
                             }

@@ -18,10 +18,11 @@ pub(super) struct Page {
 }
 
 /// Paths and names of the navigation.
-const NAVIGATION: [(&str, &str); 5] = [
+const NAVIGATION: [(&str, &str); 6] = [
     ("/", "Search"),
     ("/annotations", "Annotations"),
     ("/review", "Review"),
+    ("/files", "Files"),
     ("/datasets", "Datasets"),
     ("/insight", "Insight"),
 ];

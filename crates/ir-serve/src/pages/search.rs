@@ -96,10 +96,17 @@ impl SearchForm {
         year.map(|year| Some(year.into()))
     }
 
-    fn filters(&self) -> Result<Vec<Predicate>, String> {
+    fn filters(&self, state: &PublishedState) -> Result<Vec<Predicate>, String> {
         let name = || Attributes::YEAR.to_owned();
         let mut filters = Vec::new();
         let (from, to) = (Self::year(&self.from)?, Self::year(&self.to)?);
+        if let (Some(first), Some(last)) = (from, to)
+            && first > last
+        {
+            return Err(format!(
+                "Years: expected the first one first, found {first} and {last}."
+            ));
+        }
         if from.is_some() || to.is_some() {
             filters.push(Predicate::Known { name: name() });
         }
@@ -115,8 +122,17 @@ impl SearchForm {
                 limit,
             });
         }
-        if !self.documents.is_empty() {
-            let values = self.documents.iter().cloned().map(AttributeValue::Text);
+        let ids: Option<Vec<&String>> = match (&*self.documents, self.titles.trim()) {
+            ([], "") => None,
+            ([], _) => {
+                let titled = state.documents().iter();
+                let titled = titled.filter(|document| self.has_title_words(document.title()));
+                Some(titled.map(|document| &document.id).collect())
+            }
+            (selected, _) => Some(selected.iter().collect()),
+        };
+        if let Some(ids) = ids {
+            let values = ids.into_iter().cloned().map(AttributeValue::Text);
             filters.push(Predicate::OneOf {
                 name: "doc_id".to_owned(),
                 values: values.collect(),
@@ -125,8 +141,16 @@ impl SearchForm {
         Ok(filters)
     }
 
+    /// Whether a title has all words of the filter of titles, as parts of its words.
+    fn has_title_words(&self, title: &str) -> bool {
+        let title = title.to_lowercase();
+        let mut words = self.titles.split_whitespace().map(str::to_lowercase);
+        words.all(|word| title.contains(&word))
+    }
+
     fn has_filters(&self) -> bool {
-        !(self.documents.is_empty() && self.from.is_empty() && self.to.is_empty())
+        let fields = [&*self.from, &self.to, self.titles.trim()];
+        !(self.documents.is_empty() && fields.iter().all(|field| field.is_empty()))
     }
 
     /// Parameters of the form with another question, and without the number of the page.
@@ -176,10 +200,10 @@ async fn respond(
 ) -> Result<Response, PageError> {
     let start = Instant::now();
     let form = SearchForm::new(parameters);
-    let filters = match form.filters() {
+    let state = app.service.published()?;
+    let filters = match form.filters(&state) {
         Ok(filters) => filters,
         Err(message) => {
-            let state = app.service.published()?;
             let content = html! {
                 (form_of(&form, &state))
                 p.error role="alert" { (message) }
@@ -256,8 +280,9 @@ fn first_questions(state: &PublishedState) -> Vec<Suggestion> {
         .flat_map(|frame| &frame.questions)
         .filter(|question| question.displayable && is_displayed(&question.text))
         .map(|question| question.text.clone());
-    let titles = state.documents().iter();
-    let titles = titles.map(|document| document.title().to_owned());
+    let answered = state.documents().iter();
+    let answered = answered.filter(|document| !document.answers.is_empty());
+    let titles = answered.map(|document| document.title().to_owned());
     let texts = questions.chain(titles).take(5);
     texts.map(Suggestion::new).collect()
 }
@@ -304,25 +329,17 @@ pub(super) fn question_input(label: &str, question: &str) -> Markup {
 fn filter_inputs(form: &SearchForm, state: &PublishedState) -> Markup {
     let documents = state.documents();
     let has_years = !(form.from.is_empty() && form.to.is_empty());
-    let words: Vec<String> = form
-        .titles
-        .split_whitespace()
-        .map(str::to_lowercase)
-        .collect();
-    let is_listed = |title: &str| {
-        let title = title.to_lowercase();
-        words.iter().all(|word| title.contains(word.as_str()))
-    };
+    let has_words = !form.titles.trim().is_empty();
     let selected = documents
         .iter()
         .filter(|document| form.documents.contains(&document.id));
     let mut others = documents
         .iter()
         .filter(|document| !form.documents.contains(&document.id));
-    let lists_all = documents.len() <= PAPERS || !words.is_empty();
+    let lists_all = documents.len() <= PAPERS || has_words;
     let listed: Vec<_> = others
         .by_ref()
-        .filter(|document| lists_all && is_listed(document.title()))
+        .filter(|document| lists_all && form.has_title_words(document.title()))
         .take(PAPERS)
         .collect();
     html! {
@@ -336,7 +353,7 @@ fn filter_inputs(form: &SearchForm, state: &PublishedState) -> Markup {
                 input #to name="to" inputmode="numeric" size="6" value=(form.to);
             }
             div {
-                label for="titles" { "Papers with these words in their titles" }
+                label for="titles" { "Words in titles" }
                 input #titles name="titles" value=(form.titles);
             }
             button.plain { "Apply" }
@@ -351,7 +368,8 @@ fn filter_inputs(form: &SearchForm, state: &PublishedState) -> Markup {
             legend {
                 "Only in these papers "
                 span.hint {
-                    @if lists_all { "(none selected: all papers)" }
+                    @if lists_all && has_words { "(none selected: all with these words in their titles)" }
+                    @else if lists_all { "(none selected: all papers)" }
                     @else { "(" (count(documents.len(), "paper")) ": enter words of a title to list some)" }
                 }
             }
@@ -368,7 +386,7 @@ fn filter_inputs(form: &SearchForm, state: &PublishedState) -> Markup {
                         " " (document.title())
                     }
                 }
-                @if listed.is_empty() && !words.is_empty() {
+                @if listed.is_empty() && has_words {
                     p.hint { "No title has all of these words." }
                 }
             }

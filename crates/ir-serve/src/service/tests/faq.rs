@@ -123,7 +123,8 @@ fn generated_questions_are_suggested_and_related() {
         "What was finished in 1890?",
     ]
     .map(|question| (question.to_owned(), true));
-    assert_eq!(related(&list), [what.clone(), of_annotator.clone()]);
+    // "When" alone relates no questions.
+    assert_eq!(related(&list), [what.clone()]);
     let list = service.ask(&Question::new("When was the bridge finished and built?", 1));
     assert_eq!(related(&list.unwrap()), [when, of_annotator, what]);
 }
