@@ -510,8 +510,8 @@ fn squad_measures(documents: &[Document], queries: &[Query], pairs: &Qrels) -> (
     (percent(reciprocal), percent(f64::from(found)))
 }
 
-/// Questions of SQuAD as questions of annotators: without an encoder, each one finds a sentence that
-/// has it first. Most do without one of their words, too.
+/// Questions of SQuAD as questions of annotators: without an encoder, each one finds a sentence
+/// that has it first. Most do without one of their words, too.
 #[test]
 fn questions_of_squad_find_their_sentences() {
     let Ok(catalog) = Catalog::from_env().open("squad/sentences") else {

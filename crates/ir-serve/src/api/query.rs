@@ -197,8 +197,8 @@ const fn default_results() -> usize {
 /// Answers among which values are counted.
 const AGGREGATED: usize = 1_000;
 
-/// Largest numbers of conditions in a filter, and of values in them: all documents are compared with
-/// them.
+/// Largest numbers of conditions in a filter, and of values in them, with which all documents are
+/// compared.
 const FILTER_CONDITIONS: usize = 100;
 const FILTER_VALUES: usize = 10_000;
 

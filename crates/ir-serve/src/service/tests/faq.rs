@@ -124,7 +124,7 @@ fn generated_questions_are_suggested_and_related() {
     ]
     .map(|question| (question.to_owned(), true));
     // "When" alone relates no questions.
-    assert_eq!(related(&list), [what.clone()]);
+    assert_eq!(related(&list), std::slice::from_ref(&what));
     let list = service.ask(&Question::new("When was the bridge finished and built?", 1));
     assert_eq!(related(&list.unwrap()), [when, of_annotator, what]);
 }
