@@ -70,9 +70,9 @@ impl AnswerIndex {
         })
     }
 
-    /// Indexes frames for cosine + α·BM25, that of [`AnswerIndex::lexical`] without the addition for
-    /// a question that is asked verbatim: its cosine is 1. Answers and questions are encoded here,
-    /// answers as [`Side::Document`], questions as [`Side::Query`].
+    /// Indexes frames for cosine + α·BM25, that of [`AnswerIndex::lexical`] without the addition
+    /// for a question that is asked verbatim: its cosine is 1. Answers and questions are encoded
+    /// here, answers as [`Side::Document`], questions as [`Side::Query`].
     ///
     /// # Errors
     /// Frames with equal ids, an α that is negative or not finite, a context weight outside its
