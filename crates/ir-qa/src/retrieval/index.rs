@@ -51,8 +51,8 @@ const BATCH: usize = 256;
 impl AnswerIndex {
     /// Indexes frames for BM25 of the answer and of its context. The questions of an answer, but
     /// for generated ones, are appended to it (document expansion): it is found by their words. An
-    /// answer whose question is asked verbatim, up to
-    /// case and punctuation, comes first: 1,000 is added to its score.
+    /// answer whose question is asked verbatim, up to case and punctuation, comes first: 1,000 is
+    /// added to its score.
     ///
     /// # Errors
     /// Frames with equal ids, and a context weight outside its range.

@@ -9,7 +9,7 @@ use ir_core::{
 use super::{TextRetriever, letters};
 use crate::frame::Frame;
 
-/// Addition to the score of an answer whose question is asked. BM25 of a question is less.
+/// Addition to the score of an answer whose question is asked. The BM25 of questions is less.
 const ADDITION: f32 = 1_000.0;
 
 /// Adds [`ADDITION`] to the scores of answers with a question that is the query, up to case and
@@ -49,17 +49,14 @@ impl VerbatimFirst {
             }
         }
     }
-}
 
-impl Retriever for VerbatimFirst {
-    type Query = str;
-
-    fn ids(&self) -> &DocIds {
-        self.scores.ids()
-    }
-
-    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
-        let ranking = self.scores.search(query, search)?;
+    /// Adds to the scores of a ranking of BM25.
+    fn with_additions(
+        &self,
+        ranking: Ranking,
+        query: &str,
+        search: &Search<'_>,
+    ) -> Result<Ranking, SearchError> {
         let first = self.with_question(query).iter().copied();
         let first: DocSet = first.filter(|&doc| search.allows(doc)).collect();
         let Some(count) = first.count().filter(|&count| count > 0) else {
@@ -73,6 +70,25 @@ impl Retriever for VerbatimFirst {
         let mut hits: Vec<Hit> = first.iter().map(|doc| Hit::new(doc, score(doc))).collect();
         hits.extend(ranking.iter().filter(|hit| !first.contains(hit.doc)));
         Ok(Ranking::from_hits(hits)?.top(search.k()))
+    }
+}
+
+impl Retriever for VerbatimFirst {
+    type Query = str;
+
+    fn ids(&self) -> &DocIds {
+        self.scores.ids()
+    }
+
+    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        self.with_additions(self.scores.search(query, search)?, query, search)
+    }
+
+    fn search_batch(&self, queries: &[(&str, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
+        let rankings = self.scores.search_batch(queries)?.into_iter().zip(queries);
+        let rankings =
+            rankings.map(|(ranking, (query, search))| self.with_additions(ranking, query, search));
+        rankings.collect()
     }
 
     fn explain(

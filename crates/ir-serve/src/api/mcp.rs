@@ -17,7 +17,7 @@ use serde_json::{Value, json};
 use super::ApiError;
 use super::auth::QueryAccess;
 use super::body::JsonBody;
-use super::query::{check_size, filter_warnings};
+use super::query::{check_filter_size, filter_warnings};
 use crate::app::{App, asking, blocking};
 use crate::error::ServiceError;
 use crate::service::{AnswerList, Question, Service};
@@ -192,7 +192,7 @@ async fn call_tool(app: &Arc<App>, mut params: Value) -> Result<Value, RpcError>
                     .map_err(|error| invalid(format!("filter: {error}")))?;
                 question = question.with_filter(predicate);
             }
-            check_size(&question.filters).map_err(invalid)?;
+            check_filter_size(&question.filters).map_err(invalid)?;
             let found = asking(app, question).await;
             found.map(|list| {
                 let mut texts = vec![answers(&list)];

@@ -206,7 +206,7 @@ const FILTER_VALUES: usize = 10_000;
 const AGGREGATIONS: usize = 20;
 
 /// Checks the size of a filter. The error is a message.
-pub(super) fn check_size(filters: &[Predicate]) -> Result<(), String> {
+pub(super) fn check_filter_size(filters: &[Predicate]) -> Result<(), String> {
     let conditions: Vec<&Predicate> = filters.iter().flat_map(Predicate::conditions).collect();
     let values = conditions.iter().map(|condition| match condition {
         Predicate::OneOf { values, .. } => values.len(),
@@ -253,7 +253,7 @@ impl Filter {
                 }
             }
         };
-        check_size(&predicates).map_err(ApiError::invalid)?;
+        check_filter_size(&predicates).map_err(ApiError::invalid)?;
         Ok(predicates)
     }
 }
