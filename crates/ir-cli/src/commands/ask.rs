@@ -38,9 +38,9 @@ lists the files that cannot be read; its help has the formats. Markdown has
 title, authors and year in YAML front matter. Each answer is shown with its
 context.
 
---filter has the fields of the papers, such as title, authors, year and doc_id,
-the path of a paper. Papers without a year satisfy year>=2015: exclude them
-with the further condition --filter year.
+--filter has the fields of the papers, such as title, authors, year and
+doc_id, the path of a paper. Papers without a year satisfy year>=2015: exclude
+them with the further condition --filter year.
 
 Without --model, the score is BM25 of the answer with the questions of
 annotators, plus --context-weight (1) times BM25 of its context. With --model,
