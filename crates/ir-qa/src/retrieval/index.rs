@@ -402,7 +402,7 @@ fn question_texts<'f>(
 /// Fields of an index for answers without an encoder.
 const FIELDS: [&str; 2] = ["answer", "context"];
 
-/// Words of most English questions: questions that have nothing else in common are not related.
+/// Words of most English questions, which BM25 of related questions leaves out.
 const QUESTION_WORDS: [&str; 12] = [
     "what", "which", "who", "whom", "whose", "when", "where", "why", "how", "do", "does", "did",
 ];

@@ -99,6 +99,13 @@ fn filters_restrict_years_and_documents() {
             .contains("value=\"b &quot;2&quot;\"")
     );
     assert!(!client.get("/?titles=NEW").ok().contains("value=\"a/1\""));
+    // Words of titles filter the answers, too.
+    let titled = client.get("/?q=green+tea&titles=NEW");
+    assert!(titled.ok().contains("Tea new</a>"), "{}", titled.body);
+    assert!(!titled.body.contains("Tea old</a>"), "{}", titled.body);
+    let years = client.get("/?q=tea&from=2020&to=2010");
+    let years = years.page(StatusCode::BAD_REQUEST);
+    assert!(years.contains("found 2020 and 2010"), "{years}");
     let page = client.get("/?q=tea&from=%3Cb%3E");
     let page = page.page(StatusCode::BAD_REQUEST);
     assert!(
