@@ -1,11 +1,10 @@
 //! Filters that restrict a search to a set of documents.
 
-use std::collections::HashSet;
 use std::{fmt, iter};
 
 use serde::{Deserialize, Serialize};
 
-use crate::{AttributeValue, Attributes, DocIds, DocNum};
+use crate::{DocIds, DocNum, Predicate};
 
 /// Set of documents to which a search is restricted.
 ///
@@ -302,188 +301,10 @@ impl DocFilter for NotLaterThan<'_> {
     }
 }
 
-/// Condition on attributes that can be stored, sent and printed; evaluates to a [`DocSet`] over the
-/// documents of an index.
-///
-/// ```
-/// use ir_core::{Attributes, Predicate};
-/// let condition = Predicate::All(vec![
-///     Predicate::AtMost { name: "year".into(), limit: 2015.0 },
-///     Predicate::OneOf { name: "repository".into(), values: vec!["geo".into(), "sra".into()] },
-/// ]);
-/// let mut attributes: Attributes = [("repository", "geo")].into_iter().collect();
-/// assert!(condition.matches(&attributes)); // the year is unknown: it passes
-/// attributes.set("year", 2016_i64);
-/// assert!(!condition.matches(&attributes));
-/// ```
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-#[non_exhaustive]
-#[allow(missing_docs)]
-pub enum Predicate {
-    /// The attribute is absent, or a number ≤ `limit`.
-    AtMost { name: String, limit: f64 },
-    /// The attribute is absent, or a number ≥ `limit`.
-    AtLeast { name: String, limit: f64 },
-    /// The attribute, or a member of it if it is a list, equals one of `values`.
-    OneOf {
-        name: String,
-        values: Vec<AttributeValue>,
-    },
-    /// The attribute is present.
-    Known { name: String },
-    /// Conjunction: all predicates match.
-    All(Vec<Predicate>),
-    /// Disjunction: at least one predicate matches.
-    Any(Vec<Predicate>),
-    /// Negation: the predicate does not match.
-    Not(Box<Predicate>),
-}
-
-impl Predicate {
-    /// Returns whether a document with these attributes passes.
-    #[must_use]
-    pub fn matches(&self, attributes: &Attributes) -> bool {
-        match self {
-            Self::AtMost { name, limit } => {
-                absent_or(attributes.get(name), |number| number <= *limit)
-            }
-            Self::AtLeast { name, limit } => {
-                absent_or(attributes.get(name), |number| number >= *limit)
-            }
-            Self::OneOf { name, values } => match attributes.get(name) {
-                Some(AttributeValue::List(members)) => {
-                    members.iter().any(|member| values.contains(member))
-                }
-                Some(value) => values.contains(value),
-                None => false,
-            },
-            Self::Known { name } => attributes.get(name).is_some(),
-            Self::All(parts) => parts.iter().all(|part| part.matches(attributes)),
-            Self::Any(parts) => parts.iter().any(|part| part.matches(attributes)),
-            Self::Not(part) => !part.matches(attributes),
-        }
-    }
-
-    /// Returns the names of attributes in the predicate that no document has, such as misspelled
-    /// ones, each once, in the order of the predicate.
-    ///
-    /// ```
-    /// use ir_core::{Attributes, Predicate};
-    /// let documents: [Attributes; 1] = [[("year", 2015)].into_iter().collect()];
-    /// let known = |name: &str| Predicate::Known { name: name.into() };
-    /// let condition = Predicate::Any(vec![known("year"), known("yaer")]);
-    /// assert_eq!(condition.unknown_names(&documents), ["yaer"]);
-    /// ```
-    pub fn unknown_names<'a>(
-        &self,
-        documents: impl IntoIterator<Item = &'a Attributes, IntoIter: Clone>,
-    ) -> Vec<&str> {
-        let documents = documents.into_iter();
-        let mut seen = HashSet::new();
-        let names = self.conditions().into_iter().filter_map(Self::name);
-        let unknown = names.filter(|name| {
-            let has_name = |attributes: &Attributes| attributes.get(name).is_some();
-            seen.insert(*name) && !documents.clone().any(has_name)
-        });
-        unknown.collect()
-    }
-
-    /// Returns the conditions on single attributes of which the predicate is made, in its order.
-    ///
-    /// ```
-    /// use ir_core::Predicate;
-    /// let year = Predicate::Known { name: "year".into() };
-    /// let predicate = Predicate::Not(Box::new(Predicate::All(vec![year.clone(), year.clone()])));
-    /// assert_eq!(predicate.conditions(), [&year, &year]);
-    /// ```
-    #[must_use]
-    pub fn conditions(&self) -> Vec<&Self> {
-        match self {
-            Self::All(parts) | Self::Any(parts) => {
-                parts.iter().flat_map(Self::conditions).collect()
-            }
-            Self::Not(part) => part.conditions(),
-            _ => vec![self],
-        }
-    }
-
-    /// The attribute of a condition.
-    fn name(&self) -> Option<&str> {
-        match self {
-            Self::AtMost { name, .. }
-            | Self::AtLeast { name, .. }
-            | Self::OneOf { name, .. }
-            | Self::Known { name } => Some(name),
-            Self::All(_) | Self::Any(_) | Self::Not(_) => None,
-        }
-    }
-
-    /// Returns the documents that pass, given the attributes of every document in the order of
-    /// document numbers.
-    #[must_use]
-    pub fn select<'a>(&self, documents: impl IntoIterator<Item = &'a Attributes>) -> DocSet {
-        let matches = self.matcher();
-        let numbered = (0..).map(DocNum::new).zip(documents);
-        let passing = numbered.filter(|(_, attributes)| matches(attributes));
-        passing.map(|(doc, _)| doc).collect()
-    }
-
-    /// [`Self::matches`] for many documents: lists of texts are hashed.
-    fn matcher(&self) -> Box<dyn Fn(&Attributes) -> bool + '_> {
-        match self {
-            Self::OneOf { name, values } => {
-                let (mut texts, mut others) = (HashSet::new(), Vec::new());
-                for value in values {
-                    match value {
-                        AttributeValue::Text(text) => {
-                            texts.insert(text.as_str());
-                        }
-                        other => others.push(other),
-                    }
-                }
-                let is_listed = move |value: &AttributeValue| match value {
-                    AttributeValue::Text(text) => texts.contains(text.as_str()),
-                    value => others.contains(&value),
-                };
-                Box::new(move |attributes| match attributes.get(name) {
-                    Some(AttributeValue::List(members)) => members.iter().any(&is_listed),
-                    Some(value) => is_listed(value),
-                    None => false,
-                })
-            }
-            Self::All(parts) => {
-                let parts: Vec<_> = parts.iter().map(Self::matcher).collect();
-                Box::new(move |attributes| parts.iter().all(|matches| matches(attributes)))
-            }
-            Self::Any(parts) => {
-                let parts: Vec<_> = parts.iter().map(Self::matcher).collect();
-                Box::new(move |attributes| parts.iter().any(|matches| matches(attributes)))
-            }
-            Self::Not(part) => {
-                let matches = part.matcher();
-                Box::new(move |attributes| !matches(attributes))
-            }
-            condition => Box::new(|attributes| condition.matches(attributes)),
-        }
-    }
-}
-
-/// Whether an attribute is absent, or a number that passes.
-fn absent_or(value: Option<&AttributeValue>, passes: impl FnOnce(f64) -> bool) -> bool {
-    match value {
-        Some(AttributeValue::Int(n)) => passes(*n as f64),
-        Some(AttributeValue::Float(x)) => passes(*x),
-        Some(_) => false,
-        None => true,
-    }
-}
-
 #[cfg(test)]
 mod tests {
-    use proptest::prelude::*;
-
     use super::*;
+    use crate::Attributes;
 
     fn doc(n: u32) -> DocNum {
         DocNum::new(n)
@@ -509,47 +330,6 @@ mod tests {
             DocSet::select(10, |d| d.get() > 7),
             [8, 9].map(doc).into_iter().collect()
         );
-    }
-
-    proptest! {
-        /// The selected documents are those that match one by one.
-        #[test]
-        fn selection_matches_each_document(
-            documents in proptest::collection::vec((0..4_i64, "[ab]?", any::<bool>()), 0..12),
-            numbers in proptest::collection::vec(0..4_i64, 0..3),
-            texts in proptest::collection::vec("[ab]?", 0..3),
-            limit in 0..4_i64,
-        ) {
-            let documents = documents.into_iter().map(|(number, text, is_list)| {
-                let mut attributes = Attributes::new();
-                match is_list {
-                    true => attributes.set("x", vec![text, number.to_string()]),
-                    false if number == 0 => attributes.set("x", text),
-                    false => attributes.set("x", number),
-                }
-                if number != 1 {
-                    attributes.set("y", number);
-                }
-                attributes
-            });
-            let documents: Vec<Attributes> = documents.collect();
-            let numbers = numbers.into_iter().map(AttributeValue::from);
-            let values = texts.into_iter().map(AttributeValue::from).chain(numbers);
-            let one_of = Predicate::OneOf { name: "x".into(), values: values.collect() };
-            let least = Predicate::AtLeast { name: "y".into(), limit: limit as f64 };
-            let not = Predicate::Not(Box::new(one_of.clone()));
-            for predicate in [
-                Predicate::All(vec![one_of.clone(), least.clone()]),
-                Predicate::Any(vec![not.clone(), least]),
-                not,
-                one_of,
-            ] {
-                let selected = predicate.select(&documents);
-                for (n, attributes) in (0..).zip(&documents) {
-                    prop_assert_eq!(selected.contains(doc(n)), predicate.matches(attributes));
-                }
-            }
-        }
     }
 
     #[test]

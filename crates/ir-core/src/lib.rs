@@ -18,6 +18,7 @@ mod hash;
 mod ids;
 mod macros;
 mod precomputed_encoder;
+mod predicate;
 mod progress;
 mod qrels;
 mod random;
@@ -45,12 +46,11 @@ pub use corpus::{Corpus, CorpusError, CorpusIter, DocReader, Document, Query};
 pub use encoder::{Encoded, Encoder, Side};
 pub use error::{EncodeError, SearchError};
 pub use explanation::Explanation;
-pub use filter::{
-    AllOf, AnyOf, DocFilter, DocSet, NoneOf, NotLaterThan, Predicate, WithCondition, Years,
-};
+pub use filter::{AllOf, AnyOf, DocFilter, DocSet, NoneOf, NotLaterThan, WithCondition, Years};
 pub use hash::Fnv1a;
 pub use ids::{DocIds, DocNum, IdError, SegmentNumbers, SegmentOrder, SegmentedIds};
 pub use precomputed_encoder::PrecomputedEncoder;
+pub use predicate::Predicate;
 pub use progress::{Flow, NoProgress, Progress};
 pub use qrels::{Grade, JudgedDocs, Judgments, Qrels, StratifiedQrels, SubtopicQrels};
 pub use random::SplitMix64;
