@@ -171,7 +171,7 @@ impl DocFilter for DocSet {
 }
 
 /// Filter with an equivalent condition on attributes, for engines that store the attributes and
-/// evaluate conditions themselves (`ir-remote`). Other engines evaluate the filter.
+/// evaluate conditions themselves (`ir-engines`). Other engines evaluate the filter.
 ///
 /// `condition` must hold for exactly the documents that pass `filter`, by the attributes that the
 /// engine stores.

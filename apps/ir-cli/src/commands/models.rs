@@ -1,0 +1,204 @@
+//! `ir models`: lists known and cached encoders, and downloads them.
+
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Result, bail};
+use ir_dense::{KnownModel, ModelCache, Pooling, TransformerConfig};
+use serde_json::json;
+
+use crate::shared::console::Console;
+use crate::shared::encoder::{FETCH_FEATURE, suggested_model};
+use crate::shared::format::table_with_text;
+use crate::shared::output::OutputSink;
+
+const EXAMPLES: &str = "\
+Examples:
+  ir models                         list known and cached models
+  ir models fetch e5-small-v2       download and verify a model
+  ir models fetch org/name@v1.0     any encoder and revision of the hub
+  ir models where e5-small-v2       its folder and recommended settings
+  ir encode e5-small-v2 beir/nfcorpus -o docs.ir      adds 'passage: '
+
+Known models are loaded with their recommended pooling, normalization and
+prefixes, which their own files do not always contain.
+
+The cache is that of Hugging Face's tools: HF_HUB_CACHE, HF_HOME/hub or
+~/.cache/huggingface/hub. Python's downloads are found here and vice versa.
+Files are verified by hash; an interrupted download resumes.
+
+Only fetch uses the network. HF_ENDPOINT sets another hub than
+https://huggingface.co, HF_TOKEN gives access to private models, and
+HF_HUB_OFFLINE=1 disables downloads.";
+
+#[derive(Debug, clap::Args)]
+#[command(after_help = EXAMPLES, args_conflicts_with_subcommands = true)]
+pub(crate) struct Args {
+    #[command(subcommand)]
+    action: Option<Action>,
+
+    /// Print one JSON object per model
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Action {
+    /// Download a model from the hub into the cache and verify it
+    Fetch {
+        /// Model: `organization/name@revision`; listed models need no organization
+        name: String,
+    },
+    /// Show the cache folder and the recommended settings of a model
+    Where {
+        /// Model name, as for fetch
+        name: String,
+    },
+}
+
+pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
+    let Some(cache) = ModelCache::from_env() else {
+        bail!("expected HF_HOME or a home directory for the model cache, found neither");
+    };
+    let mut out = OutputSink::open(None)?;
+    match &args.action {
+        None if args.json => list_json(&cache, &mut out)?,
+        None => list(&cache, &mut out, console)?,
+        Some(Action::Fetch { name }) => fetch(&cache, name, &mut out, console)?,
+        Some(Action::Where { name }) => locate(&cache, name, &mut out)?,
+    }
+    out.commit()
+}
+
+/// Cached models that are not in the catalog.
+fn others(cache: &ModelCache) -> Vec<String> {
+    let known = |name: &String| KnownModel::all().iter().any(|model| model.name == name);
+    let mut names = cache.names();
+    names.retain(|name| !known(name));
+    names
+}
+
+fn list(cache: &ModelCache, out: &mut OutputSink, console: &Console) -> Result<()> {
+    let mut rows = vec![["name", "dim", "tokens", "cached", "description"].map(str::to_owned)];
+    for known in KnownModel::all() {
+        let cached = cache.find(known.name).map_or("no", |_| "yes");
+        let (dim, tokens) = (known.dim.to_string(), known.max_tokens.to_string());
+        rows.push([known.name, &dim, &tokens, cached, known.about].map(str::to_owned));
+    }
+    for name in others(cache) {
+        let (dim, tokens, what) = match cache.find(&name).map(TransformerConfig::read) {
+            Some(Ok(shape)) => (
+                shape.hidden_size.to_string(),
+                shape.max_tokens().to_string(),
+                "",
+            ),
+            _ => ("-".into(), "-".into(), "unsupported architecture"),
+        };
+        rows.push([name, dim, tokens, "yes".to_owned(), what.to_owned()]);
+    }
+    writeln!(out, "{}", table_with_text(rows, 3))?;
+    console.note(format_args!("\nmodel cache: {}", cache.folder().display()));
+    Ok(())
+}
+
+fn list_json(cache: &ModelCache, out: &mut OutputSink) -> Result<()> {
+    for known in KnownModel::all() {
+        let mut line = json!(known);
+        line["folder"] = json!(cache.find(known.name));
+        writeln!(out, "{line}")?;
+    }
+    for name in others(cache) {
+        let folder = cache.find(&name);
+        writeln!(out, "{}", json!({"name": name, "folder": folder}))?;
+    }
+    Ok(())
+}
+
+fn locate(cache: &ModelCache, name: &str, out: &mut OutputSink) -> Result<()> {
+    let known = KnownModel::find(name);
+    let folder = cache.find(name);
+    if known.is_none() && folder.is_none() {
+        if Path::new(name).is_absolute() || Path::new(name).exists() {
+            bail!(
+                "{name}: expected the name of a model, found a path (commands accept a model folder \
+                 in place of a name)"
+            );
+        }
+        bail!(
+            "{name}: expected a model in {} or one that `ir models` lists, found neither; \
+             `ir models fetch {name}` downloads it if the hub has it{FETCH_FEATURE}{}",
+            cache.folder().display(),
+            suggested_model(name, cache)
+        );
+    }
+    let Some(known) = known else {
+        return show(folder.as_deref(), name, out);
+    };
+    writeln!(out, "{}: {}", known.name, known.about)?;
+    show(folder.as_deref(), name, out)?;
+    let (dim, tokens) = (known.dim, known.max_tokens);
+    writeln!(out, "  {dim} dimensions, maximum length {tokens} tokens")?;
+    let compared = match known.normalize {
+        true => "normalized, cosine similarity",
+        false => "inner product",
+    };
+    let pooling = match known.pooling {
+        Pooling::Cls => "cls",
+        _ => "mean",
+    };
+    writeln!(out, "  {pooling} pooling; {compared}")?;
+    for (side, prefix) in [
+        ("query", known.query_prefix),
+        ("document", known.document_prefix),
+    ] {
+        if !prefix.is_empty() {
+            writeln!(out, "  {side} prefix: {prefix:?}")?;
+        }
+    }
+    writeln!(out, "  license: {}", known.license)?;
+    writeln!(out, "  page: https://huggingface.co/{}", known.name)?;
+    Ok(())
+}
+
+fn show(folder: Option<&Path>, name: &str, out: &mut OutputSink) -> Result<()> {
+    match folder {
+        Some(folder) => writeln!(out, "  {}", folder.display())?,
+        None => writeln!(
+            out,
+            "  not cached (`ir models fetch {name}` downloads it{FETCH_FEATURE})"
+        )?,
+    }
+    Ok(())
+}
+
+#[cfg(feature = "fetch")]
+fn fetch(cache: &ModelCache, name: &str, out: &mut OutputSink, console: &Console) -> Result<()> {
+    use ir_dense::HubError;
+
+    use crate::shared::console::{Resumable, Usage, stop_on_interrupt};
+
+    stop_on_interrupt();
+    let mut bar = console.bar();
+    let fetched = cache.fetch(name, &mut bar);
+    bar.finish();
+    let folder = fetched.map_err(|error| match error {
+        // A usage error.
+        HubError::Name { .. } => Usage(error.to_string()).into(),
+        HubError::Canceled => Resumable(format!(
+            "interrupted; run `ir models fetch {name}` again to resume"
+        ))
+        .into(),
+        other => anyhow::Error::from(other),
+    })?;
+    writeln!(out, "{name}: downloaded and verified: {}", folder.display())?;
+    Ok(())
+}
+
+#[cfg(not(feature = "fetch"))]
+fn fetch(_: &ModelCache, name: &str, _: &mut OutputSink, _: &Console) -> Result<()> {
+    let page = KnownModel::find(name).map_or(name, |known| known.name);
+    bail!(
+        "cannot download {name:?}: built without the feature \"fetch\" \
+         (cargo install --path apps/ir-cli --features fetch); its page is https://huggingface.co/{page}"
+    )
+}

@@ -1,0 +1,443 @@
+//! Encoder options and model lookup, shared by `ir encode`, `ir search` and `ir train`.
+
+use std::path::Path;
+
+use anyhow::{Result, anyhow, bail};
+use clap::ValueHint;
+use ir_core::{DocNum, Encoder, Side};
+use ir_dense::{
+    Backend, BiEncoder, EncoderConfig, EncoderFingerprint, FindModelError, ModelError, ModelFolder,
+    OutlierChannels, Pooling, Precision, SideConfig, TokenizerError,
+};
+use ir_experiment::model::missing_model;
+pub(crate) use ir_experiment::model::{similarity, suggested_model};
+use ir_knn::SegmentedVectorIndex;
+use serde::{Deserialize, Serialize};
+
+use crate::shared::console::{Console, Usage};
+use crate::shared::options::{choice, first_set, positive};
+use crate::shared::suggest::closest;
+use crate::shared::text_hashes::TextHashes;
+
+/// Encoder options. The command that flattens them sets the help heading.
+#[derive(Debug, clap::Args)]
+pub(crate) struct EncoderOptions {
+    /// Prefix of every text, such as 'query: ' [default: from the model]
+    #[arg(long, value_name = "TEXT", value_hint = ValueHint::Other)]
+    prefix: Option<String>,
+
+    /// Maximum sequence length in tokens, special tokens included; longer texts are truncated, and
+    /// `ir encode` prints how many [default: from the model]
+    #[arg(long, value_parser = positive, value_name = "N")]
+    max_tokens: Option<usize>,
+
+    /// Pooling of token vectors [default: from the model]
+    #[arg(long, value_parser = choice(POOLINGS), value_name = "HOW")]
+    pooling: Option<Pooling>,
+
+    /// Normalize vectors to unit length [default: from the model]
+    #[arg(long, value_name = "true|false")]
+    normalize: Option<bool>,
+
+    /// Backend: cpu, tch, tch-cuda:N, wgpu, vulkan, cuda:N; all but cpu need the feature of the
+    /// same name [default: cpu]
+    #[arg(long, visible_alias = "device", value_parser = backend, value_name = "NAME")]
+    backend: Option<Backend>,
+
+    /// Number format of the linear layers; bf16 and int8 need the backend cpu. Documents and
+    /// queries need the same [default: f32]
+    #[arg(long, value_parser = choice(PRECISIONS), value_name = "FORMAT")]
+    precision: Option<Precision>,
+}
+
+impl EncoderOptions {
+    pub(crate) fn first_set(&self) -> Option<&'static str> {
+        first_set([
+            ("--prefix", self.prefix.is_some()),
+            ("--max-tokens", self.max_tokens.is_some()),
+            ("--pooling", self.pooling.is_some()),
+            ("--normalize", self.normalize.is_some()),
+            ("--backend", self.backend.is_some()),
+            ("--precision", self.precision.is_some()),
+        ])
+    }
+
+    pub(crate) fn prefix(&self) -> Option<&str> {
+        self.prefix.as_deref()
+    }
+
+    /// Encoder configuration in which the options apply to `side`.
+    pub(crate) fn config(&self, side: Side) -> EncoderConfig {
+        let mut of = SideConfig::default();
+        of.prefix.clone_from(&self.prefix);
+        of.max_tokens = self.max_tokens;
+        let mut config = EncoderConfig::default();
+        config.backend = self.backend.unwrap_or(config.backend);
+        config.precision = self.precision.unwrap_or_default();
+        config.pooling = self.pooling;
+        config.normalize = self.normalize;
+        match side {
+            Side::Query => config.with_query(of),
+            Side::Document => config.with_document(of),
+        }
+    }
+}
+
+/// Precisions of training: name, help and value of `--precision`.
+pub(crate) const TRAINING_PRECISIONS: [(&str, &str, Precision); 2] = [
+    ("f32", "Single precision", Precision::F32),
+    (
+        "bf16",
+        "bfloat16 factors, sums in f32; slower than f32 without avx512_bf16",
+        Precision::Bf16,
+    ),
+];
+
+pub(crate) const POOLINGS: [(&str, &str, Pooling); 5] = [
+    ("cls", "Vector of the first token", Pooling::Cls),
+    ("mean", "Mean of the token vectors", Pooling::Mean),
+    ("max", "Elementwise maximum", Pooling::Max),
+    (
+        "mean-sqrt",
+        "Sum divided by the square root of the number of tokens",
+        Pooling::MeanSqrt,
+    ),
+    (
+        "sep",
+        "Vector of the last token: [SEP], as in the ICLR benchmark",
+        Pooling::Sep,
+    ),
+];
+
+pub(crate) const PRECISIONS: [(&str, &str, Precision); 3] = [
+    ("f32", "Single precision", Precision::F32),
+    (
+        "bf16",
+        "bfloat16 with sums in f32; slower than f32 without avx512_bf16",
+        Precision::Bf16,
+    ),
+    (
+        "int8",
+        "8-bit integers per channel and token, for CPUs with VNNI",
+        Precision::Int8,
+    ),
+];
+
+/// Parses the name of a backend.
+pub(crate) fn backend(text: &str) -> Result<Backend, String> {
+    const NAMES: [&str; 6] = ["cpu", "tch", "tch-cuda", "wgpu", "vulkan", "cuda"];
+    text.parse().map_err(|error: ir_dense::BackendError| {
+        let (name, index) = text.find(':').map_or((text, ""), |at| text.split_at(at));
+        let close = closest(name, NAMES).map(|name| format!("{name}{index}"));
+        let close = close.filter(|close| close.parse::<Backend>().is_ok());
+        let hint = close.map(|close| format!(" (did you mean {close}?)"));
+        format!("{error}{}", hint.unwrap_or_default())
+    })
+}
+
+/// End of a hint to `ir models fetch`: the feature that this build lacks.
+pub(crate) const FETCH_FEATURE: &str = match cfg!(feature = "fetch") {
+    true => "",
+    false => {
+        " in a build with the feature \"fetch\" (cargo install --path apps/ir-cli --features fetch)"
+    }
+};
+
+/// Resolves a model argument: a folder, or a name in the model cache.
+pub(crate) fn find_model(argument: &Path) -> Result<ModelFolder> {
+    ModelFolder::find(argument).map_err(|error| {
+        let feature = match error {
+            FindModelError::NotCached { .. } => FETCH_FEATURE,
+            _ => "",
+        };
+        anyhow!("{}{feature}", missing_model(&error))
+    })
+}
+
+/// Whether an argument resolves to a folder with a model, or with one per side.
+pub(crate) fn is_model(argument: &Path) -> bool {
+    let configs = ["config.json", "modules.json", "query/config.json"];
+    find_model(argument)
+        .is_ok_and(|model| configs.iter().any(|file| model.folder.join(file).is_file()))
+}
+
+/// Opens an encoder. A `--max-tokens` out of the range of the model is a usage error.
+pub(crate) fn open_encoder(folder: &Path, config: &EncoderConfig) -> Result<BiEncoder> {
+    let is_limited = [&config.query, &config.document]
+        .iter()
+        .any(|side| side.max_tokens.is_some());
+    BiEncoder::open_with(folder, config).map_err(|error| match &error {
+        ModelError::Setting { field, .. } if field == "max_tokens" => {
+            Usage(format!("--max-tokens: {error}")).into()
+        }
+        ModelError::Tokenizer(TokenizerError::Limit { .. }) if is_limited => {
+            Usage(format!("--max-tokens: {error}")).into()
+        }
+        ModelError::Precision { .. } => Usage(format!("--precision: {error}")).into(),
+        _ => error.into(),
+    })
+}
+
+/// Note on the output channels that are f32 although the precision is int8; `None` without any.
+pub(crate) fn outlier_note(encoder: &BiEncoder, side: Side) -> Option<String> {
+    let outliers = encoder.outlier_channels(side);
+    let count: usize = outliers.iter().map(|layer| layer.channels.len()).sum();
+    let describe = |layer: &OutlierChannels| {
+        format!(
+            "{} of {} in {}",
+            layer.channels.len(),
+            layer.total,
+            layer.layer
+        )
+    };
+    let layers: Vec<String> = outliers.iter().map(describe).collect();
+    let layers = layers.join(", ");
+    (count > 0).then(|| {
+        format!(
+            "{count} output channels have weights out of the range of int8 and are f32: {layers}"
+        )
+    })
+}
+
+/// Fields of [`VectorOrigin`] that vectors of queries and of documents have in common.
+pub(crate) const COMPARED_FIELDS: [&str; 5] = [
+    "model",
+    "precision",
+    "arithmetic version",
+    "pooling",
+    "normalize",
+];
+
+/// How the vectors of an index were encoded. `ir encode` stores it in the index as JSON.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct VectorOrigin {
+    /// Last component of the model's name or folder, for messages.
+    model_name: String,
+    encoder: EncoderFingerprint,
+    /// Template of the documents; `None` for queries.
+    pub(crate) template: Option<String>,
+    pub(crate) texts: TextHashes,
+}
+
+impl VectorOrigin {
+    pub(crate) fn new(
+        model: &Path,
+        encoder: &BiEncoder,
+        side: Side,
+        template: Option<String>,
+        texts: TextHashes,
+    ) -> Self {
+        let name = model.file_name().unwrap_or(model.as_os_str());
+        Self {
+            model_name: name.to_string_lossy().into_owned(),
+            encoder: encoder.fingerprint(side),
+            template,
+            texts,
+        }
+    }
+
+    /// Origin of vectors as `ir encode` recorded it.
+    pub(crate) fn read(vectors: &SegmentedVectorIndex) -> Option<Self> {
+        let found = vectors.config().user_metadata.as_deref();
+        let origin = found.and_then(|text| serde_json::from_str::<Self>(text).ok());
+        let origin = origin.map(|mut origin| {
+            let docs = (0..vectors.len() as u32).map(DocNum::new);
+            let hashes = docs.map(|doc| vectors.fingerprint(doc));
+            if let Some(texts) = hashes.collect::<Option<TextHashes>>()
+                && vectors.config().fingerprints
+            {
+                origin.texts = texts;
+            }
+            origin
+        });
+        origin.filter(|origin| origin.texts.len() == vectors.len())
+    }
+
+    /// The encoder and the template, without the hashes of texts.
+    #[cfg(feature = "remote")]
+    pub(crate) fn without_texts(&self) -> Self {
+        Self {
+            model_name: self.model_name.clone(),
+            encoder: self.encoder.clone(),
+            template: self.template.clone(),
+            texts: TextHashes::default(),
+        }
+    }
+
+    /// Origin of the vectors of `path`. Without a record, warns with `unchecked`: what cannot be
+    /// compared.
+    pub(crate) fn of(
+        vectors: &SegmentedVectorIndex,
+        path: &Path,
+        unchecked: &str,
+        console: &Console,
+    ) -> Option<Self> {
+        let origin = Self::read(vectors);
+        if origin.is_none() {
+            console.warn(format_args!(
+                "{}: has no record of its encoder and texts; {unchecked}",
+                path.display()
+            ));
+        }
+        origin
+    }
+
+    /// Pooling, normalization, prefix, length limit and precision other than f32, for messages.
+    pub(crate) fn settings(&self) -> String {
+        let encoder = &self.encoder;
+        let normalized = match encoder.normalize {
+            true => "normalized",
+            false => "not normalized",
+        };
+        let prefix = match encoder.prefix.as_str() {
+            "" => String::new(),
+            prefix => format!(", prefix {prefix:?}"),
+        };
+        let precision = match encoder.precision {
+            Precision::F32 => String::new(),
+            precision => format!(", {precision}"),
+        };
+        format!(
+            "{} pooling, {normalized}{prefix}, at most {} tokens{precision}",
+            self.pooling(),
+            encoder.max_tokens
+        )
+    }
+
+    fn pooling(&self) -> &'static str {
+        let pooling = POOLINGS.iter().find(|(.., it)| *it == self.encoder.pooling);
+        pooling.map_or("?", |(name, ..)| *name)
+    }
+
+    /// Prefix of the texts.
+    pub(crate) fn prefix(&self) -> &str {
+        &self.encoder.prefix
+    }
+
+    /// Differences to `found` in the fields that `applies` accepts, such as "expected pooling cls,
+    /// found mean"; `None` if there are none.
+    pub(crate) fn differences(
+        &self,
+        found: &Self,
+        applies: impl Fn(&str) -> bool,
+    ) -> Option<String> {
+        let same_model = self.encoder.model == found.encoder.model;
+        let same_precision = self.encoder.precision == found.encoder.precision;
+        let fields = self.fields().into_iter().zip(found.fields());
+        let different = fields.filter(|((name, expected), (_, found))| {
+            let is_implied = match *name {
+                "model" => same_model,
+                "arithmetic version" => !same_precision,
+                _ => false,
+            };
+            applies(name) && expected != found && !is_implied
+        });
+        let mut different: Vec<String> = different
+            .map(|((name, expected), (_, found))| {
+                format!("expected {name} {expected}, found {found}")
+            })
+            .collect();
+        if applies("texts") {
+            different.extend(self.texts.difference(&found.texts));
+        }
+        (!different.is_empty()).then(|| different.join("; "))
+    }
+
+    fn fields(&self) -> [(&'static str, String); 8] {
+        let encoder = &self.encoder;
+        let template = self.template.as_deref().unwrap_or("of queries");
+        [
+            ("model", format!("{} ({})", self.model_name, encoder.model)),
+            ("precision", encoder.precision.to_string()),
+            ("arithmetic version", encoder.arithmetic.to_string()),
+            ("pooling", self.pooling().to_owned()),
+            ("normalize", encoder.normalize.to_string()),
+            ("prefix", format!("{:?}", encoder.prefix)),
+            ("max-tokens", encoder.max_tokens.to_string()),
+            ("template", template.to_owned()),
+        ]
+    }
+}
+
+/// Encoder of the queries, its argument and its options.
+pub(crate) struct QueryEncoder<'a> {
+    pub(crate) model: &'a Path,
+    pub(crate) encoder: &'a BiEncoder,
+    pub(crate) options: &'a EncoderOptions,
+}
+
+impl QueryEncoder<'_> {
+    /// Checks that the document side of the encoder made the vectors of `path`; with `any_encoder`,
+    /// warns. Length limits and templates of documents do not apply to queries. A prefix of the
+    /// documents that is not the encoder's was an option of `ir encode`: then queries need --prefix
+    /// too.
+    pub(crate) fn check(
+        &self,
+        path: &Path,
+        origin: &VectorOrigin,
+        any_encoder: bool,
+        console: &Console,
+    ) -> Result<()> {
+        let texts = TextHashes::default();
+        let expected = VectorOrigin::new(self.model, self.encoder, Side::Document, None, texts);
+        let prefix = self.options.prefix();
+        let applies = |field: &str| match field {
+            "prefix" => prefix.is_none(),
+            field => COMPARED_FIELDS.contains(&field),
+        };
+        // Unless the model has this prefix for documents.
+        if prefix == Some(origin.prefix()) && expected.prefix() != origin.prefix() {
+            console.warn(
+                "--prefix: the prefix of the documents (`ir encode`); here it is that of queries",
+            );
+        }
+        match expected.differences(origin, applies) {
+            None => Ok(()),
+            Some(differences) if any_encoder => {
+                console.warn(format_args!("{}: {differences}", path.display()));
+                Ok(())
+            }
+            Some(differences) => bail!(
+                "{}: {differences} (give the model, --pooling, --normalize and --precision of `ir \
+                 encode`, and the --prefix of queries; --any-encoder searches all the same)",
+                path.display()
+            ),
+        }
+    }
+}
+
+/// Vector of a fixed long text, as bits: differs for another model, CPU or backend.
+pub(crate) fn probe(encoder: &dyn Encoder, side: Side) -> Result<Vec<u32>> {
+    let text = "Ships seen by radar, number 1 of 7. ".repeat(80);
+    let vector = encoder.encode(side, &[&text])?;
+    Ok(vector.into_iter().map(f32::to_bits).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn vectors_of_other_arithmetic_are_different() {
+        let origin = |precision: &str| -> VectorOrigin {
+            let text = format!(
+                r#"{{"model_name": "m", "encoder": {{"model": "1a", {precision} "pooling": "mean",
+                    "normalize": true, "prefix": "", "max_tokens": 9}}, "template": null,
+                    "texts": ""}}"#
+            );
+            serde_json::from_str(&text).unwrap()
+        };
+        let int8 = origin(r#""precision": "int8", "arithmetic": 1,"#);
+        let earlier = origin(r#""precision": "int8","#);
+        let applies = |field: &str| COMPARED_FIELDS.contains(&field);
+        assert_eq!(
+            int8.differences(&earlier, applies).as_deref(),
+            Some("expected arithmetic version 1, found 0")
+        );
+        assert_eq!(int8.differences(&int8, applies), None);
+        assert_eq!(
+            int8.differences(&origin(""), applies).as_deref(),
+            Some("expected precision int8, found f32")
+        );
+    }
+}
