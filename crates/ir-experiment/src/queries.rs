@@ -3,9 +3,9 @@
 use std::collections::HashSet;
 
 use ir_core::{Qrels, Query};
-use ir_data::datafinder::keyphrase_query;
 use ir_data::{Collection, DataError};
 use ir_knn::TrainingQuery;
+use ir_studies::datafinder::keyphrase_query;
 
 use crate::attributes::unknown_query_attribute;
 use crate::file::{SystemEntry, TaskEntry};

@@ -106,7 +106,7 @@ impl PriorSystem {
         let failed = "reading the judgments";
         let bytes = qrels.read(&path).map_err(SystemError::stage(failed))?;
         let name = path.display().to_string();
-        let parsed = ir_data::trec::parse_qrels_any(&bytes[..], &name, qrels.header_line());
+        let parsed = ir_data::parse_qrels_any(&bytes[..], &name, qrels.header_line());
         let parsed = parsed.map_err(SystemError::stage(failed))?;
         for warning in &parsed.warnings {
             context.observer().note(&warning.to_string());

@@ -10,7 +10,7 @@ use ir_core::store::Verify;
 use ir_core::trec::ScoreFormat;
 use ir_core::{Predicate, Query};
 use ir_data::DocTemplate;
-use ir_data::part_of_speech::{PartOfSpeech, PartOfSpeechFilter, TaggedTexts};
+use ir_studies::part_of_speech::{PartOfSpeech, PartOfSpeechFilter, TaggedTexts};
 
 use super::expansion::ExpansionOptions;
 use super::model::ModelOptions;

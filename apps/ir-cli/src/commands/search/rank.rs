@@ -6,7 +6,7 @@ use ir_bm25::{
     DuplicateIds, IndexedFields, Searcher, SearcherError, SegmentedIndex, StructuredSearcher,
 };
 use ir_core::{Distinct, DocNum, Explanation, Progress, Query, Ranking, Retriever, Search};
-use ir_data::datafinder;
+use ir_studies::datafinder;
 
 use super::args::{Args, TimeFilter};
 use super::engine::SearchIndex;
