@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 
 use ir_core::{Attributes, Corpus, DocIds, DocNum, DocSet, Document, Flow, Predicate, Years};
 use ir_data::Collection;
-use ir_data::datafinder::lexicographic_row_order;
+use ir_studies::datafinder::lexicographic_row_order;
 use ir_system::{ContentHash, Observer, SourceMap, SpecError};
 
 use crate::attributes::unknown_condition_attributes;

@@ -3,8 +3,8 @@
 use std::collections::HashSet;
 
 use ir_core::{Qrels, Query};
-use ir_data::datafinder::keyphrase_query;
 use ir_data::{Collection, DataError};
+use ir_studies::datafinder::keyphrase_query;
 use ir_system::{ContentHash, Observer, SystemEntry, TrainingSet, unknown_query_attribute};
 
 use crate::file::TaskEntry;

@@ -1,7 +1,7 @@
 //! Searching the queries of a task with a system.
 
 use ir_core::{DocFilter, DocNum, DocSet, Flow, NotLaterThan, Predicate, Retriever, Run, Search};
-use ir_data::datafinder::{published_depth, published_filter};
+use ir_studies::datafinder::{published_depth, published_filter};
 use ir_system::{ContentHash, FilterName, SpecError, SystemContext, SystemEntry, SystemError};
 
 use crate::best_record::best_records;

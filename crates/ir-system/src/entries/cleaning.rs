@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ir_data::part_of_speech::{PartOfSpeech, PartOfSpeechFilter};
+use ir_studies::part_of_speech::{PartOfSpeech, PartOfSpeechFilter};
 use schemars::JsonSchema;
 use serde::de::value::MapAccessDeserializer;
 use serde::de::{MapAccess, Visitor};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use ir_bm25::analysis::{QueryCleaning, StopWords};
 use ir_core::{Rewritten, SearchError};
-use ir_data::part_of_speech::{PartOfSpeechFilter, TaggedTexts, TaggingError};
+use ir_studies::part_of_speech::{PartOfSpeechFilter, TaggedTexts, TaggingError};
 
 use super::existing_file;
 use crate::entries::cleaning::TAGS;

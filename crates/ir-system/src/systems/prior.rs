@@ -292,7 +292,7 @@ fn judgments(qrels: &TrecFile, context: &mut SystemContext<'_>) -> Result<Qrels,
     let path = existing_file(context, "qrels", &qrels.file)?;
     let bytes = qrels.read(&path).map_err(SystemError::stage(failed))?;
     let name = path.display().to_string();
-    let parsed = ir_data::trec::parse_qrels_any(&bytes[..], &name, qrels.header_line());
+    let parsed = ir_data::parse_qrels_any(&bytes[..], &name, qrels.header_line());
     let parsed = parsed.map_err(SystemError::stage(failed))?;
     for warning in &parsed.warnings {
         context.observer().note(&warning.to_string());

@@ -4,7 +4,7 @@ use anyhow::Result;
 use ir_bm25::Searcher;
 use ir_bm25::feedback::Feedback;
 use ir_core::{DocNum, Explanation, Progress, Query, Ranking, Retriever, Search};
-use ir_data::datafinder;
+use ir_studies::datafinder;
 use ir_system::SharedRetriever;
 
 use super::args::{Args, TimeFilter};
