@@ -122,7 +122,18 @@ pub enum AnalyzerName {
 }
 
 impl AnalyzerName {
-    pub(crate) fn analysis(self) -> Analysis {
+    /// All names.
+    pub const ALL: [Self; 5] = [
+        Self::Anserini,
+        Self::AnseriniUnstemmed,
+        Self::English,
+        Self::LuceneStandard,
+        Self::Whitespace,
+    ];
+
+    /// Returns the analysis.
+    #[must_use]
+    pub fn analysis(self) -> Analysis {
         match self {
             Self::Anserini => Analysis::anserini(),
             Self::AnseriniUnstemmed => Analysis::anserini_unstemmed(),

@@ -255,13 +255,11 @@ impl Args {
     }
 
     /// Tag of the run, or the default.
-    #[cfg(feature = "remote")]
     pub(super) fn tag_or<'a>(&'a self, default: &'a str) -> &'a str {
         self.tag.as_deref().unwrap_or(default)
     }
 
     /// Score format of the run, or the default.
-    #[cfg(feature = "remote")]
     pub(super) fn scores_or(&self, default: ScoreFormat) -> ScoreFormat {
         self.scores.unwrap_or(default)
     }

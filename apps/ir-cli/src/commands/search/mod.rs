@@ -7,6 +7,7 @@ mod notes;
 mod rank;
 #[cfg(feature = "remote")]
 mod remote;
+mod system_file;
 #[cfg(feature = "dense")]
 mod vector_texts;
 #[cfg(feature = "dense")]
@@ -44,6 +45,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if args.remote.is_set() {
         // An interrupt ends it at once: requests do not report progress.
         return remote::run(args, console);
+    }
+    if let Some(path) = &args.system {
+        return system_file::run(args, path, console);
     }
     stop_on_interrupt();
     use_threads(args.threads)?;
@@ -83,6 +87,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let began = Instant::now();
     let engine = SearchIndex::open(args, store, console)?;
     let building = began.elapsed();
+    if let Some(path) = &args.save {
+        let (tag, _, _) = outputs.first().context("expected a run")?;
+        system_file::save(args, path, engine.index.config(), tag)?;
+    }
     let asked = match (typed, asked) {
         (Some(text), _) => TestQueries {
             queries: vec![Query::new(TYPED_QUERY_ID, text)],

@@ -12,8 +12,9 @@ use ir_core::{
     Retriever, Search, SearchError, Side,
 };
 use ir_data::{Collection, DocTemplate};
+use toml::Value;
 use ir_knn::{EfSearch, SegmentedHnswSearcher, SegmentedVectorIndex};
-use ir_system::SharedRetriever;
+use ir_system::{SharedRetriever, SystemEntry};
 
 use super::engine::SearchIndex;
 use super::vector_texts::TextComparison;
@@ -24,6 +25,7 @@ use crate::shared::encoder::{
 use crate::shared::format::grouped;
 use crate::shared::options::first_set;
 use crate::shared::query_vectors::QueryVectors;
+use crate::shared::system_options::{SYSTEM, shortest};
 use crate::shared::vector_files::open_vectors;
 
 /// Options of dense retrieval.
@@ -84,6 +86,52 @@ impl DenseOptions {
     /// Weights of BM25; empty without hybrid search.
     pub(crate) fn alphas(&self) -> &[f32] {
         &self.alpha
+    }
+
+    /// Systems of the options, for a system file: dense retrieval in place of the lexical systems, or
+    /// a weighted sum of both.
+    pub(crate) fn systems(&self, lexical: &mut Vec<SystemEntry>) -> Result<Vec<SystemEntry>> {
+        let Some(vectors) = &self.vectors else {
+            return Ok(lexical.pop().into_iter().collect());
+        };
+        let mut dense = SystemEntry::new("vectors", "dense");
+        let mut set = |key: &str, value: Value| dense.parameters.insert(key.to_owned(), value);
+        let text = |path: &Path| Value::from(path.display().to_string());
+        set("vectors", text(vectors));
+        if let Some(queries) = &self.query_vectors {
+            set("queries", text(queries));
+        }
+        if let Some(model) = &self.encoder {
+            let mut encoder = self.encoder_options.keys()?;
+            encoder.insert("model".to_owned(), text(model));
+            set("encoder", encoder.into());
+        }
+        if self.any_encoder {
+            set("any_encoder", true.into());
+        }
+        if let Some(width) = self.ef_search {
+            set("ef_search", i64::try_from(width)?.into());
+        }
+        if self.exact {
+            set("exact", true.into());
+        }
+        let alpha = match self.alpha[..] {
+            [] => {
+                lexical.clear();
+                SYSTEM.clone_into(&mut dense.name);
+                return Ok(vec![dense]);
+            }
+            [alpha] => alpha,
+            _ => bail_usage!("--alpha: expected one weight with --save"),
+        };
+        let mut base = lexical.pop().context("expected a lexical system")?;
+        "BM25".clone_into(&mut base.name);
+        (base.hidden, dense.hidden) = (true, true);
+        let weights = [shortest(alpha), 1.0].map(Value::Float).to_vec();
+        let hybrid = SystemEntry::new(SYSTEM, "hybrid")
+            .with("of", vec![Value::from("BM25"), Value::from("vectors")])
+            .with("weights", weights);
+        Ok(vec![base, dense, hybrid])
     }
 
     /// Rejects options without effect, and a file without vectors. `lexical` is the first option

@@ -94,6 +94,23 @@ impl EncoderReference {
         })
     }
 
+    /// Encoder, and the vectors of the documents.
+    pub(crate) fn vectors(
+        &self,
+        context: &mut SystemContext<'_>,
+        template: Option<&DocTemplate>,
+    ) -> Result<(SharedEncoder, Arc<FlatIndex>), SystemError> {
+        if let Some(template) = template {
+            context.check_template(template)?;
+        }
+        self.with(context, |entry, context| {
+            let encoder = entry.open(context)?;
+            let template = entry.template_or(template)?;
+            let vectors = entry.document_vectors(context, &encoder, &template)?;
+            Ok((encoder, vectors))
+        })
+    }
+
     /// Stages that the vectors of words need. `words` identifies the words of these documents.
     pub(crate) fn word_stages(
         &self,
