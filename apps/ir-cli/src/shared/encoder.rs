@@ -14,7 +14,7 @@ pub(crate) use ir_experiment::model::{similarity, suggested_model};
 use ir_knn::SegmentedVectorIndex;
 use serde::{Deserialize, Serialize};
 
-use crate::shared::console::{Console, Usage};
+use crate::shared::console::{Console, Usage, bail_usage};
 use crate::shared::options::{choice, first_set, positive};
 use crate::shared::suggest::closest;
 use crate::shared::text_hashes::TextHashes;
@@ -76,7 +76,10 @@ impl EncoderOptions {
             set("max_tokens", i64::try_from(tokens)?.into());
         }
         let named = |names: &[(&'static str, bool)]| {
-            names.iter().find(|(_, is)| *is).map(|(name, _)| (*name).to_owned())
+            names
+                .iter()
+                .find(|(_, is)| *is)
+                .map(|(name, _)| (*name).to_owned())
         };
         let pooling = self.pooling.map(|pooling| {
             let names = POOLINGS.map(|(name, _, known)| (name, known == pooling));

@@ -13,7 +13,7 @@ use super::existing_file;
 use crate::error::SystemError;
 use crate::system::{OpenSystem, System, SystemContext};
 
-/// Sparse vectors of documents and queries, such as those of SPLADE, ranked by inner product.
+/// Sparse vectors of documents and queries, such as SPLADE's, ranked by inner product.
 ///
 /// Files have JSON lines with `id` and `vector`, a table of weights by token, as Pyserini writes
 /// them: `{"id": "7", "vector": {"tea": 1.5, "green": 0.25}}`. A query without a vector has no hits.
@@ -50,9 +50,8 @@ fn read(
         if line.trim().is_empty() {
             continue;
         }
-        let invalid = |message: String| {
-            SystemError::parameter(key, format!("{name}:{number}: {message}"))
-        };
+        let invalid =
+            |message: String| SystemError::parameter(key, format!("{name}:{number}: {message}"));
         let line: Line = serde_json::from_str(&line)
             .map_err(|error| invalid(format!("expected id and vector of weights: {error}")))?;
         let weights = line.vector.iter();
@@ -65,7 +64,8 @@ fn read(
         weights.retain(|(_, weight)| *weight != 0.0);
         weights.sort_unstable_by_key(|(column, _)| *column);
         let (columns, values) = weights.into_iter().unzip();
-        let vector = SparseVector::new(columns, values).map_err(|error| invalid(error.to_string()))?;
+        let vector =
+            SparseVector::new(columns, values).map_err(|error| invalid(error.to_string()))?;
         vectors.push((line.id, vector));
     }
     Ok(vectors)
@@ -74,7 +74,9 @@ fn read(
 impl System for SparseSystem {
     fn files(&self) -> Vec<(String, String)> {
         let files = [("vectors", &self.vectors), ("queries", &self.queries)];
-        files.map(|(key, path)| (key.to_owned(), path.clone())).to_vec()
+        files
+            .map(|(key, path)| (key.to_owned(), path.clone()))
+            .to_vec()
     }
 
     fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
@@ -96,7 +98,9 @@ impl System for SparseSystem {
             let message = format!("expected vectors of documents of the collection, found {id:?}");
             return Err(SystemError::parameter("vectors", message));
         }
-        let queries = read(context, "queries", &self.queries, |token| columns.get(token).copied())?;
+        let queries = read(context, "queries", &self.queries, |token| {
+            columns.get(token).copied()
+        })?;
         let queries: HashMap<String, SparseVector> = queries.into_iter().collect();
         let mut by_text = HashMap::new();
         for query in context.data.all_queries()? {
@@ -147,7 +151,7 @@ impl Retriever for PrecomputedQueries {
             None => Ok(None),
             Some(vector) => {
                 let explained = self.index.explain(vector, doc, search)?;
-                Ok(explained.filter(|explanation| explanation.value() != 0.0))
+                Ok(explained.filter(|explanation| explanation.value != 0.0))
             }
         }
     }

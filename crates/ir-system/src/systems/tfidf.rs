@@ -3,7 +3,9 @@
 use std::sync::Arc;
 
 use ir_bm25::Analysis;
-use ir_core::{Distinct, DocIds, DocNum, Encoder, Explanation, Ranking, Retriever, Search, SearchError, Side};
+use ir_core::{
+    Distinct, DocIds, DocNum, Encoder, Explanation, Ranking, Retriever, Search, SearchError, Side,
+};
 use ir_knn::{
     DocFrequency, EncodedSparse, FlatIndex, Lsi, LsiConfig, SparseIndex, TfWeighting, TfidfConfig,
     TfidfVectorizer, TruncatedSvdConfig, VectorSimilarity,
@@ -16,7 +18,7 @@ use crate::entries::AnalyzerName;
 use crate::error::SystemError;
 use crate::system::{OpenSystem, System, SystemContext};
 
-/// TF-IDF vectors of the documents, ranked by the cosine with that of the query.
+/// TF-IDF vectors of the documents, ranked by the cosine with the vector of the query.
 ///
 /// The scoring model `tfidf` of the type `bm25` is Lucene's `ClassicSimilarity`, which is not a
 /// cosine.
@@ -108,7 +110,8 @@ impl System for LsiSystem {
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
         let given = self.template.as_deref();
         let (texts, analysis) = document_texts(context, given, self.analyzer.analysis())?;
-        let svd = TruncatedSvdConfig::new(self.dim.unwrap_or(100)).with_seed(self.seed.unwrap_or(0));
+        let svd =
+            TruncatedSvdConfig::new(self.dim.unwrap_or(100)).with_seed(self.seed.unwrap_or(0));
         let config = LsiConfig::default()
             .with_tfidf(config(self.sublinear, self.min_df))
             .with_svd(svd)
@@ -120,7 +123,10 @@ impl System for LsiSystem {
         let ids = context.data.ids().clone();
         let index = FlatIndex::new(ids, vectors, VectorSimilarity::InnerProduct);
         let index = index.map_err(SystemError::stage("LSI"))?;
-        let retriever = WithVectors { encoder: lsi, index };
+        let retriever = WithVectors {
+            encoder: lsi,
+            index,
+        };
         Ok(OpenSystem::new(Arc::new(Distinct(retriever))))
     }
 }
@@ -146,7 +152,7 @@ impl<E: Encoder + Send + Sync> Retriever for WithTerms<E> {
         search: &Search<'_>,
     ) -> Result<Option<Explanation>, SearchError> {
         let explained = self.0.explain(query, doc, search)?;
-        Ok(explained.filter(|explanation| explanation.value() > 0.0))
+        Ok(explained.filter(|explanation| explanation.value > 0.0))
     }
 }
 

@@ -14,6 +14,7 @@ use ir_system::{
 use toml::{Table, Value};
 
 use super::args::{Args, TimeFilter};
+use super::engine::without_queries;
 use super::{RUN_HITS, TYPED_QUERY_ID};
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::experiment::{ConsoleObserver, failure, registry};
@@ -29,7 +30,9 @@ use crate::shared::system_options::SYSTEM;
 /// Writes the system of the options, for an index of this configuration.
 pub(super) fn save(args: &Args, path: &OutputPath, config: &IndexConfig, tag: &str) -> Result<()> {
     if args.setup.order == Some(DocumentOrder::RowText) {
-        bail_usage!("--order row-text: expected no --save; an experiment has the key document_order");
+        bail_usage!(
+            "--order row-text: expected no --save; an experiment has the key document_order"
+        );
     }
     if let Some(option) = first_set([
         ("--filter", !args.filter.is_empty()),
@@ -37,9 +40,10 @@ pub(super) fn save(args: &Args, path: &OutputPath, config: &IndexConfig, tag: &s
     ]) {
         bail_usage!("{option}: expected no --save; a system file has no such key");
     }
+    #[cfg_attr(feature = "dense", allow(unused_mut))]
     let mut systems = args.lexical.systems(&index_parameters(args, config)?)?;
     #[cfg(feature = "dense")]
-    systems.extend(args.vectors.systems(&mut systems)?);
+    let mut systems = args.vectors.systems(systems)?;
     let mut root = systems.pop().context("expected a system")?;
     debug_assert!(root.name == SYSTEM, "the system to search is last");
     tag.clone_into(&mut root.name);
@@ -60,7 +64,10 @@ pub(super) fn save(args: &Args, path: &OutputPath, config: &IndexConfig, tag: &s
     for system in &mut systems {
         rebase_paths(system, folder)?;
     }
-    SystemSpec::new(systems).save(path, "System of `ir search`; `ir search COLLECTION --system` reads it.")?;
+    SystemSpec::new(systems).save(
+        path,
+        "System of `ir search`; `ir search COLLECTION --system` reads it.",
+    )?;
     Ok(())
 }
 
@@ -70,7 +77,10 @@ fn index_parameters(args: &Args, config: &IndexConfig) -> Result<Table> {
     let analyzer = AnalyzerName::ALL.into_iter();
     let mut named = analyzer.filter(|name| name.analysis() == config.analysis);
     let Some(analyzer) = named.next() else {
-        bail!("--save: expected an analysis with a name, found {}", config.analysis);
+        bail!(
+            "--save: expected an analysis with a name, found {}",
+            config.analysis
+        );
     };
     if analyzer != AnalyzerName::default() {
         table.insert("analyzer".to_owned(), Value::try_from(analyzer)?);
@@ -81,7 +91,10 @@ fn index_parameters(args: &Args, config: &IndexConfig) -> Result<Table> {
         (None, IndexedFields::TextOnly) => table.insert("fields".to_owned(), "text".into()),
         (None, IndexedFields::Separate) => table.insert("fields".to_owned(), "separate".into()),
         (None, other) => {
-            let names = other.names().into_iter().map(|name| Value::from(name.to_owned()));
+            let names = other
+                .names()
+                .into_iter()
+                .map(|name| Value::from(name.to_owned()));
             table.insert("fields".to_owned(), Value::Array(names.collect()))
         }
     };
@@ -97,7 +110,9 @@ fn index_parameters(args: &Args, config: &IndexConfig) -> Result<Table> {
 /// Makes the relative paths of a system relative to the folder of its file.
 fn rebase_paths(system: &mut SystemEntry, folder: &Path) -> Result<()> {
     let parsed = Registry::default().parse(&system.kind, &system.parameters);
-    let files = parsed.map(|parsed| parsed.system.files()).unwrap_or_default();
+    let files = parsed
+        .map(|parsed| parsed.system.files())
+        .unwrap_or_default();
     let mut keys: Vec<String> = files.into_iter().map(|(key, _)| key).collect();
     keys.push("feedback_collection".to_owned());
     for key in keys {
@@ -111,7 +126,9 @@ fn rebase_paths(system: &mut SystemEntry, folder: &Path) -> Result<()> {
             continue;
         };
         if !path.starts_with('$') && Path::new(&*path).exists() {
-            *path = relative_to(folder, Path::new(&*path))?.display().to_string();
+            *path = relative_to(folder, Path::new(&*path))?
+                .display()
+                .to_string();
         }
     }
     Ok(())
@@ -125,7 +142,9 @@ fn relative_to(folder: &Path, path: &Path) -> Result<PathBuf> {
     let current = std::env::current_dir()?;
     let (folder, path) = (normal(&current.join(folder)), normal(&current.join(path)));
     let shared = folder.iter().zip(&path).take_while(|(a, b)| a == b).count();
-    let up = folder[shared..].iter().map(|_| Component::ParentDir.as_os_str().to_owned());
+    let up = folder[shared..]
+        .iter()
+        .map(|_| Component::ParentDir.as_os_str().to_owned());
     Ok(up.chain(path[shared..].iter().cloned()).collect())
 }
 
@@ -153,7 +172,10 @@ pub(super) fn run(args: &Args, path: &Path, console: &Console) -> Result<()> {
     let root = spec.root().context("expected a system")?.clone();
     if let Some(FilterName::PublishedYear | FilterName::YearOfBestRecord) = root.filter {
         let name = &root.name;
-        bail!("{}: expected the filter none or year of {name:?}; other filters need an experiment file", path.display());
+        bail!(
+            "{}: expected the filter none or year of {name:?}; other filters need an experiment file",
+            path.display()
+        );
     }
     let out = OutputSink::open(args.output.as_ref())?;
     let asked = match (args.typed(), &args.queries) {
@@ -165,11 +187,16 @@ pub(super) fn run(args: &Args, path: &Path, console: &Console) -> Result<()> {
             Some(read?.queries)
         }
     };
-    let opened = open_collection(&args.collection, args.documents(), args.verification(), console)?;
+    let opened = open_collection(
+        &args.collection,
+        args.documents(),
+        args.verification(),
+        console,
+    )?;
     let (queries, retriever, years) = match opened {
         CollectionSource::Index(index) => {
             let Some(queries) = asked else {
-                return super::without_queries(&args.collection);
+                return without_queries(&args.collection);
             };
             let queries = args.query_form.apply(queries)?;
             let others = OtherCollections {
@@ -190,7 +217,7 @@ pub(super) fn run(args: &Args, path: &Path, console: &Console) -> Result<()> {
                     let split = args.split.as_deref();
                     match input::collection_queries(&documents.collection, split, console)? {
                         Some(found) => found.queries,
-                        None => return super::without_queries(&args.collection),
+                        None => return without_queries(&args.collection),
                     }
                 }
             };
@@ -200,11 +227,18 @@ pub(super) fn run(args: &Args, path: &Path, console: &Console) -> Result<()> {
         }
     };
     let k = args.hits.or(root.hits).unwrap_or(RUN_HITS);
-    let times: Vec<_> = queries.iter().map(|query| years.not_later_than(query.attributes.year())).collect();
+    let times: Vec<_> = queries
+        .iter()
+        .map(|query| years.not_later_than(query.attributes.year()))
+        .collect();
     let is_filtered = root.filter == Some(FilterName::Year);
     let run = Run::from_retriever_with(args.tag_or(&root.name), &*retriever, &queries, |n, _| {
         let search = Search::top(k);
-        if is_filtered { search.within(&times[n]) } else { search }
+        if is_filtered {
+            search.within(&times[n])
+        } else {
+            search
+        }
     });
     let mut run = run.with_context(|| format!("{}: search failed", args.collection))?;
     if args.remove_self {
@@ -268,7 +302,10 @@ fn on_documents(
         Some(folder) => Cache::new(folder.folder()),
         None => Cache::temporary()?,
     };
-    let root = spec.root().map(|root| root.name.clone()).unwrap_or_default();
+    let root = spec
+        .root()
+        .map(|root| root.name.clone())
+        .unwrap_or_default();
     let mut observer = ConsoleObserver::new(console);
     let opened = Runner::new(&cache, &registry).open(&experiment, &root, &mut observer);
     observer.finish();
@@ -285,7 +322,10 @@ fn check(args: &Args) -> Result<()> {
         ("--save", args.save.is_some()),
         ("--template", args.template.is_some()),
         ("--filter", !args.filter.is_empty()),
-        ("--not-later-than-query", args.not_later_than_query.is_some()),
+        (
+            "--not-later-than-query",
+            args.not_later_than_query.is_some(),
+        ),
         ("--json", args.json),
         ("--explain", args.explain),
         ("--shard", args.shard.shard.is_some()),
