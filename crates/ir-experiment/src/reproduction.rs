@@ -271,9 +271,10 @@ impl Reproduction {
             if difference.trim_matches(['+', '-', '0', '.']).is_empty() {
                 difference = format!("{:.1$}", 0.0, decimals + 1);
             }
-            let mut mark = match value.is_reproduced() {
-                true => String::new(),
-                false => "outside".to_owned(),
+            let mut mark = if value.is_reproduced() {
+                String::new()
+            } else {
+                "outside".to_owned()
             };
             for note in [&value.source, &value.reason].into_iter().flatten() {
                 let known = notes.iter().position(|other| other == note);
@@ -309,9 +310,10 @@ impl Reproduction {
             path = rest;
         }
         let link = self.file.replace(' ', "%20");
-        let command = match path.contains(' ') {
-            true => format!("ir run '{path}'"),
-            false => format!("ir run {path}"),
+        let command = if path.contains(' ') {
+            format!("ir run '{path}'")
+        } else {
+            format!("ir run {path}")
         };
         page.push_str(&format!(
             "\nThe experiment is [`{path}`]({link}); `{command}` prints its table.\n"
@@ -372,11 +374,12 @@ fn natural_key(name: &str) -> Vec<(usize, &[u8])> {
     let parts = name
         .as_bytes()
         .chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit());
-    let key = parts.map(|part| match part[0].is_ascii_digit() {
-        false => (usize::MAX, part),
-        true => {
+    let key = parts.map(|part| {
+        if part[0].is_ascii_digit() {
             let zeros = part.iter().take_while(|digit| **digit == b'0').count();
             (part.len() - zeros, &part[zeros..])
+        } else {
+            (usize::MAX, part)
         }
     });
     key.collect()

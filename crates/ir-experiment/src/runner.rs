@@ -332,9 +332,10 @@ impl<'a> TaskRun<'a> {
             at,
             inputs: inputs.collect(),
             kind: entry.kind.clone(),
-            label: match point.is_empty() {
-                true => entry.name.clone(),
-                false => format!("{}, {point}", entry.name),
+            label: if point.is_empty() {
+                entry.name.clone()
+            } else {
+                format!("{}, {point}", entry.name)
             },
             parsed: Arc::new(parsed),
         };

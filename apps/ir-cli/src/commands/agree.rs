@@ -114,9 +114,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             bail!("expected an item with labels of every pair of assessors, found none");
         }
         let examples: Vec<String> = qrels.iter().filter_map(example).collect();
-        let examples = match examples.is_empty() {
-            true => String::new(),
-            false => format!(" ({})", examples.join("; ")),
+        let examples = if examples.is_empty() {
+            String::new()
+        } else {
+            format!(" ({})", examples.join("; "))
         };
         bail!(
             "expected a document of a query that two assessors judge, found none for some pair of assessors{examples}"

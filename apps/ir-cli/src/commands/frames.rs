@@ -220,9 +220,10 @@ fn config(args: &Args) -> Result<FrameConfig> {
             args.min_length
         );
     }
-    let mut config = match args.scientific {
-        true => args.language.scientific_frames(),
-        false => FrameConfig::new(args.language.language()),
+    let mut config = if args.scientific {
+        args.language.scientific_frames()
+    } else {
+        FrameConfig::new(args.language.language())
     };
     if let Some(budget) = args.context {
         config.budget = budget;

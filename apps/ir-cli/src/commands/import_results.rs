@@ -185,9 +185,10 @@ fn read(
     }
     let is_json = matches!(start.last(), Some(b'{' | b'['));
     let reader = Cursor::new(start).chain(reader);
-    let lists = match is_json {
-        true => read_results_json(reader, &name)?,
-        false => read_results_tsv(reader, &name, columns)?,
+    let lists = if is_json {
+        read_results_json(reader, &name)?
+    } else {
+        read_results_tsv(reader, &name, columns)?
     };
     Ok((lists, name))
 }

@@ -147,11 +147,14 @@ fn shard_count(text: &str) -> Result<u32, String> {
     let count = text.parse().ok();
     count
         .filter(|count| (1..=1024).contains(count))
-        .ok_or_else(|| match text.contains('/') {
-            true => "expected a number of shards from 1 to 1024; `ir load` is not divided, as \
+        .ok_or_else(|| {
+            if text.contains('/') {
+                "expected a number of shards from 1 to 1024; `ir load` is not divided, as \
                      other commands are by --shard I/N"
-                .to_owned(),
-            false => "expected a number of shards from 1 to 1024".to_owned(),
+                    .to_owned()
+            } else {
+                "expected a number of shards from 1 to 1024".to_owned()
+            }
         })
 }
 
@@ -165,12 +168,13 @@ fn attribute(text: &str) -> Result<(String, AttributeType), String> {
 
 impl Args {
     fn schema(&self, similarity: RemoteSimilarity) -> CollectionSchema {
-        let index = match self.hnsw {
-            true => RemoteVectorIndex::Hnsw {
+        let index = if self.hnsw {
+            RemoteVectorIndex::Hnsw {
                 m: self.hnsw_m.unwrap_or(16),
                 ef_construction: self.ef_construction.unwrap_or(200),
-            },
-            false => RemoteVectorIndex::Exact,
+            }
+        } else {
+            RemoteVectorIndex::Exact
         };
         let mut schema = CollectionSchema::default()
             .with_similarity(similarity)
@@ -303,9 +307,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             bail_usage!("--vectors: expected a similarity that engines have, found {other}")
         }
     });
-    let texts = args.text_indexing(match is_milvus {
-        true => RemoteAnalyzer::LuceneStandard,
-        false => RemoteAnalyzer::Anserini,
+    let texts = args.text_indexing(if is_milvus {
+        RemoteAnalyzer::LuceneStandard
+    } else {
+        RemoteAnalyzer::Anserini
     });
     if let (true, RemoteCollection::Elastic(index)) = (args.template, &collection) {
         let dim = vectors.as_ref().map(VectorRows::dim);

@@ -238,9 +238,10 @@ mod vectors {
     ) -> Result<String> {
         let open = |shard: &ShardOutput| FlatIndex::open_with(&shard.path, Verify::AllSections);
         let first = open(&shards[0])?;
-        let similarity = match is_npy(output) {
-            true => VectorSimilarity::InnerProduct,
-            false => first.similarity(),
+        let similarity = if is_npy(output) {
+            VectorSimilarity::InnerProduct
+        } else {
+            first.similarity()
         };
         let mut origin = origin(&first, &shards[0])?;
         let dim = first.dim();

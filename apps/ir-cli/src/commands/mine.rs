@@ -276,9 +276,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let config = args.setup.config(&documents, None, store);
     texts.release();
     // The file of the index of many documents is mapped.
-    let folder = match texts.is_in_file() {
-        true => Some(tempfile::tempdir().context("cannot create a temporary folder")?),
-        false => None,
+    let folder = if texts.is_in_file() {
+        Some(tempfile::tempdir().context("cannot create a temporary folder")?)
+    } else {
+        None
     };
     let path = folder.as_ref().map(|folder| folder.path().join("index"));
     let (setup, threads) = (&args.setup, args.threads);

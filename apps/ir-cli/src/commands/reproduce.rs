@@ -130,9 +130,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 
 /// Opens the selected experiments.
 fn select(args: &Args) -> Result<Vec<Experiment>> {
-    let paths = match args.names.is_empty() {
-        true => paths_of(&args.experiments, &names(&args.experiments)?),
-        false => selected_paths(args)?,
+    let paths = if args.names.is_empty() {
+        paths_of(&args.experiments, &names(&args.experiments)?)
+    } else {
+        selected_paths(args)?
     };
     let mut experiments = Vec::new();
     for path in paths {
@@ -180,9 +181,10 @@ fn selected_paths(args: &Args) -> Result<Vec<PathBuf>> {
         selected = paths_of(&args.experiments, &known);
     }
     for name in args.names.iter().filter(|name| !is_name(name)) {
-        let path = match Path::new(name).is_file() {
-            true => PathBuf::from(name),
-            false => PathBuf::from(format!("{}.toml", without_extension(name))),
+        let path = if Path::new(name).is_file() {
+            PathBuf::from(name)
+        } else {
+            PathBuf::from(format!("{}.toml", without_extension(name)))
         };
         if !path.is_file() {
             bail_usage!(

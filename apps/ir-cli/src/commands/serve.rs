@@ -268,9 +268,10 @@ fn check(data: &Path, console: &Console) -> Result<()> {
 
 /// Log of the server on standard error; errors only with `--quiet`.
 fn start_log(format: LogFormat, console: &Console) {
-    let level = match console.is_quiet() {
-        true => tracing::Level::ERROR,
-        false => tracing::Level::INFO,
+    let level = if console.is_quiet() {
+        tracing::Level::ERROR
+    } else {
+        tracing::Level::INFO
     };
     let log = tracing_subscriber::fmt()
         .with_max_level(level)

@@ -76,7 +76,10 @@ impl EncoderOptions {
             set("max_tokens", i64::try_from(tokens)?.into());
         }
         let named = |names: &[(&'static str, bool)]| {
-            names.iter().find(|(_, is)| *is).map(|(name, _)| (*name).to_owned())
+            names
+                .iter()
+                .find(|(_, is)| *is)
+                .map(|(name, _)| (*name).to_owned())
         };
         let pooling = self.pooling.map(|pooling| {
             let names = POOLINGS.map(|(name, _, known)| (name, known == pooling));
@@ -172,11 +175,10 @@ pub(crate) fn backend(text: &str) -> Result<Backend, String> {
 }
 
 /// End of a hint to `ir models fetch`: the feature that this build lacks.
-pub(crate) const FETCH_FEATURE: &str = match cfg!(feature = "fetch") {
-    true => "",
-    false => {
-        " in a build with the feature \"fetch\" (cargo install --path apps/ir-cli --features fetch)"
-    }
+pub(crate) const FETCH_FEATURE: &str = if cfg!(feature = "fetch") {
+    ""
+} else {
+    " in a build with the feature \"fetch\" (cargo install --path apps/ir-cli --features fetch)"
 };
 
 /// Resolves a model argument: a folder, or a name in the model cache.
@@ -321,9 +323,10 @@ impl VectorOrigin {
     /// Pooling, normalization, prefix, length limit and precision other than f32, for messages.
     pub(crate) fn settings(&self) -> String {
         let encoder = &self.encoder;
-        let normalized = match encoder.normalize {
-            true => "normalized",
-            false => "not normalized",
+        let normalized = if encoder.normalize {
+            "normalized"
+        } else {
+            "not normalized"
         };
         let prefix = match encoder.prefix.as_str() {
             "" => String::new(),

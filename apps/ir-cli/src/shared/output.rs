@@ -228,9 +228,10 @@ fn resolved(path: &Path) -> PathBuf {
     let path = follow_links(path);
     let mut folders = path.ancestors();
     let existing = folders.find_map(|folder| {
-        let shown = match folder.as_os_str().is_empty() {
-            true => Path::new("."),
-            false => folder,
+        let shown = if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            folder
         };
         let rest = path.strip_prefix(folder).ok()?;
         Some(shown.canonicalize().ok()?.join(rest))

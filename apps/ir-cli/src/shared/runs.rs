@@ -109,9 +109,10 @@ pub(crate) fn warn_of_repeated(files: &[String], console: &Console) {
         if file != "-"
             && let Some(first) = files[..at].iter().find(same)
         {
-            console.warn(match first == file {
-                true => format!("{file}: the run is given twice"),
-                false => format!("{file}: the same contents as {first}, the run is given twice"),
+            console.warn(if first == file {
+                format!("{file}: the run is given twice")
+            } else {
+                format!("{file}: the same contents as {first}, the run is given twice")
             });
         }
     }

@@ -430,9 +430,10 @@ pub(crate) fn open_all(paths: &[PathBuf]) -> Result<Vec<ShardOutput>> {
         let has = |number: &u32| shards.iter().any(|it| it.record.shard.number() == *number);
         let missing = (1..=count).filter(|number| !has(number));
         let shown: Vec<_> = missing.take(10).map(|number| number.to_string()).collect();
-        let more = match count as usize - shards.len() > shown.len() {
-            true => ", ...",
-            false => "",
+        let more = if count as usize - shards.len() > shown.len() {
+            ", ..."
+        } else {
+            ""
         };
         bail!(
             "expected all {count} shards, found {}: missing {}{more}",

@@ -390,9 +390,10 @@ impl Experiment {
         let mut inputs = Vec::new();
         let mut add = |key: String, value: &str, is_model: bool| {
             let is_name = !is_model && Catalog::from_env().entry(value).is_ok();
-            let path = match is_name {
-                true => Some(value.into()),
-                false => self.source.resolve(&key, value).ok(),
+            let path = if is_name {
+                Some(value.into())
+            } else {
+                self.source.resolve(&key, value).ok()
             };
             inputs.extend(path.map(|path| ExperimentInput {
                 key,

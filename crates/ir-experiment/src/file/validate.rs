@@ -220,9 +220,12 @@ impl Experiment {
     fn check_classifications(&self) -> Result<(), SpecError> {
         let mut names: Vec<String> = self.tasks.iter().map(TaskEntry::name).collect();
         for (n, entry) in self.classifications.iter().enumerate() {
-            let key = |key: &str| match key.is_empty() {
-                true => format!("classifications[{n}]"),
-                false => format!("classifications[{n}].{key}"),
+            let key = |key: &str| {
+                if key.is_empty() {
+                    format!("classifications[{n}]")
+                } else {
+                    format!("classifications[{n}].{key}")
+                }
             };
             if entry.name.is_empty() || names.contains(&entry.name) {
                 let message = format!(

@@ -159,9 +159,12 @@ fn check_settings(args: &Args, config: &IndexConfig) -> Result<()> {
             "--analysis",
             setup.analysis.as_ref(),
             &config.analysis,
-            |it| match has_equal_names {
-                true => json!(it).to_string(),
-                false => it.to_string(),
+            |it| {
+                if has_equal_names {
+                    json!(it).to_string()
+                } else {
+                    it.to_string()
+                }
             },
         ),
         difference("--fields", setup.fields.as_ref(), &config.fields, |it| {

@@ -208,9 +208,10 @@ impl ConfigurationOptions {
             self.document_tokens.map(|_| "--document-tokens"),
         ];
         let options: Vec<&str> = options.into_iter().flatten().collect();
-        match is_limit && !options.is_empty() {
-            true => Usage(format!("{}: {error}", options.join(", "))).into(),
-            false => error.into(),
+        if is_limit && !options.is_empty() {
+            Usage(format!("{}: {error}", options.join(", "))).into()
+        } else {
+            error.into()
         }
     }
 }

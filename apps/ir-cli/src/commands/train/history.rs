@@ -56,9 +56,10 @@ impl<'a> HistoryLog<'a> {
             self.started = true;
             self.printed = history.steps.len();
             // Evaluations of an earlier run are not printed again.
-            self.evaluations = match history.steps.is_empty() {
-                true => 0,
-                false => history.evaluations.len(),
+            self.evaluations = if history.steps.is_empty() {
+                0
+            } else {
+                history.evaluations.len()
             };
         }
         self.print(history);

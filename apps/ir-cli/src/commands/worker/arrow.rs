@@ -335,9 +335,10 @@ impl<'a> ArrowWriter<'a> {
     }
 
     fn end(&mut self) -> Result<()> {
-        match self.rows >= MAX_ROWS || self.bytes >= MAX_BYTES {
-            true => self.write_batch(),
-            false => Ok(()),
+        if self.rows >= MAX_ROWS || self.bytes >= MAX_BYTES {
+            self.write_batch()
+        } else {
+            Ok(())
         }
     }
 

@@ -39,9 +39,10 @@ pub(crate) fn record_named(named: impl IntoIterator<Item = (String, OsString, bo
     let inputs = named.map(|(name, value, is_model)| InputArgument {
         name,
         value,
-        kind: match is_model {
-            true => InputKind::Model,
-            false => InputKind::Collection,
+        kind: if is_model {
+            InputKind::Model
+        } else {
+            InputKind::Collection
         },
     });
     let mut known = NAMED_INPUTS.lock().unwrap_or_else(PoisonError::into_inner);

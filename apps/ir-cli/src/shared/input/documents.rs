@@ -162,9 +162,10 @@ fn resolve(
 pub(crate) fn check_not_segment(path: &Path, expected: &str) -> Result<()> {
     let folder = folder_of(path).filter(|_| path.is_file());
     if let Some(folder) = folder.filter(|folder| SegmentedIndex::exists(folder)) {
-        let folder = match folder.as_os_str().is_empty() {
-            true => Path::new("."),
-            false => folder,
+        let folder = if folder.as_os_str().is_empty() {
+            Path::new(".")
+        } else {
+            folder
         };
         bail!(
             "{}: expected {expected}, found one of the files of an index; give its folder {}",

@@ -79,9 +79,10 @@ pub(crate) fn open(
     let name = argument.display().to_string();
     let reader = ir_data::open(argument)?;
     let is_plain = argument.is_file() && ir_data::detect_compression(argument)?.is_none();
-    let total = match is_plain {
-        true => argument.metadata().ok().map(|data| data.len()),
-        false => None,
+    let total = if is_plain {
+        argument.metadata().ok().map(|data| data.len())
+    } else {
+        None
     };
     let reader = ReadingProgress::new(reader, &name, total, bar);
     Ok((Box::new(reader), name))
@@ -174,10 +175,10 @@ pub(crate) fn evaluate(
     evaluator: &Evaluator<'_>,
     argument: &str,
     qrels: &str,
-    how: RunFileOptions,
+    options: RunFileOptions,
     console: &Console,
 ) -> Result<Report> {
-    let read = read_and_evaluate(evaluator, argument, how, console);
+    let read = read_and_evaluate(evaluator, argument, options, console);
     let read = read.map_err(|error| match error.downcast() {
         // Other errors already name the run.
         Ok(error @ RunFileError::Read(_)) => with_columns_hint(error.into()),
@@ -194,19 +195,19 @@ pub(crate) fn evaluate(
 fn read_and_evaluate(
     evaluator: &Evaluator<'_>,
     argument: &str,
-    how: RunFileOptions,
+    options: RunFileOptions,
     console: &Console,
 ) -> Result<Parsed<Report>> {
     check_is_run(argument, "")?;
     let path = Path::new(argument);
     let (reader, name) = open(argument, console)?;
     if argument == "-" || is_stream(path) {
-        return Ok(evaluator.evaluate_reader(reader, &name, how.header)?);
+        return Ok(evaluator.evaluate_reader(reader, &name, options.header)?);
     }
     if ir_data::detect_compression(path)?.is_none() {
-        return Ok(evaluator.evaluate_file(path, how)?);
+        return Ok(evaluator.evaluate_file(path, options)?);
     }
-    evaluator.evaluate_stream(argument, how.header, || Ok(open(path, console)?.0))
+    evaluator.evaluate_stream(argument, options.header, || Ok(open(path, console)?.0))
 }
 
 /// Argument that names judgments, for hints in errors.

@@ -31,9 +31,12 @@ pub(crate) fn read_any(
     console: &Console,
 ) -> Result<TestQueries> {
     let collection = path.to_str().filter(|_| !path.is_file());
-    let collection = collection.and_then(|name| match path.is_dir() || is_collection(name) {
-        true => Some((name, None)),
-        false => split_of_collection(name).map(|(name, split)| (name, Some(split))),
+    let collection = collection.and_then(|name| {
+        if path.is_dir() || is_collection(name) {
+            Some((name, None))
+        } else {
+            split_of_collection(name).map(|(name, split)| (name, Some(split)))
+        }
     });
     let Some((name, own_split)) = collection else {
         if split.is_some() {
