@@ -141,7 +141,7 @@ pub(crate) enum Command {
         /// Shell that reads the script
         shell: Shell,
     },
-    /// Print the help of a command; that of `eval` lists every measure
+    /// Print the help of a command; the help of `eval` lists every measure
     Help {
         /// Command, such as `eval` or `datasets fetch`
         #[arg(value_name = "COMMAND", value_hint = ValueHint::Other)]

@@ -122,14 +122,14 @@ pub struct ReproducedValue {
     pub tolerance: f64,
     /// Number of decimals of the expected values.
     pub decimals: usize,
-    /// Source, if it is not that of the page.
+    /// Source of the value. `None` for the source of the page.
     pub source: Option<String>,
     /// Reason of a known difference.
     pub reason: Option<String>,
 }
 
 impl ReproducedValue {
-    /// Returns whether the difference is at most the tolerance.
+    /// Returns `true` if the difference is at most the tolerance.
     #[must_use]
     pub fn is_reproduced(&self) -> bool {
         // Rounding errors of the difference itself do not count.
@@ -206,16 +206,16 @@ impl Reproduction {
         self.values.iter().filter(|value| !value.is_reproduced())
     }
 
-    /// Returns whether a page is that of this reproduction. The line of the wall time is not
-    /// compared: two runs on the same data differ in nothing else.
+    /// Returns `true` if a page equals the page of this reproduction. The line of the wall time is
+    /// not compared: two runs on the same data differ in nothing else.
     #[must_use]
     pub fn has_page(&self, page: &str) -> bool {
         let own = self.without_wall_time();
         page == own || without_wall_time(page).is_some_and(|page| page == own)
     }
 
-    /// Returns whether a page is that of this reproduction, and has a wall time if this has one.
-    /// Such a page does not need to be written again.
+    /// Returns `true` if a page is complete and does not need to be written again: it equals the
+    /// page of this reproduction, and states a wall time if this reproduction does.
     #[must_use]
     pub fn is_written(&self, page: &str) -> bool {
         let own = self.without_wall_time();

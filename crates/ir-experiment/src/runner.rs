@@ -26,7 +26,7 @@ pub use searchable::SearchableSystem;
 
 /// Runs experiments, with the types of systems of a registry and a cache.
 ///
-/// Results do not depend on the number of threads: that of the current rayon pool.
+/// Runs on the threads of the current rayon pool. Results do not depend on their number.
 ///
 /// ```
 /// use ir_core::NoProgress;
@@ -54,7 +54,7 @@ pub struct Runner<'a> {
 pub struct Plan {
     /// Stages, in the order in which they run. A stage that tasks or systems share is listed once.
     pub stages: Vec<StageReport>,
-    /// Systems whose runs depend on a selection that has not been computed yet.
+    /// Systems with runs that depend on a selection that has not been computed yet.
     pub undecided: Vec<String>,
 }
 
@@ -186,9 +186,9 @@ struct TaskRun<'a> {
     hashes: &'a FileHashes,
     session: &'a mut Session,
     observer: &'a mut dyn Observer,
-    /// Whether stages are computed, or only listed.
+    /// If `true`, stages are computed; otherwise they are only listed.
     compute: bool,
-    /// Systems whose parameters are known.
+    /// Systems with known parameters.
     systems: BTreeMap<String, PreparedSystem>,
     /// Validation queries, once a grid has needed them.
     validation: Option<Arc<ValidationSet>>,

@@ -149,7 +149,7 @@ fn assign_folds(qrels: &Qrels, folds: usize, seed: u64) -> BTreeMap<&str, usize>
     dealt.map(|(n, (_, query))| (*query, n % folds)).collect()
 }
 
-/// Run whose list of each query is that of the chosen point.
+/// Run that takes the list of each query from the run of the chosen point.
 pub(crate) fn merge(name: &str, runs: &[Run], chosen: &HashMap<String, usize>) -> Run {
     let mut merged = Run::new(name);
     let queries: std::collections::BTreeSet<&str> = runs

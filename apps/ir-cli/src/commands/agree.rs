@@ -168,7 +168,7 @@ fn warn_of_order(ratings: &Ratings, console: &Console) {
 /// Maximum number of different labels: the confusion matrix is quadratic in it.
 const MAX_LABELS: usize = 1000;
 
-/// Items by name. Names are those of the ratings, not copies.
+/// Items by name. Names are looked up in the ratings and not copied.
 #[derive(Default)]
 struct KnownItems {
     hasher: RandomState,

@@ -91,7 +91,7 @@ pub(crate) struct Args {
     json: bool,
 }
 
-/// Largest number of related questions.
+/// Maximum number of related questions.
 const RELATED: usize = 3;
 
 /// Candidates of related questions, among which are the question that was asked and equal ones of

@@ -71,7 +71,7 @@ pub(crate) struct Args {
     #[arg(long, value_name = "NAME:TYPE", value_hint = ValueHint::Other, value_parser = attribute, requires = "collection")]
     attribute: Vec<(String, AttributeType)>,
 
-    /// Attribute by whose values Milvus partitions the collection
+    /// Attribute that is the partition key of the collection in Milvus
     #[arg(long, value_name = "NAME", value_hint = ValueHint::Other, requires = "attribute")]
     partition_key: Option<String>,
 
@@ -114,7 +114,7 @@ pub(crate) struct Args {
     #[arg(long)]
     template: bool,
 
-    /// Load vectors whose file records other texts than those of the documents, with a warning
+    /// Load vectors with a warning if they were encoded from other texts than the documents have
     #[arg(long, requires = "vectors", requires = "collection")]
     any_encoder: bool,
 
@@ -209,7 +209,7 @@ impl Args {
 }
 
 impl Args {
-    /// Checks that the vectors are those of the texts of the documents.
+    /// Checks that the vectors were encoded from the texts of the documents.
     fn check_texts(
         &self,
         origin: &VectorOrigin,

@@ -123,7 +123,7 @@ fn reject_records(args: &Args, shards: &[ShardOutput]) -> Result<()> {
     Ok(())
 }
 
-/// Warns of shards whose texts have other vectors than those of the first one.
+/// Warns of shards with another `cpu` in their record than the first shard.
 fn warn_of_other_cpus(shards: &[ShardOutput], other: &str, effect: &str, console: &Console) {
     let Some(first) = shards.first() else { return };
     let others = shards

@@ -63,7 +63,7 @@ pub(crate) struct Args {
     #[arg(short = 'o', long, value_name = "FILE")]
     output: Option<OutputPath>,
 
-    /// Split whose judged queries become examples [default: train]
+    /// Split with the judged queries that become examples [default: train]
     #[arg(long, value_name = "SPLIT", value_hint = ValueHint::Other, conflicts_with = "examples", help_heading = QUERIES)]
     split: Option<String>,
 

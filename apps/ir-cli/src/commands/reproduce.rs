@@ -158,8 +158,8 @@ fn select(args: &Args) -> Result<Vec<Experiment>> {
     Ok(experiments)
 }
 
-/// Paths of the experiments that arguments name, each once: those of the folder in the order of
-/// their names, then other files.
+/// Paths of the experiments that arguments name, each once: experiments of the folder in the order
+/// of their names, then other files.
 fn selected_paths(args: &Args) -> Result<Vec<PathBuf>> {
     let is_name = |name: &&String| !is_path(&args.experiments, name);
     let mut selected = Vec::new();
@@ -210,8 +210,8 @@ fn selected_paths(args: &Args) -> Result<Vec<PathBuf>> {
     Ok(selected)
 }
 
-/// Whether an argument is the path of a file rather than the name of one in the folder of the
-/// experiments.
+/// Returns `true` if an argument is the path of a file rather than the name of an experiment in
+/// the folder.
 fn is_path(folder: &Path, argument: &str) -> bool {
     let path = Path::new(argument);
     let is_file = || path.extension().is_some_and(|it| it == "toml") && path.is_file();
@@ -268,7 +268,7 @@ fn reproduce(
     observer.finish();
     let reproduction = Reproduction::new(experiment, &results);
     Ok(match args.cache {
-        // A time of cached stages would be that of another run.
+        // The wall time excludes stages that an earlier run cached.
         Some(_) => reproduction,
         None => {
             let threads = rayon::current_num_threads();
@@ -298,7 +298,7 @@ fn link(folder: &Path, file: &Path) -> Result<String> {
     Ok(up.chain(names).collect::<Vec<_>>().join("/"))
 }
 
-/// Absolute path, whose existing folders are without symbolic links.
+/// Absolute path with the symbolic links of existing folders resolved.
 fn absolute(path: &Path) -> Result<PathBuf> {
     let failed = || format!("{}: expected a path", path.display());
     let path = std::path::absolute(path).with_context(failed)?;

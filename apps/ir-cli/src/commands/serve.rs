@@ -140,7 +140,7 @@ pub(crate) struct Args {
     #[arg(long, default_value_t = 64, value_parser = positive, value_name = "MIB")]
     max_size: usize,
 
-    /// Largest number of queries in the query log; the oldest ones are deleted, with their opened
+    /// Maximum number of queries in the query log; the oldest ones are deleted, with their opened
     /// answers
     #[arg(long, default_value_t = 1_000_000, value_parser = positive, value_name = "N")]
     log_queries: usize,
@@ -391,7 +391,7 @@ fn collection(name: &str, index: &str, console: &Console) -> Result<Collection> 
     })
 }
 
-/// Creates the keys of a new data folder, or those of `--new-keys`.
+/// Creates keys for a new data folder, or replaces all keys if `--new-keys` is given.
 fn keys(args: &Args, service: &Service) -> Result<Vec<(KeyRole, String)>> {
     if args.new_keys {
         service.delete_keys()?;

@@ -192,7 +192,7 @@ pub(crate) fn find_model(argument: &Path) -> Result<ModelFolder> {
     })
 }
 
-/// Whether an argument resolves to a folder with a model, or with one per side.
+/// Returns `true` if an argument resolves to a folder with a model, or with one per side.
 pub(crate) fn is_model(argument: &Path) -> bool {
     let configs = ["config.json", "modules.json", "query/config.json"];
     find_model(argument)

@@ -112,7 +112,8 @@ fn select_documents(
     index.select(&Predicate::All(conditions)).with_context(read)
 }
 
-/// Warns about conditions on attributes that no document has, or whose values are not numbers.
+/// Warns about conditions on attributes that no document has, and about numeric conditions on
+/// attributes without numbers.
 pub(crate) fn warn_of_conditions<A: Borrow<Attributes>, E, D: Iterator<Item = Result<A, E>>>(
     conditions: &[Predicate],
     documents: impl Fn() -> D,

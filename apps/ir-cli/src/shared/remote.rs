@@ -267,8 +267,8 @@ pub(crate) struct RemoteSystem {
     /// server, with an address `milvus+grpc://...`. Default: false.
     #[serde(default)]
     hybrid: bool,
-    /// Accepts saved vectors of queries whose file records another encoder than that of the loaded
-    /// vectors, or other texts. Default: false.
+    /// Accepts saved query vectors of another encoder than the loaded vectors, or of other query
+    /// texts. Default: false.
     #[serde(default)]
     any_encoder: bool,
 }
@@ -384,7 +384,7 @@ impl System for RemoteSystem {
             // No condition can be evaluated.
             return Ok(OpenSystem::new(retriever));
         }
-        // By other attributes than those of the task, a condition has other documents.
+        // If the attributes differ from the task, a condition selects other documents.
         let same = record.has_attributes_of(context.data.corpus());
         let engine = &self.engine;
         let retriever = match same.map_err(SystemError::stage("comparing attributes"))? {

@@ -118,8 +118,8 @@ pub(crate) fn warn_of_repeated(files: &[String], console: &Console) {
     }
 }
 
-/// Whether two files have the same bytes. False for what is not a file, and if one cannot be read:
-/// reading it as a run returns the error.
+/// Returns `true` if two files have the same bytes. `false` for what is not a file, and if one
+/// cannot be read: reading it as a run returns the error.
 fn same_contents(first: &str, second: &str) -> bool {
     let size = |path| fs::metadata(path).ok().filter(fs::Metadata::is_file);
     let (Some(a), Some(b)) = (size(first), size(second)) else {

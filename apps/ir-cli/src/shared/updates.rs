@@ -49,7 +49,8 @@ pub(crate) fn delete_ids<E>(
     Ok((ids.len() - unknown.len()) as u64)
 }
 
-/// Whether a folder has files other than those of a writer that was killed before its first commit.
+/// Returns `true` if a folder contains files, but no lock file. A writer that was killed before its
+/// first commit leaves a lock file.
 pub(crate) fn has_other_files(folder: &Path) -> Result<bool> {
     let names = folder.read_dir().and_then(|entries| {
         let names = entries.map(|entry| Ok(entry?.file_name()));

@@ -73,7 +73,7 @@ pub struct Experiment {
     /// Baseline, significance test and correction.
     #[serde(default)]
     pub comparison: ComparisonEntry,
-    /// Evaluation rules: ties, missing queries, unjudged documents. Default: those of
+    /// Evaluation rules: ties, missing queries, unjudged documents. Default: the rules of
     /// `trec_eval -c`.
     #[serde(default)]
     #[schemars(with = "BTreeMap<String, serde_json::Value>")]
@@ -126,19 +126,19 @@ pub struct TaskEntry {
     /// Names of the systems of the task. Default: all.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub systems: Option<Vec<String>>,
-    /// Time filter of the task, which systems override. Default: that of the experiment.
+    /// Time filter of the task, which systems override. Default: the filter of the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub filter: Option<FilterName>,
-    /// Evaluation rules of the task. Default: those of the experiment.
+    /// Evaluation rules of the task. Default: the rules of the experiment.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<BTreeMap<String, serde_json::Value>>")]
     pub rules: Option<Rules>,
-    /// Removes documents whose id equals the query id from the runs, after the search, as BEIR and
+    /// Removes the document with the id of the query from the runs, after the search, as BEIR and
     /// Anserini's `-removeQuery` do. Default: false.
     #[serde(default)]
     pub remove_self: bool,
     /// Order in which documents are read, which breaks ties of indexes in insertion order.
-    /// Default: that of the collection.
+    /// Default: the order of the collection.
     #[serde(default)]
     pub document_order: DocumentOrder,
 }
@@ -147,12 +147,12 @@ pub struct TaskEntry {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct QuerySet {
-    /// Collection of the queries. Default: that of the task.
+    /// Collection of the queries. Default: the collection of the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub collection: Option<String>,
-    /// Split, such as `train`; not that of the test queries.
+    /// Split, such as `train`. It must not be the split of the test queries.
     pub split: String,
-    /// Query attribute that replaces the query text. Default: that of the task.
+    /// Query attribute that replaces the query text. Default: the query text of the task.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
 }
@@ -247,12 +247,12 @@ impl OutputFormat {
 pub struct ReproductionEntry {
     /// Source of the expected values: publication, program, version.
     pub source: String,
-    /// Whether the experiment takes longer than a minute, so that only `ir reproduce --all` and
-    /// `ir reproduce NAME` run it. Default: false.
+    /// If `true`, only `ir reproduce --all` and `ir reproduce NAME` run the experiment, because it
+    /// takes longer than a minute. Default: false.
     #[serde(default)]
     pub slow: bool,
-    /// Whether the page has the tables of `ir run`, with the differences from the baseline and
-    /// their significance. Default: false.
+    /// If `true`, the page contains the tables of `ir run`, with the differences from the baseline
+    /// and their significance. Default: false.
     #[serde(default)]
     pub comparison: bool,
     /// Published values of other systems or of other data, which the page lists.
@@ -293,7 +293,7 @@ pub struct ExpectedValues {
     pub scale: f64,
     /// Maximum difference between expected and obtained value, × `scale`. Range: ≥ 0.
     pub tolerance: f64,
-    /// Source, if it is not that of the page.
+    /// Source of the values. Default: the source of the page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Reason of a known difference.
@@ -308,7 +308,7 @@ pub struct ExperimentInput {
     pub key: String,
     /// Path, or the name of a collection of the catalog.
     pub path: PathBuf,
-    /// Whether it is a model folder.
+    /// If `true`, the input is a model folder.
     pub is_model: bool,
 }
 
@@ -381,8 +381,8 @@ impl Experiment {
         }
     }
 
-    /// Returns everything that the experiment reads, which outputs must not replace. Inputs whose
-    /// environment variable is not set are left out.
+    /// Returns everything that the experiment reads, which outputs must not replace. Inputs with an
+    /// environment variable that is not set are left out.
     ///
     /// # Errors
     /// A system is invalid.

@@ -17,7 +17,7 @@ impl Experiment {
         Self::open_with(path, &Registry::default())
     }
 
-    /// Reads an experiment file whose systems have the types of a registry.
+    /// Reads an experiment file with the system types of a registry.
     ///
     /// # Errors
     /// Returns the errors of [`Experiment::open`].

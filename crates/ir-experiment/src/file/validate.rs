@@ -319,7 +319,7 @@ impl Experiment {
         self.reject_ignored("search", &ignored)
     }
 
-    /// Rejects the first key that is set, of a table all of whose systems are of the type `run`.
+    /// Rejects the first key that is set, for a table with systems of the type `run` only.
     fn reject_ignored(&self, table: &str, keys: &[(&str, bool)]) -> Result<(), SpecError> {
         match keys.iter().find(|(_, is_set)| *is_set) {
             None => Ok(()),

@@ -109,8 +109,8 @@ pub(crate) struct Args {
     seed: Option<u64>,
 
     /// Also print the N queries with the largest gains and losses of each pair, by the first
-    /// measure, with the documents whose rank changed [default N: 5]. In csv, replaces the tables
-    /// and omits documents
+    /// measure, with the documents that changed their rank [default N: 5]. In csv, replaces the
+    /// tables and omits documents
     #[arg(long, value_name = "N", num_args = 0..=1, require_equals = true, default_missing_value = "5", value_parser = positive)]
     per_topic: Option<usize>,
 

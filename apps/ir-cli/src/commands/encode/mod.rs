@@ -85,7 +85,7 @@ pub(crate) struct Args {
     #[arg(long)]
     queries: bool,
 
-    /// Split of the collection whose judged queries are encoded [default: test]
+    /// Split of the collection with the judged queries to encode [default: test]
     #[arg(long, value_name = "SPLIT", value_hint = ValueHint::Other, requires = "queries")]
     split: Option<String>,
 
@@ -176,7 +176,7 @@ impl Args {
         output::work_paths(&self.output)
     }
 
-    /// Whether the output is a segmented index.
+    /// Returns `true` if the output is a segmented index.
     fn is_update(&self) -> bool {
         self.add || self.delete.is_some() || self.compact
     }

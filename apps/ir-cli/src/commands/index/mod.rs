@@ -139,7 +139,7 @@ const STORED: [(&str, &str, StoredFields); 3] = [
 ];
 
 impl Args {
-    /// Whether the output is a segmented index.
+    /// Returns `true` if the output is a segmented index.
     fn is_update(&self) -> bool {
         self.add || self.delete.is_some() || self.compact
     }

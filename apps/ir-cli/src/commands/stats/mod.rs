@@ -71,7 +71,7 @@ pub(crate) struct Args {
     analysis: Option<Analysis>,
 
     /// Group the venues of queries by the research communities of the DataFinder paper: Vision,
-    /// NLP, Speech, Robotics, ML. Other venues, and those of fewer than three queries, are left
+    /// NLP, Speech, Robotics, ML. Other venues and venues with fewer than three queries are left
     /// out [default: each venue]
     #[arg(long)]
     communities: bool,

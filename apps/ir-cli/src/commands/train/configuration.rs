@@ -159,7 +159,7 @@ impl ConfigurationOptions {
         Ok(config)
     }
 
-    /// Given option whose value is out of range.
+    /// Given option with a value that is out of range.
     fn option(&self, error: &TrainError, evaluation: &EvaluationOptions) -> Option<&'static str> {
         let TrainError::Setting { field, .. } = error else {
             return None;

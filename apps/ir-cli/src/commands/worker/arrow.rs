@@ -81,7 +81,7 @@ impl<R: Read> ArrowReader<R> {
 }
 
 thread_local! {
-    /// Whether a message is read, whose panics are errors.
+    /// `true` while a message is read: a panic is then an error and is not printed.
     static READING: Cell<bool> = const { Cell::new(false) };
 }
 
