@@ -156,7 +156,7 @@ impl TaskResults {
         notes
     }
 
-    /// Says for how many of the judged queries each system has no hits, and names the first ones.
+    /// Notes for systems without hits for some judged queries: their number and the first names.
     fn without_hits(&self) -> Vec<String> {
         let mut lines = Vec::new();
         for report in &self.reports {
@@ -257,7 +257,7 @@ impl ExperimentResults {
     /// Returns everything in full precision, with per-query values, as JSON.
     ///
     /// # Errors
-    /// [`ResultsError::Json`].
+    /// Returns [`ResultsError::Json`] if serialization fails.
     pub fn to_json(&self) -> Result<String, ResultsError> {
         Ok(serde_json::to_string_pretty(self)? + "\n")
     }
@@ -265,7 +265,7 @@ impl ExperimentResults {
     /// Returns the files of an output folder in the given formats.
     ///
     /// # Errors
-    /// An id cannot be written in a TREC file, or a page cannot be computed.
+    /// Returns an error if an id cannot be written in a TREC file, or a page cannot be computed.
     pub fn files(&self, formats: &[OutputFormat]) -> Result<Vec<ResultFile>, ResultsError> {
         let mut files = Vec::new();
         let mut add = |path: PathBuf, content: Vec<u8>| files.push(ResultFile { path, content });
@@ -299,7 +299,7 @@ impl ExperimentResults {
     }
 }
 
-/// Number of queries without hits, and the names of the first ones.
+/// Number of queries without hits, and the first names.
 fn without_hits(queries: &[&str]) -> String {
     let named = &queries[..queries.len().min(NAMED_QUERIES)];
     let mut names = named.join(", ");

@@ -68,8 +68,8 @@ impl<'a> Runner<'a> {
     /// Runs an experiment. Every finished stage is in the cache, also after an error.
     ///
     /// # Errors
-    /// The experiment is invalid, data are missing, a stage failed, or the observer requested a
-    /// stop.
+    /// Returns a [`SpecError`] if the experiment is invalid, data are missing, a stage failed, or
+    /// the observer requested a stop.
     pub fn run(
         &self,
         experiment: &Experiment,
@@ -92,7 +92,7 @@ impl<'a> Runner<'a> {
     /// Lists the stages of an experiment without computing any.
     ///
     /// # Errors
-    /// The experiment is invalid, or data are missing.
+    /// Returns a [`SpecError`] if the experiment is invalid or data are missing.
     pub fn plan(
         &self,
         experiment: &Experiment,

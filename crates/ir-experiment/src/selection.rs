@@ -83,7 +83,7 @@ pub(crate) fn point_label(entry: &SystemEntry, point: &Table) -> String {
     parameters.collect::<Vec<_>>().join(", ")
 }
 
-/// Position of the best score: the first of equal ones.
+/// Position of the best score. Among equal scores, the first wins.
 pub(crate) fn best(scores: &[f64]) -> usize {
     const TOLERANCE: f64 = 1e-12;
     let mut best = (0, f64::NEG_INFINITY);

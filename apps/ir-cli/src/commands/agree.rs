@@ -176,7 +176,7 @@ struct KnownItems {
 }
 
 impl KnownItems {
-    /// Adds the item that `ratings` receives next. Returns whether it is new.
+    /// Adds the item that `ratings` receives next. Returns `true` if it is new.
     fn insert(&mut self, item: &str, ratings: &Ratings) -> Result<bool, TryReserveError> {
         let hash = |&known: &usize| {
             self.hasher

@@ -94,8 +94,8 @@ pub(crate) struct Args {
 /// Maximum number of related questions.
 const RELATED: usize = 3;
 
-/// Candidates of related questions, among which are the question that was asked and equal ones of
-/// several answers.
+/// Number of candidates for related questions. They include the question that was asked and equal
+/// questions of several answers.
 const RELATED_CANDIDATES: usize = 8;
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {

@@ -33,7 +33,7 @@ warning.";
 #[command(after_help = EXAMPLES)]
 pub(crate) struct Args {
     /// Experiments: names of files of the folder, with or without .toml, or paths of other files
-    /// [default: all quick ones of the folder]
+    /// [default: all experiments of the folder that are not slow]
     #[arg(value_name = "NAME", value_hint = ValueHint::FilePath, conflicts_with = "all")]
     names: Vec<String>,
 

@@ -33,7 +33,7 @@ const SHORT_TIME: Duration = Duration::from_secs(120);
 const MAX_LINE: usize = 2000;
 pub(crate) const MAX_WORD: usize = 500;
 
-/// When to print the next progress line about reading; it is postponed by the other ones.
+/// Time of the next progress line about reading. Other progress lines postpone it.
 static READING_LINE_DUE: Mutex<Option<Instant>> = Mutex::new(None);
 
 /// Exit code of the signal that requested a stop (128 + its number); 0 before.

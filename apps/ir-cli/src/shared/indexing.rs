@@ -105,7 +105,7 @@ impl IndexOptions {
     }
 
     /// First option that affects the content of an index: scores of BM25 and the order of equal
-    /// ones.
+    /// scores.
     #[cfg(feature = "dense")]
     pub(crate) fn first_analysis_option(&self) -> Option<&'static str> {
         self.first_set().filter(|option| *option != "--memory")

@@ -35,8 +35,8 @@ pub(crate) struct ClientOptions {
     #[arg(long, value_parser = seconds, value_name = "SECONDS", value_hint = ValueHint::Other)]
     pub(crate) engine_timeout: Option<Duration>,
 
-    /// Number of attempts of a request that fails transiently. The wait before the second one is
-    /// 0.5 to 1 s, at random, and doubles before each further one [default: 5]
+    /// Attempts per request on transient failures, with exponential backoff from 0.5-1 s
+    /// [default: 5]
     #[arg(long, value_parser = positive, value_name = "N")]
     pub(crate) engine_attempts: Option<usize>,
 

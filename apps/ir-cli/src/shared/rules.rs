@@ -27,7 +27,7 @@ pub(crate) struct RuleOptions {
     #[arg(short = 'M', long, alias = "Max_retrieved_per_topic", value_name = "N", value_parser = positive)]
     max_retrieved: Option<usize>,
 
-    /// Evaluate judged documents only: remove unjudged ones from the rankings
+    /// Evaluate judged documents only: remove unjudged documents from the rankings
     #[arg(short = 'J', long, alias = "Judged_docs_only")]
     judged_only: bool,
 

@@ -31,7 +31,7 @@ pub(crate) struct QrelsAndRuns {
     )]
     form: QrelsFormat,
 
-    /// Average over the queries that every run answers, instead of scoring missing ones 0
+    /// Average over the queries that every run answers, instead of scoring missing queries 0
     #[arg(long)]
     common: bool,
 

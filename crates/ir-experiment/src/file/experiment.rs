@@ -84,7 +84,7 @@ pub struct Experiment {
     /// Page of `ir reproduce`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reproduction: Option<ReproductionEntry>,
-    /// Expected values, which `ir reproduce` compares with the obtained ones.
+    /// Expected values, which `ir reproduce` compares with the obtained values.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub expected: Vec<ExpectedValues>,
     /// Path and line numbers of the file; empty for an experiment that was built in memory.
@@ -331,7 +331,7 @@ impl TaskEntry {
         }
     }
 
-    /// Returns whether the task has a system in its table.
+    /// Returns `true` if the table of the task includes a system.
     #[must_use]
     pub fn shows(&self, system: &SystemEntry) -> bool {
         let systems = self.systems.as_ref();
@@ -385,7 +385,7 @@ impl Experiment {
     /// environment variable that is not set are left out.
     ///
     /// # Errors
-    /// A system is invalid.
+    /// Returns a [`SpecError`] if a system is invalid.
     pub fn inputs(&self, registry: &Registry) -> Result<Vec<ExperimentInput>, SpecError> {
         let mut inputs = Vec::new();
         let mut add = |key: String, value: &str, is_model: bool| {

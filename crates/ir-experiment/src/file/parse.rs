@@ -11,8 +11,8 @@ impl Experiment {
     /// systems.
     ///
     /// # Errors
-    /// The file cannot be read, is not TOML, or has an unknown key or an invalid value. Errors name
-    /// file, line and key.
+    /// Returns a [`SpecError`] if the file cannot be read, is not TOML, or contains an unknown key
+    /// or an invalid value. Errors name file, line and key.
     pub fn open(path: impl AsRef<Path>) -> Result<Self, SpecError> {
         Self::open_with(path, &Registry::default())
     }

@@ -13,11 +13,11 @@ use crate::suggest::did_you_mean;
 
 impl Experiment {
     /// Checks everything that needs no data: names, types and parameters of the systems, references
-    /// between them, grids and their selection, measures and expected values. Expected values may
-    /// be of measures that the experiment does not have; see [`Experiment::validate_expected`].
+    /// between them, grids and their selection, measures and expected values.
+    /// [`Experiment::validate_expected`] checks the measures of expected values.
     ///
     /// # Errors
-    /// [`SpecError::Key`] for the first invalid key.
+    /// Returns [`SpecError::Key`] for the first invalid key.
     pub fn validate(&self, registry: &Registry) -> Result<(), SpecError> {
         self.check_not_empty()?;
         self.check_tasks()?;
@@ -45,7 +45,7 @@ impl Experiment {
     /// Checks that all expected values are of measures of the experiment, as a reproduction needs.
     ///
     /// # Errors
-    /// [`SpecError::Key`] for the first value of another measure.
+    /// Returns [`SpecError::Key`] for the first value of another measure.
     pub fn validate_expected(&self) -> Result<(), SpecError> {
         for (n, expected) in self.expected.iter().enumerate() {
             let is_accuracy = |it: &ClassificationEntry| Some(&it.name) == expected.task.as_ref();

@@ -104,7 +104,7 @@ pub(crate) struct Args {
     #[arg(long, value_parser = clap::value_parser!(u32).range(1..), value_name = "N")]
     samples: Option<u32>,
 
-    /// Seed of the tests and the interval that draw --samples [default: 0]
+    /// Random seed of resampling tests and bootstrap intervals [default: 0]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
 
