@@ -251,7 +251,7 @@ impl Command {
         }
     }
 
-    /// Adds the closest known name to the error of an unknown one, or an argument that selects a
+    /// Adds the closest known name to the error of an unknown name, or an argument that selects a
     /// known split.
     fn with_suggestion(&self, error: anyhow::Error) -> anyhow::Error {
         let hint = match error.downcast_ref() {

@@ -1,4 +1,4 @@
-//! Reporting of usage errors: one line each, with the closest name for an unknown one.
+//! Usage errors in one line, with the closest name for an unknown name.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -210,7 +210,7 @@ fn tip_for_argument(command: &Command, found: &str) -> Option<String> {
     }
 }
 
-/// Valid value that is closest to an invalid one.
+/// Valid value that is closest to an invalid value.
 fn closest_value(error: &clap::Error) -> Option<&str> {
     let (Some(ContextValue::String(found)), Some(ContextValue::Strings(known))) = (
         error.get(ContextKind::InvalidValue),

@@ -92,8 +92,8 @@ fn cpu_model(info: &str) -> Option<&str> {
     Some(model.trim()).filter(|model| !model.is_empty())
 }
 
-/// A page without the paragraph of its wall time, which follows the line of the command; `None` if
-/// it has none.
+/// Page without the paragraph of its wall time, which follows the line of the command. `None` for a
+/// page without a wall time.
 fn without_wall_time(page: &str) -> Option<String> {
     let lines: Vec<&str> = page.split_inclusive('\n').collect();
     let command = lines

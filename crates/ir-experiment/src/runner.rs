@@ -49,7 +49,7 @@ pub struct Runner<'a> {
     registry: &'a Registry,
 }
 
-/// Stages of an experiment and what of them is cached.
+/// Stages of an experiment, with their cache status.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {
     /// Stages, in the order in which they run. A stage that tasks or systems share is listed once.
@@ -146,7 +146,8 @@ impl<'a> Runner<'a> {
         }
     }
 
-    /// Runs or plans all tasks. `finish` gets the data, what was found, and the runs of each.
+    /// Runs or plans all tasks. `finish` receives the data of each task, its stages and selections,
+    /// and its runs.
     fn for_each_task(
         &self,
         experiment: &Experiment,

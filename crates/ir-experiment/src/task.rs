@@ -40,7 +40,7 @@ impl std::fmt::Debug for TaskData {
 
 impl TaskData {
     /// Opens the collection of a task, and reads and hashes all its documents and queries.
-    /// `shared` are the documents of another task, if this one has the same.
+    /// `shared` are the documents of another task, if both tasks have the same documents.
     pub(crate) fn open(
         experiment: &Experiment,
         n: usize,

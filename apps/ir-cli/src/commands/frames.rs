@@ -67,7 +67,7 @@ pub(crate) struct Args {
     #[command(flatten)]
     questions: QuestionOptions,
 
-    /// File of generated questions: those that it has are not generated again, so that an
+    /// File of generated questions. Questions in the file are not generated again, so that an
     /// interrupted command resumes
     #[arg(long, value_name = "FILE")]
     questions_file: Option<OutputPath>,

@@ -73,7 +73,7 @@ pub(crate) struct Args {
     #[arg(long, value_parser = positive, value_name = "N")]
     depth: Option<usize>,
 
-    /// Maximum number of documents per query; DataFinder has 5
+    /// Maximum number of documents per query; DataFinder uses 5
     #[arg(long, short = 'k', default_value_t = 1000, value_parser = positive, value_name = "N")]
     hits: usize,
 

@@ -32,7 +32,7 @@ fn subject(condition: &Predicate) -> Option<(&str, bool)> {
 
 /// Filters of `--filter` and `--not-later-than-query`.
 pub(crate) struct QueryFilters {
-    /// Year of each document; records with the same id have the year of the first one.
+    /// Year of each document. Records with the same id take the year of the first record.
     pub(crate) years: Years,
     time: bool,
     /// Documents that satisfy `--filter`; `None` without conditions.

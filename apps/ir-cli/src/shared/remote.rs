@@ -40,8 +40,8 @@ pub(crate) struct ClientOptions {
     #[arg(long, value_parser = positive, value_name = "N")]
     pub(crate) engine_attempts: Option<usize>,
 
-    /// Append requests and responses to a file, as JSON lines, for tests and error reports. It has
-    /// neither credentials nor the address, but the data; not for milvus+grpc
+    /// Append requests and responses to a file, as JSON lines, for tests and error reports. Omits
+    /// credentials and the address, but not the data; not for milvus+grpc
     #[arg(long, value_name = "FILE")]
     pub(crate) engine_record: Option<OutputPath>,
 }

@@ -198,7 +198,7 @@ fn suggested_cutoff(text: &str) -> String {
 }
 
 /// End of an error message with the measure, or the set of measures, that is closest to an unknown
-/// one.
+/// name.
 fn suggested_measure(text: &str) -> String {
     let sets = [
         "official",

@@ -26,7 +26,7 @@ pub(crate) fn read_ids(file: &str, console: &Console) -> Result<Vec<String>> {
     Ok(ids)
 }
 
-/// Deletes ids and returns how many the index had. A warning counts the others.
+/// Deletes ids and returns the number of deleted documents. A warning counts unknown ids.
 pub(crate) fn delete_ids<E>(
     ids: &[String],
     console: &Console,

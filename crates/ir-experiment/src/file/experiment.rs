@@ -116,7 +116,7 @@ pub struct TaskEntry {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query: Option<String>,
     /// Query attributes that replace the query text, joined as in DataFinder's keyphrase queries:
-    /// `["task", "modality"]`. Queries of which no attribute has a value are empty. Default: the
+    /// `["task", "modality"]`. A query without a value of these attributes is empty. Default: the
     /// query text.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub query_fields: Option<Vec<String>>,
@@ -284,8 +284,8 @@ pub struct ExpectedValues {
     /// Name of the system; empty for a classification.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub system: String,
-    /// Values by measure, which must be one of the experiment. A classification has `accuracy`, and
-    /// `fold 1` to the number of folds.
+    /// Values by measure. The experiment must list the measure. Measures of a classification are
+    /// `accuracy` and `fold 1`, `fold 2` and so on.
     #[schemars(with = "BTreeMap<String, f64>")]
     pub values: BTreeMap<String, f64>,
     /// Factor of the values: 100 for percent. Default: 1.
@@ -468,7 +468,7 @@ fn default_measures() -> Vec<Measure> {
     vec![M::NDCG.at(10), M::AP, M::RR, M::P.at(5), M::R.at(100)]
 }
 
-/// Parses measures; the error of an unknown name suggests the closest one.
+/// Parses measures. The error of an unknown name suggests the closest name.
 fn measures<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Measure>, D::Error> {
     let names = Vec::<String>::deserialize(input)?;
     let parsed = names.iter().map(|name| parse_measure(name));
@@ -477,7 +477,7 @@ fn measures<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Measure>, D::Erro
         .map_err(serde::de::Error::custom)
 }
 
-/// Parses a measure; the error of an unknown name suggests the closest one.
+/// Parses a measure. The error of an unknown name suggests the closest name.
 pub(crate) fn parse_measure(name: &str) -> Result<Measure, String> {
     name.parse().map_err(|error: ir_eval::ParseMeasureError| {
         let hint = match &error {

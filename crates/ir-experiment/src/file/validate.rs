@@ -379,7 +379,8 @@ impl Experiment {
         Ok(())
     }
 
-    /// Checks that a grid has a selection, which never uses the test queries it is evaluated on.
+    /// Checks that the points of every grid are selected, and that the selection never uses the
+    /// test queries that evaluate it.
     fn check_selection(&self) -> Result<(), SpecError> {
         let mut grids = (0..).zip(&self.systems);
         let grid = grids.find(|(_, entry)| !entry.grid.is_empty());
