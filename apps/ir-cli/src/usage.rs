@@ -1,4 +1,4 @@
-//! Reporting of usage errors: one line each, with the closest name for an unknown one.
+//! Usage errors in one line, with the closest name for an unknown name.
 
 use std::io::{self, Write};
 use std::process::ExitCode;
@@ -91,7 +91,7 @@ const OPTIONAL_SUBCOMMANDS: [(&str, &str); 4] = [
     ("serve", "serve"),
 ];
 
-/// Subcommands and those of their options that need the cargo feature `dense`.
+/// Subcommands, each with the options that need the cargo feature `dense`.
 const DENSE_OPTIONS: [(&str, &[&str]); 3] = [
     ("ask", &["model", "encode-context"]),
     ("search", &["vectors", "encoder", "query-vectors"]),
@@ -138,7 +138,7 @@ fn tip_for_unknown(error: &clap::Error, arguments: &[String]) -> Option<String> 
     }
 }
 
-/// Subcommand that the usage of an error names, and its name with those of its parents.
+/// Subcommand that the usage of an error names, and its name after the names of its parents.
 fn find_command<'a>(root: &'a Command, usage: &str) -> (&'a Command, String) {
     let (mut command, mut path) = (root, "ir".to_owned());
     let words = usage.split_whitespace().skip_while(|word| *word != "ir");
@@ -210,7 +210,7 @@ fn tip_for_argument(command: &Command, found: &str) -> Option<String> {
     }
 }
 
-/// Valid value that is closest to an invalid one.
+/// Valid value that is closest to an invalid value.
 fn closest_value(error: &clap::Error) -> Option<&str> {
     let (Some(ContextValue::String(found)), Some(ContextValue::Strings(known))) = (
         error.get(ContextKind::InvalidValue),

@@ -219,12 +219,12 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
             fused
         }
         None => {
-            let how = InterleaveConfig {
+            let config = InterleaveConfig {
                 method: InterleaveMethod::RoundRobin,
                 limit: args.hits,
                 ..InterleaveConfig::default()
             };
-            interleave::to_run(&args.tag, &how.interleave(&runs)?, args.hits)
+            interleave::to_run(&args.tag, &config.interleave(&runs)?, args.hits)
         }
     };
     runs::write(&fused, out, console)

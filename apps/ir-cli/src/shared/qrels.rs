@@ -67,14 +67,14 @@ impl QrelsFormat {
     }
 }
 
-/// Published judgments of DataFinder, whose query ids are the texts of the queries; those of the
-/// collection are line numbers.
+/// Published judgments of DataFinder. Their query ids are the texts of the queries; in the
+/// collection, query ids are line numbers.
 const DATAFINDER_QRELS: [&str; 2] = [
     "datafinder/test_dataset_collection.qrels",
     "datafinder/test_dataset_collection_keyword.qrels",
 ];
 
-/// Names the judgments with published ids if a run has no query in common with those of
+/// Names the judgments with published ids if a run has no query in common with the judgments of
 /// `datafinder`.
 pub(crate) fn with_judgments_hint(error: anyhow::Error, qrels: &str) -> anyhow::Error {
     let collection = qrels.split(':').next();

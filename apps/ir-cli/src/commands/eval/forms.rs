@@ -205,7 +205,7 @@ pub(super) struct Output<'a> {
 }
 
 impl Output<'_> {
-    /// Prints the output of runs: trec_eval's of a single one, a column per run of several.
+    /// Prints the output: in the layout of trec_eval for a single run, otherwise a column per run.
     pub(super) fn print(
         &self,
         mut sheets: Vec<TrecEvalOutput<'_>>,

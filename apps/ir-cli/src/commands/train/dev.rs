@@ -54,9 +54,10 @@ impl DevSet {
             .query_form
             .apply(collection.queries(&options.dev_split)?)?;
         let texts = documents.texts(args.template.as_ref())?;
-        let years = match options.not_later_than_query {
-            false => None,
-            true => Some(years(collection, &texts)?),
+        let years = if options.not_later_than_query {
+            Some(years(collection, &texts)?)
+        } else {
+            None
         };
         Ok(Self {
             queries,

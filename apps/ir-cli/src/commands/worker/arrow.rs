@@ -81,7 +81,7 @@ impl<R: Read> ArrowReader<R> {
 }
 
 thread_local! {
-    /// Whether a message is read, whose panics are errors.
+    /// `true` while a message is read: a panic is then an error and is not printed.
     static READING: Cell<bool> = const { Cell::new(false) };
 }
 
@@ -335,9 +335,10 @@ impl<'a> ArrowWriter<'a> {
     }
 
     fn end(&mut self) -> Result<()> {
-        match self.rows >= MAX_ROWS || self.bytes >= MAX_BYTES {
-            true => self.write_batch(),
-            false => Ok(()),
+        if self.rows >= MAX_ROWS || self.bytes >= MAX_BYTES {
+            self.write_batch()
+        } else {
+            Ok(())
         }
     }
 

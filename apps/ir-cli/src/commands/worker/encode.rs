@@ -43,9 +43,10 @@ pub(super) struct Args {
 pub(super) fn run(args: &Args, out: &mut OutputSink) -> Result<()> {
     use_threads(args.threads)?;
     let template = args.template.template()?;
-    let side = match args.queries {
-        true => Side::Query,
-        false => Side::Document,
+    let side = if args.queries {
+        Side::Query
+    } else {
+        Side::Document
     };
     let found = find_model(&args.model)?;
     let config = found.with_catalog_defaults(args.encoder.config(side));

@@ -104,7 +104,7 @@ impl InputRecord {
         }
     }
 
-    /// Id and rendered template of a document, whose text must be present.
+    /// Id and rendered template of a document. The text must be present.
     pub(super) fn into_document_text(mut self, template: &DocTemplate) -> Result<(String, String)> {
         let title = match std::mem::take(&mut self.title) {
             Title::Absent => String::new(),

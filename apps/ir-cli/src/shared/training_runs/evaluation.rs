@@ -25,8 +25,8 @@ const MAX_HEADER: u64 = 1 << 20;
 /// compared.
 pub(crate) type Evaluation = [(&'static str, Value); 9];
 
-/// Compares the evaluation settings with those of an existing checkpoint, or writes them if there
-/// is none. Returns whether a checkpoint exists.
+/// Compares the evaluation settings with the settings of an existing checkpoint, or writes them if
+/// there is none. Returns `true` if a checkpoint exists.
 pub(crate) fn check_or_record(checkpoints: &Path, evaluation: Option<&Evaluation>) -> Result<bool> {
     let path = checkpoints.join(RECORD);
     reject_foreign(checkpoints)?;
@@ -126,7 +126,7 @@ fn read_start(path: &Path) -> io::Result<Vec<u8>> {
     Ok(start)
 }
 
-/// Whether a file has evaluation settings, or null for a run without evaluations.
+/// Returns `true` if a file contains evaluation settings, or null for a run without evaluations.
 fn is_record(text: &[u8]) -> bool {
     match serde_json::from_slice(text) {
         Ok(Value::Null) => true,

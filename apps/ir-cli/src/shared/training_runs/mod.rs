@@ -54,8 +54,9 @@ pub(crate) fn has_files(folder: &Path) -> bool {
 
 /// Deletes the checkpoints of a complete run, unless they are kept.
 pub(crate) fn discard(keep_checkpoints: bool, checkpoints: &Path) {
-    match keep_checkpoints {
-        true => completed::discard(checkpoints),
-        false => evaluation::discard(checkpoints),
+    if keep_checkpoints {
+        completed::discard(checkpoints)
+    } else {
+        evaluation::discard(checkpoints)
     }
 }
