@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ir_eval::preferences::PreferenceMeasure;
+use ir_eval::assess::preferences::PreferenceMeasure;
 use ir_eval::{Formula, Measure};
 
 /// Help texts that `ir help eval` prints after those of `ir eval --help`: all measures with their
