@@ -2,7 +2,8 @@
 
 use ir_core::trec::{HeaderLine, read_run, write_run};
 use ir_core::{Qrels, Run};
-use ir_eval::{Comparison, Evaluator, Measure, Report, Rules};
+use ir_eval::compare::Comparison;
+use ir_eval::{Evaluator, Measure, Report, Rules};
 use ir_system::{ScoreFormatName, SpecError};
 
 use crate::file::Experiment;
@@ -77,7 +78,7 @@ pub(crate) fn evaluate(
         0 | 1 => None,
         _ => {
             let compared = Comparison::new(&reports, &experiment.comparison.config());
-            let invalid = |error: ir_eval::CompareError| {
+            let invalid = |error: ir_eval::compare::CompareError| {
                 experiment.source.error("comparison", error.to_string())
             };
             Some(compared.map_err(invalid)?)

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use ir_core::{Qrels, Run, SplitMix64};
-use ir_eval::{CompareError, Measure, ParameterSweep, Report};
+use ir_eval::compare::{CompareError, ParameterSweep};
+use ir_eval::{Measure, Report};
 use ir_system::SystemEntry;
 use serde::Serialize;
 use toml::{Table, Value};

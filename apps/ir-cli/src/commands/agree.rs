@@ -9,10 +9,9 @@ use hashbrown::TryReserveError;
 use hashbrown::hash_table::{Entry, HashTable};
 use ir_core::{Qrels, RunOrder};
 use ir_data::MAX_LINE;
-use ir_eval::{
-    Evaluator, KappaWeights, Measure, MeasurementLevel, RatingCategory, Ratings, Rules,
-    kendall_tau_b, tau_ap, tau_ap_b,
-};
+use ir_eval::assess::{KappaWeights, MeasurementLevel, RatingCategory, Ratings};
+use ir_eval::runs::{kendall_tau_b, tau_ap, tau_ap_b};
+use ir_eval::{Evaluator, Measure, Rules};
 use serde::Serialize;
 use serde_json::{Value, json};
 

@@ -3,7 +3,7 @@
 use std::io::Write;
 
 use anyhow::Result;
-use ir_eval::{DiffRules, QueryDiff, RunDiff};
+use ir_eval::runs::{DiffRules, QueryDiff, RunDiff};
 use serde_json::json;
 
 use crate::shared::console::Console;

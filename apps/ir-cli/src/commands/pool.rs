@@ -6,7 +6,7 @@ use anyhow::{Context, Result, anyhow, bail};
 use clap::ValueEnum;
 use ir_core::trec::write_qrels;
 use ir_core::{Grade, Qrels, Run};
-use ir_eval::{Pool, PoolDesign, PoolJudgmentError, StratumSample};
+use ir_eval::assess::{Pool, PoolDesign, PoolJudgmentError, StratumSample};
 
 use crate::shared::console::{Console, Usage, bail_usage};
 use crate::shared::input::{self, QrelsArgument};

@@ -5,7 +5,8 @@ use ir_core::Judgments;
 use ir_core::trec;
 use ir_core::trec::HeaderLine;
 use ir_data::catalog::Catalog;
-use ir_eval::{EvalError, Pool};
+use ir_eval::EvalError;
+use ir_eval::assess::Pool;
 
 use crate::shared::console::Console;
 use crate::shared::input::{self, QrelsArgument, with_warnings};

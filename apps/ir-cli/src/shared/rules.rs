@@ -3,7 +3,7 @@
 use anyhow::Result;
 use ir_core::Grade;
 use ir_core::trec::HeaderLine;
-use ir_eval::preferences::PreferenceMeasure;
+use ir_eval::assess::preferences::PreferenceMeasure;
 use ir_eval::trec_eval::{JudgmentKind, MeasureSelection};
 use ir_eval::{
     Measure, MissingQueries, ParseMeasureError, QueriesWithoutRelevant, Rules, ScorePrecision,

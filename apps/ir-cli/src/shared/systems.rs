@@ -6,7 +6,8 @@ use std::path::Path;
 
 use anyhow::{Context, Result, bail};
 use ir_core::{Judgments, Run};
-use ir_eval::{CompareError, Evaluator, MissingQueries, Report, Rules, RunFileOptions};
+use ir_eval::compare::CompareError;
+use ir_eval::{Evaluator, MissingQueries, Report, Rules, RunFileOptions};
 
 use crate::shared::console::{Console, Interrupted, Usage, bail_usage, check_stopped};
 use crate::shared::input;

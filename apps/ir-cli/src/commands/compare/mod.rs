@@ -9,14 +9,14 @@ use std::path::Path;
 
 use anyhow::Result;
 use clap::{ValueEnum, ValueHint};
-use ir_eval::significance::{
+use ir_eval::compare::significance::{
     Alternative, BootstrapResampling, IntervalMethod, MultipleTestingCorrection, PairedTTest,
     RandomizationTest, WilcoxonTest,
 };
-use ir_eval::{
-    Bootstrap, ComparedPairs, Comparison, ComparisonConfig, ComparisonPage, Evaluator,
-    HypothesisFamily, Report, SignificanceTest, WinsAndLosses,
+use ir_eval::compare::{
+    Bootstrap, ComparedPairs, Comparison, ComparisonConfig, HypothesisFamily, SignificanceTest,
 };
+use ir_eval::{ComparisonPage, Evaluator, Report, WinsAndLosses};
 use serde::Serialize;
 
 use crate::shared::console::{Console, bail_usage, check_stopped, stop_on_interrupt};

@@ -3,10 +3,9 @@
 use std::io::{self, Write};
 
 use ir_core::Judgments;
-use ir_eval::{
-    Comparison, JudgmentStatus, PairwiseTest, QueryDifference, QueryRankChanges, RankChange,
-    RankChanges, WinsAndLosses,
-};
+use ir_eval::compare::{Comparison, PairwiseTest, QueryDifference};
+use ir_eval::runs::{RankChange, RankChanges};
+use ir_eval::{JudgmentStatus, QueryRankChanges, WinsAndLosses};
 
 use crate::shared::systems::EvaluatedRun;
 

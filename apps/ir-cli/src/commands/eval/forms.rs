@@ -8,10 +8,11 @@ use clap::ArgAction;
 use clap::builder::TypedValueParser;
 use ir_core::Run;
 use ir_core::trec::HeaderLine;
+use ir_eval::assess::{JudgmentGroups, preferences};
 use ir_eval::trec_eval::{
     JudgmentKind, MeasureSelection, OutputDetail, OutputValue, TrecEvalOutput,
 };
-use ir_eval::{JudgmentGroups, MissingQueries, Report, ReportMeasure, Rules, ZScores, preferences};
+use ir_eval::{MissingQueries, Report, ReportMeasure, Rules, ZScores};
 use serde_json::{Value, json};
 
 use crate::shared::console::{Console, bail_usage};

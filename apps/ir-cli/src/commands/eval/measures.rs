@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use ir_eval::preferences::PreferenceMeasure;
+use ir_eval::assess::preferences::PreferenceMeasure;
 use ir_eval::{Formula, Measure};
 
 /// Help text that `ir help eval` prints after the help of `ir eval`: all measures with their
