@@ -31,6 +31,7 @@ mod search;
 #[cfg(feature = "segments")]
 pub mod segments;
 mod shard;
+mod similarity;
 pub mod stop_words;
 pub mod store;
 pub mod training;
@@ -61,3 +62,4 @@ pub use run::{Run, ScoredDoc};
 pub use run_order::RunOrder;
 pub use search::Search;
 pub use shard::{CorpusRange, Shard, ShardError};
+pub use similarity::VectorSimilarity;
