@@ -34,6 +34,8 @@ mod shard;
 mod similarity;
 pub mod stop_words;
 pub mod store;
+#[cfg(test)]
+mod tests;
 pub mod training;
 pub mod trec;
 
