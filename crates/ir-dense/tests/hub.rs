@@ -160,9 +160,12 @@ fn interrupted_download_resumes() {
             .contains(&format!("{WEIGHTS}.incomplete"))
     );
     // The caller asks to stop: the same.
-    let mut stop = |_: &str, done: u64, _: Option<u64>| match done > 31_500 {
-        true => Flow::Stop,
-        false => Flow::Continue,
+    let mut stop = |_: &str, done: u64, _: Option<u64>| {
+        if done > 31_500 {
+            Flow::Stop
+        } else {
+            Flow::Continue
+        }
     };
     let error = here
         .cache
@@ -459,8 +462,7 @@ fn completes_a_partial_snapshot_of_python() {
 #[test]
 fn python_finds_downloaded_models() {
     let Some(python) = std::env::var_os("IR_DENSE_PYTHON") else {
-        eprintln!("skipped: IR_DENSE_PYTHON names no Python with sentence-transformers");
-        return;
+        return eprintln!("SKIPPED: IR_DENSE_PYTHON names no Python with sentence-transformers");
     };
     let (here, server) = (Here::new(), usual(repository()));
     let folder = here.fetch(&hub(&server), "org/tiny").unwrap();

@@ -253,9 +253,12 @@ fn progress_and_cancellation() {
     assert_eq!(counted.last(), Some(&(1500, Some(1500))));
     assert!(steps > 0);
     let stopped = |at: &str| {
-        fit(&mut |stage, _, _| match stage == at {
-            true => Flow::Stop,
-            false => Flow::Continue,
+        fit(&mut |stage, _, _| {
+            if stage == at {
+                Flow::Stop
+            } else {
+                Flow::Continue
+            }
         })
     };
     let canceled = LsiError::Tfidf(TfidfFitError::Canceled);

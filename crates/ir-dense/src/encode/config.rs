@@ -3,8 +3,9 @@
 use ir_core::Side;
 use serde::{Deserialize, Serialize};
 
-use super::{Pooling, Precision};
-use crate::Backend;
+use super::Pooling;
+use crate::backend::Backend;
+use crate::precision::Precision;
 
 /// Configuration of a [`BiEncoder`](crate::BiEncoder). A field that is `None` takes the value of
 /// the model's folder.
@@ -31,7 +32,7 @@ pub struct EncoderConfig {
     pub precision: Precision,
     /// Pooling of token vectors. Default: as in the folder.
     pub pooling: Option<Pooling>,
-    /// Whether vectors are L2-normalized. Default: as in the folder.
+    /// If `true`, vectors are L2-normalized. Default: as in the folder.
     pub normalize: Option<bool>,
     /// Configuration of the query side.
     pub query: SideConfig,

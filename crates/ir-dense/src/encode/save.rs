@@ -8,7 +8,7 @@ use serde_json::{Map, Value};
 use super::files::TOKENIZER_FILES;
 use super::sentence_transformers::{LengthLimits, SentenceTransformersConfig};
 use super::{BiEncoder, Tower};
-use crate::ModelError;
+use crate::error::ModelError;
 use crate::model_folder::{
     create_folder, read_bytes, read_json, write_bytes, write_folder, write_json, write_weights,
 };
@@ -61,9 +61,12 @@ impl BiEncoder {
         if sides.len() == 2 && limits[0] != limits[1] {
             LengthLimits::write(folder, limits)?;
         }
-        let prompt = |side| match sides.contains(&side) {
-            true => tower.prefix(side, self.config().side(side)).to_owned(),
-            false => String::new(),
+        let prompt = |side| {
+            if sides.contains(&side) {
+                tower.prefix(side, self.config().side(side)).to_owned()
+            } else {
+                String::new()
+            }
         };
         let config = SentenceTransformersConfig {
             pooling: tower.pooling,

@@ -5,8 +5,9 @@ use std::path::Path;
 use serde_json::{Map, Value, json};
 
 use super::Pooling;
+use crate::error::ModelError;
 use crate::model_folder::{create_folder, read_json, write_json};
-use crate::{ModelError, SimilarityFunction};
+use crate::similarity::SimilarityFunction;
 
 /// Values of `modules.json`, the pooling configuration, `sentence_bert_config.json` and
 /// `config_sentence_transformers.json`.

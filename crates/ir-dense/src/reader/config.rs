@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::Backend;
+use crate::backend::Backend;
 
 /// Configuration of an [`ExtractiveReader`](crate::ExtractiveReader).
 ///

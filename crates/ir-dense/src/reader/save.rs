@@ -6,10 +6,11 @@ use serde_json::{Map, Value};
 
 use super::ExtractiveReader;
 use crate::encode::files::TOKENIZER_FILES;
+use crate::error::ModelError;
+use crate::model_folder::Architecture;
 use crate::model_folder::{
     NamedTensor, read_bytes, read_json, write_bytes, write_folder, write_json, write_weights,
 };
-use crate::{Architecture, ModelError};
 
 impl ExtractiveReader {
     /// Writes a folder in the layout of transformers, which `AutoModelForQuestionAnswering` and

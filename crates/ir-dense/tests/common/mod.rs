@@ -19,13 +19,13 @@ use ir_core::training::{TrainingExample, TrainingText};
 use ir_dense::Backend;
 use ir_dense::train::{Trainer, TrainingConfig};
 
-pub use environment::{backend, minilm, on_backend};
+pub use environment::{backend, minilm, on_backend, skip};
 
-/// Whether the tests run on the default backend; prints that a test is skipped if not.
+/// Returns `true` on the default backend. Otherwise prints that a test is skipped.
 pub fn on_default_backend() -> bool {
     let default = backend() == Backend::default();
     if !default {
-        eprintln!("skipped: holds for the default backend alone");
+        skip("holds for the default backend alone");
     }
     default
 }
@@ -117,7 +117,7 @@ pub fn checkpoint() -> tempfile::TempDir {
 pub fn python() -> Option<OsString> {
     let python = std::env::var_os("IR_DENSE_PYTHON");
     if python.is_none() {
-        eprintln!("skipped: IR_DENSE_PYTHON names no Python with sentence-transformers");
+        skip("IR_DENSE_PYTHON names no Python with sentence-transformers");
     }
     python
 }

@@ -140,9 +140,12 @@ fn check_resuming(config: &TrainingConfig) {
         let trainer = Trainer::open(tiny("bert-pytorch"), config).unwrap();
         let trainer = trainer.with_checkpoints(folder.path());
         let mut first = true;
-        let mut one_step = |_: &str, _: u64, _: Option<u64>| match std::mem::take(&mut first) {
-            true => Flow::Continue,
-            false => Flow::Stop,
+        let mut one_step = |_: &str, _: u64, _: Option<u64>| {
+            if std::mem::take(&mut first) {
+                Flow::Continue
+            } else {
+                Flow::Stop
+            }
         };
         match trainer.train_and_evaluate(&examples(), &mut measure, &mut one_step) {
             Ok(trained) => break trained,

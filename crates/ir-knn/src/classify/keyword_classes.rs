@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 /// Mapping from keywords to classes, by which the ICLR benchmark classifies papers.
 ///
-/// The class of a paper is that of its rarest known keyword; ties go to the first keyword. Papers
+/// The rarest known keyword of a paper determines its class; ties go to the first keyword. Papers
 /// without a known keyword have no class.
 ///
 /// ```
@@ -43,10 +43,10 @@ impl KeywordClasses {
 
     /// Reads the classes of one version of the benchmark from a tab-separated table with a header
     /// line and the columns `keyword`, `freq_24v2`, `label_24v2`, `label_25v2` and `label_26v1`. A
-    /// keyword whose label is empty is not in the version.
+    /// version lacks the keywords with an empty label.
     ///
-    /// The frequencies are those of 24v2, and 0 for keywords that it lacks. Later versions count
-    /// them in their papers: [`KeywordClasses::with_frequencies_from`].
+    /// Frequencies come from `freq_24v2`, and are 0 for keywords that 24v2 lacks. Later versions
+    /// count keywords in their own papers: [`KeywordClasses::with_frequencies_from`].
     ///
     /// ```
     /// use ir_knn::{IclrVersion, KeywordClasses};
@@ -76,9 +76,10 @@ impl KeywordClasses {
                 return Ok(());
             }
             let absent = columns[2].is_empty() && frequency.is_empty();
-            let frequency = match absent {
-                true => 0,
-                false => parse_frequency(frequency, syntax)?,
+            let frequency = if absent {
+                0
+            } else {
+                parse_frequency(frequency, syntax)?
             };
             classes.insert_once(keyword, frequency, label, syntax)
         })?;
@@ -150,7 +151,7 @@ impl KeywordClasses {
         self.keywords.len()
     }
 
-    /// Whether there are no keywords.
+    /// Returns `true` if there are no keywords.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.keywords.is_empty()
@@ -234,8 +235,8 @@ pub enum KeywordTableError {
         #[source]
         source: io::Error,
     },
-    /// The header is not that of the table, or a line has another number of columns, a frequency
-    /// that is no integer, or the keyword of a line before it.
+    /// Unexpected header or number of columns, a frequency that is no integer, or a repeated
+    /// keyword.
     #[error("{path}:{line}: expected {expected}, found {found}")]
     Syntax {
         path: String,

@@ -28,8 +28,8 @@ pub enum DistanceMetric {
 }
 
 impl DistanceMetric {
-    /// Distance of two rows, from their inner product and squared lengths; those of the cosine
-    /// distance are 1.
+    /// Distance of two rows, from their inner product and squared lengths. The cosine distance
+    /// expects rows of length 1.
     #[inline]
     fn distance(self, product: f64, one: f64, other: f64) -> f64 {
         match self {

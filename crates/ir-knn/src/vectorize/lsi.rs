@@ -102,8 +102,8 @@ impl<A: Analyzer> Lsi<A> {
         Ok(Self::new(tfidf, svd, config))
     }
 
-    /// Fits a model as [`Lsi::fit_with`], and reports the texts whose terms are counted, then the
-    /// Lanczos steps, whose total is unknown.
+    /// Fits a model as [`Lsi::fit_with`], and reports the number of texts counted, then the number
+    /// of Lanczos steps, without a total.
     ///
     /// # Errors
     /// As [`Lsi::fit`]; [`TfidfFitError::Canceled`] or [`TruncatedSvdError::Canceled`] if

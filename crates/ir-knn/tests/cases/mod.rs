@@ -1,11 +1,11 @@
-//! Random vectors, an oracle for rankings, and damaged files.
+//! Random vectors, an oracle for rankings, damaged files, and collections in `IR_DATA`.
 
 #![allow(dead_code, unreachable_pub, reason = "each test uses a part")]
-#![allow(clippy::unwrap_used, reason = "tests")]
+#![allow(clippy::unwrap_used, clippy::print_stderr, reason = "tests")]
 
 use std::fmt::Debug;
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use ir_core::store::OpenIndexError;
 use ir_core::{DocIds, Hit, Ranking, SplitMix64};
@@ -17,6 +17,21 @@ pub const ALL: [VectorSimilarity; 3] = [
     VectorSimilarity::Cosine,
     VectorSimilarity::Euclidean,
 ];
+
+/// Path in the folder of the variable IR_DATA. `None` if it is missing: prints that a test is
+/// skipped.
+pub fn data(name: &str) -> Option<PathBuf> {
+    let Some(root) = std::env::var_os("IR_DATA") else {
+        eprintln!("SKIPPED: IR_DATA is not set");
+        return None;
+    };
+    let path = PathBuf::from(root).join(name);
+    if !path.exists() {
+        eprintln!("SKIPPED: {} does not exist", path.display());
+        return None;
+    }
+    Some(path)
+}
 
 /// Approximately normal with standard deviation 1.
 pub fn normal(random: &mut SplitMix64) -> f32 {

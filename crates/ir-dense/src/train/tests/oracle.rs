@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::TransformerConfig;
+use crate::model_folder::TransformerConfig;
 
 /// Weights by parameter name, row-major.
 pub(super) type Weights = BTreeMap<String, Vec<f64>>;

@@ -28,8 +28,8 @@ use crate::simd::{Cpu, MAX_DIM, TILE_ROWS, huge_pages, tile_size};
 /// # Speed
 /// A single query reads all vectors and is bound by memory bandwidth; [`FlatIndex::with_codes`]
 /// reduces the bytes read to a quarter. A batch ([`Retriever::search_batch`]) compares 8-bit codes
-/// first and scores only rows whose upper bound exceeds the lowest score in the top k. Both run on
-/// the current rayon thread pool.
+/// first. It scores only the rows with an upper bound above the lowest score in the top k. Both run
+/// on the current rayon thread pool.
 ///
 /// # Memory
 /// A built index holds vectors and codes in memory. An opened index maps them from its file. To
@@ -188,7 +188,7 @@ impl FlatIndex {
         })
     }
 
-    /// Whether the index has 8-bit codes.
+    /// Returns `true` if the index has 8-bit codes.
     #[must_use]
     pub fn has_codes(&self) -> bool {
         self.inner.codes.is_some()
@@ -266,7 +266,7 @@ impl FlatIndex {
         Some(u64::from_le_bytes(all[doc.index()]))
     }
 
-    /// Whether the index has a fingerprint for every vector.
+    /// Returns `true` if the index has a fingerprint for every vector.
     #[must_use]
     pub fn has_fingerprints(&self) -> bool {
         self.inner.fingerprints.is_some()

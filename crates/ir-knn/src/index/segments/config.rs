@@ -24,17 +24,18 @@ pub struct VectorIndexConfig {
     pub dim: usize,
     /// Similarity that the scores measure.
     pub similarity: VectorSimilarity,
-    /// Whether segments have 8-bit codes, as those of
-    /// [`FlatIndex::with_codes`](crate::FlatIndex::with_codes), for exact search. Default: true.
+    /// If `true`, segments have 8-bit codes
+    /// ([`FlatIndex::with_codes`](crate::FlatIndex::with_codes)), which make exact search faster.
+    /// Default: true.
     pub codes: bool,
     /// Construction parameters of a graph per segment, for approximate search. Default: no graphs.
     pub hnsw: Option<HnswConfig>,
-    /// Whether each vector has a number of the application, as that of
-    /// [`FlatIndex::with_fingerprints`](crate::FlatIndex::with_fingerprints). Default: false.
+    /// If `true`, each vector has a number of the application
+    /// ([`FlatIndex::with_fingerprints`](crate::FlatIndex::with_fingerprints)). Default: false.
     #[serde(default)]
     pub fingerprints: bool,
-    /// Text of the application, as that of
-    /// [`FlatIndex::with_user_metadata`](crate::FlatIndex::with_user_metadata). Default: none.
+    /// Text of the application
+    /// ([`FlatIndex::with_user_metadata`](crate::FlatIndex::with_user_metadata)). Default: none.
     pub user_metadata: Option<String>,
 }
 

@@ -207,7 +207,7 @@ impl TruncatedSvd {
     /// Projects rows on the right singular vectors: X·V, shape `[rows, components]`.
     ///
     /// # Errors
-    /// When the number of columns differs from that of the fit.
+    /// If the number of columns differs from the rows of the fit.
     pub fn transform(&self, rows: &CsrMatrix) -> Result<Array2<f64>, MatrixError> {
         MatrixError::check_dimensions(self.components.ncols(), rows.ncols())?;
         Ok(self.project(rows))

@@ -2,7 +2,6 @@
 
 mod config;
 mod counts;
-mod error;
 mod fit;
 
 use std::sync::Arc;
@@ -11,8 +10,7 @@ use ir_core::{Analyzer, EncodeError, Encoder, Progress, Side};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-pub use config::{DocFrequency, IdfWeighting, RowNorm, TfWeighting, TfidfConfig};
-pub use error::TfidfFitError;
+pub use config::{DocFrequency, IdfWeighting, RowNorm, TfWeighting, TfidfConfig, TfidfFitError};
 
 use self::counts::{TextCounts, Vocabulary, count_chunks};
 use super::WordAnalyzer;
@@ -41,7 +39,7 @@ use crate::matrix::CsrMatrix;
 ///
 /// # Source
 /// Salton and Buckley, "Term-weighting approaches in automatic text retrieval", IPM 24(5), 1988;
-/// the details are those of scikit-learn 1.9.
+/// the details follow scikit-learn 1.9.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "SavedTfidf<A>")]
 pub struct TfidfVectorizer<A = WordAnalyzer> {
@@ -147,7 +145,7 @@ impl<A: Analyzer> TfidfVectorizer<A> {
     }
 
     /// Fits a vectorizer and returns the vectors as [`TfidfVectorizer::fit_transform_with`], and
-    /// reports the texts whose terms are counted.
+    /// reports the number of texts counted.
     ///
     /// # Errors
     /// As [`TfidfVectorizer::fit`]; [`TfidfFitError::Canceled`] if `progress` cancels.

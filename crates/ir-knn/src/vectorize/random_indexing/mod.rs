@@ -13,7 +13,7 @@ use super::tfidf::{
 };
 use crate::matrix::{CsrMatrix, MatrixError, normalize};
 
-/// Configuration of [`RandomIndexing`]. The defaults are those of the Semantic Vectors package.
+/// Configuration of [`RandomIndexing`], with the defaults of the Semantic Vectors package.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -143,8 +143,8 @@ impl TermWeighting {
 /// # Source
 /// Kanerva, Kristoferson and Holst, "Random indexing of text samples for latent semantic analysis",
 /// CogSci 2000. Cohen, Schvaneveldt and Widdows, "Reflective random indexing and indirect
-/// inference", Journal of Biomedical Informatics 43(2), 2010. Weightings and defaults are those of
-/// the Semantic Vectors package. Its random numbers differ: compare rankings, not values.
+/// inference", Journal of Biomedical Informatics 43(2), 2010. Weightings and defaults follow the
+/// Semantic Vectors package. Its random numbers differ: compare rankings, not values.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "SavedRandomIndexing<A>")]
 pub struct RandomIndexing<A = WordAnalyzer> {
