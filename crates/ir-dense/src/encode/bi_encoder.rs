@@ -16,8 +16,8 @@ use crate::kernels::low_precision::MAX_DEPTH;
 use crate::kernels::team::{CALLS, ParallelRegion, ThreadTeam};
 use crate::precision::{OutlierChannels, Precision};
 use crate::similarity::SimilarityFunction;
-use crate::transformer::cpu::{BLOCK_ROWS, CpuTransformer};
-use crate::transformer::{InferenceModel, TokenBatch};
+use crate::transformer::cpu::CpuTransformer;
+use crate::transformer::{BLOCK_ROWS, InferenceModel, TokenBatch};
 
 /// Bi-encoder: encodes queries and documents to vectors, with one transformer for both or one per
 /// side.

@@ -161,7 +161,8 @@ impl Trainer {
     /// Trains with periodic evaluation and early stopping, and keeps the best weights.
     ///
     /// # Errors
-    /// As [`Trainer::train`], and if the evaluation fails.
+    /// Returns the errors of [`Trainer::train`], and [`TrainError::Evaluation`] if the evaluation
+    /// fails.
     pub fn train_and_evaluate(
         self,
         data: &dyn TrainingSet,
@@ -175,7 +176,8 @@ impl Trainer {
     /// training starts or resumes and after every step, with its evaluation.
     ///
     /// # Errors
-    /// As [`Trainer::train_and_evaluate`], and if `callback` fails ([`TrainError::Callback`]).
+    /// Returns the errors of [`Trainer::train_and_evaluate`], and [`TrainError::Callback`] if
+    /// `callback` fails.
     pub fn train_with_callback(
         self,
         data: &dyn TrainingSet,

@@ -62,7 +62,8 @@ impl KeywordClasses {
     /// ```
     ///
     /// # Errors
-    /// As [`KeywordClasses::read`]; a keyword of 24v2 without a frequency is malformed.
+    /// If the table cannot be read or is malformed. A keyword of 24v2 without a frequency is
+    /// malformed.
     pub fn read_version(
         reader: impl BufRead,
         name: &str,

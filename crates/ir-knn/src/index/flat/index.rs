@@ -118,7 +118,8 @@ impl FlatIndex {
     /// `values`: row-major `[ids.len(), dim]`.
     ///
     /// # Errors
-    /// As [`FlatIndex::new`].
+    /// Returns [`VectorError`] if there are not `dim` values per id, the dimension is 0 and there
+    /// are ids, a value is NaN or infinite, or a vector is zero under cosine similarity.
     pub fn from_row_major(
         ids: DocIds,
         dim: usize,
@@ -336,7 +337,8 @@ impl FlatIndex {
     /// ```
     ///
     /// # Errors
-    /// As [`FlatIndex::open`].
+    /// Returns [`OpenIndexError`] if the file cannot be read, is of another format or version, or is
+    /// damaged.
     pub fn open_with(path: impl AsRef<Path>, verify: Verify) -> Result<Self, OpenIndexError> {
         Self::from_file(VectorFile::open(&FLAT, path.as_ref(), verify)?)
     }

@@ -114,8 +114,8 @@ impl FlatIndexWriter {
     /// replaced by [`FlatIndexWriter::finish`].
     ///
     /// # Errors
-    /// As [`FlatIndexWriter::create`], and if the partial index has another similarity, dimension
-    /// or format version.
+    /// If `dim` is 0, the files cannot be read or written, another writer has locked them, or the
+    /// partial index has another similarity, dimension or format version.
     pub fn resume(
         path: impl AsRef<Path>,
         dim: usize,

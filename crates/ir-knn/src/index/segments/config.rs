@@ -55,25 +55,9 @@ impl VectorIndexConfig {
 
     ir_core::setters! {
         with_codes: codes, bool;
+        with_hnsw: Some(hnsw), HnswConfig;
         with_fingerprints: fingerprints, bool;
-    }
-
-    /// Sets [`hnsw`](Self::hnsw): every segment gets a graph.
-    #[must_use]
-    pub fn with_hnsw(self, config: HnswConfig) -> Self {
-        Self {
-            hnsw: Some(config),
-            ..self
-        }
-    }
-
-    /// Sets [`user_metadata`](Self::user_metadata).
-    #[must_use]
-    pub fn with_user_metadata(self, text: impl Into<String>) -> Self {
-        Self {
-            user_metadata: Some(text.into()),
-            ..self
-        }
+        with_user_metadata: Some(user_metadata), impl Into<String>;
     }
 
     pub(super) fn validate(&self) -> Result<(), VectorIndexWriterError> {

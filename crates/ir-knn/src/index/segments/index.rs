@@ -105,7 +105,8 @@ impl SegmentedVectorIndex {
     /// Opens the last commit of the index in a folder and verifies the given checksums.
     ///
     /// # Errors
-    /// As [`SegmentedVectorIndex::open`].
+    /// Returns [`OpenIndexError`] if a file is missing or cannot be read, is of another format or
+    /// version, or is damaged.
     pub fn open_with(folder: impl AsRef<Path>, verify: Verify) -> Result<Self, OpenIndexError> {
         let folder = folder.as_ref();
         let commit = Commit::<VectorSegment>::open(folder, verify)?;
@@ -281,13 +282,12 @@ impl Retriever for SegmentedVectorIndex {
 
     ir_core::search_as_batch!();
 
-    /// As [`FlatIndex::search_batch`](Retriever::search_batch): rows are read once for many
-    /// queries, on the current rayon thread pool.
+    /// Reads rows once for many queries, on the current rayon thread pool.
     fn search_batch(&self, queries: &[(&[f32], Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
         self.search_batch_above(queries, &[])
     }
 
-    /// As [`FlatIndex::search_batch_above`](Retriever::search_batch_above).
+    /// Faster than a search without floors: rows below the floors are screened out from the start.
     fn search_batch_above(
         &self,
         queries: &[(&[f32], Search<'_>)],

@@ -134,7 +134,8 @@ impl VectorIndexWriter {
     /// Adds a vector with a fingerprint, such as a hash of the encoded text.
     ///
     /// # Errors
-    /// As [`VectorIndexWriter::put`], and [`VectorIndexWriterError::NoFingerprints`].
+    /// Returns the errors of [`VectorIndexWriter::put`], and
+    /// [`VectorIndexWriterError::NoFingerprints`] if the index has no fingerprints.
     pub fn put_with_fingerprint(
         &mut self,
         id: &str,
@@ -227,8 +228,8 @@ impl VectorIndexWriter {
     /// commit; it cannot cancel the commit itself.
     ///
     /// # Errors
-    /// As [`VectorIndexWriter::commit`], and [`VectorIndexWriterError::Canceled`] if `progress`
-    /// cancels.
+    /// Returns the errors of [`VectorIndexWriter::commit`], and [`VectorIndexWriterError::Canceled`]
+    /// if `progress` cancels.
     pub fn commit_with(
         &mut self,
         progress: &mut dyn Progress,
@@ -248,7 +249,8 @@ impl VectorIndexWriter {
     /// [`FlatIndex::save`], or of [`HnswIndex::save`](crate::HnswIndex::save).
     ///
     /// # Errors
-    /// As [`VectorIndexWriter::commit`].
+    /// If a file cannot be written, or a segment is damaged. The index is then at its last commit,
+    /// which is this one if merging failed.
     pub fn compact(&mut self) -> Result<(), VectorIndexWriterError> {
         self.compact_with(&mut NoProgress)
     }
@@ -256,8 +258,8 @@ impl VectorIndexWriter {
     /// [`VectorIndexWriter::compact`] with progress reports.
     ///
     /// # Errors
-    /// As [`VectorIndexWriter::compact`], and [`VectorIndexWriterError::Canceled`] if `progress`
-    /// cancels.
+    /// Returns the errors of [`VectorIndexWriter::commit`], and [`VectorIndexWriterError::Canceled`]
+    /// if `progress` cancels.
     pub fn compact_with(
         &mut self,
         progress: &mut dyn Progress,

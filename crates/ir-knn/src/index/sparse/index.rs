@@ -85,7 +85,7 @@ impl SparseIndex {
     /// Builds an index of the rows of a matrix, rounded to f32.
     ///
     /// # Errors
-    /// As [`SparseIndex::new`], and if a value exceeds the range of f32.
+    /// Returns the errors of [`SparseIndex::new`], and an error if a value exceeds the range of f32.
     pub fn from_rows(
         ids: DocIds,
         rows: &CsrMatrix,

@@ -145,6 +145,7 @@ impl TfidfConfig {
         with_norm: norm, RowNorm;
         with_min_df: min_df, DocFrequency;
         with_max_df: max_df, DocFrequency;
+        with_max_features: Some(max_features), usize;
     }
 
     /// Sets the range of n-gram lengths.
@@ -158,13 +159,6 @@ impl TfidfConfig {
     #[must_use]
     pub fn with_stop_words<S: Into<String>>(mut self, words: impl IntoIterator<Item = S>) -> Self {
         self.stop_words = words.into_iter().map(Into::into).collect();
-        self
-    }
-
-    /// Sets the maximum vocabulary size.
-    #[must_use]
-    pub fn with_max_features(mut self, max_features: usize) -> Self {
-        self.max_features = Some(max_features);
         self
     }
 
