@@ -16,5 +16,5 @@ fuzz_target!(|bytes: &[u8]| {
         count += 1;
     }
     assert_eq!(count, classes.len());
-    let _ = classes.with_frequencies_from([["gan", "privacy"]]);
+    let _ = classes.recount([["gan", "privacy"]]);
 });

@@ -44,8 +44,13 @@ pub fn tiny(name: &str) -> PathBuf {
 
 /// Temporary copy of a tiny model.
 pub fn copy_of(name: &str) -> tempfile::TempDir {
+    copy_folder(&tiny(name))
+}
+
+/// Temporary copy of the files of a folder.
+pub fn copy_folder(folder: &Path) -> tempfile::TempDir {
     let copy = tempfile::tempdir().unwrap();
-    for entry in std::fs::read_dir(tiny(name)).unwrap() {
+    for entry in std::fs::read_dir(folder).unwrap() {
         let entry = entry.unwrap();
         std::fs::copy(entry.path(), copy.path().join(entry.file_name())).unwrap();
     }

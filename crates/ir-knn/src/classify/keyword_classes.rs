@@ -46,7 +46,7 @@ impl KeywordClasses {
     /// version lacks the keywords with an empty label.
     ///
     /// Frequencies come from `freq_24v2`, and are 0 for keywords that 24v2 lacks. Later versions
-    /// count keywords in their own papers: [`KeywordClasses::with_frequencies_from`].
+    /// count keywords in their own papers: [`KeywordClasses::recount`].
     ///
     /// ```
     /// use ir_knn::{IclrVersion, KeywordClasses};
@@ -56,7 +56,7 @@ impl KeywordClasses {
     /// let read = |version| KeywordClasses::read_version(table.as_bytes(), "map.tsv", version);
     /// assert_eq!(read(IclrVersion::V24v2)?.class(&["pde", "gan"]), Some("GANs"));
     /// let papers = [vec!["gan", "pde"], vec!["gan"]];
-    /// let classes = read(IclrVersion::V26v1)?.with_frequencies_from(&papers);
+    /// let classes = read(IclrVersion::V26v1)?.recount(&papers);
     /// assert_eq!(classes.class(&["gan", "pde"]), Some("PDEs"));
     /// # Ok::<(), ir_knn::KeywordTableError>(())
     /// ```
@@ -115,9 +115,9 @@ impl KeywordClasses {
         Ok(classes)
     }
 
-    /// Returns the same mapping with frequencies counted in the keywords of these papers.
+    /// Returns the same mapping with frequencies counted in the keywords of papers.
     #[must_use]
-    pub fn with_frequencies_from<P, K>(&self, papers: impl IntoIterator<Item = P>) -> Self
+    pub fn recount<P, K>(&self, papers: impl IntoIterator<Item = P>) -> Self
     where
         P: IntoIterator<Item = K>,
         K: AsRef<str>,
@@ -260,7 +260,7 @@ mod tests {
         assert_eq!(classes.class(&["b", "a"]), Some("B"));
         assert_eq!(classes.class(&["b", "a", "c"]), Some("C"));
         assert_eq!(classes.class::<&str>(&[]), None);
-        let recounted = classes.with_frequencies_from([vec!["c", "c", "a"], vec!["b", "c", "x"]]);
+        let recounted = classes.recount([vec!["c", "c", "a"], vec!["b", "c", "x"]]);
         assert_eq!(recounted.class(&["c", "b"]), Some("B"));
         assert_eq!((classes.len(), classes.is_empty()), (3, false));
     }

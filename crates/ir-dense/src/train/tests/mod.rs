@@ -1,6 +1,4 @@
-//! Gradients against automatic differentiation, finite differences and larger batches.
-
-mod oracle;
+//! Gradients against automatic differentiation and larger batches.
 
 use std::path::{Path, PathBuf};
 
@@ -184,102 +182,6 @@ fn gradients_equal_automatic_differentiation() {
             }
         }
     }
-}
-
-/// Finite differences of a BERT in f64.
-#[test]
-fn gradients_equal_finite_differences() {
-    let mut config = plain(Pooling::Cls);
-    config.loss = Loss::Softmax { temperature: 1.0 };
-    let mut towers = towers("bert", &config);
-    // With the tiny model's twelve layers of large weights, gradients vanish.
-    let shape = towers.0[0].model.config().clone();
-    shrink(&mut towers.0[0], 0.35);
-    let sample = sample(&config);
-    let (value, gradients) = towers.gradients(&sample, &config, 0).unwrap();
-
-    let mut weights = oracle::Weights::new();
-    for parameter in towers.0[0].model.parameters() {
-        let values = parameter.values.try_into_vec_as::<f32>().unwrap();
-        weights.insert(
-            parameter.name,
-            values.iter().map(|&x| f64::from(x)).collect(),
-        );
-    }
-    let tower = &towers.side(Side::Query).tower;
-    let ids = |texts: &[String]| -> Vec<Vec<u32>> {
-        texts
-            .iter()
-            .map(|text| tower.tokenizer.encode(text, 16).unwrap())
-            .collect()
-    };
-    let (queries, documents) = (ids(&sample.queries), ids(&sample.documents));
-    let positives: Vec<usize> = sample.candidates.iter().map(|own| own.start).collect();
-    let loss = |weights: &oracle::Weights| {
-        let encode = |ids: &Vec<u32>| oracle::forward(weights, &shape, ids).swap_remove(0);
-        let queries: Vec<Vec<f64>> = queries.iter().map(encode).collect();
-        let documents: Vec<Vec<f64>> = documents.iter().map(encode).collect();
-        oracle::softmax(&queries, &documents, &positives)
-    };
-    assert!(
-        (loss(&weights) - value).abs() < 1e-5 * value,
-        "{value}, expected {}",
-        loss(&weights)
-    );
-
-    let parameters = towers.0[0].model.parameters().into_iter();
-    let names: Vec<String> = parameters.map(|parameter| parameter.name).collect();
-    let mut random = SplitMix64::new(1, 1);
-    let mut compared = 0;
-    let gradients = values(gradients.into_iter().next().unwrap(), &towers.0[0]);
-    // First and last layer and embeddings, to limit the run time.
-    for (name, gradient) in names.iter().zip(&gradients) {
-        if name.starts_with("layers.")
-            && !["layers.0.", "layers.11."]
-                .iter()
-                .any(|l| name.starts_with(l))
-        {
-            continue;
-        }
-        let direction: Vec<f64> = gradient
-            .iter()
-            .map(|_| random.below(2001) as f64 / 1000.0 - 1.0)
-            .collect();
-        let moved = |by: f64| {
-            let mut weights = weights.clone();
-            let values = weights.get_mut(name).unwrap();
-            values
-                .iter_mut()
-                .zip(&direction)
-                .for_each(|(x, d)| *x += by * d);
-            loss(&weights)
-        };
-        let expected = (moved(1e-5) - moved(-1e-5)) / 2e-5;
-        let found: f64 = gradient
-            .iter()
-            .zip(&direction)
-            .map(|(&g, d)| f64::from(g) * d)
-            .sum();
-        let size: f64 = gradient
-            .iter()
-            .map(|&g| f64::from(g) * f64::from(g))
-            .sum::<f64>()
-            .sqrt();
-        assert!(
-            (found - expected).abs() < 1e-3 * size.max(1e-4),
-            "{name}: {found}, expected {expected}"
-        );
-        compared += 1;
-    }
-    assert_eq!(compared, 5 + 2 * 12);
-}
-
-fn shrink(tower: &mut TrainedTower, by: f32) {
-    let model = tower.model.clone();
-    tower.model = model.map_parameters(|parameter| match parameter.shape.len() {
-        1 => parameter.values,
-        _ => parameter.values.mul_scalar(by),
-    });
 }
 
 /// For every loss and mini-batch size, with and without dropout.

@@ -53,7 +53,7 @@ pub enum VectorIndexWriterError {
 
 impl VectorIndexWriterError {
     /// Error of a merge after a commit.
-    pub(super) fn of_merge(error: Self) -> Self {
+    pub(super) fn from_merge(error: Self) -> Self {
         match error {
             Self::Canceled => error,
             error => Self::Merge(Box::new(error)),

@@ -239,7 +239,7 @@ impl VectorIndexWriter {
             while let Some(range) = writer.folder.segments_to_merge(writer.merge_factor) {
                 writer
                     .merge(range, progress)
-                    .map_err(VectorIndexWriterError::of_merge)?;
+                    .map_err(VectorIndexWriterError::from_merge)?;
             }
             Ok(())
         })
