@@ -30,5 +30,4 @@ pub use model_folder::{Architecture, TransformerConfig};
 pub use precision::{OutlierChannels, Precision, UnknownPrecision};
 pub use random_model::{CreateModelError, RandomModel};
 pub use reader::{ExtractiveReader, ReaderConfig, WindowLogits};
-pub use similarity::SimilarityFunction;
 pub use transformer::{TokenBatch, Transformer, TransformerLayer};

@@ -13,8 +13,7 @@ const TRAIN_ROWS: usize = 256;
 /// Test rows between two reports of progress.
 const REPORTED_ROWS: usize = 1024;
 
-/// Returns the nearest rows. `distance` is [`DistanceMetric::distance`](super::DistanceMetric) of
-/// one metric.
+/// Returns the nearest rows. `distance` is [`distance`](super::distance) of one metric.
 pub(super) fn nearest(
     train: ArrayView2<'_, f64>,
     test: ArrayView2<'_, f64>,
