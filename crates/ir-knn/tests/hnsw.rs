@@ -4,35 +4,18 @@
 
 mod cases;
 
-use cases::{ALL, flat_index, matrix, normal};
-use ir_core::{DocNum, DocSet, NoProgress, Ranking, Retriever, Search, SearchError, SplitMix64};
+use cases::{ALL, flat_index, matrix, normal, vector};
+use ir_core::{
+    DocNum, DocSet, Flow, NoProgress, Ranking, Retriever, Search, SearchError, SplitMix64,
+};
 use ir_knn::{
     EfSearch, FlatIndex, HnswConfig, HnswError, HnswIndex, HnswSearcher, VectorSimilarity,
 };
 use ir_testkit::{Contract, check_vectors, check_vectors_saved};
 
-fn vector(random: &mut SplitMix64, dim: usize) -> Vec<f32> {
-    (0..dim).map(|_| normal(random)).collect()
-}
-
-/// Thirty clusters in a 12-dimensional subspace of 48 dimensions, with noise in all.
+/// Thirty clusters in 48 dimensions.
 fn clustered(seed: u64, count: usize) -> Vec<Vec<f32>> {
-    let random = &mut SplitMix64::new(seed, 1);
-    let shared = &mut SplitMix64::new(1, 2);
-    let basis: Vec<Vec<f32>> = (0..12).map(|_| vector(shared, 48)).collect();
-    let centers: Vec<Vec<f32>> = (0..30).map(|_| vector(shared, 12)).collect();
-    let mut row = || {
-        let center = &centers[random.below(30)];
-        let mut row: Vec<f32> = (0..48).map(|_| normal(random) * 0.1).collect();
-        for (center, axis) in center.iter().zip(&basis) {
-            let coordinate = center + normal(random);
-            row.iter_mut()
-                .zip(axis)
-                .for_each(|(x, axis)| *x += coordinate * axis);
-        }
-        row
-    };
-    (0..count).map(|_| row()).collect()
+    cases::clustered(seed, count, 48)
 }
 
 fn build(rows: &[Vec<f32>], similarity: VectorSimilarity, config: &HnswConfig) -> HnswIndex {
@@ -179,6 +162,28 @@ fn check_same_graph(rows: &[Vec<f32>]) -> Result<(), Box<dyn std::error::Error>>
     build(rows, VectorSimilarity::Euclidean, &config).save(&path)?;
     assert_ne!(std::fs::read(path)?, files[0]);
     Ok(())
+}
+
+/// The number of linked vectors is reported at most a hundred times.
+#[test]
+fn building_reports_progress_and_is_canceled() {
+    let flat = flat_index(&clustered(13, 3000), VectorSimilarity::Euclidean);
+    let config = HnswConfig::default().with_m(4).with_ef_construction(10);
+    let mut reports = Vec::new();
+    let mut watch = |stage: &str, done: u64, total: Option<u64>| {
+        assert_eq!((stage, total), ("linking vectors", Some(3000)));
+        reports.push(done);
+        Flow::Continue
+    };
+    HnswIndex::build(flat.clone(), &config, &mut watch).unwrap();
+    assert!((20..=100).contains(&reports.len()), "{reports:?}");
+    assert!(reports.is_sorted_by(|one, other| one < other));
+    let mut stop = |_: &str, done: u64, _: Option<u64>| match done {
+        ..500 => Flow::Continue,
+        _ => Flow::Stop,
+    };
+    let canceled = HnswIndex::build(flat, &config, &mut stop).unwrap_err();
+    assert_eq!(canceled, HnswError::Canceled);
 }
 
 #[test]

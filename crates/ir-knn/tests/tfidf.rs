@@ -177,11 +177,6 @@ fn invalid_configurations_are_rejected() {
     let plain = vocabulary(&["tea", "wine"]).with_idf(ir_knn::IdfWeighting::Plain);
     assert!(matches!(error(plain), TfidfFitError::UnseenTerm { .. }));
     assert!(serde_json::from_str::<TfidfConfig>(r#"{"ngrams": 2}"#).is_err());
-    let config = default()
-        .with_tf(TfWeighting::Sublinear)
-        .with_min_df(DocFrequency::Count(2));
-    let text = serde_json::to_string(&config).unwrap();
-    assert_eq!(serde_json::from_str::<TfidfConfig>(&text).unwrap(), config);
 }
 
 #[test]

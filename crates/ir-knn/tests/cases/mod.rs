@@ -39,6 +39,29 @@ pub fn normal(random: &mut SplitMix64) -> f32 {
     (sum as f64 / 16_777_216.0 - 6.0) as f32
 }
 
+/// Vector of approximately normal components.
+pub fn vector(random: &mut SplitMix64, dim: usize) -> Vec<f32> {
+    (0..dim).map(|_| normal(random)).collect()
+}
+
+/// Thirty clusters in a 12-dimensional subspace of `dim` dimensions, with noise in all.
+pub fn clustered(seed: u64, count: usize, dim: usize) -> Vec<Vec<f32>> {
+    let (random, shared) = (&mut SplitMix64::new(seed, 1), &mut SplitMix64::new(1, 2));
+    let basis: Vec<Vec<f32>> = (0..12).map(|_| vector(shared, dim)).collect();
+    let centers: Vec<Vec<f32>> = (0..30).map(|_| vector(shared, 12)).collect();
+    let mut row = || {
+        let center = &centers[random.below(30)];
+        let mut row: Vec<f32> = (0..dim).map(|_| normal(random) * 0.1).collect();
+        for (center, axis) in center.iter().zip(&basis) {
+            let coordinate = center + normal(random);
+            let components = row.iter_mut().zip(axis);
+            components.for_each(|(x, axis)| *x += coordinate * axis);
+        }
+        row
+    };
+    (0..count).map(|_| row()).collect()
+}
+
 /// Nonzero vectors of one of eight distributions.
 pub fn random_vectors(
     random: &mut SplitMix64,

@@ -12,26 +12,12 @@ use ir_knn::{
 use ir_testkit::segments::SegmentedIndexTest;
 use tempfile::TempDir;
 
-use crate::cases::{ALL, normal, random_vectors};
+use crate::cases::{self, ALL, random_vectors};
 use crate::{VectorTest, Vectors};
 
-/// Thirty clusters of intrinsic dimension 12, in 32 dimensions.
+/// Thirty clusters in 32 dimensions.
 fn clustered(seed: u64, count: usize) -> Vec<Vec<f32>> {
-    let (random, shared) = (&mut SplitMix64::new(seed, 1), &mut SplitMix64::new(1, 2));
-    let mut normals = |dim: usize| -> Vec<f32> { (0..dim).map(|_| normal(shared)).collect() };
-    let basis: Vec<Vec<f32>> = (0..12).map(|_| normals(32)).collect();
-    let centers: Vec<Vec<f32>> = (0..30).map(|_| normals(12)).collect();
-    let mut row = || {
-        let center = &centers[random.below(30)];
-        let mut row: Vec<f32> = (0..32).map(|_| normal(random) * 0.1).collect();
-        for (center, axis) in center.iter().zip(&basis) {
-            let coordinate = center + normal(random);
-            let components = row.iter_mut().zip(axis);
-            components.for_each(|(x, axis)| *x += coordinate * axis);
-        }
-        row
-    };
-    (0..count).map(|_| row()).collect()
+    cases::clustered(seed, count, 32)
 }
 
 /// Recall@10 of the graphs. Asserts that hits have the exact scores and pass the filter.

@@ -96,6 +96,30 @@ fn invalid_configurations_vectors_and_ids() {
 }
 
 #[test]
+fn commits_report_graphs_and_cannot_be_canceled() {
+    let folder = TempDir::new().unwrap();
+    let config = VectorIndexConfig::new(2, VectorSimilarity::InnerProduct);
+    let config = config.with_hnsw(HnswConfig::default());
+    let mut writer = VectorIndexWriter::create(folder.path(), &config).unwrap();
+    for n in 0..300 {
+        writer.put(&format!("d{n}"), &[n as f32, 1.0]).unwrap();
+    }
+    let mut stages = Vec::new();
+    let mut stop = |stage: &str, _: u64, _: Option<u64>| {
+        stages.push(stage.to_owned());
+        Flow::Stop
+    };
+    writer.commit_with(&mut stop).unwrap();
+    assert!(stages.len() > 5 && stages.iter().all(|stage| stage == "linking vectors"));
+    assert_eq!(
+        SegmentedVectorIndex::open(folder.path()).unwrap().len(),
+        300
+    );
+    let error = writer.compact_with(&mut stop);
+    assert!(error.is_ok(), "one segment is compact");
+}
+
+#[test]
 fn a_failed_or_canceled_merge_leaves_the_last_commit() {
     let folder = TempDir::new().unwrap();
     let config = VectorIndexConfig::new(2, VectorSimilarity::InnerProduct);
