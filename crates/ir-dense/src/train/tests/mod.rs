@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use burn::module::Module;
 use burn::tensor::Tensor;
 use ir_core::training::{TrainingExample, TrainingText};
-use ir_core::{Side, SplitMix64, VectorSimilarity};
+use ir_core::{SplitMix64, VectorSimilarity};
 
 use super::backward::{pooling_backward, propagate_gradients};
 use super::gradcache::{TrainedTower, TrainedTowers};
