@@ -2,51 +2,12 @@
 
 use std::collections::HashSet;
 
-use crate::corpus::Query;
 use crate::error::SearchError;
 use crate::explanation::Explanation;
 use crate::ids::{DocIds, DocNum};
 use crate::ranking::{Hit, Ranking};
 use crate::retriever::{Retriever, in_rounds};
 use crate::search::Search;
-
-/// Adapter that lets a text retriever take whole [`Query`] records and search their text.
-///
-/// It makes the retriever compatible with retrievers that also use attributes of the query.
-///
-/// # Examples
-/// `ByText(bm25)` implements `Retriever<Query = Query>`.
-#[derive(Debug, Clone)]
-pub struct ByText<R>(pub R);
-
-impl<R: Retriever<Query = str>> Retriever for ByText<R> {
-    type Query = Query;
-
-    fn ids(&self) -> &DocIds {
-        self.0.ids()
-    }
-
-    fn search(&self, query: &Query, search: &Search<'_>) -> Result<Ranking, SearchError> {
-        self.0.search(&query.text, search)
-    }
-
-    fn search_batch(&self, queries: &[(&Query, Search<'_>)]) -> Result<Vec<Ranking>, SearchError> {
-        let texts: Vec<(&str, Search<'_>)> = queries
-            .iter()
-            .map(|(query, search)| (query.text.as_str(), *search))
-            .collect();
-        self.0.search_batch(&texts)
-    }
-
-    fn explain(
-        &self,
-        query: &Query,
-        doc: DocNum,
-        search: &Search<'_>,
-    ) -> Result<Option<Explanation>, SearchError> {
-        self.0.explain(&query.text, doc, search)
-    }
-}
 
 /// Adapter that returns every id once, for collections in which several records share an id.
 ///

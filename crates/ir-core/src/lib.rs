@@ -37,7 +37,7 @@ pub mod store;
 pub mod training;
 pub mod trec;
 
-pub use adapters::{ByText, Distinct, Rewritten};
+pub use adapters::{Distinct, Rewritten};
 pub use analyzer::{Analyzer, Token};
 pub use attributes::{AttributeValue, Attributes};
 pub use cached_encoder::CachedEncoder;

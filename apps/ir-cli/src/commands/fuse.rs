@@ -5,7 +5,7 @@ use clap::ValueHint;
 use ir_core::RunOrder;
 use ir_core::fusion::interleave::{self, InterleaveConfig, InterleaveMethod};
 use ir_core::fusion::{
-    Fusion, FusionError, ScoreCombination, ScoreNormalization, fuse_weighted_runs_with_progress,
+    Fusion, FusionError, ScoreCombination, ScoreNormalization, fuse_weighted_runs,
 };
 
 use crate::shared::console::{Console, Interrupted, bail_usage, stop_on_interrupt};
@@ -209,8 +209,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         Some(fusion) => {
             stop_on_interrupt();
             let mut bar = console.bar();
-            let fused =
-                fuse_weighted_runs_with_progress(&args.tag, &runs, &weights, fusion, &mut bar);
+            let fused = fuse_weighted_runs(&args.tag, &runs, &weights, fusion, &mut bar);
             let mut fused = fused.map_err(|error| match error {
                 FusionError::Canceled => Interrupted.into(),
                 error => anyhow::Error::new(error),

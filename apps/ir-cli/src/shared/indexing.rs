@@ -197,8 +197,8 @@ impl IndexOptions {
             builder.push_all(&CorpusRange::new(corpus, range), &mut bar)?;
         }
         Ok(match path {
-            Some(path) => builder.finish_to_with(path, &mut bar)?,
-            None => builder.finish_with(&mut bar)?,
+            Some(path) => builder.finish_to(path, &mut bar)?,
+            None => builder.finish(&mut bar)?,
         })
     }
 }

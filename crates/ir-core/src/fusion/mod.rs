@@ -49,10 +49,7 @@ mod tests;
 mod weighted_sum;
 
 pub use error::FusionError;
-pub use fuse::{
-    Fusion, ScoreCombination, ScoreNormalization, fuse_runs, fuse_weighted_runs,
-    fuse_weighted_runs_with_progress,
-};
+pub use fuse::{Fusion, ScoreCombination, ScoreNormalization, fuse_runs, fuse_weighted_runs};
 pub use fused::Fused;
 pub use prior::DocumentPrior;
 pub use repository::{DocumentRepositories, RepositoryPriors};

@@ -176,11 +176,7 @@ proptest! {
             let used = RepositoryPriors::from_ranking(&first, &repositories(), 9, 0.5).unwrap();
             (PriorEstimate::Feedback { docs: 7, epsilon: 0.5, repositories: 9 }, used)
         };
-        let combination = if product {
-PriorCombination::Product
-} else {
-PriorCombination::LogSum
-};
+        let combination = if product { PriorCombination::Product } else { PriorCombination::LogSum };
         let prior = RepositoryPrior::new(base.clone(), repositories(), estimate, combination, weight);
         let prior = prior.unwrap();
         let found = prior.search("", &search);
