@@ -71,7 +71,8 @@ fn valid_files() -> &'static ValidFiles {
         let mut repeated = rows.clone();
         repeated[20] = repeated[3];
         let config = HnswConfig::default().with_m(2);
-        let index = HnswIndex::build(flat_index(&repeated), &config, &mut NoProgress).expect("a graph");
+        let index =
+            HnswIndex::build(flat_index(&repeated), &config, &mut NoProgress).expect("a graph");
         index.save(&path).expect("a file");
         let hnsw = fs::read(&path).expect("the file");
         for count in [30, COUNT] {
