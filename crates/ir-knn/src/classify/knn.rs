@@ -124,7 +124,8 @@ impl KnnClassifier {
     /// sparse rows, the pairs of blocks.
     ///
     /// # Errors
-    /// As [`KnnClassifier::cross_validate`]; [`KnnError::Canceled`] if `progress` cancels.
+    /// Returns the errors of [`KnnClassifier::cross_validate`], and [`KnnError::Canceled`] if
+    /// `progress` cancels.
     pub fn cross_validate_with_progress<'a>(
         &self,
         rows: impl Into<MatrixView<'a>>,

@@ -276,7 +276,7 @@ fn open(
         .with_fingerprints(true)
         .with_user_metadata(serde_json::to_string(&source.origin)?);
     config.hnsw = hnsw;
-    Ok(VectorIndexWriter::create(folder, config)?)
+    Ok(VectorIndexWriter::create(folder, &config)?)
 }
 
 /// Rejects an encoder or template that differs from the record of the index.
