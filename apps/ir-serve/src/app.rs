@@ -18,7 +18,7 @@ use crate::service::{
     AnswerList, GeneratedAnswer, GenerationOutcome, Question, Rescan, ScoredAnswer, Service,
 };
 
-/// Uploads of the largest size whose bodies are held at the same time.
+/// Maximum number of uploads of the largest size that are held at the same time.
 const UPLOADS: usize = 4;
 
 /// Bytes of an upload per permit.

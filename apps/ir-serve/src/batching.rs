@@ -19,7 +19,7 @@ pub(crate) struct BatchQueue<J, R> {
 struct Shared<J, R> {
     state: Mutex<State<J, R>>,
     changed: Condvar,
-    /// Largest number of jobs in a batch.
+    /// Maximum number of jobs in a batch.
     size: usize,
 }
 
@@ -43,7 +43,7 @@ impl<R> Reply<R> {
         }
     }
 
-    /// Whether the caller waits no more.
+    /// Returns `true` if the caller waits no more.
     fn is_canceled(&self) -> bool {
         match self {
             Self::Thread(_) => false,
@@ -124,8 +124,8 @@ impl<J: Send + 'static, R: Send + 'static> BatchQueue<J, R> {
         receiver.recv().ok()
     }
 
-    /// [`Self::run`] without blocking. A job whose future is dropped before its batch starts is not
-    /// run.
+    /// [`Self::run`] without blocking. A job is not run if its future is dropped before its batch
+    /// starts.
     pub(crate) async fn run_async(&self, job: J) -> Option<R> {
         let (sender, receiver) = oneshot::channel();
         self.push(job, Reply::Task(sender));

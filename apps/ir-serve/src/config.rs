@@ -22,7 +22,7 @@ pub struct ServiceConfig {
     pub frames: FrameConfig,
     /// Weights of answer retrieval.
     pub answers: AnswerConfig,
-    /// Whether titles and headings are answers. Default: false.
+    /// If `true`, titles and headings are answers. Default: false.
     pub headings: bool,
     /// Encoder of answers and questions. Default: none, BM25 of answers and contexts.
     pub encoder: Option<ServiceEncoder>,
@@ -33,7 +33,7 @@ pub struct ServiceConfig {
     pub generator: Option<ServiceGenerator>,
     /// Further retrievers, searched over REST by name.
     pub collections: Vec<Collection>,
-    /// Largest number of queries in the query log. The oldest ones are deleted, with their opened
+    /// Maximum number of queries in the query log. The oldest ones are deleted, with their opened
     /// answers. Range: ≥ 1. Default: 1,000,000.
     pub log_queries: usize,
     /// Limits on size, time and number of requests.
@@ -166,7 +166,7 @@ pub struct Limits {
     /// Time of a request. Default: 60 s.
     pub time: Duration,
     /// Requests that are processed or wait at the same time; further ones get status 429. A request
-    /// whose client went away, or whose time is over, counts until its work ends. Default: 256.
+    /// counts until its work ends, even if its client went away or its time is over. Default: 256.
     pub concurrency: usize,
     /// Open connections; further ones are closed. Default: 1,024.
     pub connections: usize,
@@ -185,14 +185,14 @@ pub struct Limits {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AccessConfig {
-    /// Whether pages need a sign-in with a key, and `/metrics` a key. Default: false.
+    /// If `true`, pages need a sign-in with a key, and `/metrics` a key. Default: false.
     pub needs_session: bool,
     /// Host names of the server besides `localhost` and IP addresses. Pages are not served under
     /// other names, which prevents DNS rebinding. Default: none.
     pub hosts: Vec<String>,
-    /// Whether browsers send cookies over HTTPS only (attribute `Secure`). Default: false.
+    /// If `true`, browsers send cookies over HTTPS only (attribute `Secure`). Default: false.
     pub secure_cookies: bool,
-    /// Whether `/metrics` needs no key in any case. Default: false.
+    /// If `true`, `/metrics` needs no key in any case. Default: false.
     pub public_metrics: bool,
 }
 

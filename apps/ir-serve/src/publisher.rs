@@ -98,7 +98,7 @@ impl Publisher {
         state.unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// Whether answers and questions are encoded.
+    /// Returns `true` if answers and questions are encoded.
     pub(crate) fn has_encoder(&self) -> bool {
         self.shared.config.encoder.is_some()
     }
@@ -123,8 +123,8 @@ impl Publisher {
         Ok(job)
     }
 
-    /// Aborts all jobs that wait or run, and returns their ids. A job whose state is being stored
-    /// finishes.
+    /// Aborts all jobs that wait or run, and returns their ids. A job finishes if its state is being
+    /// stored.
     pub(crate) fn abort(&self) -> Result<Vec<String>, StoreError> {
         let mut queue = self.shared.queue();
         let waiting: Vec<String> = queue.waiting.iter().cloned().collect();

@@ -94,8 +94,8 @@ impl Server {
         self
     }
 
-    /// Whether a proxy in front of the server speaks TLS, so that others than this machine reach
-    /// the server: pages need a sign-in on the loopback too, and cookies are sent over HTTPS only.
+    /// If `true`, a proxy in front of the server speaks TLS, so that other machines reach the
+    /// server: pages need a sign-in on the loopback too, and cookies are sent over HTTPS only.
     /// Default: false.
     #[must_use]
     pub fn with_tls_proxy(mut self, is_behind: bool) -> Self {
@@ -154,8 +154,8 @@ impl Server {
 }
 
 /// Serves connections until `stop` completes, at most `connections` at a time; further ones are
-/// closed. A connection without a complete head of a request for `head_time` is closed, too, and
-/// one whose client reads nothing of its response for [`WRITE_TIME`].
+/// closed. Closes a connection if the head of a request is incomplete for `head_time`, or the client
+/// reads nothing of a response for [`WRITE_TIME`].
 async fn accept(
     listener: tokio::net::TcpListener,
     router: Router,
@@ -192,7 +192,7 @@ async fn accept(
         let connection = protocol.serve_connection(TokioIo::new(stream), service);
         let connection = graceful.watch(connection);
         tokio::spawn(async move {
-            // An error is that of the client: it went away, or sent no HTTP.
+            // An error of the client: it went away, or sent no HTTP.
             let _ = connection.await;
             drop(permit);
         });

@@ -62,22 +62,22 @@ pub struct Service {
 pub struct Question {
     /// Text of the question.
     pub text: String,
-    /// Largest number of answers.
+    /// Maximum number of answers.
     pub limit: usize,
     /// Conditions on the fields of the documents; `doc_id` is one of them.
     pub filters: Vec<Predicate>,
     /// Id of the user or session, for the query log.
     pub user: String,
-    /// Whether the user chose a suggestion.
+    /// If `true`, the user chose a suggestion.
     pub is_suggestion: bool,
-    /// Whether answers have explanations.
+    /// If `true`, answers have explanations.
     pub explain: bool,
     /// Positions of the answers that have explanations, from 0. Default: all.
     pub explained: Option<Range<usize>>,
-    /// Whether the question continues a logged one, such as on a further page of its answers: it is
-    /// not logged again.
+    /// If `true`, the question continues a logged question, such as on the next page of its answers,
+    /// and is not logged again.
     pub is_continued: bool,
-    /// Whether opened answers are logged ([`Service::log_click`]), as those of the search page are.
+    /// If `true`, opened answers are logged ([`Service::log_click`]), as on the search page.
     pub records_clicks: bool,
 }
 
@@ -107,10 +107,10 @@ pub struct ScoredAnswer {
     pub explanation: Option<Explanation>,
 }
 
-/// Largest number of characters of the id of a document, which every answer repeats.
+/// Maximum number of characters of the id of a document, which every answer repeats.
 const ID_CHARACTERS: usize = 1_000;
 
-/// Largest number of characters of the id of a user, which the query log stores.
+/// Maximum number of characters of the id of a user, which the query log stores.
 const USER_CHARACTERS: usize = 200;
 
 impl Question {
@@ -176,7 +176,7 @@ impl Question {
         self
     }
 
-    /// Whether the answer at a position has an explanation.
+    /// Returns `true` if the answer at a position has an explanation.
     fn explains(&self, position: usize) -> bool {
         let explained = self.explained.as_ref();
         self.explain && explained.is_none_or(|explained| explained.contains(&position))
@@ -251,7 +251,7 @@ impl Service {
         &self.limits
     }
 
-    /// Whether answers and questions are encoded.
+    /// Returns `true` if answers and questions are encoded.
     #[must_use]
     pub fn has_encoder(&self) -> bool {
         self.publisher.has_encoder()
@@ -318,8 +318,8 @@ impl Service {
         Ok(self.publisher.publish()?)
     }
 
-    /// Whether the last publication ended the process several times, such as for lack of memory,
-    /// and nothing has changed since: it would do so again.
+    /// Returns `true` if the last publication ended the process several times, such as for lack of
+    /// memory, and nothing has changed since.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -349,8 +349,8 @@ impl Service {
         self.publisher.unfinished()
     }
 
-    /// Number of answers and their questions that were encoded since the service was opened: those
-    /// whose vectors were not stored.
+    /// Number of answers and questions of answers that were encoded since the service was opened,
+    /// because their vectors were not stored.
     #[must_use]
     pub fn encoded_texts(&self) -> u64 {
         self.publisher.encoded_texts()
@@ -383,8 +383,8 @@ impl Service {
         self.answer_list(question, &state, found, start)
     }
 
-    /// Whether a question needs more time on its own thread than a task may take: without an
-    /// encoder the search runs there; filters read the fields of all frames.
+    /// Returns `true` if a question would block its task: without an encoder, the search runs on the
+    /// thread of the caller; filters read the fields of all frames.
     pub(crate) fn blocks(&self, question: &Question) -> bool {
         !self.has_encoder() || question.explain || !question.filters.is_empty()
     }
@@ -502,8 +502,8 @@ impl Service {
     }
 
     /// Logs that a user opened the answer of a query, in the background, with the hash of its
-    /// published text. `rank` counts from 1. Clicks on answers that are not published, and clicks
-    /// for queries that another user asked or whose clicks are not recorded, are left out.
+    /// published text. `rank` counts from 1. Ignores clicks on unpublished answers, and clicks for
+    /// queries of other users or without [`Question::records_clicks`].
     pub fn log_click(
         &self,
         query: i64,

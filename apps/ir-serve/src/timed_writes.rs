@@ -8,7 +8,7 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep, sleep};
 
-/// Stream whose writes fail when the peer reads nothing for some time.
+/// Stream that fails a write when the peer reads nothing for some time.
 #[derive(Debug)]
 pub(crate) struct TimedWrites<S> {
     stream: S,

@@ -40,8 +40,8 @@ impl EngineKind {
     }
 }
 
-/// API of a Milvus server. A collection is loaded and searched over the same one; only one of
-/// `/api/v1` is searched over gRPC too.
+/// API of a Milvus server. A collection is loaded and searched over the same API. A collection of
+/// `/api/v1` can be searched over gRPC, too.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
 pub enum MilvusApi {
     /// `/api/v1` of port 9091: Milvus 2.3 and later. The port has access to all data without
@@ -79,7 +79,7 @@ pub struct EngineAddress {
     pub engine: EngineKind,
     /// API of a Milvus server.
     pub api: MilvusApi,
-    /// Whether the server speaks TLS.
+    /// If `true`, the server speaks TLS.
     pub tls: bool,
     /// Host name or address; an IPv6 address is in brackets.
     pub host: String,

@@ -14,7 +14,7 @@ use crate::RemoteError;
 /// the request.
 ///
 /// A collection with other documents has another fingerprint, so that no entry is stale while all
-/// changes are made by this crate. Entries of approximate indexes are those of the first search.
+/// changes are made by this crate. For an approximate index, the first result is kept.
 /// An entry contains its request, which is compared: equal hashes are not enough.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResultCache {
@@ -32,7 +32,7 @@ impl ResultCache {
         Ok(Self { folder })
     }
 
-    /// Returns the response to a request: the entry, or that of `call`, which becomes the entry.
+    /// Returns the entry of a request, or else the response of `call`, which becomes the entry.
     pub(crate) fn get_or(
         &self,
         collection: &str,

@@ -243,7 +243,7 @@ fn bound(name: &str, kind: AttributeType, at_most: bool, limit: f64) -> Clause {
     }
 }
 
-/// The integers whose nearest `f64` is within the limit, as the comparison of [`Predicate`] rounds.
+/// Range of the integers within the limit, compared as `f64` like [`Predicate`] does.
 fn integers_within(at_most: bool, limit: f64) -> Option<(i64, i64)> {
     if limit.is_nan() {
         return None;

@@ -193,7 +193,7 @@ impl RemoteError {
         }
     }
 
-    /// Whether another attempt may succeed.
+    /// Returns `true` if another attempt may succeed.
     #[must_use]
     pub fn is_transient(&self) -> bool {
         match self {
@@ -209,7 +209,7 @@ impl RemoteError {
         }
     }
 
-    /// The error as that of a search.
+    /// Converts to an error of a search.
     pub(crate) fn into_search(self, engine: &'static str) -> SearchError {
         match self {
             Self::Query(error) => error,

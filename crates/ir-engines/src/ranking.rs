@@ -85,7 +85,8 @@ pub(crate) fn rank<Q: ?Sized>(
     Ok(rankings)
 }
 
-/// Whether the last hit has the score of hit `k`, so that hits of this score may be missing.
+/// Returns `true` if the last hit has the score of hit `k`, so that hits of this score may be
+/// missing.
 fn tied(ranking: &Ranking, k: usize) -> bool {
     let hits = ranking.hits();
     match (hits.get(k.wrapping_sub(1)), hits.last()) {

@@ -137,7 +137,7 @@ impl Recorder {
     }
 }
 
-/// Opens a file whose first line is that of a recording, at its end.
+/// Opens a file at its end. Its start must be the start of a recording.
 fn open_recording(path: &Path) -> io::Result<File> {
     let mut options = File::options();
     let mut file = options.create(true).read(true).append(true).open(path)?;
@@ -206,7 +206,7 @@ impl Secrets {
     }
 }
 
-/// Whether a key or text has the name of a secret.
+/// Returns `true` if a key or text contains the name of a secret.
 fn names_secret(text: &str) -> bool {
     let text = text.to_lowercase().replace('-', "_");
     let names = [

@@ -158,8 +158,8 @@ pub struct RemoteAttribute {
 pub struct CollectionSchema {
     /// Attributes that are loaded. Default: none.
     pub attributes: Vec<RemoteAttribute>,
-    /// Attribute by whose values Milvus partitions the collection: searches that filter by it
-    /// read a part of it. Type integer or text. Default: none.
+    /// Attribute that partitions a collection of Milvus by value: searches that filter by it read a
+    /// part of the collection. Type integer or text. Default: none.
     pub partition_key: Option<String>,
     /// Similarity of vectors. Default: inner product.
     pub similarity: RemoteSimilarity,
@@ -305,7 +305,7 @@ pub struct CollectionRecord {
     pub schema: CollectionSchema,
     /// Dimension of the vectors; `None` without vectors.
     pub dim: Option<usize>,
-    /// Whether titles and texts are indexed.
+    /// If `true`, titles and texts are indexed.
     pub texts: bool,
     /// Further settings of the engine, such as the analysis of texts.
     pub engine_settings: String,

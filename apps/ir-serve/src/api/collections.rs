@@ -20,7 +20,7 @@ use crate::app::{App, searching};
 pub(super) struct SearchRequest {
     /// Text of the query.
     query: String,
-    /// Largest number of hits.
+    /// Maximum number of hits.
     #[serde(default = "hits")]
     #[schema(default = 10, minimum = 0)]
     k: usize,

@@ -20,7 +20,7 @@ pub(super) struct FilesRequest {
     /// Number of files to skip.
     #[serde(default)]
     skip: u64,
-    /// Largest number of files.
+    /// Maximum number of files.
     #[serde(default = "page")]
     #[schema(default = 100, maximum = 1000)]
     limit: u64,

@@ -29,7 +29,7 @@ pub(super) struct AddRequest {
         "data": [{"type": "title", "text": "On tea"}, {"type": "content", "text": "Tea is a drink."}]
     }]))]
     data: Box<RawValue>,
-    /// Whether to publish afterwards.
+    /// If `true`, publishes afterwards.
     #[serde(default)]
     auto_index: bool,
 }
@@ -59,7 +59,7 @@ pub(super) struct ReadRequest {
     /// Number of documents to skip.
     #[serde(default)]
     skip: u64,
-    /// Largest number of documents.
+    /// Maximum number of documents.
     #[serde(default = "page")]
     #[schema(default = 100, maximum = 1000)]
     limit: u64,
@@ -70,7 +70,7 @@ pub(super) struct ReadRequest {
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(expecting = "an object", deny_unknown_fields)]
 pub(super) struct DeleteRequest {
-    /// Whether to publish afterwards.
+    /// If `true`, publishes afterwards.
     #[serde(default)]
     auto_index: bool,
     /// Ids of the documents. Default: all documents; `null`, as of a variable that was not set, is
@@ -115,7 +115,7 @@ pub(super) const fn page() -> u64 {
     100
 }
 
-/// Largest number of documents or files that are read at a time.
+/// Maximum number of documents or files that are read at a time.
 const MAX_PAGE: u64 = 1_000;
 
 /// Rejects a limit that is too large.

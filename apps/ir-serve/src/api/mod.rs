@@ -32,7 +32,7 @@ pub(crate) use auth::role_of_request;
 pub(crate) use error::ApiError;
 pub use openapi::openapi;
 
-/// Largest number of bytes of a request that uploads nothing.
+/// Maximum number of bytes of a request that uploads nothing.
 const REQUEST_BYTES: usize = 1 << 20;
 
 /// Routes under `/v1`, `/mcp` and `/openapi.json`. `body_bytes` limits uploads and lists of

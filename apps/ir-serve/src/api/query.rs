@@ -40,7 +40,7 @@ struct QueryFields {
     /// Text of the question.
     #[schema(example = "How many hours of recordings are there?")]
     query: String,
-    /// Largest number of answers.
+    /// Maximum number of answers.
     #[serde(default = "default_results")]
     #[schema(default = 10, minimum = 0)]
     n_best: usize,
@@ -51,11 +51,11 @@ struct QueryFields {
     #[serde(default)]
     #[schema(example = json!(["year>=2010"]))]
     filter: Option<Filter>,
-    /// Whether results have explanations of their scores.
+    /// If `true`, results have explanations of their scores.
     #[serde(default)]
     explain: bool,
-    /// Whether a language model writes an answer from the best results. An error if the server has
-    /// none.
+    /// If `true`, a language model writes an answer from the best results. An error if the server
+    /// has no language model.
     #[serde(default)]
     generate: bool,
 }
@@ -67,7 +67,7 @@ struct Aggregation {
     /// Name of the field.
     #[schema(example = "year")]
     field: String,
-    /// Largest number of values; the most frequent ones are returned.
+    /// Maximum number of values; the most frequent ones are returned.
     #[serde(default = "default_results")]
     size: usize,
 }
@@ -125,7 +125,7 @@ struct SentenceFields {
     id: String,
     /// Text of the answer sentence.
     value: String,
-    /// Whether the text cites the sentence.
+    /// `true` if the text cites the sentence.
     cited: bool,
 }
 
@@ -178,7 +178,7 @@ pub(super) struct SuggestRequest {
     /// Typed text; its last word may be incomplete.
     #[schema(example = "how many")]
     query: String,
-    /// Largest number of suggestions.
+    /// Maximum number of suggestions.
     #[serde(default = "default_results")]
     #[schema(default = 10, minimum = 0)]
     n_best: usize,
@@ -202,7 +202,7 @@ const AGGREGATED: usize = 1_000;
 const FILTER_CONDITIONS: usize = 100;
 const FILTER_VALUES: usize = 10_000;
 
-/// Largest number of aggregations in a request.
+/// Maximum number of aggregations in a request.
 const AGGREGATIONS: usize = 20;
 
 /// Checks the size of a filter. The error is a message.

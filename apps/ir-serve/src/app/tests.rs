@@ -1,4 +1,4 @@
-//! Work of requests whose clients went away.
+//! Work of requests of clients that went away.
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Duration;

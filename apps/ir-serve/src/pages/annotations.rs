@@ -22,10 +22,10 @@ use crate::store::{Annotation, AnnotationStatus, NewAnnotation, StoreError};
 /// Annotations on a page of the list.
 const PAGE: usize = 50;
 
-/// Largest number of characters of a question.
+/// Maximum number of characters of a question.
 const MAX_QUESTION: usize = 1_000;
 
-/// Largest number of characters of a span.
+/// Maximum number of characters of a span.
 const MAX_SPAN: usize = 5_000;
 
 /// States that the list is filtered by.
@@ -148,8 +148,8 @@ pub(super) fn card(
     }
 }
 
-/// Whether a question about the span of an annotation has an answer sentence, so that it can be
-/// published. Assumed of documents that are not published.
+/// Returns `true` if the document has an answer sentence for the span of an annotation, so that its
+/// question can be published, or if the document is not published.
 pub(super) fn has_answer(annotation: &Annotation, state: &PublishedState) -> bool {
     let document = state.document(&annotation.document);
     document.is_none_or(|document| {
@@ -319,7 +319,8 @@ fn edit_form(annotation: &Annotation, span: &Parameters, error: Option<&str>) ->
     }
 }
 
-/// Span and question as parameters of a form; those of `parameters` replace them.
+/// Span and question as parameters of a form. A span in `parameters` replaces the span of the
+/// annotation.
 fn with_span(annotation: &Annotation, parameters: &Parameters) -> Parameters {
     let mut pairs = vec![("question", annotation.question.clone())];
     match parameters.raw("span") {

@@ -24,7 +24,7 @@ use crate::store::{DatasetAnnotation, NewDatasetAnnotation, StoreError};
 /// Annotations on a page of the list.
 const PAGE: usize = 50;
 
-/// Largest number of characters of an abstract.
+/// Maximum number of characters of an abstract.
 const MAX_ABSTRACT: usize = 20_000;
 
 /// Fields of DataFinder's records in their order, with labels and hints.
@@ -182,7 +182,7 @@ struct Suggestions {
     datasets: Vec<String>,
 }
 
-/// Suggests known values and datasets, and those of stored annotations, that the abstract has.
+/// Suggests known values, and values and datasets of stored annotations, that the abstract contains.
 fn suggestions(summary: &str, annotations: &[DatasetAnnotation]) -> Suggestions {
     let mut suggestions = Suggestions::default();
     for (field, ..) in FIELDS {
@@ -218,7 +218,7 @@ fn suggestions(summary: &str, annotations: &[DatasetAnnotation]) -> Suggestions 
     suggestions
 }
 
-/// Whether a text has a phrase as words, in any case.
+/// Returns `true` if a text contains a phrase as words, in any case.
 fn has_words(text: &str, phrase: &str) -> bool {
     let (text, phrase) = (text.to_lowercase(), phrase.to_lowercase());
     !phrase.is_empty()

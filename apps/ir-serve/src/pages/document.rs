@@ -37,9 +37,9 @@ struct View {
     at: Option<usize>,
     /// Number of the query that is continued.
     query: Option<i64>,
-    /// Whether sentences are links to the form of annotations.
+    /// If `true`, sentences are links to the form of annotations.
     is_annotating: bool,
-    /// Annotation whose span is being selected anew.
+    /// Annotation that gets a new span.
     repair: Option<i64>,
 }
 
@@ -241,7 +241,7 @@ impl DocumentPage<'_> {
         }
     }
 
-    /// Whether the title is the first chunk of the text.
+    /// Returns `true` if the title is the first chunk of the text.
     fn title_is_text(&self) -> bool {
         let first = self.document.chunks.first();
         first.is_some_and(|chunk| {
@@ -309,7 +309,7 @@ impl DocumentPage<'_> {
         }
     }
 
-    /// Text of a chunk, whose answers have the positions from `first` on.
+    /// Text of a chunk. Its answers have the positions from `first` on.
     fn chunk(
         &self,
         chunk: usize,
@@ -409,7 +409,7 @@ impl DocumentPage<'_> {
         }
     }
 
-    /// Annotations whose spans the document does not have.
+    /// Annotations with spans that the document does not contain.
     fn orphans(&self) -> Markup {
         let orphans: Vec<&Annotation> = self
             .shown()
@@ -555,7 +555,7 @@ fn text_of(value: &ir_core::AttributeValue) -> Option<String> {
     }
 }
 
-/// Whether a text is a language tag such as `en` or `zh-Hans`.
+/// Returns `true` if a text is a language tag such as `en` or `zh-Hans`.
 fn is_language(text: &str) -> bool {
     let mut parts = text.split('-');
     let first = parts.next().unwrap_or_default();

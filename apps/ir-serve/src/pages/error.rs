@@ -18,7 +18,7 @@ enum PageErrorKind {
     Message {
         status: StatusCode,
         message: String,
-        /// Whether the page loads itself again.
+        /// If `true`, the page loads itself again.
         is_loading: bool,
     },
     Redirect(String),

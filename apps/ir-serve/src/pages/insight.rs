@@ -27,7 +27,7 @@ const WINDOW: u32 = 10_000;
 /// Rows of a table.
 const ROWS: usize = 20;
 
-/// Largest number of queries of an export.
+/// Maximum number of queries of an export.
 const EXPORT: u32 = 100_000;
 
 /// Numbers of queries with the same text, up to case and white space.
@@ -36,7 +36,7 @@ struct QueryCounts {
     /// Text of the first of the queries.
     text: String,
     asked: usize,
-    /// Number of queries whose opened answers are logged: those of the search page.
+    /// Number of queries of the search page, which logs opened answers.
     recorded: usize,
     clicked: usize,
     /// Number of queries without answers.
@@ -49,7 +49,7 @@ struct LogStatistics {
     queries: usize,
     users: usize,
     suggestions: usize,
-    /// Number of queries whose opened answers are logged: those of the search page.
+    /// Number of queries of the search page, which logs opened answers.
     recorded: usize,
     clicked: usize,
     /// Median and 95th percentile of the time in microseconds.
@@ -249,7 +249,7 @@ struct JudgedQuery<'a> {
 }
 
 /// Questions with opened answers. Queries with the same words, up to case, are one question. An
-/// answer whose text has changed since it was opened is left out: nobody has judged its new text.
+/// answer is left out if its text has changed since it was opened: nobody has judged the new text.
 fn judged_queries<'a>(opened: &[OpenedAnswer], state: &'a PublishedState) -> Vec<JudgedQuery<'a>> {
     let mut numbers: HashMap<String, usize> = HashMap::new();
     let mut judged: Vec<JudgedQuery<'a>> = Vec::new();

@@ -49,7 +49,7 @@ impl Page {
         self
     }
 
-    /// Whether the page has a button to sign out.
+    /// If `true`, adds a button to sign out.
     pub(super) fn with_session(mut self, has_session: bool) -> Self {
         self.has_session = has_session;
         self

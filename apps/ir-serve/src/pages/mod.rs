@@ -36,10 +36,10 @@ use crate::app::App;
 use crate::config::AccessConfig;
 use crate::service::Service;
 
-/// Largest number of bytes of a form. The body of a sign-in is read before a key is known.
+/// Maximum number of bytes of a form. The body of a sign-in is read before a key is known.
 const FORM_BYTES: usize = 256 << 10;
 
-/// Largest number of bytes of a form with the abstract of a paper.
+/// Maximum number of bytes of a form with the abstract of a paper.
 const ABSTRACT_BYTES: usize = 512 << 10;
 
 /// Routes of the pages, with the checks of hosts and origins, the headers, and the sessions.

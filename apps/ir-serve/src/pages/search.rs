@@ -63,7 +63,7 @@ struct SearchResult {
     /// Model that can generate an answer.
     model: Option<String>,
     generated: Option<GeneratedAnswer>,
-    /// Whether nothing is published yet, but papers are read or indexed.
+    /// If `true`, nothing is published yet, but papers are being read or indexed.
     is_starting: bool,
 }
 
@@ -141,7 +141,7 @@ impl SearchForm {
         Ok(filters)
     }
 
-    /// Whether a title has all words of the filter of titles, as parts of its words.
+    /// Returns `true` if a title contains all words of the filter of titles, as parts of its words.
     fn has_title_words(&self, title: &str) -> bool {
         let title = title.to_lowercase();
         let mut words = self.titles.split_whitespace().map(str::to_lowercase);
@@ -273,7 +273,7 @@ fn search(service: &Service, question: &Question) -> Result<SearchResult, Servic
     })
 }
 
-/// Questions to start with: those of annotators, or titles of papers.
+/// Questions to start with: displayable questions, then titles of papers.
 fn first_questions(state: &PublishedState) -> Vec<Suggestion> {
     let frames = state.index().frames().iter();
     let questions = frames
@@ -466,7 +466,7 @@ fn question_link(form: &SearchForm, suggestion: &Suggestion) -> Markup {
 
 /// Answers of a paragraph, which is shown once.
 struct ParagraphAnswers<'a> {
-    /// Position of the best answer among those of the page.
+    /// Position of the best answer among the answers of the page.
     first: usize,
     best: &'a ScoredAnswer,
     /// Further answers, the best first.

@@ -39,7 +39,7 @@ async fn connect(address: SocketAddr) -> TcpStream {
     TcpStream::connect(address).await.unwrap()
 }
 
-/// Whether the server answers a request of a connection, which stays open.
+/// Returns `true` if the server answers a request of a connection, which stays open.
 async fn is_answered(stream: &mut TcpStream) -> bool {
     if stream.write_all(REQUEST).await.is_err() {
         return false;

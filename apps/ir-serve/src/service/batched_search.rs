@@ -39,14 +39,14 @@ pub(super) struct BatchedSearch {
     queue: Option<BatchQueue<QuestionSearch, Result<QuestionHits, ServiceError>>>,
 }
 
-/// Largest number of questions in a batch. Larger ones are hardly more efficient.
+/// Maximum number of questions in a batch. Larger ones are hardly more efficient.
 const BATCH: usize = 32;
 
 /// Batches of at least this size are searched on the threads of their runner, because threads that
 /// wait for each other take CPU time. A smaller one is answered faster on the threads of all.
 const OWN_THREADS: usize = 8;
 
-/// Largest number of related questions.
+/// Maximum number of related questions.
 const RELATED: usize = 3;
 
 /// Candidates of related questions, among which are the question that was asked and equal ones of
@@ -60,7 +60,7 @@ impl fmt::Debug for BatchedSearch {
 }
 
 impl BatchedSearch {
-    /// `cached` vectors are those of all batches that run at the same time.
+    /// `cached`: number of vectors of all batches that run at the same time.
     pub(super) fn new(has_encoder: bool, cached: usize) -> Self {
         let threads = thread::available_parallelism().map_or(2, NonZeroUsize::get);
         let runners = threads.min(cached / BATCH).max(1);
@@ -118,8 +118,8 @@ impl QuestionSearch {
     }
 }
 
-/// Searches questions, those of one state together. One that fails or panics does not fail the
-/// others.
+/// Searches questions; questions of one state together. A question that fails or panics does not
+/// fail the others.
 fn run_batch(searches: &[QuestionSearch]) -> Vec<Result<QuestionHits, ServiceError>> {
     // Searches change nothing but caches, which are usable after a panic.
     let caught = |searches: &[QuestionSearch]| {

@@ -13,7 +13,7 @@ pub struct Suggestion {
     /// Question, title of a paper, or frequent phrase.
     #[serde(rename = "value")]
     pub text: String,
-    /// Whether a [`QuestionGenerator`](ir_qa::questions::QuestionGenerator) wrote the question.
+    /// If `true`, a [`QuestionGenerator`](ir_qa::questions::QuestionGenerator) wrote the question.
     pub generated: bool,
 }
 

@@ -201,7 +201,7 @@ fn concurrent_questions_have_the_answers_of_one_at_a_time() {
         let values = answers.map(|one| (one.frame.id, one.score, one.explanation));
         (values.collect::<Vec<_>>(), list.related)
     };
-    // Another service, whose cache has no effect on that of the concurrent questions.
+    // Another service: its cache has no effect on the cache of the concurrent questions.
     let (_data, one_at_a_time) = tea_service(Arc::default());
     let expected: Vec<_> = (0..96).map(|n| ask(&one_at_a_time, n)).collect();
     for (answers, _) in &expected {

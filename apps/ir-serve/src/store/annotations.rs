@@ -27,7 +27,7 @@ pub struct Annotation {
     pub status: AnnotationStatus,
     /// The annotation that a merged one was merged into.
     pub merged_into: Option<i64>,
-    /// Whether the document no longer has the span at the offset. Set when documents are
+    /// If `true`, the document no longer has the span at the offset. Set when documents are
     /// published, reset by an edit of the span.
     pub is_displaced: bool,
     /// Unix time in milliseconds.
@@ -69,20 +69,20 @@ pub enum AnnotationStatus {
 #[derive(Debug)]
 pub(crate) struct AnnotationPosition {
     pub(crate) annotation: i64,
-    /// Revision of the annotation whose position it is.
+    /// Revision of the annotation at this position.
     pub(crate) revision: i64,
     pub(crate) chunk: usize,
     pub(crate) start: usize,
-    /// Whether the document does not have the span; the position is that of before.
+    /// If `true`, the document does not contain the span, and the position is the previous one.
     pub(crate) is_displaced: bool,
 }
 
 /// Decision of a reviewer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// See [`AnnotationStatus::Accepted`].
+    /// Sets [`AnnotationStatus::Accepted`].
     Accept,
-    /// See [`AnnotationStatus::Rejected`].
+    /// Sets [`AnnotationStatus::Rejected`].
     Reject,
     /// Merge into the annotation with this id.
     Merge(i64),
@@ -103,8 +103,8 @@ impl AnnotationStatus {
         }
     }
 
-    /// Whether annotations can be merged into one in this state: a rejected or merged one has no
-    /// question to which they could belong.
+    /// Returns `true` if annotations can be merged into an annotation in this state. A rejected or
+    /// merged annotation has no question to which they could belong.
     #[must_use]
     pub fn is_merge_target(self) -> bool {
         matches!(self, Self::Pending | Self::Accepted)

@@ -30,11 +30,11 @@ pub struct StoredDocument {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub struct AddedDocuments {
-    /// Documents whose ids are new.
+    /// Documents with new ids.
     pub new: u64,
     /// Documents that replaced another record.
     pub replaced: u64,
-    /// Documents whose records were known.
+    /// Documents with known records.
     pub unchanged: u64,
 }
 
@@ -43,7 +43,7 @@ pub struct AddedDocuments {
 pub enum DocumentState {
     /// After all additions and deletions.
     Added,
-    /// Documents that queries see: those of the last publication.
+    /// Documents of the last publication: queries see them.
     Published,
 }
 
@@ -70,7 +70,7 @@ pub(crate) struct Publication {
     pub(crate) documents: Vec<(String, [u8; 32])>,
     /// Questions of accepted annotations, by annotation.
     pub(crate) questions: Vec<PublishedQuestion>,
-    /// Pending and accepted annotations, whose positions are not found yet.
+    /// Pending and accepted annotations. Their positions are not found yet.
     pub(crate) annotations: Vec<Annotation>,
     /// Positions of annotations in the documents.
     pub(crate) positions: Vec<AnnotationPosition>,
@@ -279,7 +279,7 @@ impl Store {
         Ok(self.publication(DocumentState::Added)?.hash())
     }
 
-    /// Whether a state has documents that the other lacks, or other records of them.
+    /// Returns `true` if added and published documents differ, in ids or records.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -314,7 +314,7 @@ impl Store {
     }
 }
 
-/// Whether the `doc_id` of a record, if it has one, is the id under which it is stored.
+/// Returns `true` if a record has no `doc_id`, or the id under which it is stored.
 fn has_id(record: &SocoDocument, id: &str) -> bool {
     match record.meta.get("doc_id") {
         Some(AttributeValue::Text(text)) => text.is_empty() || text == id,

@@ -67,7 +67,7 @@ fn advice(error: &rusqlite::Error) -> &'static str {
 }
 
 impl StoreError {
-    /// Error of the database, with that of the operating system when it occurred.
+    /// Error of the database, with the error of the operating system when it occurred.
     pub(crate) fn of_system(database: rusqlite::Error, system: io::Error) -> Self {
         match database.sqlite_error_code() {
             Some(rusqlite::ErrorCode::SystemIoFailure) => Self::File { database, system },
@@ -75,8 +75,8 @@ impl StoreError {
         }
     }
 
-    /// Whether a write failed because the disk is full, or a quota or a limit on the size of files
-    /// is reached.
+    /// Returns `true` if a write failed because the disk is full, or a quota or a limit on the size
+    /// of files is reached.
     #[must_use]
     pub fn is_full(&self) -> bool {
         match self {
@@ -94,8 +94,8 @@ impl StoreError {
         }
     }
 
-    /// Whether a file could not be read or written for another reason than a full disk, such as an
-    /// error of the device.
+    /// Returns `true` if a file could not be read or written for another reason than a full disk,
+    /// such as an error of the device.
     #[must_use]
     pub fn is_file_error(&self) -> bool {
         matches!(self, Self::File { .. }) && !self.is_full()

@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 use super::documents::add_document;
 use super::{AddedDocuments, Origin, Store, StoreError, now};
 
-/// File of the folder of papers that has no documents, or whose documents lack parts.
+/// File of the folder of papers without documents, or with documents that lack parts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, utoipa::ToSchema)]
 #[non_exhaustive]
 pub struct FileProblem {
     /// Path relative to the folder, with `/`.
     pub path: String,
-    /// Whether the file could not be read, was skipped, or lacks parts.
+    /// Kind of the problem: the file could not be read, was skipped, or lacks parts.
     pub status: FileStatus,
     /// Error, reason to skip the file, or missing parts.
     #[schema(example = "no authors, no year")]
@@ -277,9 +277,9 @@ impl Store {
         Ok(deleted)
     }
 
-    /// Stores that files of the folder were read: their paths, stamps (that of the file, a space,
-    /// and that of the reader), and the ids of their documents. Ids without documents were deleted
-    /// over REST, and are left out.
+    /// Stores that files of the folder were read: their paths, stamps (stamp of the file, a space,
+    /// stamp of the reader), and the ids of their documents. Ids without documents were deleted over
+    /// REST, and are left out.
     pub(crate) fn set_files(
         &self,
         files: &[(String, String, Vec<String>)],

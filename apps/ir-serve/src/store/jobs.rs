@@ -56,7 +56,7 @@ impl JobStatus {
         }
     }
 
-    /// Whether the job has ended.
+    /// Returns `true` if the job has ended.
     #[must_use]
     pub fn is_end(self) -> bool {
         !matches!(self, Self::Queued | Self::Started)
@@ -179,7 +179,7 @@ impl Store {
         Ok(())
     }
 
-    /// Whether the latest job ended the process [`MAX_ATTEMPTS`] times, with the same content.
+    /// Returns `true` if the latest job ended the process [`MAX_ATTEMPTS`] times, with this content.
     pub(crate) fn was_given_up(&self, content: &[u8; 32]) -> Result<bool, StoreError> {
         let connection = self.connection();
         let mut select = connection.prepare_cached(

@@ -12,13 +12,13 @@ pub struct LoggedQuery {
     pub user: String,
     /// Text of the query.
     pub query: String,
-    /// Whether the user chose a suggestion.
+    /// If `true`, the user chose a suggestion.
     pub is_suggestion: bool,
     /// Number of answers that were returned.
     pub results: usize,
     /// Time of the search in microseconds.
     pub micros: u64,
-    /// Whether opened answers of the query are logged.
+    /// If `true`, opened answers of the query are logged.
     pub records_clicks: bool,
 }
 
@@ -34,14 +34,14 @@ pub struct QueryRecord {
     pub user: String,
     /// Text of the query.
     pub query: String,
-    /// Whether the user chose a suggestion.
+    /// If `true`, the user chose a suggestion.
     pub is_suggestion: bool,
     /// Number of answers that were returned.
     pub results: u64,
     /// Time of the search in microseconds.
     pub micros: u64,
-    /// Whether opened answers of the query are logged: those of the search page are. Queries of
-    /// older versions count as such.
+    /// If `true`, opened answers of the query are logged, as on the search page. Default: true, for
+    /// queries of older versions.
     #[serde(default = "is_recorded")]
     pub records_clicks: bool,
     /// Frames of the answers that the user opened, in that order.

@@ -38,7 +38,7 @@ impl Store {
         }))
     }
 
-    /// Deletes the vectors of all encoders but those of these texts, and returns their number.
+    /// Deletes the vectors of all encoders except vectors of these texts, and returns their number.
     pub(crate) fn retain_vectors(
         &self,
         used: &HashSet<(Side, [u8; 32])>,

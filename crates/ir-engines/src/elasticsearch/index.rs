@@ -16,7 +16,7 @@ use crate::schema::{CollectionRecord, CollectionSchema, RemoteSimilarity, Remote
 use crate::vector_query::check_query;
 use crate::{EngineKind, RemoteError, ResultCache};
 
-/// Request for several searches. Statistics of terms are those of all shards.
+/// Request for several searches, with term statistics of all shards.
 const MULTI_SEARCH: &str = "/_msearch?search_type=dfs_query_then_fetch";
 
 /// Maximum number of hits, and of documents per page of ids: `index.max_result_window`.
@@ -394,8 +394,8 @@ fn explanation(value: &Value) -> Option<Explanation> {
 
 /// Retriever of vectors: exact by a script, or approximate (HNSW).
 ///
-/// Scores are computed from those of the engine, which are rounded to f32 in another formula: the
-/// last digits of a similarity near 0 are lost.
+/// Similarities are computed from the scores of the engine. The engine rounds its scores to f32 in
+/// another formula, so that the last digits of a similarity near 0 are lost.
 #[derive(Debug, Clone)]
 pub struct ElasticVectorIndex {
     index: OpenIndex,

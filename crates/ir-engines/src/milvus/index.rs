@@ -138,7 +138,7 @@ impl MilvusIndex {
         self.rank(queries.collect::<Result<Vec<_>, RemoteError>>()?)
     }
 
-    /// Adds the condition of the index to that of a search.
+    /// Adds the condition of the index to the condition of a search.
     pub(super) fn with_fixed(&self, own: Clause) -> Result<Clause, RemoteError> {
         match &self.condition {
             Some(condition) => {

@@ -84,8 +84,9 @@ impl MilvusCollection {
     /// Creates a client; connects with the first request.
     ///
     /// # Errors
-    /// The address is that of another engine, or has a `-` or `.` in the name of the collection, or
-    /// names gRPC in a build without the feature `milvus-grpc`, or the credentials are invalid.
+    /// Returns [`RemoteError::Address`] for an address of another engine, a name with `-` or `.`, and
+    /// an address of gRPC in a build without the feature `milvus-grpc`, and
+    /// [`RemoteError::Credentials`] if the credentials are invalid.
     pub fn new(
         address: &EngineAddress,
         credentials: &Credentials,
@@ -167,8 +168,9 @@ impl MilvusCollection {
     /// Opens the collection for searches of texts by BM25.
     ///
     /// # Errors
-    /// Those of [`open`](Self::open), [`RemoteError::Conflict`] if no texts are indexed, and
-    /// [`RemoteError::Schema`] over another API than gRPC.
+    /// [`RemoteError::NoCollection`], [`RemoteError::ForeignCollection`],
+    /// [`RemoteError::Incomplete`], [`RemoteError::Conflict`] if no texts are indexed,
+    /// [`RemoteError::Schema`] over another API than gRPC, and errors of the server.
     #[cfg(feature = "milvus-grpc")]
     pub fn open_texts(&self) -> Result<MilvusTextIndex, RemoteError> {
         match &self.grpc {
@@ -190,7 +192,7 @@ impl MilvusCollection {
     /// Removes the collection, if it exists.
     ///
     /// # Errors
-    /// Those of the server.
+    /// Returns an error if the server does not respond or rejects the request.
     pub fn remove(&self) -> Result<(), RemoteError> {
         #[cfg(feature = "milvus-grpc")]
         if let Some(grpc) = &self.grpc {
@@ -278,7 +280,7 @@ impl MilvusCollection {
     }
 }
 
-/// Whether Milvus takes a text as the name of a field or collection.
+/// Returns `true` if Milvus accepts a text as the name of a field or collection.
 fn is_field_name(text: &str) -> bool {
     let mut all = text.chars();
     let first = all.next();

@@ -1,7 +1,7 @@
 //! Operations over `/v2/vectordb`, the REST API of Milvus 2.4 and later.
 //!
-//! Requests of this API have no description of a collection before 2.6, so that the record is a
-//! document with the number −1, whose id is the record in JSON. All expressions leave it out.
+//! Before 2.6, this API has no description of a collection. The record is stored as a document with
+//! the number −1 and the record in JSON as its id. All expressions leave it out.
 
 use ir_core::NoProgress;
 use ir_fetch::HttpMethod;

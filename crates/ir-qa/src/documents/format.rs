@@ -58,7 +58,7 @@ impl DocumentFormat {
         })
     }
 
-    /// Whether files of the format have page numbers, as a rule.
+    /// Returns `true` if files of the format usually have page numbers.
     pub(super) fn has_pages(self) -> bool {
         matches!(self, Self::Pdf | Self::Tei)
     }

@@ -34,7 +34,7 @@ pub struct DocumentReader {
 #[derive(Debug, Clone, PartialEq)]
 #[non_exhaustive]
 pub struct ParsedFile {
-    /// Format of the file, that of the content for XML and JSON.
+    /// Format of the file; for XML and JSON, determined by the content.
     pub format: DocumentFormat,
     /// Papers in the order of the file; one, except for JSON.
     pub papers: Vec<Paper>,
@@ -99,7 +99,7 @@ impl DocumentReader {
         self
     }
 
-    /// Whether PDF is read.
+    /// Returns `true` if PDF is read.
     pub(super) fn reads_pdf(&self) -> bool {
         #[cfg(feature = "pdf")]
         return self.pdf.is_some();
@@ -107,7 +107,7 @@ impl DocumentReader {
         false
     }
 
-    /// Reads a file, whose format is that of its extension. `id` is the id of its paper.
+    /// Reads a file. Its extension decides the format. `id` is the id of its paper.
     ///
     /// # Errors
     /// The extension is unknown, the file cannot be read, is too large, or is not in its format.

@@ -20,8 +20,8 @@ use crate::frame::{Frame, FrameQuestion};
 /// order of the ids.
 ///
 /// BM25 has Lucene's parameters (k1 = 1.2, b = 0.75) and English analysis: Unicode words, 33 stop
-/// words, Porter's stemmer. Question vectors are those of all questions of a frame, generated ones
-/// included. Related questions are the displayable and the generated ones.
+/// words, Porter's stemmer. All questions of a frame are encoded, also generated ones. Related
+/// questions are the displayable and the generated ones.
 ///
 /// ```
 /// use ir_qa::frames::FrameConfig;
@@ -50,9 +50,9 @@ const BATCH: usize = 256;
 
 impl AnswerIndex {
     /// Indexes frames for BM25 of the answer and of its context. The questions of an answer, but
-    /// for generated ones, are appended to it (document expansion): it is found by their words. An
-    /// answer whose question is asked verbatim, up to case and punctuation, comes first: 1,000 is
-    /// added to its score.
+    /// for generated ones, are appended to it (document expansion): it is found by their words. If
+    /// a query is a question of an answer, up to case and punctuation, this answer comes first:
+    /// 1,000 is added to its score.
     ///
     /// # Errors
     /// Frames with equal ids, and a context weight outside its range.
@@ -70,8 +70,8 @@ impl AnswerIndex {
         })
     }
 
-    /// Indexes frames for cosine + α·BM25, that of [`AnswerIndex::lexical`] without the addition
-    /// for a question that is asked verbatim: its cosine is 1. Answers and questions are encoded
+    /// Indexes frames for cosine + α·BM25. BM25 is the score of [`AnswerIndex::lexical`] without
+    /// the addition for a question that is asked verbatim: its cosine is 1. Answers and questions are encoded
     /// here, answers as [`Side::Document`], questions as [`Side::Query`].
     ///
     /// # Errors
@@ -247,7 +247,7 @@ impl AnswerIndex {
         Ok(())
     }
 
-    /// Whether the frame of a question passes the filter of a search.
+    /// Returns `true` if the frame of a question passes the filter of a search.
     fn passes(&self, question: DocNum, search: &Search<'_>) -> bool {
         let (frame, _) = self.question_places[question.index()];
         search.allows(DocNum::new(frame as u32))

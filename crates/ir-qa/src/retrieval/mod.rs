@@ -2,8 +2,8 @@
 //!
 //! [`AnswerIndex`] ranks the answers of frames by y = cos(h, q) + α·BM25(a, q): h is the vector of
 //! an answer or of one of its questions, and an answer has the score of its best vector (Zhao and
-//! Lee, "Talk to Papers", ACL 2020, equation 2). BM25 is that of the answer with the questions
-//! of annotators, plus that of its context, which the equation does not have: on SQuAD, R@5 with
+//! Lee, "Talk to Papers", ACL 2020, equation 2). BM25 is the score of the answer with the
+//! questions of annotators, plus the score of its context, which the equation does not have: on SQuAD, R@5 with
 //! all-MiniLM-L6-v2 is 87.5 with contexts and 83.6 without (the experiment
 //! `minilm-squad-sentences`). Without an encoder, answers are ranked by BM25 alone.
 
@@ -36,8 +36,8 @@ pub struct AnswerConfig {
     /// or 1e-9..=1e9. Default: 1, about as selected by cross-validation on SQuAD (the experiment
     /// `squad-sentences`).
     pub context_weight: f32,
-    /// Whether the encoder gets the answer with its context, `answer [SEP] context`, or the answer
-    /// alone. With an encoder that was trained on such texts, as in the experiment
+    /// If `true`, the encoder gets the answer with its context, `answer [SEP] context`; otherwise
+    /// the answer alone. For encoders that were trained on such texts, as in the experiment
     /// `dual-encoder-squad-sentences`. Default: false.
     pub encodes_context: bool,
 }
@@ -119,7 +119,7 @@ pub struct RelatedQuestion<'a> {
 }
 
 impl RelatedQuestion<'_> {
-    /// Whether the question equals another one but for case, punctuation and white space.
+    /// Returns `true` if the question equals another up to case, punctuation and white space.
     ///
     /// ```
     /// use ir_core::Search;

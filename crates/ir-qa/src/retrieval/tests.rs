@@ -137,7 +137,7 @@ fn contexts_find_answers_without_the_words_of_the_question() {
     assert_eq!(found(1.0), ["f2", "f0", "f1"]);
 }
 
-/// Scores of BM25 of answers and contexts are the sums of those of the two texts.
+/// BM25 of answers and contexts is the sum of the scores of the two texts.
 #[test]
 fn scores_without_an_encoder_are_weighted_sums() {
     let contexts = || {
@@ -181,7 +181,7 @@ fn filters_select_by_metadata() {
 }
 
 /// The words of a question of an annotator find its answer, also if neither answer nor context has
-/// them; those of a generated question do not.
+/// them. The words of a generated question do not.
 #[test]
 fn questions_of_annotators_expand_their_answers() {
     let asked = "Which continent cultivates the leaves?";
@@ -295,7 +295,7 @@ fn verbatim_questions_come_first() {
     assert!(related.unwrap().is_empty());
 }
 
-/// The explanation of a score names the question whose vector is the most similar one.
+/// The explanation of a score names the question with the most similar vector.
 #[test]
 fn explanations_name_the_question_that_matches() {
     let config = AnswerConfig::default();

@@ -1,4 +1,4 @@
-//! Requests whose clients go away: their work counts until it ends.
+//! Requests of clients that go away: their work counts until it ends.
 
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -138,7 +138,7 @@ fn searches_beyond_the_time_limit_count_until_they_end() {
     wait_until(|| status() == 200);
 }
 
-/// Body of an upload whose end does not arrive.
+/// Body of an upload without an end.
 struct Unfinished {
     /// Number of such bodies that are read. They are read after their permits are taken.
     read: Arc<AtomicUsize>,

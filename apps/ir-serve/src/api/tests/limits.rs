@@ -131,7 +131,7 @@ fn aborts_end_publications_that_wait() {
     for job in &jobs {
         let state = server.wait(job);
         let found = state["status"].as_str().unwrap();
-        // A job whose result was being stored finishes.
+        // A job finishes if its result was being stored.
         assert!(
             found == "finished" || (found == "aborted" && aborted.contains(&&**job)),
             "{state}"

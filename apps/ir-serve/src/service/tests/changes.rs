@@ -92,7 +92,7 @@ fn a_clock_that_goes_back_changes_nothing() {
         assert_eq!((job.status, job.error), (JobStatus::Finished, None));
         assert!(job.enqueued_at >= 0);
         jobs.push(job.id);
-        // The answer is that of the last addition.
+        // The answer of the last addition.
         let expected = format!("Tea number {} is hot.", round + 1);
         assert_eq!(answers(&service, "tea number")[0], expected);
         let edited = annotation("p", 0, "Tea", &format!("Question {round}?"));

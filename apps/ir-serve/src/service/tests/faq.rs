@@ -80,8 +80,8 @@ fn blank_entries_and_long_texts_of_an_faq() {
     assert_eq!(related, ["Is tea hot?"]);
 }
 
-/// Generated questions are suggested, marked, after those of annotators, and are among the related
-/// ones, marked, also without an encoder, whose answers they do not change.
+/// Generated questions are suggested after questions of annotators, and are related questions, both
+/// marked, also without an encoder. Without an encoder they do not change the answers.
 #[test]
 fn generated_questions_are_suggested_and_related() {
     let folder = TempDir::new().unwrap();

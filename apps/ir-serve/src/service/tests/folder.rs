@@ -360,7 +360,7 @@ fn changed_files_of_deleted_documents_are_read() {
     assert!(fixture.published().is_empty());
 }
 
-/// A document of REST whose file exists stays deleted, whichever of the two was first.
+/// A deleted document of REST stays deleted although its file exists, whichever of the two was first.
 #[test]
 fn deleted_documents_of_rest_are_not_read_from_their_files() {
     let fixture = Fixture::new();

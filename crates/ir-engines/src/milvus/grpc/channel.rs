@@ -45,7 +45,7 @@ struct Inner {
     authorization: Option<MetadataValue<Ascii>>,
     url: String,
     tls: bool,
-    /// Whether the server has responded to a call.
+    /// If `true`, the server has responded to a call.
     has_responded: AtomicBool,
 }
 
@@ -269,7 +269,7 @@ fn is_tls(message: &str) -> bool {
     .any(|part| message.contains(part))
 }
 
-/// Whether the peer speaks another protocol than HTTP/2, or not that of gRPC.
+/// Returns `true` if the peer does not speak HTTP/2, or does not speak gRPC over it.
 fn is_protocol(message: &str) -> bool {
     [
         "http2 error",

@@ -29,7 +29,7 @@ use crate::schema::{CollectionRecord, CollectionSchema, RECORD_FORMAT};
 use crate::source::RowBatch;
 use crate::{Consistency, RemoteError, TextAnalysis, TextIndexing};
 
-/// Name of the field with title and text, and of that with their terms.
+/// Names of the field with title and text, and of the field with their terms.
 const CONTENTS: &str = "contents";
 const TERMS: &str = "terms";
 
@@ -74,7 +74,7 @@ const fn level(consistency: Consistency) -> i32 {
     }
 }
 
-/// The guarantee timestamp of a level; the server computes that of a strong search.
+/// The guarantee timestamp of a level. For a strong search, the server computes it.
 const fn guarantee(consistency: Consistency) -> u64 {
     consistency.guarantee()
 }
@@ -104,8 +104,8 @@ impl GrpcChannel {
         }
     }
 
-    /// Calls a method once. Failures that another call may resolve are errors of this kind, also
-    /// those that the response states.
+    /// Calls a method once. A transient failure that the response states is an error that
+    /// [`RemoteError::is_transient`].
     fn call_once<Q, R>(&self, method: &'static str, request: Q) -> Result<R, RemoteError>
     where
         Q: Message + 'static,

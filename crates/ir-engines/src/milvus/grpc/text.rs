@@ -176,8 +176,8 @@ pub struct MilvusHybrid<E> {
 }
 
 impl<E: Encoder> MilvusHybrid<E> {
-    /// Combines an index of texts, whose collection has vectors too, with an encoder of its
-    /// queries.
+    /// Combines an index of texts with an encoder of its queries. The collection must have vectors,
+    /// too.
     ///
     /// # Errors
     /// [`RemoteError::Conflict`] if no vectors are indexed or the dimensions differ.

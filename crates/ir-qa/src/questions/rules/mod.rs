@@ -30,7 +30,7 @@ use crate::frame::{ChunkKind, Frame};
 /// | We propose a method for parsing. | What do the authors propose for parsing? |
 ///
 /// Word classes are closed lists and suffixes, and verbs are about 250 common ones: there is no
-/// part-of-speech tagger. Sentences whose structure is unclear have no questions: pronouns as
+/// part-of-speech tagger. Sentences with an unclear structure have no questions: pronouns as
 /// subjects, clauses without a conjunction, negations, quotations, formulas, and lists. Questions
 /// contain words of the sentence only, so they rarely help BM25.
 ///
