@@ -2,8 +2,13 @@
 
 use std::collections::HashSet;
 
-use crate::retriever::in_rounds;
-use crate::{DocIds, DocNum, Explanation, Hit, Query, Ranking, Retriever, Search, SearchError};
+use crate::corpus::Query;
+use crate::error::SearchError;
+use crate::explanation::Explanation;
+use crate::ids::{DocIds, DocNum};
+use crate::ranking::{Hit, Ranking};
+use crate::retriever::{Retriever, in_rounds};
+use crate::search::Search;
 
 /// Adapter that lets a text retriever take whole [`Query`] records and search their text.
 ///
@@ -114,7 +119,7 @@ impl<R: Retriever> Retriever for Distinct<R> {
 
 /// Adapter that rewrites query texts before the search: cleaning, spelling, expansion.
 ///
-/// An error of the rewriting is that of the search.
+/// If the rewriting fails, the search returns its error.
 ///
 /// ```
 /// use ir_core::{DocIds, Ranking, Retriever, Rewritten, Search, SearchError};
@@ -200,7 +205,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::TopK;
+    use crate::ranking::TopK;
 
     /// Scores records by the last digits of their number.
     struct Digits(DocIds, u32);

@@ -40,7 +40,7 @@ macro_rules! search_as_batch {
     };
 }
 
-/// Defines `len` and `is_empty` of a collection whose field `queries` is a map by query id.
+/// Defines `len` and `is_empty` of a collection with a map `queries` by query id.
 /// `query_count!("judged queries")` counts what the documentation calls judged queries.
 ///
 /// For the crates of this workspace; not part of the public interface.

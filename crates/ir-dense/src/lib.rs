@@ -26,5 +26,4 @@ pub use hub::{Hub, HubError};
 pub use model_folder::{Activation, Architecture, TransformerConfig};
 pub use random_model::{CreateModelError, RandomModel};
 pub use reader::{ExtractiveReader, ReaderConfig, WindowLogits};
-pub use similarity::SimilarityFunction;
 pub use transformer::{TokenBatch, Transformer, TransformerLayer};

@@ -2,35 +2,10 @@
 
 use std::fmt;
 
-use ir_core::{AttributeValue, Attributes, Corpus, Document, Fnv1a};
+use ir_core::{AttributeValue, Attributes, Corpus, Document, Fnv1a, VectorSimilarity};
 use serde::{Deserialize, Serialize};
 
 use crate::RemoteError;
-
-/// Similarity of a query vector and a document vector. Scores are those of `VectorSimilarity` of
-/// `ir-knn`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum RemoteSimilarity {
-    /// Inner product. Range: any number.
-    #[default]
-    InnerProduct,
-    /// Cosine of the angle between the vectors. Range: −1 to 1. Undefined for zero vectors, which
-    /// are rejected.
-    Cosine,
-    /// Negative squared Euclidean distance. Range: ≤ 0.
-    Euclidean,
-}
-
-impl fmt::Display for RemoteSimilarity {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::InnerProduct => "inner product",
-            Self::Cosine => "cosine",
-            Self::Euclidean => "Euclidean",
-        })
-    }
-}
 
 /// Index of the vectors of a remote collection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
@@ -162,7 +137,7 @@ pub struct CollectionSchema {
     /// part of the collection. Type integer or text. Default: none.
     pub partition_key: Option<String>,
     /// Similarity of vectors. Default: inner product.
-    pub similarity: RemoteSimilarity,
+    pub similarity: VectorSimilarity,
     /// Index of vectors. Default: exact.
     pub vector_index: RemoteVectorIndex,
     /// Number of shards: parts of the collection that the engine distributes over its machines.
@@ -187,7 +162,7 @@ impl Default for CollectionSchema {
         Self {
             attributes: Vec::new(),
             partition_key: None,
-            similarity: RemoteSimilarity::default(),
+            similarity: VectorSimilarity::default(),
             vector_index: RemoteVectorIndex::default(),
             shards: one_shard(),
         }
@@ -205,7 +180,7 @@ impl CollectionSchema {
 
     /// Sets the similarity of vectors.
     #[must_use]
-    pub const fn with_similarity(mut self, similarity: RemoteSimilarity) -> Self {
+    pub const fn with_similarity(mut self, similarity: VectorSimilarity) -> Self {
         self.similarity = similarity;
         self
     }

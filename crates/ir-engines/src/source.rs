@@ -1,6 +1,9 @@
 //! Documents and vectors that are loaded into a collection.
 
-use ir_core::{AttributeValue, Attributes, Corpus, DocIds, DocNum, DocReader, Document, Fnv1a};
+use ir_core::{
+    AttributeValue, Attributes, Corpus, DocIds, DocNum, DocReader, Document, Fnv1a,
+    VectorSimilarity,
+};
 
 use crate::RemoteError;
 use crate::schema::{
@@ -158,7 +161,7 @@ impl<'a> LoadSource<'a> {
             for value in &values {
                 write_field(&mut hash, value);
             }
-            if schema.similarity == crate::RemoteSimilarity::Cosine
+            if schema.similarity == VectorSimilarity::Cosine
                 && self.vectors.is_some()
                 && row.vector.iter().all(|&x| x == 0.0)
             {

@@ -18,8 +18,7 @@ use ir_core::{
 };
 use ir_engines::{
     AttributeType, CollectionSchema, Credentials, ElasticCollection, ElasticHybrid, EngineAddress,
-    LoadSource, RemoteError, RemoteSimilarity, RemoteVectorIndex, TextAnalysis, TextIndexing,
-    VectorTable,
+    LoadSource, RemoteError, RemoteVectorIndex, TextAnalysis, TextIndexing, VectorTable,
 };
 use ir_knn::{FlatIndex, VectorSimilarity};
 use ir_testkit::toy;
@@ -48,13 +47,7 @@ fn contract_of_texts() {
 #[test]
 fn contract_of_vectors() {
     for engine in ENGINES {
-        for (remote, similarity) in [
-            (
-                RemoteSimilarity::InnerProduct,
-                VectorSimilarity::InnerProduct,
-            ),
-            (RemoteSimilarity::Euclidean, VectorSimilarity::Euclidean),
-        ] {
+        for similarity in [VectorSimilarity::InnerProduct, VectorSimilarity::Euclidean] {
             for index in [RemoteVectorIndex::Exact, GRAPH] {
                 let (server, _) = elastic_double::start();
                 let next = Cell::new(0);
@@ -65,7 +58,7 @@ fn contract_of_vectors() {
                     let name = format!("c{}", next.get());
                     let opened = collection(&server, engine, &name);
                     let schema = CollectionSchema::default()
-                        .with_similarity(remote)
+                        .with_similarity(similarity)
                         .with_vector_index(index);
                     let source = LoadSource::from_vectors(&table);
                     opened

@@ -10,10 +10,10 @@ mod elastic_setup;
 
 use common::Fault;
 use elastic_setup::{BATCH, ENGINES, GRAPH, collection, table};
-use ir_core::{DocNum, DocSet, Document, NoProgress, Retriever, Search};
+use ir_core::{DocNum, DocSet, Document, NoProgress, Retriever, Search, VectorSimilarity};
 use ir_engines::{
-    AttributeType, CollectionSchema, LoadSource, RemoteError, RemoteSimilarity, RemoteVectorIndex,
-    TextAnalysis, TextIndexing,
+    AttributeType, CollectionSchema, LoadSource, RemoteError, RemoteVectorIndex, TextAnalysis,
+    TextIndexing,
 };
 use serde_json::{Value, json};
 
@@ -47,7 +47,7 @@ fn templates_of_another_configuration_are_rejected() {
         analysis: TextAnalysis::Whitespace,
         ..texts
     };
-    let euclidean = ours.clone().with_similarity(RemoteSimilarity::Euclidean);
+    let euclidean = ours.clone().with_similarity(VectorSimilarity::Euclidean);
     let open = AttributeType::Boolean;
     type Template = (CollectionSchema, Option<TextIndexing>, Option<usize>);
     // Template, name of what differs, and a part of the error for both engines.

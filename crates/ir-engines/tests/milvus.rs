@@ -14,7 +14,7 @@ use ir_core::{
 };
 use ir_engines::{
     AttributeType, CollectionSchema, Credentials, EngineAddress, LoadOptions, LoadSource,
-    MilvusCollection, RemoteError, RemoteSimilarity, RemoteVectorIndex, VectorTable,
+    MilvusCollection, RemoteError, RemoteVectorIndex, VectorTable,
 };
 use ir_knn::{FlatIndex, VectorSimilarity};
 use ir_testkit::toy;
@@ -34,13 +34,7 @@ const BATCH: LoadOptions = LoadOptions { batch: 7 };
 
 #[test]
 fn contract() {
-    for (remote, similarity) in [
-        (
-            RemoteSimilarity::InnerProduct,
-            VectorSimilarity::InnerProduct,
-        ),
-        (RemoteSimilarity::Euclidean, VectorSimilarity::Euclidean),
-    ] {
+    for similarity in [VectorSimilarity::InnerProduct, VectorSimilarity::Euclidean] {
         let (server, _) = milvus_double::start();
         let next = std::cell::Cell::new(0);
         let build = |ids: DocIds, vectors: Vec<Vec<f32>>| {
@@ -49,7 +43,7 @@ fn contract() {
             let embedded =
                 FlatIndex::from_row_major(ids.clone(), dim, vectors.concat(), similarity).unwrap();
             let table = VectorTable::new(ids, dim, vectors.concat()).unwrap();
-            let remote_index = load(&server, &format!("c{}", next.get()), remote, &table);
+            let remote_index = load(&server, &format!("c{}", next.get()), similarity, &table);
             // The scores of ir-knn, and so its order.
             for query in toy::vectors(3, dim) {
                 let top = Search::top(5);
@@ -60,7 +54,7 @@ fn contract() {
                 let docs = |ranking: &ir_core::Ranking| -> Vec<_> {
                     ranking.iter().map(|hit| hit.doc).collect()
                 };
-                assert_eq!(docs(&one), docs(&other), "{remote}");
+                assert_eq!(docs(&one), docs(&other), "{similarity}");
             }
             remote_index
         };
@@ -71,7 +65,7 @@ fn contract() {
 fn load(
     server: &HttpDouble,
     name: &str,
-    similarity: RemoteSimilarity,
+    similarity: VectorSimilarity,
     table: &VectorTable,
 ) -> ir_engines::MilvusIndex {
     let collection = collection(server.port, name);
@@ -124,7 +118,7 @@ fn cosine() {
     let ids: DocIds = (0..40).map(|n| format!("v{n:03}")).collect();
     let documents = values(40);
     let table = VectorTable::new(ids.clone(), 6, documents.clone()).unwrap();
-    let remote = load(&server, "c", RemoteSimilarity::Cosine, &table);
+    let remote = load(&server, "c", VectorSimilarity::Cosine, &table);
     let embedded = FlatIndex::from_row_major(ids, 6, documents, VectorSimilarity::Cosine).unwrap();
     for query in values(5).chunks(6) {
         let (one, other) = (
@@ -139,7 +133,7 @@ fn cosine() {
     let zero = remote.search(&[0.0; 6], &Search::top(3));
     assert!(matches!(zero, Err(SearchError::ZeroVector)));
     let zeros = VectorTable::new(["a"].into_iter().collect(), 6, vec![0.0; 6]).unwrap();
-    let schema = CollectionSchema::default().with_similarity(RemoteSimilarity::Cosine);
+    let schema = CollectionSchema::default().with_similarity(VectorSimilarity::Cosine);
     let loaded = collection(server.port, "z").load(
         &schema,
         &LoadSource::from_vectors(&zeros),
@@ -395,7 +389,7 @@ fn other_configurations_and_data_are_errors() {
         (what, expected.as_str(), found.as_str()),
         ("dimension", "2", "6")
     );
-    let euclidean = schema.clone().with_similarity(RemoteSimilarity::Euclidean);
+    let euclidean = schema.clone().with_similarity(VectorSimilarity::Euclidean);
     assert_eq!(
         conflict(load(&euclidean, &LoadSource::from_vectors(&loaded))).0,
         "similarity"

@@ -15,7 +15,7 @@ use ir_core::{
 };
 use ir_engines::{
     AttributeType, CollectionSchema, Credentials, EngineAddress, LoadOptions, LoadSource,
-    MilvusCollection, RemoteError, RemoteSimilarity, RemoteVectorIndex, VectorTable,
+    MilvusCollection, RemoteError, RemoteVectorIndex, VectorTable,
 };
 use ir_knn::{FlatIndex, VectorSimilarity};
 use ir_testkit::toy;
@@ -48,17 +48,9 @@ fn table(n: usize) -> VectorTable {
 #[test]
 fn contract() {
     for is_v2_4 in [false, true] {
-        for (remote, similarity, index) in [
-            (
-                RemoteSimilarity::InnerProduct,
-                VectorSimilarity::InnerProduct,
-                RemoteVectorIndex::Exact,
-            ),
-            (
-                RemoteSimilarity::Euclidean,
-                VectorSimilarity::Euclidean,
-                GRAPH,
-            ),
+        for (similarity, index) in [
+            (VectorSimilarity::InnerProduct, RemoteVectorIndex::Exact),
+            (VectorSimilarity::Euclidean, GRAPH),
         ] {
             let (server, _) = start(is_v2_4);
             let next = Cell::new(0);
@@ -68,7 +60,7 @@ fn contract() {
                 let table = VectorTable::new(ids.clone(), dim, vectors.concat()).unwrap();
                 let opened = collection(&server, &format!("c{}", next.get()));
                 let schema = CollectionSchema::default()
-                    .with_similarity(remote)
+                    .with_similarity(similarity)
                     .with_vector_index(index);
                 let source = LoadSource::from_vectors(&table);
                 opened
@@ -82,7 +74,7 @@ fn contract() {
                 for query in toy::vectors(3, dim) {
                     let one = opened.search(&query, &Search::top(5)).unwrap();
                     let other = embedded.search(&query, &Search::top(5)).unwrap();
-                    assert_eq!(docs(&one), docs(&other), "{remote}");
+                    assert_eq!(docs(&one), docs(&other), "{similarity}");
                 }
                 opened
             });
@@ -265,7 +257,7 @@ fn errors() {
     assert_eq!(conflict(load(&schema, &longer)), "number of documents");
     let graph = schema.clone().with_vector_index(GRAPH);
     assert_eq!(conflict(load(&graph, &first)), "vector index");
-    let euclidean = schema.clone().with_similarity(RemoteSimilarity::Euclidean);
+    let euclidean = schema.clone().with_similarity(VectorSimilarity::Euclidean);
     assert_eq!(conflict(load(&euclidean, &first)), "similarity");
     let with_year = schema
         .clone()

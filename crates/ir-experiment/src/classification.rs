@@ -6,8 +6,8 @@ use ir_core::Flow;
 use ir_core::store::{ByteReader, IndexFormat, write_varint};
 use ir_data::{DataError, LineReader};
 use ir_knn::{
-    Classes, DistanceMetric, KnnClassifier, Matrix, TfWeighting, TfidfConfig, TfidfVectorizer,
-    TruncatedSvd, TruncatedSvdConfig, npy,
+    Classes, KnnClassifier, Matrix, TfWeighting, TfidfConfig, TfidfVectorizer, TruncatedSvd,
+    TruncatedSvdConfig, VectorSimilarity, npy,
 };
 use serde::Serialize;
 use serde_json::{Map, Value};
@@ -211,8 +211,8 @@ fn classify(
     }
     let classes = Classes::new(rows.iter().map(|&row| &labels[row]));
     let metric = match entry.metric {
-        MetricName::Cosine => DistanceMetric::Cosine,
-        MetricName::Euclidean => DistanceMetric::Euclidean,
+        MetricName::Cosine => VectorSimilarity::Cosine,
+        MetricName::Euclidean => VectorSimilarity::Euclidean,
     };
     let knn = KnnClassifier::new(entry.k).with_metric(metric);
     let accuracy = knn.cross_validate(vectors.view(), &classes, entry.folds);

@@ -8,9 +8,9 @@ use std::path::PathBuf;
 
 use ir_core::{Retriever, Search};
 use ir_knn::{
-    Classes, DistanceMetric, EfSearch, FlatIndex, HnswConfig, HnswIndex, KeywordClasses,
-    KnnClassifier, Lsi, LsiConfig, MatrixView, TfWeighting, TfidfConfig, TfidfVectorizer,
-    TruncatedSvdConfig, VectorSimilarity, normalize_rows, npy,
+    Classes, EfSearch, FlatIndex, HnswConfig, HnswIndex, KeywordClasses, KnnClassifier, Lsi,
+    LsiConfig, MatrixView, TfWeighting, TfidfConfig, TfidfVectorizer, TruncatedSvdConfig,
+    VectorSimilarity, normalize_rows, npy,
 };
 use ndarray::{Array2, Axis};
 use serde::Deserialize;
@@ -230,11 +230,11 @@ fn abstracts_of_three_years() {
 
     let (_, tfidf) = TfidfVectorizer::fit_transform(&texts, &config).unwrap();
     let tfidf = tfidf.select_rows(&rows);
-    let found = accuracy((&tfidf).into(), DistanceMetric::Euclidean);
+    let found = accuracy((&tfidf).into(), VectorSimilarity::Euclidean);
     assert_eq!(percent(found.mean(), 2), "59.38");
     assert!(!found.small_classes.is_empty());
     // On unit vectors both distances have the same order.
-    let cosine = accuracy((&tfidf).into(), DistanceMetric::Cosine);
+    let cosine = accuracy((&tfidf).into(), VectorSimilarity::Cosine);
     assert_eq!(cosine.folds, found.folds);
 
     let lsi = LsiConfig::default()
@@ -246,11 +246,11 @@ fn abstracts_of_three_years() {
     let plain = all.select(Axis(0), &rows);
     let mut unit = plain.clone();
     normalize_rows(&mut unit);
-    let found = accuracy((&plain).into(), DistanceMetric::Euclidean).mean() * 100.0;
+    let found = accuracy((&plain).into(), VectorSimilarity::Euclidean).mean() * 100.0;
     assert!((found - 56.33).abs() < 0.15, "{found}");
-    let found = accuracy((&unit).into(), DistanceMetric::Euclidean).mean() * 100.0;
+    let found = accuracy((&unit).into(), VectorSimilarity::Euclidean).mean() * 100.0;
     assert!((found - 60.57).abs() < 0.15, "{found}");
-    let cosine = accuracy((&plain).into(), DistanceMetric::Cosine).mean() * 100.0;
+    let cosine = accuracy((&plain).into(), VectorSimilarity::Cosine).mean() * 100.0;
     assert!((cosine - found).abs() < 1e-9, "{cosine}");
 }
 

@@ -246,9 +246,12 @@ fn lossy_saving_is_rejected() {
     let texts = || ir_testkit::toy::documents();
     check_text(other);
     assert_rejected("other scores after loading", || {
-        check_text_saved(correct, |built| match built.ids().is_empty() {
-            true => other(&[]),
-            false => other(&texts()),
+        check_text_saved(correct, |built| {
+            if built.ids().is_empty() {
+                other(&[])
+            } else {
+                other(&texts())
+            }
         });
     });
     assert_rejected("other vectors after loading", || {

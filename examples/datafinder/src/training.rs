@@ -87,7 +87,7 @@ impl Recipe {
                 positives: &positives,
                 within: None,
             };
-            let mined = MiningConfig::default().mine(&bm25, &[question], &text_of)?;
+            let mined = MiningConfig::DATAFINDER.mine(&bm25, &[question], &text_of)?;
             let mut example = TrainingExample::new(&query.text);
             let found = positives.iter().filter_map(|id| ids.get(id));
             example.positives = found.map(passage).collect();
@@ -123,8 +123,10 @@ impl Recipe {
     ) -> Result<PathBuf> {
         let config = &self.config;
         let untrained = BiEncoder::open_with(model, &config.encoder)?;
+        // The name of the inner product that the folders of earlier versions have.
+        let configuration = format!("{config:?}").replace("InnerProduct", "Dot");
         let key = format!(
-            "{config:?} {:?} {:?} {:x}",
+            "{configuration} {:?} {:?} {:x}",
             untrained.fingerprint(Side::Query),
             untrained.fingerprint(Side::Document),
             examples.fingerprint()

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::{Result, bail};
 use ir_core::store::Verify;
 use ir_core::{EncodeError, Encoder, Flow, Fnv1a, Progress, Retriever, Side};
-use ir_dense::{BiEncoder, SimilarityFunction};
+use ir_dense::BiEncoder;
 use ir_knn::{FlatIndex, FlatIndexWriter, VectorSimilarity};
 
 /// Number of texts after which the vectors are written.
@@ -22,7 +22,7 @@ pub fn vectors(
 ) -> Result<FlatIndex> {
     let (label, similarity) = match (side, encoder.similarity()) {
         (Side::Query, _) => ("queries", VectorSimilarity::InnerProduct),
-        (_, Some(SimilarityFunction::Dot)) => ("datasets", VectorSimilarity::InnerProduct),
+        (_, Some(VectorSimilarity::InnerProduct)) => ("datasets", VectorSimilarity::InnerProduct),
         (_, _) => ("datasets", VectorSimilarity::Cosine),
     };
     let mut hash = Fnv1a::new();

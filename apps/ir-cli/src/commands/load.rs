@@ -10,7 +10,7 @@ use ir_core::{Corpus, DocIds, DocNum, Retriever};
 use ir_data::DocTemplate;
 use ir_engines::{
     AttributeType, CollectionSchema, EngineAddress, LoadOptions, LoadSource, MilvusApi,
-    RemoteSimilarity, RemoteVectorIndex, TextAnalysis, TextIndexing, VectorRows,
+    RemoteVectorIndex, TextAnalysis, TextIndexing, VectorRows,
 };
 use ir_knn::{SegmentedVectorIndex, VectorSimilarity};
 
@@ -164,7 +164,7 @@ fn attribute(text: &str) -> Result<(String, AttributeType), String> {
 }
 
 impl Args {
-    fn schema(&self, similarity: RemoteSimilarity) -> CollectionSchema {
+    fn schema(&self, similarity: VectorSimilarity) -> CollectionSchema {
         let index = match self.hnsw {
             true => RemoteVectorIndex::Hnsw {
                 m: self.hnsw_m.unwrap_or(16),
@@ -295,14 +295,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let similarity = vectors
         .as_ref()
         .map(|vectors| vectors.0.config().similarity);
-    let schema = args.schema(match similarity {
-        None | Some(VectorSimilarity::InnerProduct) => RemoteSimilarity::InnerProduct,
-        Some(VectorSimilarity::Cosine) => RemoteSimilarity::Cosine,
-        Some(VectorSimilarity::Euclidean) => RemoteSimilarity::Euclidean,
-        Some(other) => {
-            bail_usage!("--vectors: expected a similarity that engines have, found {other}")
-        }
-    });
+    let schema = args.schema(similarity.unwrap_or_default());
     let texts = args.text_indexing(match is_milvus {
         true => RemoteAnalyzer::LuceneStandard,
         false => RemoteAnalyzer::Anserini,

@@ -68,7 +68,7 @@ const CHUNK_BYTES: usize = 2 << 20;
 pub struct IndexBuilder {
     inversion: InversionConfig,
     analyzer_name: Option<String>,
-    /// Whether ids may be repeated.
+    /// `true` if ids may be repeated.
     keeps_duplicates: bool,
     memory: usize,
     threads: usize,
@@ -111,7 +111,7 @@ impl Index {
     /// Builds an index of a collection in a file and opens it. The write is atomic.
     ///
     /// # Errors
-    /// As [`Index::build`], and when the file cannot be written.
+    /// Returns the errors of [`Index::build`], and an error if the file cannot be written.
     pub fn build_to<C: Corpus + ?Sized>(
         path: impl AsRef<Path>,
         corpus: &C,
@@ -206,13 +206,14 @@ impl IndexBuilder {
     /// arrive late, because documents are inverted in the background. After an error, every call
     /// returns [`BuildError::Abandoned`].
     pub fn push(&mut self, doc: &Document) -> Result<(), BuildError> {
-        self.guard(|builder| builder.add(doc))
+        self.guard(|builder| builder.add(doc.clone()))
     }
 
     /// Adds all documents of a collection.
     ///
     /// # Errors
-    /// As [`IndexBuilder::push`], [`BuildError::Corpus`] and [`BuildError::Canceled`].
+    /// Returns the errors of [`IndexBuilder::push`], [`BuildError::Corpus`] if the collection cannot
+    /// be read, and [`BuildError::Canceled`].
     pub fn push_all<C: Corpus + ?Sized>(
         &mut self,
         corpus: &C,
@@ -224,9 +225,9 @@ impl IndexBuilder {
             let mut doc = Document::default();
             let (mut read, mut bytes) = (0_u64, 0);
             while reader.read(&mut doc)? {
-                builder.add(&doc)?;
                 read += 1;
                 bytes += doc.title.len() + doc.text.len();
+                builder.add(std::mem::take(&mut doc))?;
                 if read.is_multiple_of(REPORT_DOCS) || bytes >= REPORT_BYTES {
                     bytes = 0;
                     report(progress, read, total)?;
@@ -259,7 +260,7 @@ impl IndexBuilder {
     /// [`IndexBuilder::finish`] with progress reports.
     ///
     /// # Errors
-    /// As [`IndexBuilder::finish`], and [`BuildError::Canceled`].
+    /// Returns the errors of [`IndexBuilder::finish`], and [`BuildError::Canceled`].
     pub fn finish_with(mut self, progress: &mut dyn Progress) -> Result<Index, BuildError> {
         let path = Path::new("(memory)");
         let bytes = self.write_index(Vec::new(), path, progress)?;
@@ -269,8 +270,8 @@ impl IndexBuilder {
     /// Writes the index to a file and opens it. The write is atomic.
     ///
     /// # Errors
-    /// As [`IndexBuilder::finish`], and when the file cannot be written; an existing file at `path`
-    /// is unchanged then.
+    /// Returns the errors of [`IndexBuilder::finish`], and an error if the file cannot be written. An
+    /// existing file at `path` is unchanged then.
     pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Index, BuildError> {
         self.finish_to_with(path, &mut NoProgress)
     }
@@ -278,7 +279,7 @@ impl IndexBuilder {
     /// [`IndexBuilder::finish_to`] with progress reports.
     ///
     /// # Errors
-    /// As [`IndexBuilder::finish_to`], and [`BuildError::Canceled`].
+    /// Returns the errors of [`IndexBuilder::finish_to`], and [`BuildError::Canceled`].
     pub fn finish_to_with(
         mut self,
         path: impl AsRef<Path>,
@@ -323,9 +324,9 @@ impl IndexBuilder {
         result
     }
 
-    fn add(&mut self, doc: &Document) -> Result<(), BuildError> {
+    fn add(&mut self, doc: Document) -> Result<(), BuildError> {
         let config = &self.inversion.config;
-        if config.blank == BlankDocs::Drop && is_blank(doc, config.fields) {
+        if config.blank == BlankDocs::Drop && is_blank(&doc, config.fields) {
             self.indexed.blank_dropped += 1;
             return Ok(());
         }
@@ -341,7 +342,7 @@ impl IndexBuilder {
             self.chunk.first = number.get();
         }
         self.chunk_bytes += doc.title.len() + doc.text.len();
-        self.chunk.docs.push(doc.clone());
+        self.chunk.docs.push(doc);
         if self.chunk.docs.len() >= CHUNK_DOCS || self.chunk_bytes >= CHUNK_BYTES {
             self.submit()?;
         }

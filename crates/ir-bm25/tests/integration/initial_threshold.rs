@@ -51,15 +51,19 @@ fn check(searcher: &Searcher, expected: Option<&Searcher>) {
     let exhaustive = searcher.clone().with_pruning(Pruning::Exhaustive);
     for query in QUERIES {
         for k in KS {
-            for how in [Search::top(k), Search::top(k).within(&even)] {
-                let found = searcher.search(query, &how).unwrap();
+            for search in [Search::top(k), Search::top(k).within(&even)] {
+                let found = searcher.search(query, &search).unwrap();
                 assert_eq!(
                     found,
-                    exhaustive.search(query, &how).unwrap(),
+                    exhaustive.search(query, &search).unwrap(),
                     "{k}, {query}"
                 );
                 if let Some(expected) = expected {
-                    assert_eq!(found, expected.search(query, &how).unwrap(), "{k}, {query}");
+                    assert_eq!(
+                        found,
+                        expected.search(query, &search).unwrap(),
+                        "{k}, {query}"
+                    );
                 }
             }
         }

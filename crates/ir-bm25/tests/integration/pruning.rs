@@ -257,8 +257,8 @@ fn check(searcher: &Searcher, query: &str, filters: &[&dyn DocFilter]) {
         for k in [1, 10, 1000] {
             for pruning in ALGORITHMS {
                 let searcher = searcher.clone().with_pruning(pruning);
-                let how = Search::top(k).within(filter);
-                let found = searcher.search(query, &how).unwrap();
+                let search = Search::top(k).within(filter);
+                let found = searcher.search(query, &search).unwrap();
                 let expected = allowed.clone().top(k);
                 assert_eq!(
                     bits(&found),

@@ -58,7 +58,7 @@ impl Oracle {
         }
     }
 
-    fn search(&self, query: &str, bm25: Bm25, weights: &[f32], how: &Search<'_>) -> Ranking {
+    fn search(&self, query: &str, bm25: Bm25, weights: &[f32], search: &Search<'_>) -> Ranking {
         let mut counts: BTreeMap<&str, f32> = BTreeMap::new();
         query
             .split_whitespace()
@@ -90,11 +90,11 @@ impl Oracle {
                 }
             }
             let doc = DocNum::new(n as u32);
-            if let Some(score) = score.filter(|_| how.allows(doc)) {
+            if let Some(score) = score.filter(|_| search.allows(doc)) {
                 hits.push(Hit::new(doc, score as f32));
             }
         }
-        Ranking::from_hits(hits).unwrap().top(how.k())
+        Ranking::from_hits(hits).unwrap().top(search.k())
     }
 }
 
@@ -254,10 +254,10 @@ proptest! {
         }
         let slow = searcher.clone().with_pruning(Pruning::Exhaustive);
         let oracle = Oracle::new(&documents, fields);
-        with_filter(&filter, documents.len(), k, |how| {
-            let found = searcher.search(&query, &how).unwrap();
-            prop_assert_eq!(&found, &slow.search(&query, &how).unwrap());
-            let expected = oracle.search(&query, bm25, &by_field, &how);
+        with_filter(&filter, documents.len(), k, |search| {
+            let found = searcher.search(&query, &search).unwrap();
+            prop_assert_eq!(&found, &slow.search(&query, &search).unwrap());
+            let expected = oracle.search(&query, bm25, &by_field, &search);
             // The oracle adds up in another order; with such weights that may show in the last bit.
             if title.max(text) <= 10.0 && title.min(text) >= 0.1 || !separate {
                 prop_assert_eq!(&found, &expected);
@@ -265,7 +265,7 @@ proptest! {
                 prop_assert_eq!(found.len(), expected.len());
             }
             for hit in found.iter().take(3) {
-                let why = searcher.explain(&query, hit.doc, &how).unwrap().unwrap();
+                let why = searcher.explain(&query, hit.doc, &search).unwrap().unwrap();
                 let sum: f64 = why.details.iter().map(|part| part.value).sum();
                 prop_assert_eq!(why.score().to_bits(), hit.score.to_bits());
                 prop_assert_eq!((sum as f32).to_bits(), hit.score.to_bits());
@@ -330,13 +330,13 @@ proptest! {
     ) {
         let fast = large().searcher(bm25).unwrap().with_weights(&[("title", title)]).unwrap();
         let slow = fast.clone().with_pruning(Pruning::Exhaustive);
-        with_filter(&filter, large().len(), k, |how| {
-            prop_assert_eq!(fast.search(&query, &how).unwrap(), slow.search(&query, &how).unwrap());
+        with_filter(&filter, large().len(), k, |search| {
+            prop_assert_eq!(fast.search(&query, &search).unwrap(), slow.search(&query, &search).unwrap());
             // A filter that does not tell its size is answered in another way.
-            if let Some(filter) = how.filter() {
+            if let Some(filter) = search.filter() {
                 let mute = |doc: DocNum| filter.contains(doc);
-                let how = Search::top(k).within(&mute);
-                prop_assert_eq!(fast.search(&query, &how).unwrap(), slow.search(&query, &how).unwrap());
+                let search = Search::top(k).within(&mute);
+                prop_assert_eq!(fast.search(&query, &search).unwrap(), slow.search(&query, &search).unwrap());
             }
             Ok(())
         })?;
@@ -350,9 +350,9 @@ fn weights_too_far_apart_are_added_up_in_order() {
         .with_weights(&[("title", 1e9), ("text", 1e-9)])
         .unwrap();
     let slow = searcher.clone().with_pruning(Pruning::Exhaustive);
-    let how = Search::top(50);
-    let found = searcher.search("w0 w3 w7", &how).unwrap();
-    assert_eq!(found, slow.search("w0 w3 w7", &how).unwrap());
+    let search = Search::top(50);
+    let found = searcher.search("w0 w3 w7", &search).unwrap();
+    assert_eq!(found, slow.search("w0 w3 w7", &search).unwrap());
     assert_eq!(found.len(), 50);
 }
 
@@ -394,16 +394,20 @@ fn batches_equal_single_searches_on_any_number_of_threads() {
         .iter()
         .enumerate()
         .map(|(n, text)| {
-            let how = Search::top(n);
+            let search = Search::top(n);
             (
                 text.as_str(),
-                if n % 2 == 0 { how } else { how.within(&late) },
+                if n % 2 == 0 {
+                    search
+                } else {
+                    search.within(&late)
+                },
             )
         })
         .collect();
     let single: Vec<Ranking> = batch
         .iter()
-        .map(|(text, how)| searcher.search(text, how).unwrap())
+        .map(|(text, search)| searcher.search(text, search).unwrap())
         .collect();
     assert_eq!(searcher.search_batch(&batch).unwrap(), single);
     for threads in [1, 8] {

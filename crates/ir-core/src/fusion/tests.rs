@@ -6,10 +6,13 @@ use proptest::prelude::*;
 
 use super::fuse::fuse_rankings;
 use super::*;
-use crate::{
-    DocFilter, DocIds, DocNum, DocSet, Explanation, Hit, Ranking, Retriever, Search, SearchError,
-    TopK,
-};
+use crate::error::SearchError;
+use crate::explanation::Explanation;
+use crate::filter::DocFilter;
+use crate::ids::{DocIds, DocNum, DocSet};
+use crate::ranking::{Hit, Ranking, TopK};
+use crate::retriever::Retriever;
+use crate::search::Search;
 
 /// Retriever with a constant score per record; a record without a score is not a hit.
 #[derive(Debug, Clone)]
@@ -271,7 +274,7 @@ proptest! {
                     }
                 };
                 prop_assert_eq!(expected as f32, hit.score);
-                // The rank in the description, and the score below it, are those of the list.
+                // The description contains the rank in the list; the score of the list follows.
                 for list in &tree.details {
                     let Some((retriever, rank)) = list.description.split_once(", rank ") else {
                         prop_assert!(list.description.ends_with("not in the list: Borda points"));

@@ -76,7 +76,7 @@ pub enum QueryForm {
 
 /// Creates training examples with hard negatives among the datasets that a paper neither mentions
 /// nor cites. Candidates are the hits of `retriever`, whose documents are `datasets` by id, for the
-/// query; with [`MiningConfig::default`], the seven best of 500, as published. Query ids are ids of
+/// query; with [`MiningConfig::DATAFINDER`], the seven best of 500, as published. Query ids are ids of
 /// papers, texts are rendered by `template`.
 ///
 /// Left out, as published: queries without text, and those without any negative. Positives that are

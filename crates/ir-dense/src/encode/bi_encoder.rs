@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use ir_core::{EncodeError, Encoder, Side};
+use ir_core::{EncodeError, Encoder, Side, VectorSimilarity};
 use ndarray::Array2;
 use rayon::prelude::*;
 
@@ -13,9 +13,10 @@ use super::tokenizer::TokenizedText;
 use super::{EncoderConfig, OutlierChannels, Tower, normalize_row};
 use crate::kernels::low_precision::MAX_DEPTH;
 use crate::kernels::team::{CALLS, ParallelRegion, ThreadTeam};
+use crate::similarity;
 use crate::transformer::InferenceModel;
 use crate::transformer::cpu::{BLOCK_ROWS, CpuTransformer};
-use crate::{ModelError, Precision, SimilarityFunction, TokenBatch};
+use crate::{ModelError, Precision, TokenBatch};
 
 /// Bi-encoder: encodes queries and documents to vectors, with one transformer for both or one per
 /// side.
@@ -37,7 +38,7 @@ pub struct BiEncoder {
     /// Query encoder and document encoder.
     sides: [SideEncoder; 2],
     pub(super) config: EncoderConfig,
-    similarity: Option<SimilarityFunction>,
+    similarity: Option<VectorSimilarity>,
     /// Numbers of truncated queries and documents; shared with clones.
     truncated: [Arc<AtomicU64>; 2],
 }
@@ -107,9 +108,14 @@ impl BiEncoder {
             && expected != found
         {
             let path = document.folder.join("config_sentence_transformers.json");
-            let expected = format!("{}, as with queries", expected.name());
+            let expected = format!("{}, as with queries", similarity::name(expected));
             let field = "similarity_fn_name";
-            return Err(ModelError::setting(&path, field, expected, found.name()));
+            return Err(ModelError::setting(
+                &path,
+                field,
+                expected,
+                similarity::name(found),
+            ));
         }
         for (tower, side) in [(&query, Side::Query), (&document, Side::Document)] {
             let limit = tower.limit(side, config.side(side));
@@ -146,14 +152,14 @@ impl BiEncoder {
 
     /// Similarity function: that of the folder (`config_sentence_transformers.json`) or of
     /// training. `None` if the folder has none; sentence-transformers then uses the cosine.
-    pub fn similarity(&self) -> Option<SimilarityFunction> {
+    pub fn similarity(&self) -> Option<VectorSimilarity> {
         self.similarity
     }
 
     /// Overrides the similarity function that [`BiEncoder::similarity`] returns and
     /// [`BiEncoder::save`] writes. Vectors do not depend on it.
     #[must_use]
-    pub fn with_similarity(mut self, similarity: SimilarityFunction) -> Self {
+    pub fn with_similarity(mut self, similarity: VectorSimilarity) -> Self {
         self.similarity = Some(similarity);
         self
     }

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use burn::tensor::Tensor;
-use ir_core::{EncodeError, Side};
+use ir_core::{EncodeError, Side, VectorSimilarity};
 
 use super::pooling::normalize;
 use super::sentence_transformers::{LengthLimits, SentenceTransformersConfig};
@@ -12,7 +12,7 @@ use super::tokenizer::TokenizedText;
 use super::{EncoderConfig, ModelTokenizer, Pooling, Precision, SideConfig};
 use crate::model_folder::WeightFile;
 use crate::transformer::{ModelWeights, TensorNames};
-use crate::{Backend, ModelError, SimilarityFunction, TokenBatch, Transformer, TransformerConfig};
+use crate::{Backend, ModelError, TokenBatch, Transformer, TransformerConfig};
 
 /// Encoder of one side: tokenizer, transformer and pooling of a model folder.
 #[derive(Debug, Clone)]
@@ -28,7 +28,7 @@ pub struct Tower {
     /// Maximum sequence length in tokens, with special tokens, unless a side sets its own.
     pub max_tokens: usize,
     /// Similarity function according to the folder; `None` if it has none.
-    pub similarity: Option<SimilarityFunction>,
+    pub similarity: Option<VectorSimilarity>,
     /// Maximum sequence lengths of queries and of documents in `ir_dense.json`.
     side_limits: [Option<usize>; 2],
     /// Prompts of queries and of documents.

@@ -3,10 +3,11 @@
 use std::ops::Bound::{Excluded, Included};
 use std::ops::RangeBounds;
 
+use ir_core::VectorSimilarity;
 use serde::{Deserialize, Serialize};
 
 use super::TrainError;
-use crate::{Backend, EncoderConfig, Pooling, Precision, SideConfig, SimilarityFunction};
+use crate::{Backend, EncoderConfig, Pooling, Precision, SideConfig};
 
 /// Hyperparameters of a training run. Together with the model and the data, they determine the
 /// trained weights.
@@ -42,8 +43,10 @@ pub struct TrainingConfig {
     pub drop_last: bool,
     /// Training loss. Default: softmax cross-entropy with temperature 0.05.
     pub loss: Loss,
-    /// Similarity function of the scores; stored in the trained model. Default: cosine.
-    pub similarity: SimilarityFunction,
+    /// Similarity function of the scores, which the trained model stores. Range: cosine or inner
+    /// product (`dot` in JSON). Default: cosine.
+    #[serde(with = "crate::similarity")]
+    pub similarity: VectorSimilarity,
     /// Whether to exclude known positives of a query from its in-batch negatives: documents that
     /// share id or text with one of its positives. Default: true.
     pub skip_known_positives: bool,
@@ -223,7 +226,7 @@ impl TrainingConfig {
             hard_negatives: 7,
             drop_last: true,
             loss: Loss::Softmax { temperature: 1.0 },
-            similarity: SimilarityFunction::Dot,
+            similarity: VectorSimilarity::InnerProduct,
             skip_known_positives: false,
             learning_rate: 5e-6,
             optimizer: AdamWConfig::default(),
@@ -244,7 +247,7 @@ impl TrainingConfig {
             mini_batch_size: None,
             drop_last: false,
             loss: Loss::Softmax { temperature: 0.05 },
-            similarity: SimilarityFunction::Cosine,
+            similarity: VectorSimilarity::Cosine,
             skip_known_positives: true,
             dropout: 0.1,
             learning_rate: 2e-5,
@@ -334,6 +337,13 @@ impl TrainingConfig {
                     found,
                 });
             }
+        }
+        if self.similarity == VectorSimilarity::Euclidean {
+            return Err(TrainError::Setting {
+                field: "similarity",
+                expected: "cosine or dot",
+                found: "euclidean".into(),
+            });
         }
         let expected = match (self.precision, self.encoder.backend) {
             (Precision::F32, _) | (Precision::Bf16, Backend::Cpu) => None,

@@ -8,13 +8,13 @@ use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
 use burn::tensor::{Bool, Device, Int, Tensor, TensorData};
-use ir_core::Side;
+use ir_core::{Side, VectorSimilarity};
 use rayon::prelude::*;
 
 use super::backward::{pooling_backward, propagate_gradients};
 use super::gradients::ModelGradients;
 use super::sampler::TrainingBatch;
-use super::{Loss, SimilarityFunction, TrainError, TrainingConfig, loss};
+use super::{Loss, TrainError, TrainingConfig, loss};
 use crate::transformer::cpu_training::CpuTraining;
 use crate::transformer::dropout::Dropout;
 use crate::transformer::forward::{ForwardPass, SavedActivations};
@@ -152,9 +152,10 @@ fn loss_and_vector_gradients(
     config: &TrainingConfig,
 ) -> (f64, [Tensor<2>; 2]) {
     let vectors = [queries.clone(), documents.clone()];
-    let [q, d] = match config.similarity {
-        SimilarityFunction::Dot => vectors,
-        SimilarityFunction::Cosine => vectors.map(encode::normalize),
+    let [q, d] = if config.similarity == VectorSimilarity::Cosine {
+        vectors.map(encode::normalize)
+    } else {
+        vectors
     };
     let scores = q
         .matmul(d.transpose())

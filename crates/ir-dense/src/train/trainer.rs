@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ir_core::training::TrainingSet;
-use ir_core::{Flow, Progress, Side};
+use ir_core::{Flow, Progress, Side, VectorSimilarity};
 
 use super::checkpoint::{CheckpointFolder, TrainingState};
 use super::gradcache::{TrainedTower, TrainedTowers};
@@ -14,7 +14,7 @@ use super::optimizer::{AdamWState, AdamWStep};
 use super::sampler::BatchSampler;
 use super::{Loss, TrainError, TrainingConfig, TrainingHistory};
 use crate::encode::side_folders;
-use crate::{BiEncoder, SimilarityFunction};
+use crate::{BiEncoder, similarity};
 
 /// Evaluation function: returns a metric of an encoder after a number of steps, where higher is
 /// better. For example nDCG@10 on held-out queries.
@@ -104,13 +104,13 @@ impl Trainer {
 
     fn new(towers: Vec<TrainedTower>, config: &TrainingConfig) -> Result<Self, TrainError> {
         config.validate()?;
-        let cosines = config.similarity == SimilarityFunction::Cosine
+        let cosines = config.similarity == VectorSimilarity::Cosine
             || towers.iter().all(|it| it.tower.normalize);
         if matches!(config.loss, Loss::Pointwise { scale: None }) && !cosines {
             return Err(TrainError::Setting {
                 field: "similarity",
                 expected: "cosine, or vectors of length 1, for this loss without a scale",
-                found: config.similarity.name().into(),
+                found: similarity::name(config.similarity).into(),
             });
         }
         let trainer = Self {

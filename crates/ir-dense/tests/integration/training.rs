@@ -11,9 +11,9 @@ use crate::common::{
     apart, backend, checkpoint, config, examples, on_backend, python, run_python, testdata, tiny,
 };
 use ir_core::training::{TrainingExample, TrainingText};
-use ir_core::{Encoder, Flow, NoProgress, Side};
+use ir_core::{Encoder, Flow, NoProgress, Side, VectorSimilarity};
 use ir_dense::train::{Loss, TrainError, Trainer, TrainingConfig, TrainingResult};
-use ir_dense::{Backend, BiEncoder, EncoderConfig, ModelError, Precision, SimilarityFunction};
+use ir_dense::{Backend, BiEncoder, EncoderConfig, ModelError, Precision};
 use serde::Deserialize;
 
 #[derive(Deserialize)]
@@ -453,7 +453,10 @@ fn rejects_invalid_settings_and_examples() {
         "hard_negatives is 100000000000, expected 65536 or fewer"
     );
     let lengths: fn(&mut TrainingConfig) = |c| {
-        (c.loss, c.similarity) = (Loss::Pointwise { scale: None }, SimilarityFunction::Dot);
+        (c.loss, c.similarity) = (
+            Loss::Pointwise { scale: None },
+            VectorSimilarity::InnerProduct,
+        );
         c.encoder.normalize = Some(false);
     };
     assert_eq!(

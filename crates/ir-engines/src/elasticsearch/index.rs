@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use ir_core::{
     DocIds, DocNum, Encoder, Explanation, Hit, NoProgress, Predicate, Ranking, Retriever, Search,
-    SearchError, Side,
+    SearchError, Side, VectorSimilarity,
 };
 use ir_fetch::HttpMethod;
 use serde_json::{Value, json};
@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::{CONTENTS, ElasticCollection, ID, NUMBER, dsl};
 use crate::clause::Clause;
 use crate::ranking::{RankedQuery, SearchLimits, check_complete, hit, rank};
-use crate::schema::{CollectionRecord, CollectionSchema, RemoteSimilarity, RemoteVectorIndex};
+use crate::schema::{CollectionRecord, CollectionSchema, RemoteVectorIndex};
 use crate::vector_query::check_query;
 use crate::{EngineKind, RemoteError, ResultCache};
 
@@ -435,7 +435,7 @@ impl ElasticVectorIndex {
     }
 
     fn check(&self, query: &[f32]) -> Result<(), SearchError> {
-        let zero = self.schema().similarity == RemoteSimilarity::Cosine;
+        let zero = self.schema().similarity == VectorSimilarity::Cosine;
         match self.index.ids.is_empty() {
             true => Ok(()),
             false => check_query(query, self.dim(), zero),

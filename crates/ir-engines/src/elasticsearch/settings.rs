@@ -1,10 +1,10 @@
 //! Settings and mappings of indexes, and documents in bulk.
 
-use ir_core::AttributeValue;
+use ir_core::{AttributeValue, VectorSimilarity};
 use serde_json::{Map, Value, json};
 
 use super::{ATTRIBUTES, CONTENTS, ID, KNOWN, MAX_KEYWORD, NUMBER, VECTOR};
-use crate::schema::{CollectionRecord, CollectionSchema, RemoteSimilarity, RemoteVectorIndex};
+use crate::schema::{CollectionRecord, CollectionSchema, RemoteVectorIndex};
 use crate::source::RowBatch;
 use crate::text_indexing::contents;
 use crate::vector_query::write_vector;
@@ -144,12 +144,12 @@ fn decimal(value: f32) -> f64 {
 
 fn vector_field(engine: EngineKind, schema: &CollectionSchema, dim: usize) -> Value {
     let space = match (engine, schema.similarity) {
-        (EngineKind::OpenSearch, RemoteSimilarity::InnerProduct) => "innerproduct",
-        (EngineKind::OpenSearch, RemoteSimilarity::Cosine) => "cosinesimil",
-        (EngineKind::OpenSearch, RemoteSimilarity::Euclidean) => "l2",
-        (_, RemoteSimilarity::InnerProduct) => "max_inner_product",
-        (_, RemoteSimilarity::Cosine) => "cosine",
-        (_, RemoteSimilarity::Euclidean) => "l2_norm",
+        (EngineKind::OpenSearch, VectorSimilarity::InnerProduct) => "innerproduct",
+        (EngineKind::OpenSearch, VectorSimilarity::Cosine) => "cosinesimil",
+        (EngineKind::OpenSearch, VectorSimilarity::Euclidean) => "l2",
+        (_, VectorSimilarity::InnerProduct) => "max_inner_product",
+        (_, VectorSimilarity::Cosine) => "cosine",
+        (_, VectorSimilarity::Euclidean) => "l2_norm",
     };
     match (engine, schema.vector_index) {
         (EngineKind::OpenSearch, RemoteVectorIndex::Exact) => {

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use base64::Engine as _;
 #[cfg(feature = "milvus-grpc")]
 use base64::prelude::BASE64_STANDARD;
-use ir_core::{DocIds, Predicate, Ranking, Retriever, Search, SearchError};
+use ir_core::{DocIds, Predicate, Ranking, Retriever, Search, SearchError, VectorSimilarity};
 
 #[cfg(feature = "milvus-grpc")]
 use super::grpc::{GrpcChannel, GrpcSearch, SearchRequest};
@@ -16,7 +16,7 @@ use super::{
 };
 use crate::clause::Clause;
 use crate::ranking::{RankedQuery, SearchLimits, check_complete, hit, rank};
-use crate::schema::{CollectionRecord, CollectionSchema, RemoteSimilarity, RemoteVectorIndex};
+use crate::schema::{CollectionRecord, CollectionSchema, RemoteVectorIndex};
 use crate::vector_query::check_query;
 use crate::{MilvusApi, RemoteError, ResultCache};
 
@@ -204,7 +204,7 @@ impl MilvusIndex {
 
     fn rank(&self, mut queries: Vec<RankedQuery<'_, [f32]>>) -> Result<Vec<Ranking>, RemoteError> {
         let schema = &self.record.schema;
-        let zero = schema.similarity == RemoteSimilarity::Cosine;
+        let zero = schema.similarity == VectorSimilarity::Cosine;
         if !self.ids.is_empty() {
             for query in &queries {
                 check_query(query.query, self.dim(), zero).map_err(RemoteError::Query)?;
@@ -330,7 +330,7 @@ impl MilvusIndex {
         complete: Option<usize>,
     ) -> Result<Vec<Vec<ir_core::Hit>>, RemoteError> {
         let sign = match self.record.schema.similarity {
-            RemoteSimilarity::Euclidean => -1.0,
+            VectorSimilarity::Euclidean => -1.0,
             _ => 1.0,
         };
         let read = |hits: &Vec<(u64, f64)>| {

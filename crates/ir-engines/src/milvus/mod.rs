@@ -13,6 +13,7 @@ mod v2;
 
 use std::sync::Arc;
 
+use ir_core::VectorSimilarity;
 use serde_json::{Value, json};
 
 #[cfg(feature = "milvus-grpc")]
@@ -24,7 +25,7 @@ use self::grpc::GrpcChannel;
 use self::v2::V2State;
 use crate::connection::Connection;
 use crate::recording::{Recorder, Secrets};
-use crate::schema::{CollectionRecord, RemoteSimilarity};
+use crate::schema::CollectionRecord;
 use crate::{ClientConfig, Credentials, EngineAddress, EngineKind, MilvusApi, RemoteError};
 
 pub(crate) const ENGINE: &str = "Milvus";
@@ -289,10 +290,10 @@ fn is_field_name(text: &str) -> bool {
         && text.len() <= 200
 }
 
-pub(crate) const fn metric(similarity: RemoteSimilarity) -> &'static str {
+pub(crate) const fn metric(similarity: VectorSimilarity) -> &'static str {
     match similarity {
-        RemoteSimilarity::InnerProduct => "IP",
-        RemoteSimilarity::Cosine => "COSINE",
-        RemoteSimilarity::Euclidean => "L2",
+        VectorSimilarity::InnerProduct => "IP",
+        VectorSimilarity::Cosine => "COSINE",
+        VectorSimilarity::Euclidean => "L2",
     }
 }

@@ -16,8 +16,8 @@ use ir_core::{
 };
 use ir_engines::{
     AttributeType, ClientConfig, CollectionSchema, Consistency, Credentials, EngineAddress,
-    LoadOptions, LoadSource, MilvusCollection, MilvusIndex, RemoteError, RemoteSimilarity,
-    RemoteVectorIndex, VectorTable,
+    LoadOptions, LoadSource, MilvusCollection, MilvusIndex, RemoteError, RemoteVectorIndex,
+    VectorTable,
 };
 use ir_knn::{EfSearch, FlatIndex, HnswConfig, HnswIndex, VectorSimilarity};
 
@@ -117,7 +117,7 @@ fn recall(found: &[Ranking], exact: &[Ranking], k: usize) -> f64 {
 #[test]
 #[ignore = "needs a Milvus server: .ci/milvus"]
 fn contract() {
-    for similarity in [RemoteSimilarity::InnerProduct, RemoteSimilarity::Euclidean] {
+    for similarity in [VectorSimilarity::InnerProduct, VectorSimilarity::Euclidean] {
         let next = Cell::new(0);
         ir_testkit::check_vectors(|ids, vectors| {
             next.set(next.get() + 1);

@@ -69,10 +69,7 @@ fn dense_systems() {
     let config = ir_dense::EncoderConfig::default().with_max_tokens(64);
     let encoder = BiEncoder::open_with(at("model"), &config).unwrap();
     let rows = encoder.encode(Side::Document, &bodies).unwrap();
-    let similarity = match encoder.similarity() {
-        Some(ir_dense::SimilarityFunction::Cosine) => VectorSimilarity::Cosine,
-        _ => VectorSimilarity::InnerProduct,
-    };
+    let similarity = encoder.similarity().unwrap_or_default();
     let ids = texts.iter().map(|(id, _)| id.as_str()).collect();
     let index = FlatIndex::from_row_major(ids, 32, rows, similarity).unwrap();
     index.save(at("docs.ir")).unwrap();

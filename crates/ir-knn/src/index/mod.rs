@@ -53,5 +53,4 @@ pub use segments::{
     PutOutcome, SegmentStats, SegmentedHnswSearcher, SegmentedVectorIndex, VectorIndexConfig,
     VectorIndexWriter, VectorIndexWriterError,
 };
-pub use similarity::VectorSimilarity;
 pub use sparse::{EncodedSparse, EncodedSparseError, SparseIndex, SparseVector, SparseVectorError};

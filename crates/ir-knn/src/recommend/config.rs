@@ -1,17 +1,18 @@
 //! Configuration of kNN over training queries.
 
+use ir_core::VectorSimilarity;
 use serde::{Deserialize, Serialize};
 
 use super::TrainingQueryKnnError;
-use crate::neighbors::DistanceMetric;
 
 /// Configuration of a [`TrainingQueryKnn`](crate::TrainingQueryKnn).
 ///
 /// ```
-/// use ir_knn::{DistanceMetric, NeighborAggregation, TrainingQueryKnnConfig};
+/// use ir_core::VectorSimilarity;
+/// use ir_knn::{NeighborAggregation, TrainingQueryKnnConfig};
 /// let config = TrainingQueryKnnConfig::default()
 ///     .with_aggregation(NeighborAggregation::WeightedVote { neighbors: 10 })
-///     .with_metric(DistanceMetric::Euclidean);
+///     .with_metric(VectorSimilarity::Euclidean);
 /// let text = serde_json::to_string(&config)?;
 /// assert_eq!(serde_json::from_str::<TrainingQueryKnnConfig>(&text)?, config);
 /// # Ok::<(), serde_json::Error>(())
@@ -20,11 +21,12 @@ use crate::neighbors::DistanceMetric;
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
 pub struct TrainingQueryKnnConfig {
-    /// Distance between queries. Default: cosine. DataFinder's publication uses the squared
+    /// Distance between queries: cosine distance or squared Euclidean distance. The inner product
+    /// is rejected. Default: cosine. DataFinder's publication uses the squared
     /// Euclidean distance, under which a zero vector (a query without known words) is closer to
     /// every unit vector than all vectors with a cosine below 0.5, so it answers almost every
     /// query.
-    pub metric: DistanceMetric,
+    pub metric: VectorSimilarity,
     /// Aggregation of the distances of training queries into document scores. Default: nearest.
     pub aggregation: NeighborAggregation,
     /// Deviations of DataFinder's published program from its description. Default: none.
@@ -38,7 +40,7 @@ pub struct TrainingQueryKnnConfig {
 impl Default for TrainingQueryKnnConfig {
     fn default() -> Self {
         Self {
-            metric: DistanceMetric::Cosine,
+            metric: VectorSimilarity::Cosine,
             aggregation: NeighborAggregation::default(),
             quirks: DataFinderQuirks::default(),
             without_relevant: MissingRelevantPolicy::default(),
@@ -50,7 +52,7 @@ impl Default for TrainingQueryKnnConfig {
 impl TrainingQueryKnnConfig {
     ir_core::setters! {
         with_aggregation: aggregation, NeighborAggregation;
-        with_metric: metric, DistanceMetric;
+        with_metric: metric, VectorSimilarity;
         with_quirks: quirks, DataFinderQuirks;
     }
 
@@ -75,9 +77,10 @@ impl TrainingQueryKnnConfig {
     /// Describes a document score in explanations.
     pub(super) fn describe_score(&self) -> String {
         use NeighborAggregation::{ExactTop, Nearest, Sum, WeightedVote};
-        let distance = match self.metric {
-            DistanceMetric::Euclidean => "squared Euclidean distance",
-            DistanceMetric::Cosine => "cosine distance",
+        let distance = if self.metric == VectorSimilarity::Cosine {
+            "cosine distance"
+        } else {
+            "squared Euclidean distance"
         };
         let visited = "of the visited training queries";
         match self.aggregation {
@@ -97,6 +100,9 @@ impl TrainingQueryKnnConfig {
             quirks,
             ..
         } = *self;
+        if self.metric == VectorSimilarity::InnerProduct {
+            return Err(TrainingQueryKnnError::InnerProduct);
+        }
         if aggregation == (NeighborAggregation::WeightedVote { neighbors: 0 }) {
             return Err(TrainingQueryKnnError::ZeroNeighbors);
         }

@@ -19,6 +19,9 @@ pub enum TrainingQueryKnnError {
     /// A relevant document is not in the collection.
     #[error("training query {query:?}: relevant document {document:?} is not in the collection")]
     UnknownDocument { query: String, document: String },
+    /// The metric is the inner product, which is not a distance.
+    #[error("metric: expected euclidean or cosine, found inner-product")]
+    InnerProduct,
     /// The number of voting neighbors is 0.
     #[error("neighbors: expected a number ≥ 1, found 0")]
     ZeroNeighbors,

@@ -90,12 +90,12 @@ fn score_normalization() {
 
 #[test]
 fn constant_lists_become_zero() {
-    for how in [
+    for search in [
         ScoreNormalization::MinMax,
         ScoreNormalization::Sum,
         ScoreNormalization::ZScore,
     ] {
-        assert_eq!(normalize(how, vec![3.0, 3.0], 2.0), [0.0, 0.0]);
+        assert_eq!(normalize(search, vec![3.0, 3.0], 2.0), [0.0, 0.0]);
     }
 }
 

@@ -3,7 +3,7 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::Qrels;
+use crate::qrels::Qrels;
 
 /// Scores records by a list; the query is ignored.
 #[derive(Clone)]
@@ -167,7 +167,7 @@ proptest! {
         let base = Scores::new(scores.iter().map(|&(score, _)| f32::from(score)).collect());
         let repositories = || DocumentRepositories::new(scores.iter().map(|s| Some(names[s.1])));
         let odd = |doc: DocNum| doc.get() % 2 == 1;
-        let how = Search::top(k).within(&odd);
+        let search = Search::top(k).within(&odd);
         let fixed = RepositoryPriors::new(names.into_iter().zip(priors)).unwrap();
         let (estimate, used) = if kind < 2 {
             (PriorEstimate::Fixed(fixed.clone()), fixed)
@@ -176,14 +176,15 @@ proptest! {
             let used = RepositoryPriors::from_ranking(&first, &repositories(), 9, 0.5).unwrap();
             (PriorEstimate::Feedback { docs: 7, epsilon: 0.5, repositories: 9 }, used)
         };
-        let combination = match product {
-            true => PriorCombination::Product,
-            false => PriorCombination::LogSum,
-        };
+        let combination = if product {
+PriorCombination::Product
+} else {
+PriorCombination::LogSum
+};
         let prior = RepositoryPrior::new(base.clone(), repositories(), estimate, combination, weight);
         let prior = prior.unwrap();
-        let found = prior.search("", &how);
-        let every = base.search("", &how.with_k(usize::MAX)).unwrap();
+        let found = prior.search("", &search);
+        let every = base.search("", &search.with_k(usize::MAX)).unwrap();
         let mut expected = Vec::new();
         for hit in &every {
             let p = used.get(names[scores[hit.doc.index()].1]).or(used.unseen()).unwrap();
@@ -191,7 +192,7 @@ proptest! {
                 PriorCombination::LogSum => f64::from(hit.score) + weight * p.ln(),
                 PriorCombination::Product => f64::from(hit.score) * p.powf(weight),
             };
-            let tree = prior.explain("", hit.doc, &how).unwrap().unwrap();
+            let tree = prior.explain("", hit.doc, &search).unwrap().unwrap();
             prop_assert_eq!(tree.score() + 0.0, score as f32 + 0.0);
             expected.push(Hit::new(hit.doc, score as f32 + 0.0));
         }
@@ -208,7 +209,7 @@ proptest! {
         let found = found.unwrap();
         prop_assert_eq!(&found, &expected);
         if weight == 0.0 {
-            prop_assert_eq!(found, base.search("", &how).unwrap());
+            prop_assert_eq!(found, base.search("", &search).unwrap());
         }
     }
 }

@@ -7,14 +7,14 @@ use std::path::{Path, PathBuf};
 use burn::module::{Module, ModuleVisitor, Param};
 use burn::tensor::{Gradients, Tensor};
 use ir_core::training::{TrainingExample, TrainingText};
-use ir_core::{Side, SplitMix64};
+use ir_core::{Side, SplitMix64, VectorSimilarity};
 
 use super::backward::{pooling_backward, propagate_gradients};
 use super::gradcache::{TrainedTower, TrainedTowers};
 use super::gradients::{Gradient, ModelGradients};
 use super::optimizer::{AdamWState, AdamWStep};
 use super::sampler::{BatchSampler, TrainingBatch};
-use super::{Loss, SimilarityFunction, TrainingConfig};
+use super::{Loss, TrainingConfig};
 use crate::kernels::tests::{assert_near, largest};
 use crate::transformer::forward::ForwardPass;
 use crate::{Backend, EncoderConfig, Pooling, Precision, TokenBatch};
@@ -306,7 +306,7 @@ fn gradcache_does_not_change_gradients() {
     for (number, loss) in losses.into_iter().enumerate() {
         let mut config = plain(Pooling::Mean);
         config.loss = loss;
-        config.similarity = SimilarityFunction::Cosine;
+        config.similarity = VectorSimilarity::Cosine;
         config.dropout = [0.0, 0.2][number % 2];
         let towers = towers("bert-pytorch", &config);
         let sample = sample(&config);
@@ -343,7 +343,7 @@ fn gradcache_does_not_change_gradients() {
 #[test]
 fn gradcache_equals_large_batch() {
     let mut config = plain(Pooling::Mean);
-    config.similarity = SimilarityFunction::Cosine;
+    config.similarity = VectorSimilarity::Cosine;
     config.loss = Loss::Softmax { temperature: 0.05 };
     config.batch_size = 128;
     let towers = towers("distilbert", &config);
@@ -443,7 +443,7 @@ fn backward_pass_uses_the_same_dropout_masks() {
 
 fn check_dropout_masks(model: &str) {
     let mut config = plain(Pooling::Mean);
-    config.similarity = SimilarityFunction::Cosine;
+    config.similarity = VectorSimilarity::Cosine;
     config.dropout = 0.3;
     let mut towers = towers(model, &config);
     let sample = sample(&config);

@@ -1,6 +1,9 @@
 //! BM25 of texts, and BM25 and vectors together.
 
-use ir_core::{DocIds, Encoder, Hit, Predicate, Ranking, Retriever, Search, SearchError, Side};
+use ir_core::{
+    DocIds, Encoder, Hit, Predicate, Ranking, Retriever, Search, SearchError, Side,
+    VectorSimilarity,
+};
 
 use super::messages::{HybridSearchRequest, SearchRequest, pairs};
 use super::{GrpcChannel, GrpcSearch, TERMS, guarantee, level};
@@ -10,7 +13,7 @@ use crate::milvus::{
     ENGINE, MilvusCollection, MilvusIndex, ScoredNumbers, VECTOR, expression, metric,
 };
 use crate::ranking::{RankedQuery, SearchLimits, hit, rank};
-use crate::schema::{CollectionRecord, RemoteSimilarity};
+use crate::schema::CollectionRecord;
 use crate::vector_query::check_query;
 use crate::{Consistency, RemoteError, ResultCache};
 
@@ -218,7 +221,7 @@ impl<E: Encoder> MilvusHybrid<E> {
     ) -> Result<HybridSearchRequest, RemoteError> {
         let index = &self.texts.index;
         let schema = index.schema();
-        let zero = schema.similarity == RemoteSimilarity::Cosine;
+        let zero = schema.similarity == VectorSimilarity::Cosine;
         let encoded = self.encoder.encode(Side::Query, texts);
         let encoded = encoded.map_err(|error| RemoteError::Query(SearchError::Encode(error)))?;
         let vectors: Vec<&[f32]> = encoded.chunks(index.dim().max(1)).collect();

@@ -3,13 +3,12 @@
 use std::borrow::Cow;
 
 use faiss::Index as _;
-use ir_core::{DocIds, DocNum, Hit, Ranking, Retriever, Search, SearchError};
+use ir_core::{DocIds, DocNum, Hit, Ranking, Retriever, Search, SearchError, VectorSimilarity};
 
 use super::engine::FaissEngine;
 use super::error::{FaissError, FaissNativeError};
 use super::family::FaissFamily;
 use crate::index::flat::FlatIndex;
-use crate::index::similarity::VectorSimilarity;
 use crate::index::validate::check_query;
 
 /// Vector index of FAISS, chosen by FAISS's factory description. Requires the feature `faiss`.

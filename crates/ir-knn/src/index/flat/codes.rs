@@ -13,9 +13,9 @@
 //! of that computation ([`rounding_margin`]). Where f32 would overflow or underflow, the bound is
 //! infinite or NaN, and the row is scored exactly.
 
+use ir_core::VectorSimilarity;
 use rayon::prelude::*;
 
-use crate::index::similarity::VectorSimilarity;
 use crate::simd::{AlignedBytes, Cpu, ScreenQuery, TILE_ROWS, TileStats, huge_pages, tile_size};
 
 /// Scales in this range are far from overflow and underflow.
@@ -315,7 +315,7 @@ mod tests {
                     let quantized = QuantizedQuery::new(similarity, &query, wide.squared_norm);
                     let query_codes = QuantizedQuery::interleave([&quantized].into_iter());
                     for (at, row) in rows.chunks_exact(dim).enumerate() {
-                        let score = similarity.score(cpu, &wide, row);
+                        let score = wide.score(similarity, cpu, row);
                         if !score.is_finite() {
                             continue;
                         }
@@ -353,7 +353,7 @@ mod tests {
             let query_codes = QuantizedQuery::interleave([&quantized].into_iter());
             let mut scores: Vec<f32> = rows
                 .chunks_exact(dim)
-                .map(|row| similarity.score(cpu, &wide, row))
+                .map(|row| wide.score(similarity, cpu, row))
                 .collect();
             scores.sort_by(f32::total_cmp);
             let mut screen = quantized.screen;

@@ -5,7 +5,9 @@ use std::path::Path;
 use std::sync::Arc;
 
 use ir_core::store::{IndexBytes, IndexFileWriter, OpenIndexError, SectionBytes, Verify};
-use ir_core::{DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError};
+use ir_core::{
+    DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError, VectorSimilarity,
+};
 use ndarray::{ArrayView2, CowArray, Ix2};
 
 use super::codes::{CodeTiles, STATS_PER_TILE, encode_tiles};
@@ -14,7 +16,7 @@ use super::search::{FlatScan, ScanSegment};
 use crate::index::buffer::NumberBuffer;
 use crate::index::error::{SaveVectorIndexError, VectorError};
 use crate::index::file::{FLAT, VectorFile, section, write_file, write_ids_and_metadata};
-use crate::index::similarity::VectorSimilarity;
+use crate::index::similarity::explain_score;
 use crate::index::validate::{check_query, check_vector};
 use crate::matrix::MatrixError;
 use crate::simd::{Cpu, MAX_DIM, TILE_ROWS, huge_pages, tile_size};
@@ -539,7 +541,12 @@ impl Retriever for FlatIndex {
             return Ok(None);
         }
         let row = self.vector(doc);
-        Ok(Some(self.similarity().explain(self.cpu(), query, row)))
+        Ok(Some(explain_score(
+            self.similarity(),
+            self.cpu(),
+            query,
+            row,
+        )))
     }
 }
 

@@ -3,13 +3,13 @@
 use std::iter;
 use std::ops::Range;
 
-use ir_core::{DocNum, Ranking, Search, SearchError, TopK};
+use ir_core::{DocNum, Ranking, Search, SearchError, TopK, VectorSimilarity};
 use rayon::prelude::*;
 
 use super::codes::{CodeTiles, QuantizedQuery, STATS_PER_TILE, TileEncoder};
 use super::row_numbers::RowNumbers;
 use super::shared_floor::SharedFloor;
-use crate::index::similarity::{VectorSimilarity, WideQuery};
+use crate::index::similarity::WideQuery;
 use crate::index::validate::check_query;
 use crate::simd::{
     AlignedBytes, Cpu, MAX_DIM, MAX_QUERIES, ScreenQuery, Screened, TILE_ROWS, TileStats, prefetch,
@@ -209,7 +209,7 @@ impl<'a> FlatScan<'a> {
             let Some(segment) = segment else { break };
             let row = segment.numbers.row(doc);
             let row = &segment.rows[row * self.dim..][..self.dim];
-            best.push(doc, self.similarity.score(self.cpu, &query.wide, row));
+            best.push(doc, query.wide.score(self.similarity, self.cpu, row));
         }
         query.finish(best)
     }
@@ -314,7 +314,7 @@ impl<'a> FlatScan<'a> {
             if let Some(ahead) = ahead {
                 prefetch(bytemuck::cast_slice(ahead.row));
             }
-            let score = self.similarity.score(self.cpu, &query.wide, candidate.row);
+            let score = query.wide.score(self.similarity, self.cpu, candidate.row);
             best.push(candidate.doc, score);
         }
     }
@@ -457,7 +457,7 @@ impl<'a> FlatScan<'a> {
             if !query.search.allows(doc) {
                 continue;
             }
-            let score = self.similarity.score(self.cpu, &query.wide, row);
+            let score = query.wide.score(self.similarity, self.cpu, row);
             // Among equal scores, the earlier document has the lower number and stays.
             if worst.is_some_and(|worst| score <= worst.score) {
                 continue;
@@ -479,7 +479,7 @@ impl<'a> FlatScan<'a> {
             let doc = tile.numbers.number(tile.first_row + at);
             if query.search.allows(doc) {
                 let row = &tile.rows[at * self.dim..(at + 1) * self.dim];
-                best.push(doc, self.similarity.score(self.cpu, &query.wide, row));
+                best.push(doc, query.wide.score(self.similarity, self.cpu, row));
             }
         }
     }

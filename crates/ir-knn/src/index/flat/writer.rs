@@ -24,12 +24,11 @@ use crc32fast::Hasher;
 use ir_core::store::{
     AtomicFile, ByteReader, HEADER_LEN, IndexFileWriter, resolve_links, write_sized,
 };
-use ir_core::{DocIds, IdError};
+use ir_core::{DocIds, IdError, VectorSimilarity};
 use serde::{Deserialize, Serialize};
 
 use crate::index::error::VectorError;
 use crate::index::file::{FLAT, section, write_ids_and_metadata};
-use crate::index::similarity::VectorSimilarity;
 use crate::index::validate::check_vector;
 use crate::matrix::MatrixError;
 

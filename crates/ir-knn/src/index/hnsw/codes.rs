@@ -16,10 +16,11 @@
 //! A record contains the codes with 128 added, zeros, and in its last eight bytes scale and bias.
 //! Its size is a multiple of a cache line.
 
+use ir_core::VectorSimilarity;
 use rayon::prelude::*;
 
 use super::beam::Proximity;
-use crate::index::similarity::{VectorSimilarity, WideQuery};
+use crate::index::similarity::WideQuery;
 use crate::simd::{AlignedBytes, CACHE_LINE, Cpu, huge_pages};
 
 /// Bytes of scale and bias at the end of a record.

@@ -112,7 +112,7 @@ impl HnswSearcher {
                     if search.allows(doc) {
                         let score = score.get_or_insert_with(|| {
                             let vector = flat.vector(doc);
-                            flat.similarity().score(flat.cpu(), &wide, vector)
+                            wide.score(flat.similarity(), flat.cpu(), vector)
                         });
                         best.push(doc, *score);
                     }

@@ -1,12 +1,11 @@
 //! Invariants of the graph.
 
-use ir_core::SplitMix64;
+use ir_core::{SplitMix64, VectorSimilarity};
 use ndarray::Array2;
 
 use super::config::HnswConfig;
 use super::index::HnswIndex;
 use crate::index::flat::FlatIndex;
-use crate::index::similarity::VectorSimilarity;
 
 /// Vectors of several distributions: uniform, distant clusters, a line, shared directions.
 fn vectors(distribution: usize) -> Array2<f32> {

@@ -1,10 +1,10 @@
 //! Configuration of segmented vector indexes.
 
+use ir_core::VectorSimilarity;
 use serde::{Deserialize, Serialize};
 
 use super::error::VectorIndexWriterError;
 use crate::index::hnsw::{HnswConfig, HnswError};
-use crate::index::similarity::VectorSimilarity;
 use crate::matrix::MatrixError;
 use crate::simd::MAX_DIM;
 

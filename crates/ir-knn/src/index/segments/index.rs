@@ -7,7 +7,7 @@ use ir_core::segments::{Commit, SegmentStats};
 use ir_core::store::{OpenIndexError, Verify};
 use ir_core::{
     DocFilter, DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError, SegmentOrder,
-    SegmentedIds,
+    SegmentedIds, VectorSimilarity,
 };
 
 use super::config::VectorIndexConfig;
@@ -15,7 +15,7 @@ use super::hnsw::SegmentedHnswSearcher;
 use super::{Segment, VectorSegment};
 use crate::index::flat::{FlatIndex, FlatScan, RowNumbers, ScanSegment};
 use crate::index::hnsw::EfSearch;
-use crate::index::similarity::VectorSimilarity;
+use crate::index::similarity::explain_score;
 use crate::index::validate::check_query;
 use crate::simd::Cpu;
 
@@ -333,6 +333,11 @@ impl Retriever for SegmentedVectorIndex {
         let flat = numbered.segment.index.flat();
         flat.check_query(query)?;
         let row = flat.vector(row);
-        Ok(Some(self.similarity().explain(self.inner.cpu, query, row)))
+        Ok(Some(explain_score(
+            self.similarity(),
+            self.inner.cpu,
+            query,
+            row,
+        )))
     }
 }

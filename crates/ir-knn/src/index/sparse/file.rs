@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use ir_core::VectorSimilarity;
 use ir_core::store::{OpenIndexError, Verify};
 
 use super::index::SparseIndex;
@@ -10,7 +11,6 @@ use super::search::CsrView;
 use crate::index::buffer::NumberBuffer;
 use crate::index::error::SaveVectorIndexError;
 use crate::index::file::{SPARSE, VectorFile, section, write_file, write_ids_and_metadata};
-use crate::index::similarity::VectorSimilarity;
 
 impl SparseIndex {
     /// Saves the index to one file by an atomic write.

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use ir_core::{DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError};
+use ir_core::{
+    DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError, VectorSimilarity,
+};
 use rayon::prelude::*;
 
 use super::search::{CsrStorage, SparseIndexData, squared_norm};
 use super::vector::SparseVector;
 use crate::index::error::VectorError;
-use crate::index::similarity::VectorSimilarity;
 use crate::index::validate::dimensions_error;
 use crate::matrix::{CsrMatrix, MatrixError, transpose};
 

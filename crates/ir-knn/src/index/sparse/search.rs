@@ -7,12 +7,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use ir_core::{DocIds, DocNum, Explanation, Ranking, Search, SearchError, TopK};
+use ir_core::{DocIds, DocNum, Explanation, Ranking, Search, SearchError, TopK, VectorSimilarity};
 
 use super::vector::SparseVectorView;
 use crate::index::buffer::NumberBuffer;
 use crate::index::explain::{Contribution, ScoreParts, explain};
-use crate::index::similarity::VectorSimilarity;
 use crate::simd::{LANES, fold};
 
 #[derive(Debug)]

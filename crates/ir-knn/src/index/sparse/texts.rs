@@ -2,13 +2,12 @@
 
 use ir_core::{
     DocIds, DocNum, EncodeError, Encoder, Explanation, Ranking, Retriever, Search, SearchError,
-    Side,
+    Side, VectorSimilarity,
 };
 
 use super::index::SparseIndex;
 use super::vector::SparseVector;
 use crate::index::error::VectorError;
-use crate::index::similarity::VectorSimilarity;
 
 /// Number of texts per encoding batch.
 const BATCH_SIZE: usize = 1024;

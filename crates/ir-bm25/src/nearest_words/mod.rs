@@ -1,4 +1,4 @@
-//! Query expansion by the words whose vectors are nearest to that of the query.
+//! Query expansion by the words nearest to the query vector.
 
 mod term_words;
 
@@ -36,7 +36,7 @@ pub struct TermVectors {
 #[non_exhaustive]
 #[allow(missing_docs)]
 pub enum NearestWordsError {
-    /// The number of values is not that of the terms times the dimension.
+    /// The number of values is not the number of terms times the dimension.
     #[error("expected {expected} values of {terms} term vectors, found {found}")]
     Shape {
         terms: usize,
@@ -95,9 +95,9 @@ impl TermVectors {
         })
     }
 
-    /// Encodes words as documents: those of an index are in [`TermWords`]. The term of a word is
-    /// what the analyzer of the searched index makes of it; words of no term, of several terms, or
-    /// of the term of an earlier word are left out.
+    /// Encodes words as documents; [`TermWords`] collects the words of an index. The analyzer of the
+    /// searched index turns a word into its term. Words without a term, with several terms, or with
+    /// the term of an earlier word are left out.
     ///
     /// # Errors
     /// A word cannot be encoded, or a value is not finite.
@@ -188,8 +188,8 @@ impl fmt::Debug for TermVectors {
     }
 }
 
-/// Retriever that adds to a query the terms whose vectors are nearest to that of the query: of
-/// random indexing, or of any other [`Encoder`].
+/// Retriever that adds to a query the terms nearest to the query vector, by the vectors of random
+/// indexing or of any other [`Encoder`].
 ///
 /// A term that is added has the weight of nearest words times its cosine; terms of the query have
 /// their counts. Terms of the query are not added again. A query with a zero vector, and every
@@ -241,8 +241,8 @@ pub struct NearestWords {
 }
 
 impl NearestWords {
-    /// Creates a retriever that searches with `searcher`. `encoder` is that of queries. `words` is
-    /// the number of terms added to a query, `weight` their weight at a cosine of 1. Range: ≥ 0.
+    /// Creates a retriever that searches with `searcher`. `encoder` encodes queries. `words` is the
+    /// number of terms added to a query, `weight` their weight at a cosine of 1. Range: ≥ 0.
     ///
     /// # Errors
     /// The weight is out of range, or the encoder has another dimension than the vectors.
@@ -288,15 +288,15 @@ impl NearestWords {
     }
 
     /// Sets the searcher of the expanded queries, such as one with another model over the same
-    /// index. Its terms must be those of the vectors.
+    /// index. Searcher and vectors must have the same terms.
     #[must_use]
     pub fn with_searcher(mut self, searcher: Searcher) -> Self {
         self.searcher = searcher;
         self
     }
 
-    /// Returns the weighted terms of the expanded query: those of the query, then the nearest ones
-    /// by descending cosine.
+    /// Returns the weighted terms of the expanded query: the terms of the query, then the nearest
+    /// terms by descending cosine.
     ///
     /// # Errors
     /// The query cannot be encoded.

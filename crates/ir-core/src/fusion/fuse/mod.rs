@@ -3,9 +3,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde::{Deserialize, Serialize};
 
 use super::FusionError;
-use crate::{
-    DocNum, Explanation, Flow, Hit, NoProgress, Progress, Ranking, Run, ScoredDoc, SearchError,
-};
+use crate::error::SearchError;
+use crate::explanation::Explanation;
+use crate::ids::DocNum;
+use crate::progress::{Flow, NoProgress, Progress};
+use crate::ranking::{Hit, Ranking};
+use crate::run::{Run, ScoredDoc};
 
 /// Normalization of the scores of each list before they are combined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
@@ -102,9 +105,8 @@ impl Fusion {
         }
     }
 
-    /// Fuses lists in rank order, best first, whose normalized scores are multiplied by their
-    /// weights; a list without a weight has weight 1. Returns documents in ascending order of the
-    /// key.
+    /// Fuses lists in rank order, best first. Multiplies the normalized scores of a list by its
+    /// weight, 1 if it has none. Returns documents in ascending order of the key.
     fn fuse<K: Ord + Clone>(self, lists: &[Vec<(K, f64)>], weights: &[f64]) -> Vec<(K, f64)> {
         let values = self.values(lists, weights).into_iter();
         values
@@ -153,7 +155,7 @@ impl Fusion {
         scores
     }
 
-    /// Whether a list gives points to the documents that it lacks.
+    /// Returns `true` if a list gives points to the documents that it lacks.
     fn counts_absent(self) -> bool {
         self.normalization == ScoreNormalization::Borda
             && !matches!(self.combination, ScoreCombination::Rrf { .. })
@@ -273,8 +275,8 @@ pub fn fuse_runs(tag: &str, runs: &[Run], fusion: Fusion) -> Result<Run, FusionE
 /// ```
 ///
 /// # Errors
-/// As [`fuse_runs`]; if the number of weights is not that of the runs, or a weight is negative or
-/// not finite.
+/// Returns the errors of [`fuse_runs`], and an error if the numbers of weights and runs differ, or a
+/// weight is negative or not finite.
 pub fn fuse_weighted_runs(
     tag: &str,
     runs: &[Run],
@@ -290,7 +292,8 @@ const REPORTED_RESULTS: u64 = 1 << 16;
 /// [`fuse_weighted_runs`] with progress: stage `fusing`, in results of the runs.
 ///
 /// # Errors
-/// As [`fuse_weighted_runs`], and [`FusionError::Canceled`].
+/// Returns the errors of [`fuse_weighted_runs`], and [`FusionError::Canceled`] if `progress`
+/// cancels.
 pub fn fuse_weighted_runs_with_progress(
     tag: &str,
     runs: &[Run],
@@ -346,9 +349,10 @@ pub fn fuse_weighted_runs_with_progress(
         for (doc, score) in &mut list {
             if !score.is_finite() {
                 let (query, doc) = (query.to_owned(), doc.clone());
-                return Err(match score.is_nan() {
-                    true => FusionError::NanFused { query, doc },
-                    false => FusionError::InfiniteFused { query, doc },
+                return Err(if score.is_nan() {
+                    FusionError::NanFused { query, doc }
+                } else {
+                    FusionError::InfiniteFused { query, doc }
                 });
             }
             *score += 0.0;

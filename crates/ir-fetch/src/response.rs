@@ -1,3 +1,5 @@
+//! Responses: bodies, errors, waits before another attempt.
+
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use ir_core::{Flow, Progress};
@@ -5,8 +7,8 @@ use ureq::http::Response;
 use ureq::http::header::RETRY_AFTER;
 use ureq::{Body, Error};
 
-use crate::request::read;
-use crate::{HttpClient, HttpMethod, HttpRequest, RequestError};
+use crate::client::HttpClient;
+use crate::error::RequestError;
 
 /// Longest `Retry-After` that a request waits for.
 pub(crate) const MAX_RETRY_AFTER: Duration = Duration::from_secs(600);
@@ -18,20 +20,6 @@ const MAX_ERROR_RESPONSE: u64 = 10 << 20;
 const MAX_EXCERPT: usize = 200;
 
 impl HttpClient {
-    /// Sends JSON and returns the body of the response, at most 10 MiB: [`HttpClient::request`]
-    /// with [`HttpMethod::Post`].
-    ///
-    /// # Errors
-    /// See [`RequestError`]. Token and key do not occur in them, even if the server repeats them.
-    pub fn post_json(
-        &self,
-        url: &str,
-        body: &str,
-        progress: &mut dyn Progress,
-    ) -> Result<Vec<u8>, RequestError> {
-        self.request(&HttpRequest::json(HttpMethod::Post, url, body), progress)
-    }
-
     pub(crate) fn status(
         &self,
         url: &str,
@@ -66,6 +54,14 @@ impl HttpClient {
     }
 }
 
+pub(crate) fn read(response: Response<Body>, limit: u64) -> Result<Vec<u8>, Error> {
+    response
+        .into_body()
+        .into_with_config()
+        .limit(limit)
+        .read_to_vec()
+}
+
 /// Returns the error as the outer result if another attempt is pointless.
 pub(crate) fn no_response(
     url: &str,
@@ -85,9 +81,10 @@ pub(crate) fn no_response(
         attempts,
         source: error.into(),
     };
-    match is_final || !error.is_transient() {
-        true => Err(error),
-        false => Ok(error),
+    if is_final || !error.is_transient() {
+        Err(error)
+    } else {
+        Ok(error)
     }
 }
 

@@ -172,7 +172,7 @@ impl Synonyms {
         self.entries.len()
     }
 
-    /// Whether no entry has synonyms.
+    /// Returns `true` if no entry has synonyms.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.entries.is_empty()
@@ -214,7 +214,7 @@ fn split(text: &str) -> Vec<Vec<String>> {
 /// Retriever that adds synonyms to queries, as a bag of weighted terms.
 ///
 /// Entries are found in the query after analysis, from left to right, the longest first. The terms
-/// of their synonyms are searched with the weight of synonyms for each occurrence, those of the
+/// of their synonyms are searched with the weight of synonyms for each occurrence, the terms of the
 /// query with their counts. A query without entries, and every query at weight 0, has the ranking
 /// and the scores of the searcher.
 #[derive(Debug, Clone)]
@@ -228,7 +228,7 @@ pub struct SynonymExpansion {
 }
 
 impl SynonymExpansion {
-    /// Weight of synonyms to that of the words of a query, 1 : 5.
+    /// Weight of synonyms relative to the words of a query, 1 : 5.
     ///
     /// # Source
     /// Weights of a run submitted to bioCADDIE 2016, with five MeSH synonyms per term (Database,
@@ -273,8 +273,8 @@ impl SynonymExpansion {
         })
     }
 
-    /// Returns the weighted terms of the expanded query: the terms of the query in their order,
-    /// then those of synonyms that are not among them, in the order of their entries.
+    /// Returns the weighted terms of the expanded query: the terms of the query in their order, then
+    /// the other terms of synonyms, in the order of their entries.
     #[must_use]
     pub fn expand(&self, query: &str) -> Vec<WeightedTerm> {
         let mut expanded = self.searcher.query_terms(query);

@@ -89,10 +89,10 @@ impl Index {
         Self::load(IndexFile::open(&FORMAT, path.as_ref(), verify)?, verify)
     }
 
-    /// Opens an index whose bytes ([`Index::as_bytes`] or the content of a file) are in memory.
+    /// Opens an index in memory, from [`Index::as_bytes`] or the content of a file.
     ///
     /// # Errors
-    /// As [`Index::open`].
+    /// Returns the errors of [`Index::open`].
     pub fn from_bytes(
         bytes: impl Into<IndexBytes>,
         verify: Verify,
@@ -193,9 +193,10 @@ impl Index {
         })?;
         let expected = self.field_stats().iter();
         let expected = expected.map(|stats| (stats.docs, stats.tokens, stats.longest));
-        match expected.eq(found) {
-            true => Ok(()),
-            false => Err(self.malformed_stats()),
+        if expected.eq(found) {
+            Ok(())
+        } else {
+            Err(self.malformed_stats())
         }
     }
 
@@ -222,7 +223,7 @@ impl Index {
         write().map_err(BuildError::write(path))
     }
 
-    /// The bytes of the index, which are those of its file.
+    /// Returns the bytes of the index, the same as in its file.
     #[must_use]
     pub fn as_bytes(&self) -> &[u8] {
         self.inner.file.as_bytes()
@@ -322,7 +323,7 @@ impl Index {
     /// [`StoredFields::Everything`].
     ///
     /// # Errors
-    /// As [`Index::document`].
+    /// Returns the errors of [`Index::document`].
     pub fn attributes(&self, doc: DocNum) -> Result<Attributes, StoredFieldsError> {
         self.check_store("attributes", |store| store != StoredFields::Nothing)?;
         let bytes = self.record(doc)?;
@@ -330,11 +331,11 @@ impl Index {
         stored_fields::attributes(store, bytes).ok_or(StoredFieldsError::Damaged { doc: doc.get() })
     }
 
-    /// Selects the documents whose attributes satisfy a condition, as a filter. Scans all
+    /// Selects the documents that satisfy a condition on attributes, as a filter. Scans all
     /// documents.
     ///
     /// # Errors
-    /// As [`Index::attributes`].
+    /// Returns the errors of [`Index::attributes`].
     pub fn select(&self, condition: &Predicate) -> Result<DocSet, StoredFieldsError> {
         self.check_store("attributes", |store| store != StoredFields::Nothing)?;
         let mut selected = DocSet::new();

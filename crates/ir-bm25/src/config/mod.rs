@@ -38,9 +38,9 @@ pub struct IndexConfig {
     pub blank: BlankDocs,
     /// Stored fields. Default: [`StoredFields::Nothing`].
     pub store: StoredFields,
-    /// Whether postings have the positions of their terms, which phrases and proximity need.
-    /// Rankings of other queries and their speed do not depend on it; an index without stored texts
-    /// is about twice as large. Default: false.
+    /// If `true`, postings store the positions of terms, which phrases and proximity need. Other
+    /// queries have the same rankings and speed with and without positions. An index without stored
+    /// texts is about twice as large with positions. Default: false.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub positions: bool,
 }
@@ -112,8 +112,8 @@ pub enum DuplicateIds {
     Keep,
 }
 
-/// Treatment of blank documents: those whose indexed fields contain nothing but characters up to
-/// U+0020 (as in Java's `trim`).
+/// Treatment of blank documents. The indexed fields of a blank document contain only characters up
+/// to U+0020 (as in Java's `trim`).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 #[non_exhaustive]
