@@ -52,7 +52,8 @@ pub(crate) trait LoadTarget {
     fn count(&self, numbers: Range<u32>) -> Result<u64, RemoteError>;
     /// Numbers that are present.
     fn existing(&self, numbers: Range<u32>) -> Result<Vec<u32>, RemoteError>;
-    /// Returns `true` if each number is present. An equal count is not enough: a row may be there twice.
+    /// Returns `true` if each number is present. An equal count is not enough: a row may be there
+    /// twice.
     fn is_distinct(&self, numbers: Range<u32>) -> Result<bool, RemoteError>;
     /// Sends rows at these positions of the batch, once.
     fn insert(&self, batch: &RowBatch, rows: &[usize]) -> Result<(), RemoteError>;

@@ -104,10 +104,10 @@ impl std::str::FromStr for AttributeType {
             Self::Texts,
         ];
         let found = all.into_iter().find(|known| known.name() == text);
-        found.ok_or_else(|| RemoteError::Schema {
-            message: format!(
+        found.ok_or_else(|| {
+            RemoteError::schema(format!(
                 "expected a type (integer, number, boolean, text, texts), found {text:?}"
-            ),
+            ))
         })
     }
 }
@@ -207,7 +207,7 @@ impl CollectionSchema {
     }
 
     pub(crate) fn check(&self) -> Result<(), RemoteError> {
-        let invalid = |message: String| Err(RemoteError::Schema { message });
+        let invalid = |message: String| Err(RemoteError::schema(message));
         for (at, attribute) in self.attributes.iter().enumerate() {
             let name = &attribute.name;
             if self.attributes[..at]
@@ -363,9 +363,12 @@ impl CollectionRecord {
             let key = record.schema.partition_key.as_ref();
             key.map_or_else(none, |name| format!("{name:?}"))
         };
-        let texts = |record: &Self| match record.texts {
-            true => "indexed".to_owned(),
-            false => "not indexed".to_owned(),
+        let texts = |record: &Self| {
+            if record.texts {
+                "indexed".to_owned()
+            } else {
+                "not indexed".to_owned()
+            }
         };
         let dim = |record: &Self| record.dim.map_or_else(none, |dim| dim.to_string());
         let list = |record: &Self| {

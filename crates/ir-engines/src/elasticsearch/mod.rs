@@ -347,11 +347,8 @@ impl ElasticCollection {
     }
 
     fn unexpected(&self, path: &str, expected: &str, response: &Value) -> RemoteError {
-        RemoteError::Response {
-            url: self.connection.url(&self.path(path)),
-            expected: expected.to_owned(),
-            found: response.to_string().chars().take(200).collect(),
-        }
+        let found: String = response.to_string().chars().take(200).collect();
+        RemoteError::response(self.connection.url(&self.path(path)), expected, found)
     }
 }
 

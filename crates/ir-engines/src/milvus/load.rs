@@ -127,7 +127,7 @@ impl MilvusCollection {
         source: &LoadSource<'_>,
         has_texts: bool,
     ) -> Result<(), RemoteError> {
-        let invalid = |message: String| Err(RemoteError::Schema { message });
+        let invalid = |message: String| Err(RemoteError::schema(message));
         for attribute in &schema.attributes {
             let name = &attribute.name;
             if !is_field_name(name) {
@@ -222,6 +222,9 @@ impl MilvusCollection {
         #[cfg(feature = "milvus-grpc")]
         if let Some(grpc) = &self.grpc {
             return grpc.load(self);
+        }
+        if self.api == MilvusApi::V2 {
+            return self.v2_request_loading();
         }
         let body = json!({"collection_name": self.name, "replica_number": 1});
         let response = self.call("POST", "/collection/load", &body)?;

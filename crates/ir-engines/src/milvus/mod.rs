@@ -9,6 +9,8 @@ mod protocol;
 mod protocol_v2;
 mod requests;
 mod rows;
+#[cfg(feature = "milvus-grpc")]
+mod text;
 mod v2;
 
 use std::sync::Arc;
@@ -16,9 +18,9 @@ use std::sync::Arc;
 use ir_core::VectorSimilarity;
 use serde_json::{Value, json};
 
-#[cfg(feature = "milvus-grpc")]
-pub use grpc::{MilvusHybrid, MilvusTextIndex};
 pub use index::MilvusIndex;
+#[cfg(feature = "milvus-grpc")]
+pub use text::{MilvusHybrid, MilvusTextIndex};
 
 #[cfg(feature = "milvus-grpc")]
 use self::grpc::GrpcChannel;
@@ -29,6 +31,9 @@ use crate::schema::CollectionRecord;
 use crate::{ClientConfig, Credentials, EngineAddress, EngineKind, MilvusApi, RemoteError};
 
 pub(crate) const ENGINE: &str = "Milvus";
+
+/// Maximum number of hits, and of documents per page of ids.
+const MAX_HITS: usize = 16_384;
 
 /// Maximum length of texts in bytes.
 const MAX_TEXT: usize = 65_535;
@@ -149,21 +154,19 @@ impl MilvusCollection {
         let index = self.open_any()?;
         match index.record().dim {
             Some(_) => Ok(index),
-            None => Err(RemoteError::Conflict {
-                collection: self.name.clone(),
-                what: "vectors",
-                expected: "indexed".to_owned(),
-                found: "none".to_owned(),
-                is_load: false,
-            }),
+            None => Err(self.not_indexed("vectors")),
         }
+    }
+
+    fn not_indexed(&self, what: &'static str) -> RemoteError {
+        RemoteError::conflict(&self.name, what, "indexed", "none")
     }
 
     #[cfg(feature = "milvus-grpc")]
     fn without_texts(&self) -> RemoteError {
-        RemoteError::Schema {
-            message: "texts: expected milvus+grpc://…, found an address of the REST API, over which this crate indexes none".to_owned(),
-        }
+        RemoteError::schema(
+            "texts: expected milvus+grpc://…, found an address of the REST API, over which this crate indexes none",
+        )
     }
 
     /// Opens the collection for searches of texts by BM25.

@@ -316,7 +316,7 @@ pub(in crate::milvus) struct SearchRequest {
 }
 
 #[derive(Clone, PartialEq, Message)]
-pub(super) struct HybridSearchRequest {
+pub(in crate::milvus) struct HybridSearchRequest {
     #[prost(string, tag = "3")]
     pub(super) collection_name: String,
     #[prost(message, repeated, tag = "5")]
