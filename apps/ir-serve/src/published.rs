@@ -302,9 +302,10 @@ impl PublishedDocument {
         answers.min_by_key(|answer| {
             let chunks = answer.chunk.abs_diff(chunk);
             let is_before = (answer.chunk, answer.range.end) <= (chunk, byte);
-            let bytes = match is_before {
-                true => usize::MAX - answer.range.end,
-                false => answer.range.start,
+            let bytes = if is_before {
+                usize::MAX - answer.range.end
+            } else {
+                answer.range.start
             };
             (chunks > 0, is_before, chunks, bytes)
         })

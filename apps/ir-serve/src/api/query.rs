@@ -11,11 +11,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::ToSchema;
 
-use super::ApiError;
 use super::auth::QueryAccess;
 use super::body::JsonBody;
-use super::error::ErrorBody;
-use crate::app::{App, asking, generating, searching};
+use crate::api_error::ApiError;
+use crate::app::App;
 use crate::service::{
     AnswerList, GeneratedAnswer, GenerationOutcome, Question, ScoredAnswer, Suggestion,
 };
@@ -263,12 +262,8 @@ impl Filter {
     post,
     path = "/v1/search/query",
     tag = "search",
-    security(("key" = [])),
     request_body = QueryRequest,
-    responses(
-        (status = 200, body = QueryResponse),
-        (status = "4XX", body = ErrorBody),
-    )
+    responses((status = 200, body = QueryResponse))
 )]
 pub(super) async fn query(
     State(app): State<Arc<App>>,
@@ -293,18 +288,23 @@ pub(super) async fn query(
         Some(uid) => uid,
         None => random_hex(16).map_err(|error| ApiError::from(crate::ServiceError::from(error)))?,
     };
-    let depth = match request.aggs.is_empty() {
-        true => n_best,
-        false => n_best.max(AGGREGATED.min(app.service.limits().results)),
+    let depth = if request.aggs.is_empty() {
+        n_best
+    } else {
+        n_best.max(AGGREGATED.min(app.service.limits().results))
     };
-    let mut question = Question::new(fields.query.clone(), depth)
-        .with_user(uid)
-        .with_explain(fields.explain)
-        .with_explained(0..n_best);
-    if let Some(filter) = fields.filter {
-        question.filters = filter.predicates()?;
-    }
-    let mut list = asking(&app, question).await?;
+    let question = Question {
+        filters: fields
+            .filter
+            .map(Filter::predicates)
+            .transpose()?
+            .unwrap_or_default(),
+        user: uid,
+        explain: fields.explain,
+        explained: Some(0..n_best),
+        ..Question::new(fields.query.clone(), depth)
+    };
+    let mut list = app.ask(question).await?;
     let count = |aggregation: &Aggregation| value_counts(&list.answers, aggregation);
     let aggs = request
         .aggs
@@ -312,9 +312,10 @@ pub(super) async fn query(
         .map(|(name, aggregation)| (name.clone(), count(aggregation)));
     let aggs = aggs.collect();
     list.answers.truncate(n_best);
-    let generated = match fields.generate {
-        true => generating(&app, start, &fields.query, &list.answers).await,
-        false => None,
+    let generated = if fields.generate {
+        app.generate(start, &fields.query, &list.answers).await
+    } else {
+        None
     };
     let generated = generated.map(|generated| GeneratedFields::new(generated, &list.answers));
     Ok(Json(QueryResponse::new(list, generated, aggs)))
@@ -325,9 +326,8 @@ pub(super) async fn query(
     post,
     path = "/v1/search/suggest",
     tag = "search",
-    security(("key" = [])),
     request_body = SuggestRequest,
-    responses((status = 200, body = SuggestResponse), (status = "4XX", body = ErrorBody))
+    responses((status = 200, body = SuggestResponse))
 )]
 pub(super) async fn suggest(
     State(app): State<Arc<App>>,
@@ -335,7 +335,7 @@ pub(super) async fn suggest(
     JsonBody(request): JsonBody<SuggestRequest>,
 ) -> Result<Json<SuggestResponse>, ApiError> {
     let complete = move |service: &crate::Service| service.complete(&request.query, request.n_best);
-    let results = searching(&app, complete).await?;
+    let results = app.run_search(complete).await?;
     Ok(Json(SuggestResponse { results }))
 }
 

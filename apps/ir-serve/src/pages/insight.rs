@@ -14,10 +14,9 @@ use maud::{Markup, html};
 use super::access::Admin;
 use super::error::PageError;
 use super::export::{documents, example_lines, exported_id, file, json_lines, qrels_lines};
-use super::layout::Page;
 use super::parameters::{PathParameter, UrlParameters};
 use super::urls::url;
-use crate::app::{App, blocking};
+use crate::app::App;
 use crate::published::PublishedState;
 use crate::store::{OpenedAnswer, QueryRecord, sha256};
 
@@ -102,12 +101,13 @@ fn percent(number: usize, all: usize) -> String {
 
 /// Page of the query log.
 pub(super) async fn page(State(app): State<Arc<App>>, _: Admin) -> Result<Html<String>, PageError> {
-    let (log, all) = blocking(&app, |service| {
-        let last = service.store().last_query()?;
-        let after = (last - i64::from(WINDOW)).max(0);
-        Ok((service.store().queries(after, WINDOW)?, last))
-    })
-    .await?;
+    let (log, all) = app
+        .store(|store| {
+            let last = store.last_query()?;
+            let after = (last - i64::from(WINDOW)).max(0);
+            Ok((store.queries(after, WINDOW)?, last))
+        })
+        .await?;
     let statistics = LogStatistics::new(&log);
     let unlogged = app.service.unlogged_queries();
     let state = app.service.published().ok();
@@ -151,10 +151,7 @@ pub(super) async fn page(State(app): State<Arc<App>>, _: Admin) -> Result<Html<S
             p.hint { "A file has at most " (EXPORT) " queries. The parameter " code { "after" } " is the number of the query after which it starts." }
         }
     };
-    let page = Page::new("Insight")
-        .current("/insight")
-        .with_session(app.access.needs_session);
-    Ok(Html(page.render(&content)))
+    Ok(app.page("Insight").current("/insight").html(&content))
 }
 
 fn milliseconds(micros: u64) -> String {
@@ -213,18 +210,14 @@ pub(super) async fn export(
     let after = parameters.number("after").unwrap_or(0);
     let limit = parameters.number("limit").unwrap_or(EXPORT).min(EXPORT);
     if name == "queries.jsonl" {
-        let log = blocking(&app, move |service| {
-            Ok(service.store().queries(after, limit)?)
-        });
+        let log = app.store(move |store| store.queries(after, limit));
         return Ok(file(
             &name,
             "application/x-ndjson",
             json_lines(&log.await?)?,
         ));
     }
-    let opened = blocking(&app, move |service| {
-        Ok(service.store().opened_answers(after, limit)?)
-    });
+    let opened = app.store(move |store| store.opened_answers(after, limit));
     let opened = opened.await?;
     let state = app.service.published()?;
     let judged = judged_queries(&opened, &state);

@@ -9,6 +9,7 @@ mod assets;
 mod datasets;
 mod document;
 mod error;
+mod error_page;
 mod excerpt;
 mod export;
 mod files;
@@ -25,7 +26,7 @@ mod urls;
 
 use std::sync::Arc;
 
-pub(crate) use error::failure;
+pub(crate) use error_page::failure;
 
 use axum::extract::DefaultBodyLimit;
 use axum::middleware::from_fn_with_state;
@@ -104,8 +105,11 @@ pub(crate) fn router(app: &Arc<App>) -> Router<Arc<App>> {
 /// use ir_serve::{AccessConfig, Service, ServiceConfig, pages};
 /// let folder = tempfile::tempdir()?;
 /// let service = Arc::new(Service::open(ServiceConfig::new(folder.path()))?);
-/// let hosts = vec!["papers.example.org".to_owned()];
-/// let access = AccessConfig::default().with_needs_session(true).with_hosts(hosts);
+/// let access = AccessConfig {
+///     needs_session: true,
+///     hosts: vec!["papers.example.org".to_owned()],
+///     ..AccessConfig::default()
+/// };
 /// let router: axum::Router = pages(service, access);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```

@@ -3,7 +3,7 @@
 use std::num::NonZeroUsize;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
-use std::{fmt, slice, thread};
+use std::{slice, thread};
 
 use ir_core::{DocSet, Ranking, Retriever, Search, SearchError};
 use ir_qa::retrieval::RelatedQuestion;
@@ -53,12 +53,6 @@ const RELATED: usize = 3;
 /// several answers.
 const RELATED_CANDIDATES: usize = 8;
 
-impl fmt::Debug for BatchedSearch {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("BatchedSearch")
-    }
-}
-
 impl BatchedSearch {
     /// `cached`: number of vectors of all batches that run at the same time.
     pub(super) fn new(has_encoder: bool, cached: usize) -> Self {
@@ -75,6 +69,12 @@ impl BatchedSearch {
         Self {
             queue: has_encoder.then(|| BatchQueue::start((0..runners).map(runner), BATCH)),
         }
+    }
+
+    /// Number of questions that wait for a batch.
+    #[cfg(test)]
+    pub(super) fn waiting(&self) -> usize {
+        self.queue.as_ref().map_or(0, BatchQueue::waiting)
     }
 
     /// Searches answers and related questions. Results do not depend on the batch.

@@ -127,10 +127,8 @@ impl Service {
         let papers = self.folder.papers.as_ref().ok_or(ServiceError::NoFolder)?;
         self.folder.run(|| {
             let read = self.read_reporting(&papers.path, &papers.reader, &mut NoProgress)?;
-            let publication = match read.has_changes && !self.is_given_up()? {
-                true => Some(self.publish()?),
-                false => None,
-            };
+            let is_published = read.has_changes && !self.is_given_up()?;
+            let publication = is_published.then(|| self.publish()).transpose()?;
             self.folder.lock().publication = publication.as_ref().map(|job| job.id.clone());
             tracing::info!(
                 read = read.report.read(),

@@ -54,7 +54,7 @@ impl From<rusqlite::Error> for StoreError {
     /// operating system on this thread.
     fn from(error: rusqlite::Error) -> Self {
         let system = io::Error::last_os_error();
-        Self::of_system(error, system)
+        Self::from_system(error, system)
     }
 }
 
@@ -68,7 +68,7 @@ fn advice(error: &rusqlite::Error) -> &'static str {
 
 impl StoreError {
     /// Error of the database, with the error of the operating system when it occurred.
-    pub(crate) fn of_system(database: rusqlite::Error, system: io::Error) -> Self {
+    pub(crate) fn from_system(database: rusqlite::Error, system: io::Error) -> Self {
         match database.sqlite_error_code() {
             Some(rusqlite::ErrorCode::SystemIoFailure) => Self::File { database, system },
             _ => Self::Database(database),
@@ -112,7 +112,7 @@ mod tests {
     fn full_disks_are_no_errors_of_files() {
         let error = |code: i32, system: io::ErrorKind| {
             let database = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
-            let error = StoreError::of_system(database, system.into());
+            let error = StoreError::from_system(database, system.into());
             (error.is_full(), error.is_file_error())
         };
         let (full, failed, neither) = ((true, false), (false, true), (false, false));

@@ -181,7 +181,7 @@ impl DocumentReader {
         if !path.is_file() {
             return Some(SkipReason::NotAFile);
         }
-        match DocumentFormat::of_path(path) {
+        match DocumentFormat::from_path(path) {
             None => Some(SkipReason::Extension),
             Some(DocumentFormat::Pdf) if !self.reads_pdf() => Some(SkipReason::Pdf),
             Some(_) => None,

@@ -113,7 +113,7 @@ impl DocumentReader {
     /// The extension is unknown, the file cannot be read, is too large, or is not in its format.
     pub fn read_file(&self, path: &Path, id: &str) -> Result<ParsedFile, DocumentError> {
         let name = path.display().to_string();
-        let Some(format) = DocumentFormat::of_path(path) else {
+        let Some(format) = DocumentFormat::from_path(path) else {
             return Err(DocumentError::Format {
                 path: name,
                 expected: "an extension of text, Markdown, HTML, XML, JSON or PDF",
@@ -232,9 +232,10 @@ fn check_paragraphs(text: &str, format: DocumentFormat, path: &str) -> Result<()
         _ => return Ok(()),
     };
     let count = text.bytes().filter(|&byte| byte == separator).count();
-    match count > 3 * MAX_PARAGRAPHS {
-        true => Err(too_many_paragraphs(path)),
-        false => Ok(()),
+    if count > 3 * MAX_PARAGRAPHS {
+        Err(too_many_paragraphs(path))
+    } else {
+        Ok(())
     }
 }
 

@@ -20,7 +20,7 @@ use ir_core::character_count;
 /// n of its occurrences, plus 0.01 for each word after the first, plus
 /// [`LexicalReader::type_weight`] if the candidate is a whole phrase of the kind that the question
 /// asks for. The sum is computed for the first and the last word of the candidate, and the larger
-/// one counts. Words are compared after Porter's stemmer, and the first 64 distinct ones of a question
+/// one counts. Words are compared after Porter's stemmer. The first 64 distinct words of a question
 /// count.
 ///
 /// | question | kind |
@@ -78,20 +78,6 @@ struct Word<'c> {
 }
 
 impl LexicalReader {
-    /// Sets [`LexicalReader::max_words`].
-    #[must_use]
-    pub fn with_max_words(mut self, max_words: usize) -> Self {
-        self.max_words = max_words;
-        self
-    }
-
-    /// Sets [`LexicalReader::type_weight`].
-    #[must_use]
-    pub fn with_type_weight(mut self, weight: f32) -> Self {
-        self.type_weight = weight;
-        self
-    }
-
     fn words<'c>(&self, context: &'c str) -> Vec<Word<'c>> {
         let mut words: Vec<Word<'c>> = Vec::new();
         let mut terms: HashMap<&str, String> = HashMap::new();

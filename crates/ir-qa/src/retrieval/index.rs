@@ -71,8 +71,8 @@ impl AnswerIndex {
     }
 
     /// Indexes frames for cosine + α·BM25. BM25 is the score of [`AnswerIndex::lexical`] without
-    /// the addition for a question that is asked verbatim: its cosine is 1. Answers and questions are encoded
-    /// here, answers as [`Side::Document`], questions as [`Side::Query`].
+    /// the addition for a question that is asked verbatim: its cosine is 1. Answers and questions
+    /// are encoded here, answers as [`Side::Document`], questions as [`Side::Query`].
     ///
     /// # Errors
     /// Frames with equal ids, an α that is negative or not finite, a context weight outside its
@@ -236,9 +236,10 @@ impl AnswerIndex {
             let own = own.as_mut().and_then(cosine_of);
             if own.is_some_and(|own| own.value == cosine.value) {
                 let question = &self.frames[frame].questions[question];
-                let kind = match question.generated {
-                    true => "generated question",
-                    false => "question",
+                let kind = if question.generated {
+                    "generated question"
+                } else {
+                    "question"
                 };
                 cosine.description += &format!("; document: the {kind} {:?}", question.text);
                 break;
@@ -306,9 +307,10 @@ impl fmt::Debug for AnswerIndex {
 
 /// The node of the unweighted cosine in an explanation.
 fn cosine_of(explanation: &mut Explanation) -> Option<&mut Explanation> {
-    match explanation.description.starts_with("cosine: inner product") {
-        true => Some(explanation),
-        false => explanation.details.iter_mut().find_map(cosine_of),
+    if explanation.description.starts_with("cosine: inner product") {
+        Some(explanation)
+    } else {
+        explanation.details.iter_mut().find_map(cosine_of)
     }
 }
 
@@ -414,9 +416,10 @@ fn without_question_words(question: &str) -> String {
         !word.is_empty() && !QUESTION_WORDS.iter().any(|w| word.eq_ignore_ascii_case(w))
     };
     let words: Vec<&str> = question.split_whitespace().filter(is_content).collect();
-    match words.is_empty() {
-        true => question.to_owned(),
-        false => words.join(" "),
+    if words.is_empty() {
+        question.to_owned()
+    } else {
+        words.join(" ")
     }
 }
 

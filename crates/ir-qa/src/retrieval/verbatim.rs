@@ -41,12 +41,11 @@ impl VerbatimFirst {
 
     /// The frames with a question.
     fn with_question(&self, question: &str) -> &[DocNum] {
-        match self.frames.is_empty() {
-            true => &[],
-            false => {
-                let key: String = letters(question).collect();
-                self.frames.get(&key).map_or(&[], Vec::as_slice)
-            }
+        if self.frames.is_empty() {
+            &[]
+        } else {
+            let key: String = letters(question).collect();
+            self.frames.get(&key).map_or(&[], Vec::as_slice)
         }
     }
 

@@ -167,9 +167,10 @@ impl WordIndex {
         let (mut long, mut merged) = (Vec::new(), Vec::new());
         while let Some((_, word)) = words.next() {
             let list = self.postings(word.value());
-            match list.len() > LONG_LIST {
-                true => long.push(list),
-                false => merged.extend(list),
+            if list.len() > LONG_LIST {
+                long.push(list)
+            } else {
+                merged.extend(list)
             }
         }
         merged.sort_unstable();

@@ -203,9 +203,10 @@ fn title_lines(lines: &[PlacedLine], body: f32) -> std::ops::Range<usize> {
         .iter()
         .map(|l| l.text.chars().count())
         .sum();
-    match characters <= MAX_TITLE {
-        true => start..start + length,
-        false => 0..0,
+    if characters <= MAX_TITLE {
+        start..start + length
+    } else {
+        0..0
     }
 }
 
@@ -299,9 +300,10 @@ impl Builder {
         let continues = self.block.as_ref().is_some_and(|block| {
             block.is_heading == is_heading
                 && (block.size - line.size).abs() < OTHER_SIZE * self.body
-                && match is_heading {
-                    true => self.continues_heading(block, placed, previous),
-                    false => self.continues_paragraph(block, placed, previous),
+                && if is_heading {
+                    self.continues_heading(block, placed, previous)
+                } else {
+                    self.continues_paragraph(block, placed, previous)
                 }
         });
         match &mut self.block {

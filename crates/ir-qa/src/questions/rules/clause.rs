@@ -268,9 +268,10 @@ fn find_verb<'t>(words: &'t [&'t str]) -> Option<(usize, FiniteVerb<'t>)> {
             }
             "has" | "have" | "had" => {
                 let is_object = next.is_some_and(|it| DETERMINERS.has(it) || is_count(it));
-                return Some(match is_object {
-                    true => (at, FiniteVerb::Have(word)),
-                    false => (at, FiniteVerb::Perfect(word)),
+                return Some(if is_object {
+                    (at, FiniteVerb::Have(word))
+                } else {
+                    (at, FiniteVerb::Perfect(word))
                 });
             }
             "do" | "does" | "did" | "to" | "," => return None,

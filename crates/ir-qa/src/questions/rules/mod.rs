@@ -42,7 +42,6 @@ use crate::frame::{ChunkKind, Frame};
 /// assert!(rules.questions("It was late.", "").is_empty());
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[non_exhaustive]
 pub struct RuleQuestions {
     /// Maximum number of questions of a sentence; the most specific ones are kept. Default: 3.
     pub max_questions: usize,
@@ -55,13 +54,6 @@ impl Default for RuleQuestions {
 }
 
 impl RuleQuestions {
-    /// Sets [`RuleQuestions::max_questions`].
-    #[must_use]
-    pub fn with_max_questions(mut self, max_questions: usize) -> Self {
-        self.max_questions = max_questions;
-        self
-    }
-
     /// Questions that a sentence answers. The context, which may be empty, shows whether the first
     /// word is a name: a word that the context has in lower case is none.
     #[must_use]

@@ -18,8 +18,9 @@ use tokio::sync::Semaphore;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 
-use crate::api::{self, ApiError};
-use crate::app::App;
+use crate::api;
+use crate::api_error::ApiError;
+use crate::app::{App, BLOCKING_THREADS};
 use crate::config::AccessConfig;
 use crate::pages;
 use crate::service::Service;
@@ -52,10 +53,6 @@ pub enum ServerError {
     DamagedStore { damage: String },
 }
 
-/// Threads of blocking requests; further requests wait. Few, so that searches do not compete for
-/// the CPU, and enough for filtered questions, which take a thread each, to form batches.
-pub(crate) const BLOCKING_THREADS: usize = 64;
-
 /// Time between two questions whether to stop.
 const STOP_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -83,7 +80,10 @@ impl Server {
             listener,
             address,
             service,
-            access: AccessConfig::default().with_needs_session(!address.ip().is_loopback()),
+            access: AccessConfig {
+                needs_session: !address.ip().is_loopback(),
+                ..AccessConfig::default()
+            },
         })
     }
 
@@ -221,8 +221,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-/// Rejects a request if as many as permitted are processed, with those whose clients went away but
-/// whose work has not ended.
+/// Rejects a request if the maximum number of requests is processed. A request counts until its work
+/// ends, even if its client went away.
 async fn limit_concurrency(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     match app.request_permit() {
         Some(permit) => permit.scope(next.run(request)).await,
@@ -254,9 +254,10 @@ pub(crate) async fn limit_time(
 /// Error of a request: JSON of REST, or a page.
 fn failure(method: &Method, path: &str, error: ApiError) -> Response {
     let is_api = path.starts_with("/v1/") || ["/mcp", "/openapi.json", "/suggest"].contains(&path);
-    match is_api {
-        true => error.into_response(),
-        false => pages::failure(method, error.status, &error.message),
+    if is_api {
+        error.into_response()
+    } else {
+        pages::failure(method, error.status, &error.message)
     }
 }
 
