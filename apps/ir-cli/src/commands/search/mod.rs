@@ -2,13 +2,8 @@
 
 mod args;
 mod engine;
-pub(crate) mod expansion;
 mod list;
-mod model;
-pub(crate) mod nearest_words;
 mod notes;
-pub(crate) mod prior;
-mod random_indexing;
 mod rank;
 #[cfg(feature = "remote")]
 mod remote;
@@ -80,7 +75,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 
     let store = if to_read || args.json || args.needs_texts() {
         StoredFields::Everything
-    } else if args.filter.is_empty() && !args.prior.is_set() {
+    } else if args.filter.is_empty() && !args.lexical.is_set("prior") {
         StoredFields::Nothing
     } else {
         StoredFields::Attributes
@@ -99,7 +94,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if let Some(qrels) = &asked.qrels {
         notes::warn_of_missing_documents(&engine, qrels, console);
     }
-    let mut queries = args.cleaned(args.query_form.apply(asked.queries)?)?;
+    let mut queries = args
+        .lexical
+        .cleaned(args.query_form.apply(asked.queries)?)?;
     notes::warn_of_operators(&queries, args, console);
     let part = args.shard.shard.map(|shard| {
         // The order of a run file, so that those of shards can be concatenated.

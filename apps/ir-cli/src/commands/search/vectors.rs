@@ -13,9 +13,9 @@ use ir_core::{
 };
 use ir_data::{Collection, DocTemplate};
 use ir_knn::{EfSearch, SegmentedHnswSearcher, SegmentedVectorIndex};
+use ir_system::SharedRetriever;
 
 use super::engine::SearchIndex;
-use super::expansion::TextRetriever;
 use super::vector_texts::TextComparison;
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::{
@@ -88,7 +88,7 @@ impl DenseOptions {
 
     /// Rejects options without effect, and a file without vectors. `lexical` is the first option
     /// that affects only scores of BM25.
-    pub(crate) fn check(&self, lexical: Option<&'static str>) -> Result<()> {
+    pub(crate) fn check(&self, lexical: Option<String>) -> Result<()> {
         let Some(path) = &self.vectors else {
             if let Some(option) = self.encoder_options.first_set() {
                 bail_usage!("{option}: expected --vectors");
@@ -131,7 +131,7 @@ impl DenseOptions {
         collection: Option<&Collection>,
         queries: &[Query],
         console: &Console,
-    ) -> Result<(Vec<TextRetriever>, Option<Vec<u32>>)> {
+    ) -> Result<(Vec<SharedRetriever>, Option<Vec<u32>>)> {
         let Some(path) = &self.vectors else {
             return Ok((Vec::new(), None));
         };
@@ -194,16 +194,16 @@ impl DenseOptions {
             }
             None => Arc::new(Distinct(Encoded::new(encoder, vectors))),
         };
-        let mut retrievers: Vec<Box<dyn Retriever<Query = str>>> = Vec::new();
+        let mut retrievers: Vec<SharedRetriever> = Vec::new();
         for &alpha in &self.alpha {
             // BM25 first: ties are broken in the order of its index.
             let words: Arc<dyn Retriever<Query = str>> = Arc::new(searcher.clone());
             let blend = WeightedSum::new([(words, alpha), (dense.clone(), 1.0)]);
             let blend = blend.context("--alpha")?;
-            retrievers.push(Box::new(blend.with_names(["BM25", "vectors"])));
+            retrievers.push(Arc::new(blend.with_names(["BM25", "vectors"])));
         }
         if retrievers.is_empty() {
-            retrievers.push(Box::new(dense));
+            retrievers.push(dense);
         }
         let renumbered = retrievers.into_iter().map(|inner| {
             let ids = searcher.ids();
@@ -214,7 +214,7 @@ impl DenseOptions {
                 searcher,
                 numbers,
             };
-            Box::new(renumbered) as TextRetriever
+            Arc::new(renumbered) as SharedRetriever
         });
         Ok((renumbered.collect(), probe))
     }
@@ -330,7 +330,7 @@ const DOCUMENTS_UNCHECKED: &str =
 /// Maps a retriever to the document numbers of an index. Documents missing from the index are
 /// dropped; duplicate ids map to the first record.
 struct Renumbered {
-    inner: Box<dyn Retriever<Query = str>>,
+    inner: SharedRetriever,
     searcher: Searcher,
     numbers: Vec<Option<DocNum>>,
 }
