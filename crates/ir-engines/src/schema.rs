@@ -104,10 +104,10 @@ impl std::str::FromStr for AttributeType {
             Self::Texts,
         ];
         let found = all.into_iter().find(|known| known.name() == text);
-        found.ok_or_else(|| RemoteError::Schema {
-            message: format!(
+        found.ok_or_else(|| {
+            RemoteError::schema(format!(
                 "expected a type (integer, number, boolean, text, texts), found {text:?}"
-            ),
+            ))
         })
     }
 }
@@ -133,8 +133,8 @@ pub struct RemoteAttribute {
 pub struct CollectionSchema {
     /// Attributes that are loaded. Default: none.
     pub attributes: Vec<RemoteAttribute>,
-    /// Attribute by whose values Milvus partitions the collection: searches that filter by it
-    /// read a part of it. Type integer or text. Default: none.
+    /// Attribute that partitions a collection of Milvus by value: searches that filter by it read a
+    /// part of the collection. Type integer or text. Default: none.
     pub partition_key: Option<String>,
     /// Similarity of vectors. Default: inner product.
     pub similarity: VectorSimilarity,
@@ -207,7 +207,7 @@ impl CollectionSchema {
     }
 
     pub(crate) fn check(&self) -> Result<(), RemoteError> {
-        let invalid = |message: String| Err(RemoteError::Schema { message });
+        let invalid = |message: String| Err(RemoteError::schema(message));
         for (at, attribute) in self.attributes.iter().enumerate() {
             let name = &attribute.name;
             if self.attributes[..at]
@@ -280,7 +280,7 @@ pub struct CollectionRecord {
     pub schema: CollectionSchema,
     /// Dimension of the vectors; `None` without vectors.
     pub dim: Option<usize>,
-    /// Whether titles and texts are indexed.
+    /// If `true`, titles and texts are indexed.
     pub texts: bool,
     /// Further settings of the engine, such as the analysis of texts.
     pub engine_settings: String,
@@ -363,9 +363,12 @@ impl CollectionRecord {
             let key = record.schema.partition_key.as_ref();
             key.map_or_else(none, |name| format!("{name:?}"))
         };
-        let texts = |record: &Self| match record.texts {
-            true => "indexed".to_owned(),
-            false => "not indexed".to_owned(),
+        let texts = |record: &Self| {
+            if record.texts {
+                "indexed".to_owned()
+            } else {
+                "not indexed".to_owned()
+            }
         };
         let dim = |record: &Self| record.dim.map_or_else(none, |dim| dim.to_string());
         let list = |record: &Self| {

@@ -11,8 +11,9 @@ mod elastic_double;
 mod elastic_setup;
 
 use common::Fault;
+use common::papers::{GRAPH, table};
 use elastic_corpus::{documents, load, remote_error, schema};
-use elastic_setup::{ENGINES, GRAPH, collection, table};
+use elastic_setup::{ENGINES, collection};
 use ir_core::{
     AttributeValue, DocNum, Document, NoProgress, Predicate, Retriever, Search, SearchError,
     VectorSimilarity,

@@ -308,27 +308,30 @@ fn config(
     data: &Path,
     console: &Console,
 ) -> Result<ServiceConfig> {
-    let limits = Limits::default()
-        .with_concurrency(args.max_requests)
-        .with_rate(args.rate_limit)
-        .with_body_bytes(args.max_size.saturating_mul(1 << 20));
-    let mut config = ServiceConfig::new(data)
-        .with_limits(limits)
-        .with_log_queries(args.log_queries)
-        .with_answers(answers)
-        .with_headings(args.answers.headings);
+    let mut config = ServiceConfig {
+        limits: Limits {
+            concurrency: args.max_requests,
+            rate: args.rate_limit,
+            body_bytes: args.max_size.saturating_mul(1 << 20),
+            ..Limits::default()
+        },
+        log_queries: args.log_queries,
+        answers,
+        headings: args.answers.headings,
+        ..ServiceConfig::new(data)
+    };
     let language = args.answers.language.unwrap_or_default();
     language.check_questions(&args.questions)?;
     config.frames = language.scientific_frames();
     for (name, index) in &args.collection {
-        config = config.with_collection(collection(name, index, console)?);
+        config.collections.push(collection(name, index, console)?);
     }
     if let Some(generator) = args.questions.generator()? {
         let file = args
             .questions
             .is_endpoint()
             .then(|| data.join("questions.jsonl"));
-        config = config.with_questions(ServiceQuestions { generator, file });
+        config.questions = Some(ServiceQuestions { generator, file });
     }
     if let Some(papers) = &args.papers
         && !is_bundled(papers)
@@ -336,7 +339,7 @@ fn config(
         config = config.with_papers(papers, document_reader()?);
     }
     if let Some(generator) = args.generation.generator()? {
-        config = config.with_generator(ServiceGenerator::new(generator));
+        config.generator = Some(ServiceGenerator::new(generator));
     }
     #[cfg(feature = "dense")]
     if let Some(encoder) = args.answers.encoder()? {

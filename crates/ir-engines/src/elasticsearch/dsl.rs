@@ -114,7 +114,7 @@ pub(super) fn vector_search(
             json!({"query": {"knn": {VECTOR: inner}}})
         }
         (_, RemoteVectorIndex::Exact) => {
-            // Scores must not be negative: the formulas are those of approximate search.
+            // Scores must not be negative: the same formulas as in approximate search.
             let source = match schema.similarity {
                 VectorSimilarity::InnerProduct => {
                     "double d = dotProduct(params.q, 'vector'); return d < 0 ? 1 / (1 - d) : d + 1"

@@ -1,6 +1,6 @@
 //! Settings and mappings of indexes, and documents in bulk.
 
-use ir_core::{AttributeValue, VectorSimilarity};
+use ir_core::VectorSimilarity;
 use serde_json::{Map, Value, json};
 
 use super::{ATTRIBUTES, CONTENTS, ID, KNOWN, MAX_KEYWORD, NUMBER, VECTOR};
@@ -62,7 +62,7 @@ pub(super) fn check(
     texts: Option<&TextIndexing>,
     dim: Option<usize>,
 ) -> Result<(), RemoteError> {
-    let invalid = |message: String| Err(RemoteError::Schema { message });
+    let invalid = |message: String| Err(RemoteError::schema(message));
     if let Some(texts) = texts {
         texts.check()?;
     }
@@ -186,17 +186,8 @@ pub(super) fn bulk_body(
 ) -> Result<String, RemoteError> {
     let mut text = String::new();
     for &at in rows {
+        batch.check_lengths(at, schema, MAX_KEYWORD)?;
         let number = batch.first as usize + at;
-        let too_long = |what: String, found: usize| RemoteError::Document {
-            number: number + 1,
-            id: batch.ids[at].chars().take(80).collect(),
-            what,
-            expected: format!("at most {MAX_KEYWORD} bytes"),
-            found: found.to_string(),
-        };
-        if batch.ids[at].len() > MAX_KEYWORD {
-            return Err(too_long("id".to_owned(), batch.ids[at].len()));
-        }
         let mut attributes = Map::new();
         // An empty list is a value, and not one of the field.
         let mut known = Vec::new();
@@ -204,12 +195,6 @@ pub(super) fn bulk_body(
             let Some(value) = batch.attributes[at].get(&attribute.name) else {
                 continue;
             };
-            for part in texts_of(value) {
-                if part.len() > MAX_KEYWORD {
-                    let what = format!("attribute {:?}", attribute.name);
-                    return Err(too_long(what, part.len()));
-                }
-            }
             known.push(attribute.name.as_str());
             let value = serde_json::to_value(value).unwrap_or_default();
             attributes.insert(attribute.name.clone(), value);
@@ -232,12 +217,4 @@ pub(super) fn bulk_body(
         text.push_str(&format!("{{\"index\":{{\"_id\":\"{number}\"}}}}\n{line}\n"));
     }
     Ok(text)
-}
-
-fn texts_of(value: &AttributeValue) -> Vec<&str> {
-    match value {
-        AttributeValue::Text(text) => vec![text],
-        AttributeValue::List(all) => all.iter().flat_map(texts_of).collect(),
-        _ => Vec::new(),
-    }
 }

@@ -1,5 +1,5 @@
-//! Bytes of messages beside those of the Python package protobuf 7.36.2 with the message types of
-//! pymilvus 3.0.2.
+//! Bytes of messages, compared with the bytes of the Python package protobuf 7.36.2 with the
+//! message types of pymilvus 3.0.2.
 
 use ir_core::{Attributes, VectorSimilarity};
 

@@ -1,3 +1,5 @@
+//! Errors of requests as JSON.
+
 use axum::Json;
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
@@ -120,18 +122,4 @@ impl IntoResponse for ApiError {
         }
         response
     }
-}
-
-/// Answer for unknown paths of the interface.
-pub(super) async fn not_found() -> ApiError {
-    ApiError::missing("no such path; /openapi.json describes the interface")
-}
-
-/// Answer for other methods.
-pub(super) async fn method_not_allowed() -> ApiError {
-    ApiError::new(
-        StatusCode::METHOD_NOT_ALLOWED,
-        "method_not_allowed",
-        "this path has another method; /openapi.json describes the interface",
-    )
 }

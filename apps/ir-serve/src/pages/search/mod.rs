@@ -18,11 +18,11 @@ use super::error::{PageError, status_of};
 use super::excerpt::{Excerpt, analysis, explanation};
 use super::generated::generation_of;
 use super::guard::is_logged;
-use super::layout::{Page, count, page_url, pagination, slice_of};
+use super::layout::{count, page_url, pagination, slice_of};
 use super::parameters::{FormParameters, Parameters, UrlParameters};
 use super::urls::url;
-use crate::api::ApiError;
-use crate::app::{App, generating, searching};
+use crate::api_error::ApiError;
+use crate::app::App;
 use crate::error::ServiceError;
 use crate::published::{PublishedState, is_displayed};
 use crate::service::{AnswerList, GeneratedAnswer, Question, ScoredAnswer, Service, Suggestion};
@@ -63,7 +63,7 @@ struct SearchResult {
     /// Model that can generate an answer.
     model: Option<String>,
     generated: Option<GeneratedAnswer>,
-    /// Whether nothing is published yet, but papers are read or indexed.
+    /// If `true`, nothing is published yet, but papers are being read or indexed.
     is_starting: bool,
 }
 
@@ -141,7 +141,7 @@ impl SearchForm {
         Ok(filters)
     }
 
-    /// Whether a title has all words of the filter of titles, as parts of its words.
+    /// Returns `true` if a title contains all words of the filter of titles, as parts of its words.
     fn has_title_words(&self, title: &str) -> bool {
         let title = title.to_lowercase();
         let mut words = self.titles.split_whitespace().map(str::to_lowercase);
@@ -209,27 +209,32 @@ async fn respond(
                 p.error role="alert" { (message) }
             };
             let page = page_of(app, &form, &content);
-            return Ok((StatusCode::BAD_REQUEST, Html(page)).into_response());
+            return Ok((StatusCode::BAD_REQUEST, page).into_response());
         }
     };
     let end = form.page.saturating_mul(ANSWERS);
     // One more tells whether there is a next page.
     let limit = end.saturating_add(1).min(app.service.limits().results);
-    let question = Question::new(form.question.clone(), limit)
-        .with_user(visitor.id)
-        .with_is_suggestion(form.is_suggestion)
-        .with_is_continued(form.query.is_some() || !is_logged(headers))
-        .with_records_clicks(true)
-        .with_explain(true)
-        .with_explained(end.saturating_sub(ANSWERS)..end);
-    let question = filters.into_iter().fold(question, Question::with_filter);
-    let mut result = searching(app, move |service| search(service, &question)).await?;
+    let question = Question {
+        text: form.question.clone(),
+        limit,
+        filters,
+        user: visitor.id,
+        is_suggestion: form.is_suggestion,
+        explain: true,
+        explained: Some(end.saturating_sub(ANSWERS)..end),
+        is_continued: form.query.is_some() || !is_logged(headers),
+        records_clicks: true,
+    };
+    let mut result = app
+        .run_search(move |service| search(service, &question))
+        .await?;
     // Only the first page displays it.
     if generates
         && form.page == 1
         && let Ok(Some(list)) = &result.found
     {
-        result.generated = generating(app, start, &form.question, &list.answers).await;
+        result.generated = app.generate(start, &form.question, &list.answers).await;
     }
     let status = match &result.found {
         Ok(_) => StatusCode::OK,
@@ -239,7 +244,7 @@ async fn respond(
         (form_of(&form, &result.state))
         (results(&form, &result))
     };
-    Ok((status, Html(page_of(app, &form, &content))).into_response())
+    Ok((status, page_of(app, &form, &content)).into_response())
 }
 
 fn search(service: &Service, question: &Question) -> Result<SearchResult, ServiceError> {
@@ -273,7 +278,7 @@ fn search(service: &Service, question: &Question) -> Result<SearchResult, Servic
     })
 }
 
-/// Questions to start with: those of annotators, or titles of papers.
+/// Questions to start with: displayable questions, then titles of papers.
 fn first_questions(state: &PublishedState) -> Vec<Suggestion> {
     let frames = state.index().frames().iter();
     let questions = frames
@@ -287,15 +292,12 @@ fn first_questions(state: &PublishedState) -> Vec<Suggestion> {
     texts.map(Suggestion::new).collect()
 }
 
-fn page_of(app: &App, form: &SearchForm, content: &Markup) -> String {
+fn page_of(app: &App, form: &SearchForm, content: &Markup) -> Html<String> {
     let title = match form.question.as_str() {
         "" => "Search",
         question => question,
     };
-    Page::new(title)
-        .current("/")
-        .with_session(app.access.needs_session)
-        .render(content)
+    app.page(title).current("/").html(content)
 }
 
 fn form_of(form: &SearchForm, state: &PublishedState) -> Markup {
@@ -466,7 +468,7 @@ fn question_link(form: &SearchForm, suggestion: &Suggestion) -> Markup {
 
 /// Answers of a paragraph, which is shown once.
 struct ParagraphAnswers<'a> {
-    /// Position of the best answer among those of the page.
+    /// Position of the best answer among the answers of the page.
     first: usize,
     best: &'a ScoredAnswer,
     /// Further answers, the best first.
@@ -580,7 +582,10 @@ pub(super) async fn suggest(
     if typed.trim().is_empty() {
         return Json(Vec::<Suggestion>::new()).into_response();
     }
-    match searching(&app, move |service| service.complete(&typed, SUGGESTIONS)).await {
+    match app
+        .run_search(move |service| service.complete(&typed, SUGGESTIONS))
+        .await
+    {
         Ok(suggestions) => Json(suggestions).into_response(),
         Err(error) => (status_of(&error), Json(Vec::<Suggestion>::new())).into_response(),
     }

@@ -5,20 +5,15 @@ use ir_core::{
     VectorSimilarity,
 };
 
-use super::messages::{HybridSearchRequest, SearchRequest, pairs};
-use super::{GrpcChannel, GrpcSearch, TERMS, guarantee, level};
-use crate::clause::Clause;
-use crate::milvus::index::MAX_HITS;
-use crate::milvus::{
-    ENGINE, MilvusCollection, MilvusIndex, ScoredNumbers, VECTOR, expression, metric,
+use super::grpc::{GrpcChannel, GrpcSearch, HybridSearchRequest, SearchRequest, TERMS, hybrid};
+use super::{
+    ENGINE, MAX_HITS, MilvusCollection, MilvusIndex, ScoredNumbers, VECTOR, expression, metric,
 };
+use crate::clause::Clause;
 use crate::ranking::{RankedQuery, SearchLimits, hit, rank};
 use crate::schema::CollectionRecord;
 use crate::vector_query::check_query;
 use crate::{Consistency, RemoteError, ResultCache};
-
-/// Constant of reciprocal rank fusion: rank r of a list counts 1 / (60 + r).
-const RRF_K: u32 = 60;
 
 /// Sends queries with one condition and a number of hits.
 type TextRequest<'a> = dyn Fn(&[&str], &Clause, usize) -> Result<ScoredNumbers, RemoteError> + 'a;
@@ -34,14 +29,15 @@ pub struct MilvusTextIndex {
 }
 
 impl MilvusTextIndex {
-    pub(in crate::milvus) fn open(
+    pub(super) fn open(
         collection: &MilvusCollection,
         grpc: GrpcChannel,
     ) -> Result<Self, RemoteError> {
         let index = collection.open_any()?;
-        match index.record().texts {
-            true => Ok(Self { index, grpc }),
-            false => Err(not_indexed(collection, "texts")),
+        if index.record().texts {
+            Ok(Self { index, grpc })
+        } else {
+            Err(collection.not_indexed("texts"))
         }
     }
 
@@ -108,9 +104,10 @@ impl MilvusTextIndex {
                 None => Clause::Always,
             };
             // A query without words finds nothing.
-            let clause = match query.trim().is_empty() {
-                true => Clause::Never,
-                false => self.index.with_fixed(clause)?,
+            let clause = if query.trim().is_empty() {
+                Clause::Never
+            } else {
+                self.index.with_fixed(clause)?
             };
             let k = search.k();
             Ok(RankedQuery { query, k, clause })
@@ -135,16 +132,6 @@ impl MilvusTextIndex {
             })
         });
         rankings.map_err(|error| error.into_search(ENGINE))
-    }
-}
-
-fn not_indexed(collection: &MilvusCollection, what: &'static str) -> RemoteError {
-    RemoteError::Conflict {
-        collection: collection.name.clone(),
-        what,
-        expected: "indexed".to_owned(),
-        found: "none".to_owned(),
-        is_load: false,
     }
 }
 
@@ -179,24 +166,19 @@ pub struct MilvusHybrid<E> {
 }
 
 impl<E: Encoder> MilvusHybrid<E> {
-    /// Combines an index of texts, whose collection has vectors too, with an encoder of its
-    /// queries.
+    /// Combines an index of texts with an encoder of its queries. The collection must have vectors,
+    /// too.
     ///
     /// # Errors
     /// [`RemoteError::Conflict`] if no vectors are indexed or the dimensions differ.
     pub fn new(texts: MilvusTextIndex, encoder: E) -> Result<Self, RemoteError> {
         let collection = &texts.index.collection;
         let Some(dim) = texts.record().dim else {
-            return Err(not_indexed(collection, "vectors"));
+            return Err(collection.not_indexed("vectors"));
         };
         if encoder.dim() != dim {
-            return Err(RemoteError::Conflict {
-                collection: collection.name.clone(),
-                what: "dimension",
-                expected: encoder.dim().to_string(),
-                found: dim.to_string(),
-                is_load: false,
-            });
+            let name = &collection.name;
+            return Err(RemoteError::conflict(name, "dimension", encoder.dim(), dim));
         }
         Ok(Self {
             texts,
@@ -238,21 +220,10 @@ impl<E: Encoder> MilvusHybrid<E> {
             ef: index.candidates(),
             consistency: index.consistency,
         };
-        Ok(HybridSearchRequest {
-            collection_name: index.collection.name.clone(),
-            requests: vec![
-                search.vectors(&vectors),
-                self.texts.request(texts, clause, depth),
-            ],
-            rank_params: pairs([
-                ("strategy", "rrf".to_owned()),
-                ("params", format!(r#"{{"k":{RRF_K}}}"#)),
-                ("limit", limit.to_string()),
-                ("round_decimal", "-1".to_owned()),
-            ]),
-            guarantee_timestamp: guarantee(index.consistency),
-            consistency_level: level(index.consistency),
-        })
+        let texts = self.texts.request(texts, clause, depth);
+        let searches = vec![search.vectors(&vectors), texts];
+        let name = &index.collection.name;
+        Ok(hybrid(name, searches, limit, index.consistency))
     }
 }
 
@@ -275,9 +246,7 @@ impl<E: Encoder> Retriever for MilvusHybrid<E> {
                 read.map(drop)
             };
             index.cached(&request, check, || {
-                let results =
-                    grpc.checked(&index.collection, "HybridSearch", &request, "search")?;
-                grpc.hits(&results, "HybridSearch", texts.len())
+                grpc.hybrid_search(&index.collection, &request, texts.len())
             })
         })
     }

@@ -18,8 +18,9 @@ use tokio::sync::Semaphore;
 use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 
-use crate::api::{self, ApiError};
-use crate::app::App;
+use crate::api;
+use crate::api_error::ApiError;
+use crate::app::{App, BLOCKING_THREADS};
 use crate::config::AccessConfig;
 use crate::pages;
 use crate::service::Service;
@@ -52,10 +53,6 @@ pub enum ServerError {
     DamagedStore { damage: String },
 }
 
-/// Threads of blocking requests; further requests wait. Few, so that searches do not compete for
-/// the CPU, and enough for filtered questions, which take a thread each, to form batches.
-pub(crate) const BLOCKING_THREADS: usize = 64;
-
 /// Time between two questions whether to stop.
 const STOP_INTERVAL: Duration = Duration::from_millis(100);
 
@@ -83,7 +80,10 @@ impl Server {
             listener,
             address,
             service,
-            access: AccessConfig::default().with_needs_session(!address.ip().is_loopback()),
+            access: AccessConfig {
+                needs_session: !address.ip().is_loopback(),
+                ..AccessConfig::default()
+            },
         })
     }
 
@@ -94,8 +94,8 @@ impl Server {
         self
     }
 
-    /// Whether a proxy in front of the server speaks TLS, so that others than this machine reach
-    /// the server: pages need a sign-in on the loopback too, and cookies are sent over HTTPS only.
+    /// If `true`, a proxy in front of the server speaks TLS, so that other machines reach the
+    /// server: pages need a sign-in on the loopback too, and cookies are sent over HTTPS only.
     /// Default: false.
     #[must_use]
     pub fn with_tls_proxy(mut self, is_behind: bool) -> Self {
@@ -154,8 +154,8 @@ impl Server {
 }
 
 /// Serves connections until `stop` completes, at most `connections` at a time; further ones are
-/// closed. A connection without a complete head of a request for `head_time` is closed, too, and
-/// one whose client reads nothing of its response for [`WRITE_TIME`].
+/// closed. Closes a connection if the head of a request is incomplete for `head_time`, or the client
+/// reads nothing of a response for [`WRITE_TIME`].
 async fn accept(
     listener: tokio::net::TcpListener,
     router: Router,
@@ -192,7 +192,7 @@ async fn accept(
         let connection = protocol.serve_connection(TokioIo::new(stream), service);
         let connection = graceful.watch(connection);
         tokio::spawn(async move {
-            // An error is that of the client: it went away, or sent no HTTP.
+            // An error of the client: it went away, or sent no HTTP.
             let _ = connection.await;
             drop(permit);
         });
@@ -221,8 +221,8 @@ pub(crate) fn router(app: Arc<App>) -> Router {
         .with_state(app)
 }
 
-/// Rejects a request if as many as permitted are processed, with those whose clients went away but
-/// whose work has not ended.
+/// Rejects a request if the maximum number of requests is processed. A request counts until its work
+/// ends, even if its client went away.
 async fn limit_concurrency(State(app): State<Arc<App>>, request: Request, next: Next) -> Response {
     match app.request_permit() {
         Some(permit) => permit.scope(next.run(request)).await,
@@ -254,9 +254,10 @@ pub(crate) async fn limit_time(
 /// Error of a request: JSON of REST, or a page.
 fn failure(method: &Method, path: &str, error: ApiError) -> Response {
     let is_api = path.starts_with("/v1/") || ["/mcp", "/openapi.json", "/suggest"].contains(&path);
-    match is_api {
-        true => error.into_response(),
-        false => pages::failure(method, error.status, &error.message),
+    if is_api {
+        error.into_response()
+    } else {
+        pages::failure(method, error.status, &error.message)
     }
 }
 

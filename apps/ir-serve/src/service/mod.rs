@@ -6,15 +6,14 @@ mod document_answers;
 mod folder;
 mod generation;
 mod keys;
-mod suggestions;
+mod question;
 
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::fmt;
 use std::sync::{Arc, RwLock};
 use std::time::Instant;
 
-use ir_core::{AttributeValue, Attributes, DocSet, Explanation, Predicate, Retriever, Search};
-use ir_qa::Frame;
+use ir_core::{AttributeValue, Attributes, DocSet, Predicate, Retriever, Search};
 use ir_qa::documents::Paper;
 use ir_qa::soco::{SocoContent, SocoDocument};
 use tokio::sync::OwnedSemaphorePermit;
@@ -27,7 +26,7 @@ pub(crate) use self::folder::ReadingState;
 pub use self::folder::{FolderRead, Rescan};
 pub(crate) use self::generation::Generation;
 pub use self::generation::{GeneratedAnswer, GenerationOutcome};
-pub use self::suggestions::Suggestion;
+pub use self::question::{AnswerList, Question, ScoredAnswer, Suggestion};
 use crate::config::{Collection, Limits, ServiceConfig};
 use crate::error::ServiceError;
 use crate::published::{CACHED_VECTORS, PublishConfig, PublishedState};
@@ -41,7 +40,6 @@ use crate::store::{
 /// Documents, publication, queries and annotations of a data folder.
 ///
 /// Methods block and may be called from several threads.
-#[derive(Debug)]
 pub struct Service {
     store: Arc<Store>,
     publisher: Publisher,
@@ -56,139 +54,19 @@ pub struct Service {
     folder: FolderState,
 }
 
-/// Question to the published answers.
-#[derive(Debug, Clone, Default)]
-#[non_exhaustive]
-pub struct Question {
-    /// Text of the question.
-    pub text: String,
-    /// Largest number of answers.
-    pub limit: usize,
-    /// Conditions on the fields of the documents; `doc_id` is one of them.
-    pub filters: Vec<Predicate>,
-    /// Id of the user or session, for the query log.
-    pub user: String,
-    /// Whether the user chose a suggestion.
-    pub is_suggestion: bool,
-    /// Whether answers have explanations.
-    pub explain: bool,
-    /// Positions of the answers that have explanations, from 0. Default: all.
-    pub explained: Option<Range<usize>>,
-    /// Whether the question continues a logged one, such as on a further page of its answers: it is
-    /// not logged again.
-    pub is_continued: bool,
-    /// Whether opened answers are logged ([`Service::log_click`]), as those of the search page are.
-    pub records_clicks: bool,
+impl fmt::Debug for Service {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Service")
+            .field("store", &self.store)
+            .finish_non_exhaustive()
+    }
 }
 
-/// Answers to a question.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct AnswerList {
-    /// Number of the query in the log; 0 for a question that continues another.
-    pub query: i64,
-    /// Answers, the best first.
-    pub answers: Vec<ScoredAnswer>,
-    /// Questions that resemble the question, the best first.
-    pub related: Vec<Suggestion>,
-    /// Names of fields in the filters that no document has.
-    pub unknown_fields: Vec<String>,
-}
-
-/// Answer with its score.
-#[derive(Debug, Clone)]
-#[non_exhaustive]
-pub struct ScoredAnswer {
-    /// Answer with its context.
-    pub frame: Frame,
-    /// Score; higher is better.
-    pub score: f32,
-    /// Explanation of the score, if asked for.
-    pub explanation: Option<Explanation>,
-}
-
-/// Largest number of characters of the id of a document, which every answer repeats.
+/// Maximum number of characters of the id of a document, which every answer repeats.
 const ID_CHARACTERS: usize = 1_000;
 
-/// Largest number of characters of the id of a user, which the query log stores.
+/// Maximum number of characters of the id of a user, which the query log stores.
 const USER_CHARACTERS: usize = 200;
-
-impl Question {
-    /// Creates a question for at most `limit` answers, without filters.
-    #[must_use]
-    pub fn new(text: impl Into<String>, limit: usize) -> Self {
-        Self {
-            text: text.into(),
-            limit,
-            ..Self::default()
-        }
-    }
-
-    /// Restricts the answers to one document.
-    #[must_use]
-    pub fn in_document(mut self, id: &str) -> Self {
-        self.filters.push(Predicate::OneOf {
-            name: "doc_id".to_owned(),
-            values: vec![AttributeValue::Text(id.to_owned())],
-        });
-        self
-    }
-
-    /// Adds a condition to [`Question::filters`].
-    #[must_use]
-    pub fn with_filter(mut self, filter: Predicate) -> Self {
-        self.filters.push(filter);
-        self
-    }
-
-    /// Sets [`Question::user`].
-    #[must_use]
-    pub fn with_user(mut self, user: impl Into<String>) -> Self {
-        self.user = user.into();
-        self
-    }
-
-    /// Sets [`Question::is_suggestion`].
-    #[must_use]
-    pub fn with_is_suggestion(mut self, is_suggestion: bool) -> Self {
-        self.is_suggestion = is_suggestion;
-        self
-    }
-
-    /// Sets [`Question::explain`].
-    #[must_use]
-    pub fn with_explain(mut self, explain: bool) -> Self {
-        self.explain = explain;
-        self
-    }
-
-    /// Sets [`Question::explained`] to positions from 0.
-    #[must_use]
-    pub fn with_explained(mut self, explained: Range<usize>) -> Self {
-        self.explained = Some(explained);
-        self
-    }
-
-    /// Sets [`Question::records_clicks`].
-    #[must_use]
-    pub fn with_records_clicks(mut self, records_clicks: bool) -> Self {
-        self.records_clicks = records_clicks;
-        self
-    }
-
-    /// Whether the answer at a position has an explanation.
-    fn explains(&self, position: usize) -> bool {
-        let explained = self.explained.as_ref();
-        self.explain && explained.is_none_or(|explained| explained.contains(&position))
-    }
-
-    /// Sets [`Question::is_continued`].
-    #[must_use]
-    pub fn with_is_continued(mut self, is_continued: bool) -> Self {
-        self.is_continued = is_continued;
-        self
-    }
-}
 
 impl Service {
     /// Opens the store of a data folder, and starts to load what was published and to check the
@@ -251,7 +129,7 @@ impl Service {
         &self.limits
     }
 
-    /// Whether answers and questions are encoded.
+    /// Returns `true` if answers and questions are encoded.
     #[must_use]
     pub fn has_encoder(&self) -> bool {
         self.publisher.has_encoder()
@@ -318,8 +196,8 @@ impl Service {
         Ok(self.publisher.publish()?)
     }
 
-    /// Whether the last publication ended the process several times, such as for lack of memory,
-    /// and nothing has changed since: it would do so again.
+    /// Returns `true` if the last publication ended the process several times, such as for lack of
+    /// memory, and nothing has changed since.
     ///
     /// # Errors
     /// The store cannot be read.
@@ -349,8 +227,8 @@ impl Service {
         self.publisher.unfinished()
     }
 
-    /// Number of answers and their questions that were encoded since the service was opened: those
-    /// whose vectors were not stored.
+    /// Number of answers and questions of answers that were encoded since the service was opened,
+    /// because their vectors were not stored.
     #[must_use]
     pub fn encoded_texts(&self) -> u64 {
         self.publisher.encoded_texts()
@@ -374,6 +252,22 @@ impl Service {
         self.answer_list(question, &state, found, start)
     }
 
+    /// Completes a typed text: at most `limit` suggestions. Among those that match equally well,
+    /// the ones that users have asked come first, and other generated questions last.
+    ///
+    /// # Errors
+    /// A limit is exceeded, or nothing is published yet.
+    pub fn complete(&self, typed: &str, limit: usize) -> Result<Vec<Suggestion>, ServiceError> {
+        self.check_query(typed, limit)?;
+        let state = self.published()?;
+        let completions = state.suggester().complete(typed, limit);
+        let suggestions = completions.iter().map(|completion| Suggestion {
+            text: completion.text.to_owned(),
+            generated: state.is_generated(completion.text),
+        });
+        Ok(suggestions.collect())
+    }
+
     /// [`Service::ask`] for tasks: it blocks only if [`Service::blocks`].
     pub(crate) async fn ask_async(&self, question: &Question) -> Result<AnswerList, ServiceError> {
         let start = Instant::now();
@@ -383,8 +277,8 @@ impl Service {
         self.answer_list(question, &state, found, start)
     }
 
-    /// Whether a question needs more time on its own thread than a task may take: without an
-    /// encoder the search runs there; filters read the fields of all frames.
+    /// Returns `true` if a question would block its task: without an encoder, the search runs on the
+    /// thread of the caller; filters read the fields of all frames.
     pub(crate) fn blocks(&self, question: &Question) -> bool {
         !self.has_encoder() || question.explain || !question.filters.is_empty()
     }
@@ -416,14 +310,13 @@ impl Service {
         let index = state.index();
         let mut answers = Vec::with_capacity(found.answers.len());
         for (position, hit) in found.answers.iter().enumerate() {
-            let explanation = match question.explains(position) {
-                true => {
-                    // Scores do not depend on the filter; one document is searched fast.
-                    let only: DocSet = [hit.doc].into_iter().collect();
-                    let search = Search::top(1).within(&only);
-                    index.explain(&question.text, hit.doc, &search)?
-                }
-                false => None,
+            let explanation = if question.explains(position) {
+                // Scores do not depend on the filter; one document is searched fast.
+                let only: DocSet = [hit.doc].into_iter().collect();
+                let search = Search::top(1).within(&only);
+                index.explain(&question.text, hit.doc, &search)?
+            } else {
+                None
             };
             answers.push(ScoredAnswer {
                 frame: index.frames()[hit.doc.index()].clone(),
@@ -445,16 +338,17 @@ impl Service {
     /// Logs a question that was asked at `start`, unless it is blank or continues another. Returns
     /// its number in the log, or 0.
     fn log_question(&self, question: &Question, results: usize, start: Instant) -> i64 {
-        match question.is_continued || question.text.trim().is_empty() {
-            true => 0,
-            false => self.log.log(LoggedQuery {
+        if question.is_continued || question.text.trim().is_empty() {
+            0
+        } else {
+            self.log.log(LoggedQuery {
                 user: question.user.clone(),
                 query: question.text.clone(),
                 is_suggestion: question.is_suggestion,
                 results,
                 micros: u64::try_from(start.elapsed().as_micros()).unwrap_or(u64::MAX),
                 records_clicks: question.records_clicks,
-            }),
+            })
         }
     }
 
@@ -502,8 +396,8 @@ impl Service {
     }
 
     /// Logs that a user opened the answer of a query, in the background, with the hash of its
-    /// published text. `rank` counts from 1. Clicks on answers that are not published, and clicks
-    /// for queries that another user asked or whose clicks are not recorded, are left out.
+    /// published text. `rank` counts from 1. Ignores clicks on unpublished answers, and clicks for
+    /// queries of other users or without [`Question::records_clicks`].
     pub fn log_click(
         &self,
         query: i64,
@@ -550,9 +444,10 @@ impl Service {
 pub fn record_of(paper: &Paper) -> SocoDocument {
     let mut meta = paper.attributes();
     meta.set("doc_id", paper.id.as_str());
-    let content = match paper.faq.is_empty() {
-        true => SocoContent::Document(paper.chunks()),
-        false => SocoContent::Faq(paper.faq.clone()),
+    let content = if paper.faq.is_empty() {
+        SocoContent::Document(paper.chunks())
+    } else {
+        SocoContent::Faq(paper.faq.clone())
     };
     SocoDocument { content, meta }
 }

@@ -6,7 +6,6 @@ mod mcp;
 mod rescan;
 
 use std::sync::Arc;
-use std::thread;
 use std::time::Duration;
 
 use axum::Router;
@@ -18,6 +17,7 @@ use tempfile::TempDir;
 use tower::ServiceExt;
 
 use crate::app::App;
+use crate::app::tests::{opened, wait_until};
 use crate::config::{AccessConfig, Limits, ServiceConfig};
 use crate::service::{Service, record_of};
 use crate::store::KeyRole;
@@ -34,27 +34,22 @@ struct TestServer {
 
 impl TestServer {
     fn new() -> Self {
-        Self::with_limits(Limits::default())
+        Self::with_config(|_| {})
     }
 
-    fn with_limits(limits: Limits) -> Self {
-        Self::with_access(limits, AccessConfig::default())
+    fn with_limits(limit: impl FnOnce(&mut Limits)) -> Self {
+        Self::with_config(|config| limit(&mut config.limits))
     }
 
-    fn with_access(limits: Limits, access: AccessConfig) -> Self {
-        Self::with_config(access, |config| config.with_limits(limits))
+    fn with_config(configure: impl FnOnce(&mut ServiceConfig)) -> Self {
+        Self::with_access(AccessConfig::default(), configure)
     }
 
-    fn with_config(
-        access: AccessConfig,
-        configure: impl FnOnce(ServiceConfig) -> ServiceConfig,
-    ) -> Self {
+    fn with_access(access: AccessConfig, configure: impl FnOnce(&mut ServiceConfig)) -> Self {
         let data = TempDir::new().unwrap();
-        let config = configure(ServiceConfig::new(data.path()));
-        let service = Arc::new(Service::open(config).unwrap());
-        while service.published().is_err() {
-            thread::sleep(Duration::from_millis(1));
-        }
+        let mut config = ServiceConfig::new(data.path());
+        configure(&mut config);
+        let service = Arc::new(opened(config));
         let app = Arc::new(App::new(Arc::clone(&service), access));
         Self {
             runtime: tokio::runtime::Builder::new_multi_thread()
@@ -81,7 +76,7 @@ impl TestServer {
         let body = json!({"data": records, "auto_index": true});
         let (status, added) = self.post("/v1/index/add", &self.admin, &body);
         assert_eq!((status, &added["new"]), (200, &json!(20)), "{added}");
-        self.wait(added["op_id"].as_str().unwrap());
+        self.wait_for(&added);
     }
 
     fn request(&self, method: &str, path: &str, key: Option<&str>, body: &str) -> (u16, String) {
@@ -108,29 +103,43 @@ impl TestServer {
         )
     }
 
+    /// Body of a response with the status 200.
+    #[track_caller]
+    fn success(&self, path: &str, key: &str, body: &Value) -> Value {
+        let (status, body) = self.post(path, key, body);
+        assert_eq!(status, 200, "{body}");
+        body
+    }
+
+    /// Status of the response to an empty object.
+    fn status(&self, method: &str, path: &str, key: Option<&str>) -> u16 {
+        self.request(method, path, key, "{}").0
+    }
+
+    /// Waits for the end of the publication of a response and returns its state.
+    fn wait_for(&self, response: &Value) -> Value {
+        self.wait(response["op_id"].as_str().unwrap())
+    }
+
     /// Waits for the end of a publication and returns its state.
     fn wait(&self, op_id: &str) -> Value {
-        loop {
-            let path = format!("/v1/op/status/{op_id}");
+        let path = format!("/v1/op/status/{op_id}");
+        let state = || -> Value {
             let (status, text) = self.request("GET", &path, Some(&self.query), "");
             assert_eq!(status, 200, "{text}");
-            let state: Value = serde_json::from_str(&text).unwrap();
-            if !["queued", "started"].contains(&state["status"].as_str().unwrap()) {
-                return state;
-            }
-            thread::sleep(Duration::from_millis(1));
-        }
+            serde_json::from_str(&text).unwrap()
+        };
+        wait_until(|| !["queued", "started"].contains(&state()["status"].as_str().unwrap()));
+        state()
     }
 
     fn publish(&self) -> Value {
-        let (status, body) = self.post("/v1/index/publish", &self.admin, &json!({}));
-        assert_eq!(status, 200, "{body}");
-        self.wait(body["op_id"].as_str().unwrap())
+        let body = self.success("/v1/index/publish", &self.admin, &json!({}));
+        self.wait_for(&body)
     }
 
     fn answers(&self, query: Value) -> Vec<String> {
-        let (status, body) = self.post("/v1/search/query", &self.query, &json!({"query": query}));
-        assert_eq!(status, 200, "{body}");
+        let body = self.success("/v1/search/query", &self.query, &json!({"query": query}));
         let results = body["results"].as_array().unwrap();
         let value = |result: &Value| result["a"]["value"].as_str().unwrap().to_owned();
         results.iter().map(value).collect()
@@ -147,7 +156,7 @@ const ANSWER: &str = "Volunteers wrote the questions after a visit to a farm.";
 #[test]
 fn documents_are_added_published_and_found() {
     let server = TestServer::with_bundled_papers();
-    let (status, body) = server.post(
+    let body = server.success(
         "/v1/search/query",
         &server.query,
         &json!({
@@ -156,7 +165,6 @@ fn documents_are_added_published_and_found() {
             "aggs": {"years": {"field": "year", "size": 2}},
         }),
     );
-    assert_eq!(status, 200, "{body}");
     let results = body["results"].as_array().unwrap();
     assert_eq!(results.len(), 2);
     let best = &results[0];
@@ -204,8 +212,7 @@ fn filters_on_unknown_fields_are_told() {
     let server = TestServer::with_bundled_papers();
     let warnings = |filter: Value| {
         let body = json!({"query": {"query": QUESTION, "filter": filter}});
-        let (status, body) = server.post("/v1/search/query", &server.query, &body);
-        assert_eq!(status, 200, "{body}");
+        let body = server.success("/v1/search/query", &server.query, &body);
         body["warnings"].clone()
     };
     let yaer = "filter: no document has a field \"yaer\"";
@@ -307,7 +314,7 @@ fn questions_with_answers_are_documents() {
     ]});
     let body = json!({"data": [faq, document("p", "Nine is a number.")], "auto_index": true});
     let (_, body) = server.post("/v1/index/add", &server.admin, &body);
-    server.wait(body["op_id"].as_str().unwrap());
+    server.wait_for(&body);
     assert_eq!(
         server.answers(json!({"query": "nine", "filter": "year=2020"})),
         ["At nine."]
@@ -351,23 +358,13 @@ fn keys_permit_their_role_only() {
         "/v1/search/suggest",
         "/v1/collections/c/search",
     ] {
-        assert_eq!(server.request("POST", path, None, "{}").0, 401);
+        assert_eq!(server.status("POST", path, None), 401);
     }
-    assert_eq!(server.request("GET", "/v1/op/status/x", None, "").0, 401);
+    assert_eq!(server.status("GET", "/v1/op/status/x", None), 401);
     let bearer = format!("Bearer {}", server.admin);
-    assert_eq!(
-        server
-            .request("POST", "/v1/index/read", Some(&bearer), "{}")
-            .0,
-        200
-    );
+    assert_eq!(server.status("POST", "/v1/index/read", Some(&bearer)), 200);
     server.service.delete_keys().unwrap();
-    assert_eq!(
-        server
-            .request("POST", "/v1/index/read", Some(&bearer), "{}")
-            .0,
-        401
-    );
+    assert_eq!(server.status("POST", "/v1/index/read", Some(&bearer)), 401);
 }
 
 #[test]
@@ -479,21 +476,14 @@ fn errors_name_field_and_entry() {
     );
     assert_eq!((status, &body["error"]["code"]), (404, &json!("not_found")));
     assert_eq!(
-        server
-            .request("GET", "/v1/op/status/x", Some(&server.query), "")
-            .0,
+        server.status("GET", "/v1/op/status/x", Some(&server.query)),
         404
     );
     assert_eq!(
-        server
-            .request("GET", "/v1/index/add", Some(&server.admin), "")
-            .0,
+        server.status("GET", "/v1/index/add", Some(&server.admin)),
         405
     );
-    assert_eq!(
-        server.request("POST", "/v1/x", Some(&server.admin), "").0,
-        404
-    );
+    assert_eq!(server.status("POST", "/v1/x", Some(&server.admin)), 404);
     // Paths that are no UTF-8.
     for (method, path, parameter) in [
         ("GET", "/v1/op/status/%FF", "op_id"),
@@ -525,20 +515,27 @@ fn metrics_count_requests_by_route() {
     ] {
         assert!(text.lines().any(|found| found == line), "{line}\n{text}");
     }
-    assert_eq!(server.request("GET", "/ready", None, "").0, 200);
+    assert_eq!(server.status("GET", "/ready", None), 200);
 }
 
 #[test]
 fn metrics_need_a_key_beyond_the_loopback() {
-    let access = || AccessConfig::default().with_needs_session(true);
-    let server = TestServer::with_access(Limits::default(), access());
-    let status = |key| server.request("GET", "/metrics", key, "").0;
+    let with_access = |public_metrics: bool| {
+        let access = AccessConfig {
+            needs_session: true,
+            public_metrics,
+            ..AccessConfig::default()
+        };
+        TestServer::with_access(access, |_| {})
+    };
+    let server = with_access(false);
+    let status = |key| server.status("GET", "/metrics", key);
     assert_eq!(status(None), 401);
     assert_eq!(status(Some("wrong")), 401);
     assert_eq!(status(Some(&server.query)), 200);
     assert_eq!(status(Some(&format!("Bearer {}", server.query))), 200);
-    assert_eq!(server.request("GET", "/health", None, "").0, 200);
-    let public = TestServer::with_access(Limits::default(), access().with_public_metrics(true));
+    assert_eq!(server.status("GET", "/health", None), 200);
+    let public = with_access(true);
     assert_eq!(public.request("GET", "/metrics", None, "").0, 200);
 }
 
@@ -552,7 +549,7 @@ fn description_has_every_route() {
     assert_eq!(paths.len(), 12, "{paths:?}");
     for path in paths {
         let path = path.replace("{name}", "x").replace("{op_id}", "x");
-        let status = server.request("POST", &path, None, "{}").0;
+        let status = server.status("POST", &path, None);
         assert!([401, 405].contains(&status), "{path} {status}");
     }
     for (path, item) in description["paths"].as_object().unwrap() {
@@ -594,7 +591,7 @@ fn failing_disks_are_no_full_disks() {
     let response = |system: std::io::ErrorKind| {
         let code = rusqlite::ffi::SQLITE_IOERR_WRITE;
         let database = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), None);
-        let error = crate::store::StoreError::of_system(database, system.into());
+        let error = crate::store::StoreError::from_system(database, system.into());
         let error = super::ApiError::from(crate::ServiceError::from(error));
         (error.status.as_u16(), error.code)
     };
