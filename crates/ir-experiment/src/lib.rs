@@ -36,7 +36,7 @@ pub use file::{
     ClassificationEntry, ComparisonEntry, DocumentOrder, ExpectedValues, Experiment,
     ExperimentInput, FilterName, OutputEntry, OutputFormat, PublishedValues, QuerySet,
     ReproductionEntry, ScoreFormatName, SearchEntry, SelectionEntry, SelectionMethod, SourceMap,
-    SystemEntry, TaskEntry, TestName, TrecFile, json_schema, json_schema_with,
+    SystemEntry, TaskEntry, TestName, TrecFile, ValueOrigin, json_schema, json_schema_with,
 };
 pub use observer::{Observer, StageReport, StageStatus};
 pub use overlap::RankingOverlap;

@@ -17,7 +17,7 @@ pub use comparison::{ComparisonEntry, TestName};
 pub use experiment::{
     DocumentOrder, ExpectedValues, Experiment, ExperimentInput, FilterName, OutputEntry,
     OutputFormat, PublishedValues, QuerySet, ReproductionEntry, ScoreFormatName, SearchEntry,
-    TaskEntry,
+    TaskEntry, ValueOrigin,
 };
 pub(crate) use parse::readable;
 pub use schema::{json_schema, json_schema_with};
