@@ -293,7 +293,10 @@ impl Reproduction {
                 value.expected,
                 value.obtained,
                 value.tolerance,
-                value.origin.map(|origin| origin.to_string()).unwrap_or_default(),
+                value
+                    .origin
+                    .map(|origin| origin.to_string())
+                    .unwrap_or_default(),
                 mark.trim(),
             ));
         }

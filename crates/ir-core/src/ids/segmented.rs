@@ -2,7 +2,7 @@
 //!
 //! Documents are numbered anew, not by segment: equal scores are ordered by id or by insertion, so
 //! that rankings would depend on the history of writes. The map is computed when a number is first
-//! used, by a search for the ids of the smaller segments in those of the largest segment: opening
+//! used, by a search for the ids of the smaller segments in the largest segment: opening
 //! takes constant time, and the first search a time proportional to the documents outside the
 //! largest segment.
 
