@@ -1,7 +1,7 @@
 //! kNN classification and its accuracy over folds.
 //!
-//! Rows are f64, because scores must equal the scores of scikit-learn, whose distances are f64:
-//! nearly equal distances decide votes.
+//! Rows are f64, because scores must equal the scores of scikit-learn, which computes distances in
+//! f64: nearly equal distances decide votes.
 
 use ir_core::{NoProgress, Progress};
 use rayon::prelude::*;
