@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use ir_bm25::{Bm25, Index};
 use ir_core::training::mining::{MiningConfig, MiningQuery};
-use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
+use ir_core::training::{TrainingExample, TrainingText};
 use ir_core::{Distinct, DocNum, NoProgress};
 use ir_data::{Collection, DocTemplate};
 use ir_dense::train::{Loss, Trainer, TrainingConfig};
