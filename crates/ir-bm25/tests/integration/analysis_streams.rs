@@ -97,7 +97,7 @@ fn every_token_is_lucenes() {
     assert_eq!(streams, 16);
 }
 
-/// `cargo test --release -p ir-bm25 --test integration analysis_streams -- --ignored --nocapture`
+/// `cargo test --release -p ir-bm25 --test analysis_streams -- --ignored --nocapture`
 #[test]
 #[ignore = "a measurement"]
 fn tokens_per_second() {

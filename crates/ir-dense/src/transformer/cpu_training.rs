@@ -3,11 +3,6 @@
 //! As in [`cpu`](super::cpu), blocks of rows pass through all layers between two attentions while
 //! they are in the L2 cache. Weights are packed once per training step, for products with them and
 //! with their transposes.
-//!
-//! The backward pass is written by hand: it saves fewer activations than burn's autodiff, frees the
-//! memory of each layer as soon as it is done, and sums in an order that depends on the batch
-//! alone. Tests compare it with autodiff. Dropout is a function of seed, step and text, so that a
-//! second forward pass drops the same elements.
 
 use std::cell::RefCell;
 use std::sync::{Mutex, PoisonError};
