@@ -4,6 +4,7 @@ use anyhow::Result;
 use ir_bm25::Index;
 use ir_data::Collection;
 use ir_knn::TrainingQuery;
+use tempfile::TempDir;
 
 use crate::encoder::EncoderSystems;
 use crate::systems::System;
@@ -15,6 +16,8 @@ pub struct Encoders {
     trained: EncoderSystems,
     /// Note below the table.
     pub note: String,
+    /// Folder of the models. Their weight files are memory-mapped.
+    _scratch: TempDir,
 }
 
 impl Encoders {
@@ -32,6 +35,7 @@ impl Encoders {
             note: format!("\n{NOTE}\n{}", recipe.describe(&examples)),
             untrained: EncoderSystems::open(untrained, collection, &text)?,
             trained: EncoderSystems::open(trained, collection, &text)?,
+            _scratch: scratch,
         })
     }
 
