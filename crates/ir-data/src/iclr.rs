@@ -21,9 +21,6 @@
 //! all Rust; columns as Arrow would add the arrow crates. The crate panics on some damaged pages;
 //! the panic is caught and reported as a damaged file.
 
-mod keywords;
-mod statistics;
-
 use std::error::Error;
 use std::fs::File;
 use std::io;
@@ -38,9 +35,6 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::reader::RowIter;
 use parquet::record::{Field, Row};
 use parquet::schema::types::Type;
-
-pub use keywords::clean_keywords;
-pub use statistics::{PaperStatistics, UNLABELED};
 
 use crate::error::name_of;
 

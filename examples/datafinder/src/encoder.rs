@@ -7,12 +7,12 @@ use anyhow::Result;
 use ir_bm25::{Bm25, Index};
 use ir_core::fusion::{Fused, Fusion};
 use ir_core::{Distinct, DocIds, Document, Encoded, Encoder, Retriever, Side, Years};
-use ir_data::datafinder::lexicographic_row_order;
 use ir_data::{Collection, DocTemplate};
 use ir_dense::{BiEncoder, EncoderConfig, SimilarityFunction};
 use ir_knn::{
     FlatIndex, TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig, VectorSimilarity,
 };
+use ir_studies::datafinder::lexicographic_row_order;
 
 use crate::systems::System;
 
