@@ -1,4 +1,9 @@
 //! Number format of the linear layers.
+//!
+//! In int8, the inputs of queries, keys and values have 12 bits. Rounding to 8 bits is the largest
+//! error of a vector, and the rounding of these inputs, the outputs of a normalization, is its
+//! largest part. 12 bits are two 8-bit products with the kernels and weights of the others.
+//! Channels with outliers are f32 for the same reason.
 
 use std::fmt;
 use std::str::FromStr;

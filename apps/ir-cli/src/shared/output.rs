@@ -1,4 +1,12 @@
 //! Output destinations: standard output, or a file written atomically. No output is an input.
+//!
+//! `ir search folder -o folder/qrels/test.tsv` would destroy judgments. Commands open inputs late
+//! and deep inside the libraries, so a check in each command would miss some. Instead every output
+//! option has the type [`OutputPath`]; every other argument that may name a file is an input.
+//! `main` compares them before the command starts, by device and inode, with all files that a
+//! command may read for an argument; [`OutputSink`] compares again, for names that are computed
+//! later. A new option that is not declared is an input, so that a mistake rejects a file and does
+//! not lose one.
 
 use std::any::TypeId;
 use std::ffi::OsString;

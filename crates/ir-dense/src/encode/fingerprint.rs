@@ -1,4 +1,8 @@
 //! Fingerprint of an encoder, to be stored with its vectors.
+//!
+//! Vectors of another model or pooling give plausible rankings, so that a vector file records its
+//! encoder. `ir encode` stores the fingerprint as user metadata of the index, and `ir search`
+//! compares it. Weights are hashed in memory: a converted file of the same model matches.
 
 use ir_core::Side;
 use serde::{Deserialize, Serialize};

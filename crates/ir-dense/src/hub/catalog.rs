@@ -1,4 +1,8 @@
 //! Catalog of encoders on the Hugging Face hub.
+//!
+//! A catalog name implies prefixes, a model folder does not. E5 without `query: ` is silently
+//! wrong, and its files do not contain the prefix: a name means the model as trained, a folder
+//! means its files, as in Python.
 
 use serde::Serialize;
 

@@ -2,6 +2,8 @@
 //!
 //! The file is a safetensors file, which other programs can read: weights and moments are tensors,
 //! everything else is JSON in its metadata.
+//!
+//! There is no random state: example order, negatives and dropout are functions of seed and step.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;

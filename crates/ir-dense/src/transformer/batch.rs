@@ -1,4 +1,8 @@
 //! Batches of token ids.
+//!
+//! On the CPU nothing is padded: the tokens of a batch are the rows of one matrix, and attention
+//! runs per text. A row of a product does not depend on the other rows, so that a text has the same
+//! bytes in any batch. Other backends take the padded form.
 
 use std::ops::Range;
 

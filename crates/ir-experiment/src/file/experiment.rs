@@ -1,6 +1,7 @@
 //! The structs of an experiment file.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::PathBuf;
 
 use ir_core::Predicate;
@@ -247,6 +248,9 @@ impl OutputFormat {
 pub struct ReproductionEntry {
     /// Source of the expected values: publication, program, version.
     pub source: String,
+    /// Origin of the expected values without an `origin` of their own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<ValueOrigin>,
     /// If `true`, only `ir reproduce --all` and `ir reproduce NAME` run the experiment, because it
     /// takes longer than a minute. Default: false.
     #[serde(default)]
@@ -255,23 +259,48 @@ pub struct ReproductionEntry {
     /// and their significance. Default: false.
     #[serde(default)]
     pub comparison: bool,
-    /// Published values of other systems or of other data, which the page lists.
+    /// Values of other systems, data or rules, which the page lists and does not compare.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<PublishedValues>,
 }
 
-/// Published values of a system, for readers of the page: they are not compared.
+/// Origin of an expected value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ValueOrigin {
+    /// Printed by others: in a publication, on a page, or in the output of their program.
+    Published,
+    /// Printed by another program that this project ran on the same data.
+    Peer,
+    /// Printed by the first run of the experiment. The value finds changes, not errors.
+    FirstRun,
+}
+
+impl fmt::Display for ValueOrigin {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Published => "published",
+            Self::Peer => "peer, run by us",
+            Self::FirstRun => "first run of ours",
+        })
+    }
+}
+
+/// Values of a system, for readers of the page: they are not compared.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PublishedValues {
-    /// Name of the system in the publication.
+    /// Name of the system, as in the publication.
     pub system: String,
-    /// Published values of the measures.
+    /// Values of the measures.
     #[schemars(with = "BTreeMap<String, f64>")]
     pub values: BTreeMap<String, f64>,
     /// What differs from the experiment: data, splits, analysis.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub differs: Option<String>,
+    /// Origin of the values. Default: `published`.
+    #[serde(default = "published")]
+    pub origin: ValueOrigin,
 }
 
 /// Expected values of a system.
@@ -296,6 +325,9 @@ pub struct ExpectedValues {
     /// Source of the values. Default: the source of the page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// Origin. Default: the `origin` of `[reproduction]`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub origin: Option<ValueOrigin>,
     /// Reason of a known difference.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
@@ -457,6 +489,10 @@ impl Experiment {
 
 fn test_split() -> String {
     "test".to_owned()
+}
+
+fn published() -> ValueOrigin {
+    ValueOrigin::Published
 }
 
 fn one() -> f64 {

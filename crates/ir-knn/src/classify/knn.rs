@@ -1,4 +1,7 @@
 //! kNN classification and its accuracy over folds.
+//!
+//! Rows are f64, because scores must equal the scores of scikit-learn, which computes distances in
+//! f64: nearly equal distances decide votes.
 
 use ir_core::{NoProgress, Progress, VectorSimilarity};
 use rayon::prelude::*;

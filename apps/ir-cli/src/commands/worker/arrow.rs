@@ -1,4 +1,7 @@
 //! Records in Arrow IPC streams.
+//!
+//! Damaged messages make the crate arrow-ipc panic in some places (test `arrow`). The panics are
+//! caught and are errors that name the batch.
 
 use std::cell::Cell;
 use std::io::{BufReader, Read, Write as _};

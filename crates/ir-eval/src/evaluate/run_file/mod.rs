@@ -1,4 +1,9 @@
 //! Evaluation of run files while they are read.
+//!
+//! Blocks stay in the CPU cache; white space is found 64 bytes at a time; a decimal of few digits
+//! is one exact division; ids are hashed once; sorted rankings are not sorted again. Threads
+//! process parts of the file that start and end between queries. Anything unusual causes a second,
+//! sequential pass that produces the error. Memory maps would need `unsafe` and gain little.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};

@@ -1,4 +1,8 @@
 //! Truncated singular value decomposition of sparse matrices.
+//!
+//! Randomized projections need many passes for the last of a hundred close singular values, and no
+//! maintained crate has a sparse truncated SVD, hence Lanczos iteration. Block products and small
+//! eigenproblems use nalgebra.
 
 mod lanczos;
 
