@@ -5,9 +5,10 @@ use std::collections::HashSet;
 
 use ir_core::Document;
 use ir_data::datafinder::{
-    DatasetCorpus, HeaderLine, Quoting, DatasetQuery, keyphrase_query_from_attributes, read_qrels, read_run,
-    read_test_queries, read_training_queries,
+    DatasetCorpus, HeaderLine, Quoting, DatasetQuery, read_qrels, read_run, read_test_queries,
+    read_training_queries,
 };
+use ir_studies::datafinder::keyphrase_query_from_attributes;
 use libfuzzer_sys::fuzz_target;
 
 fn check(queries: &[DatasetQuery]) {

@@ -2,11 +2,12 @@
 #![no_main]
 
 use ir_core::Document;
-use ir_data::papers::{
-    DatasetLinks, DatasetRecord, DatasetTagger, ExtractiveWriter, PaperQuery, QueryAnswer,
-    QueryWriter, ScrubbingRule, TaggingRules, read_papers, scrub_names, sentences,
-};
 use ir_data::results::{DocNames, ResultColumn, read_results_json, read_results_tsv};
+use ir_data::s2orc::read_papers;
+use ir_studies::papers::{
+    DatasetLinks, DatasetRecord, DatasetTagger, ExtractiveWriter, PaperQuery, QueryAnswer,
+    QueryWriter, ScrubbingRule, TaggingRules, scrub_names, sentences,
+};
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {

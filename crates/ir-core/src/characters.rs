@@ -1,4 +1,5 @@
-//! Offsets in characters (Unicode code points), which answer spans, frames and SQuAD use.
+//! Offsets in characters (Unicode code points), which answer spans, frames and SQuAD use, and
+//! excerpts.
 
 /// Returns the byte offset of the character with this number; `None` beyond the end. The number of
 /// characters is the offset of the end.
@@ -25,4 +26,19 @@ pub fn byte_offset(text: &str, characters: usize) -> Option<usize> {
 #[must_use]
 pub fn character_count(text: &str) -> usize {
     text.chars().count()
+}
+
+/// Returns the first 60 characters of a text for an error message, with `…` if it is longer.
+///
+/// ```
+/// assert_eq!(ir_core::excerpt("tea"), "tea");
+/// assert!(ir_core::excerpt(&"tea ".repeat(20)).ends_with("tea …"));
+/// ```
+#[must_use]
+pub fn excerpt(text: &str) -> String {
+    const LENGTH: usize = 60;
+    match text.char_indices().nth(LENGTH) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
 }

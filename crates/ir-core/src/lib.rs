@@ -40,7 +40,7 @@ pub use adapters::{ByText, Distinct, Rewritten};
 pub use analyzer::{Analyzer, Token};
 pub use attributes::{AttributeValue, Attributes};
 pub use cached_encoder::CachedEncoder;
-pub use characters::{byte_offset, character_count};
+pub use characters::{byte_offset, character_count, excerpt};
 pub use condition::ParsePredicateError;
 pub use corpus::{Corpus, CorpusError, CorpusIter, DocReader, Document, Query};
 pub use encoder::{Encoded, Encoder, Side};

@@ -212,7 +212,7 @@ fn parse_grade(text: &str) -> Option<Grade> {
     is_whole.then(|| whole.parse().ok())?
 }
 
-/// Whether the columns are the header's names.
+/// Returns `true` if the columns are the names of the header.
 pub(crate) fn is_header<'a>(columns: impl Iterator<Item = &'a str>) -> bool {
     let name = |column: &str| column.trim_ascii().to_ascii_lowercase().replace('_', "-");
     columns.map(name).eq(["query-id", "corpus-id", "score"])
@@ -293,7 +293,7 @@ impl BeirWriter {
     /// Creates the corpus file for writing document by document.
     ///
     /// # Errors
-    /// See [`create`].
+    /// The path is a directory, or its directory does not exist or is not writable.
     pub fn corpus(&self) -> Result<JsonlWriter, DataError> {
         JsonlWriter::create(self.root.join(format!("corpus.jsonl{}", self.suffix)))
     }
@@ -301,7 +301,8 @@ impl BeirWriter {
     /// Writes the corpus.
     ///
     /// # Errors
-    /// See [`JsonlWriter::document`].
+    /// The file cannot be written; a document has no id; an attribute is NaN or infinite or has the
+    /// name of a field.
     pub fn documents(&self, docs: &[Document]) -> Result<&Self, DataError> {
         let mut writer = self.corpus()?;
         for doc in docs {
@@ -314,7 +315,8 @@ impl BeirWriter {
     /// Writes the queries of all splits.
     ///
     /// # Errors
-    /// See [`JsonlWriter::query`].
+    /// The file cannot be written; a query has no id; an attribute is NaN or infinite or has the
+    /// name of a field.
     pub fn queries(&self, queries: &[Query]) -> Result<&Self, DataError> {
         let mut writer =
             JsonlWriter::create(self.root.join(format!("queries.jsonl{}", self.suffix)))?;
@@ -328,7 +330,7 @@ impl BeirWriter {
     /// Writes the judgments of a split.
     ///
     /// # Errors
-    /// See [`write_qrels`].
+    /// The file cannot be written, or an id is empty or contains a tab or line end.
     pub fn qrels(&self, split: &str, qrels: &Qrels) -> Result<&Self, DataError> {
         let name = format!("{split}.tsv{}", self.suffix);
         write_qrels(self.root.join("qrels").join(name), qrels)?;

@@ -4,9 +4,9 @@ use std::io;
 use std::ops::RangeInclusive;
 use std::path::Path;
 
-use ir_core::CorpusError;
 use ir_core::training::InvalidExample;
 use ir_core::trec::{TrecReadError, TrecWriteError};
+use ir_core::{CorpusError, excerpt};
 
 use crate::compression_format::Compression;
 
@@ -338,7 +338,8 @@ pub enum InvalidText {
 }
 
 impl DataError {
-    /// Whether the file exists but is incomplete or altered: truncated, corrupt or of another size.
+    /// Returns `true` if the file exists but is incomplete or altered: truncated, corrupt or of
+    /// another size.
     #[must_use]
     pub fn is_corrupt(&self) -> bool {
         if let Self::Corpus(error) = self {
@@ -356,7 +357,7 @@ impl DataError {
         )
     }
 
-    /// Whether a file or the data folder is missing.
+    /// Returns `true` if a file or the data folder is missing.
     #[must_use]
     pub fn is_missing(&self) -> bool {
         match self {
@@ -508,14 +509,5 @@ fn list_or_none(names: &[String]) -> String {
     match names {
         [] => "none".to_owned(),
         names => names.join(", "),
-    }
-}
-
-/// First characters of a text for a message.
-pub(crate) fn excerpt(text: &str) -> String {
-    const LENGTH: usize = 60;
-    match text.char_indices().nth(LENGTH) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None => text.to_owned(),
     }
 }

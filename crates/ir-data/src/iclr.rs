@@ -17,9 +17,6 @@
 //! Files are uncompressed or compressed with Snappy, the default of pandas. The embeddings of the
 //! dataset are `.npy` files; `ir_knn` reads them.
 
-mod keywords;
-mod statistics;
-
 use std::error::Error;
 use std::fs::File;
 use std::io;
@@ -34,9 +31,6 @@ use parquet::file::reader::{FileReader, SerializedFileReader};
 use parquet::record::reader::RowIter;
 use parquet::record::{Field, Row};
 use parquet::schema::types::Type;
-
-pub use keywords::clean_keywords;
-pub use statistics::{PaperStatistics, UNLABELED};
 
 use crate::error::name_of;
 

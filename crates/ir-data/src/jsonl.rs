@@ -5,7 +5,7 @@
 //! | id | `_id` | string or integer; required; unique unless [`DuplicateIds::Keep`] |
 //! | title | `title` | string; optional |
 //! | text | `text` | string; required; `null` is the empty string |
-//! | metadata | `metadata` | object whose members become attributes; optional |
+//! | metadata | `metadata` | object, each member becomes an attribute; optional |
 //! | any other | | becomes an attribute; `null` is omitted, also inside arrays and objects |
 //!
 //! Lines end with `\n`. Blank lines are skipped. Field names are configurable ([`JsonFields`]).
@@ -54,7 +54,7 @@ pub struct JsonlReader<R> {
     source: Arc<str>,
     fields: JsonFields,
     seen: Option<DuplicateFinder>,
-    /// Whether the end of the file is an error because no document was read.
+    /// If `true`, the end of the file is an error, because no document was read.
     requires_document: bool,
 }
 
@@ -118,7 +118,7 @@ pub struct JsonlCorpus {
     pub fields: JsonFields,
     /// Treatment of duplicate ids. Default: [`DuplicateIds::Reject`].
     pub duplicates: DuplicateIds,
-    /// Whether a file without documents, which a failed copy may leave, is an error rather than an
+    /// If `true`, a file without documents, as a failed copy may leave, is an error instead of an
     /// empty corpus. Default: false.
     pub require_documents: bool,
 }
@@ -154,7 +154,7 @@ impl Corpus for JsonlCorpus {
 /// Reads all queries of a source. A title becomes the attribute `title`.
 ///
 /// # Errors
-/// See [`JsonlReader::read_into`]. Duplicate ids are an error.
+/// The source cannot be read, a record does not follow the [format](self), or an id occurs twice.
 pub fn read_queries(
     reader: impl BufRead,
     source: &str,
@@ -183,7 +183,7 @@ impl JsonlWriter {
     /// Creates a file with the fields of BEIR, compressed if its name ends in `.gz` or `.zst`.
     ///
     /// # Errors
-    /// See [`create`].
+    /// The path is a directory, or its directory does not exist or is not writable.
     pub fn create(path: impl AsRef<Path>) -> Result<Self, DataError> {
         Ok(Self {
             file: create(path)?,
@@ -215,7 +215,8 @@ impl JsonlWriter {
     /// Writes a query.
     ///
     /// # Errors
-    /// See [`JsonlWriter::document`].
+    /// The file cannot be written; the query has no id; an attribute is NaN or infinite or has the
+    /// name of a field.
     pub fn query(&mut self, query: &Query) -> Result<(), DataError> {
         self.record(&query.id, None, &query.text, &query.attributes)
     }
@@ -261,7 +262,7 @@ impl JsonlWriter {
     }
 }
 
-/// Whether JSON can represent a value: NaN and infinity have no representation.
+/// Returns `true` if JSON can represent a value. NaN and infinity have no representation.
 fn finite(value: &ir_core::AttributeValue) -> bool {
     use ir_core::AttributeValue;
     match value {

@@ -159,7 +159,7 @@ pub fn answer_key(texts: &[&str]) -> String {
     format!("{:016x}", hash.finish())
 }
 
-/// Reads a line whose id is in the field `id_field`.
+/// Reads a line with the id in the field `id_field`.
 fn parse_line<A: DeserializeOwned>(text: &str, id_field: &str) -> serde_json::Result<Line<A>> {
     let mut line: Value = serde_json::from_str(text)?;
     if let Some(fields) = line.as_object_mut()

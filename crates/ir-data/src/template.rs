@@ -8,8 +8,8 @@ use crate::error::DataError;
 
 /// Template of the text that an encoder receives for a document, for example `{title} {text}`.
 ///
-/// `{id}`, `{title}` and `{text}` are fields of the document; any other name is an attribute, whose
-/// list items are joined by `, `. Missing fields are empty. Leading and trailing white space is
+/// `{id}`, `{title}` and `{text}` are fields of the document; any other name is an attribute. Items
+/// of a list are joined by `, `. Missing fields are empty. Leading and trailing white space is
 /// removed. `{{` and `}}` are literal braces.
 ///
 /// ```
@@ -76,8 +76,8 @@ impl DocTemplate {
         out
     }
 
-    /// Returns the names of the attributes that the template refers to: those of fields other than
-    /// `id`, `title` and `text`.
+    /// Returns the names of the attributes in the template: all fields except `id`, `title` and
+    /// `text`.
     pub fn attributes(&self) -> impl Iterator<Item = &str> {
         self.0.iter().filter_map(|part| match part {
             TemplatePart::Attribute(name) => Some(name.as_str()),

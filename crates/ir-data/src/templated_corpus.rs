@@ -2,7 +2,7 @@ use ir_core::{Corpus, CorpusError, DocReader, Document};
 
 use crate::template::DocTemplate;
 
-/// Corpus whose texts are rendered by a template, so that an index of the texts covers the fields
+/// Corpus with texts that a template renders, so that an index of the texts covers the fields
 /// that the template names. Titles and attributes are unchanged.
 ///
 /// ```

@@ -157,7 +157,7 @@ impl Corpus for TsvCorpus {
 /// Reads all documents; `source` names the reader in errors.
 ///
 /// # Errors
-/// See [`TsvReader::read_into`].
+/// The source cannot be read, or a line does not follow the [format](self).
 pub fn read_documents(
     reader: impl BufRead,
     source: &str,
@@ -170,7 +170,7 @@ pub fn read_documents(
 /// Reads all queries; `source` names the reader in errors. A title becomes the attribute `title`.
 ///
 /// # Errors
-/// See [`TsvReader::read_into`].
+/// The source cannot be read, or a line does not follow the [format](self).
 pub fn read_queries(
     reader: impl BufRead,
     source: &str,
@@ -194,7 +194,7 @@ impl TsvWriter {
     /// Creates a file of this layout, compressed if its name ends in `.gz` or `.zst`.
     ///
     /// # Errors
-    /// See [`create`].
+    /// The path is a directory, or its directory does not exist or is not writable.
     pub fn create(path: impl AsRef<Path>, layout: &[Column]) -> Result<Self, DataError> {
         Ok(Self {
             file: create(path)?,
@@ -216,7 +216,8 @@ impl TsvWriter {
     /// Writes a query.
     ///
     /// # Errors
-    /// See [`TsvWriter::document`].
+    /// The file cannot be written, the layout lacks a column for a field of the query, or a value
+    /// is not a string without tabs and line ends.
     pub fn query(&mut self, query: &Query) -> Result<(), DataError> {
         self.record(&query.id, "", &query.text, &query.attributes)
     }

@@ -87,7 +87,7 @@ fn invalid_archives() {
 fn collection_from_its_archive() {
     let here = Catalog::from_env();
     if !here.has("beir/arguana").unwrap() {
-        eprintln!("skipped: no beir/arguana in IR_DATA");
+        eprintln!("SKIPPED: beir/arguana is not in IR_DATA");
         return;
     }
     let entry = here.entry("beir/arguana").unwrap();

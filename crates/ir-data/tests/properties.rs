@@ -246,7 +246,7 @@ fn parse(bytes: &[u8]) {
         for header in [HeaderLine::AsData, HeaderLine::Skip] {
             let _ = datafinder::read_qrels(bytes, "f", quoting, header);
             let _ = datafinder::read_run(bytes, "f", quoting, header);
-            let _ = trec::parse_qrels_any(bytes, "f", header);
+            let _ = ir_data::parse_qrels_any(bytes, "f", header);
         }
     }
     let _ = datafinder::read_test_queries(bytes, "f", "t");

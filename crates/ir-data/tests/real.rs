@@ -10,9 +10,7 @@ use ir_core::{Corpus, Document, NoProgress, Qrels};
 use ir_data::attribute;
 use ir_data::biocaddie::{BioCaddieCorpus, BioCaddieTopics, Record, TextRule};
 use ir_data::catalog::{Catalog, entries};
-use ir_data::datafinder::{
-    self, HeaderLine, Quoting, keyphrase_product_from_attributes, keyphrase_query_from_attributes,
-};
+use ir_data::datafinder::{self, HeaderLine, Quoting};
 use ir_data::squad::Squad;
 use ir_data::training::{
     DocumentTexts, JudgedTrainingSet, OnInvalidExample, TrainingFile, TrainingFormat,
@@ -22,20 +20,25 @@ use ir_data::{DocTemplate, JsonFields, JsonlCorpus, JudgedQueries, indri, open};
 /// The catalog, if the files of a collection exist.
 fn catalog(collection: &str) -> Option<Catalog> {
     let catalog = Catalog::from_env();
-    if catalog.has(collection).unwrap() {
-        return Some(catalog);
+    let found = catalog.has(collection).unwrap();
+    if !found {
+        skipped(&format!("{collection} is not in IR_DATA"));
     }
-    eprintln!("skipped: no {collection} in IR_DATA");
-    None
+    found.then_some(catalog)
+}
+
+/// Prints what a skipped test lacks.
+fn skipped(missing: &str) {
+    eprintln!("SKIPPED: {missing}");
 }
 
 fn file(path: &str) -> Option<PathBuf> {
-    let path = Catalog::from_env().root()?.join(path);
-    if path.exists() {
-        return Some(path);
+    let found = Catalog::from_env().root().map(|root| root.join(path));
+    let found = found.filter(|path| path.exists());
+    if found.is_none() {
+        skipped(&format!("{path} is not in IR_DATA"));
     }
-    eprintln!("skipped: no {}", path.display());
-    None
+    found
 }
 
 fn docs(catalog: &Catalog, name: &str) -> Vec<Document> {
@@ -50,11 +53,11 @@ fn every_collection_matches_the_catalog() {
     for entry in entries() {
         // Too slow without optimization.
         if entry.documents > 100_000 && cfg!(debug_assertions) {
-            eprintln!("skipped: {} in a debug build", entry.name);
+            skipped(&format!("{} in a debug build", entry.name));
             continue;
         }
         if entry.name != "bundled" && !catalog.has(&entry.name).unwrap() {
-            eprintln!("skipped: no {} in IR_DATA", entry.name);
+            skipped(&format!("{} is not in IR_DATA", entry.name));
             continue;
         }
         let verified = catalog.verify(&entry.name, &mut NoProgress).unwrap();
@@ -237,72 +240,6 @@ fn datafinder_runs() {
         let trec = ir_data::read_run(&path, HeaderLine::Skip).unwrap();
         assert_eq!(trec.data, run.data);
     }
-}
-
-/// 77 of the 406 test queries have several tasks.
-#[test]
-fn products_of_several_tasks() {
-    let Some(path) = file("datafinder/test_data.jsonl") else {
-        return;
-    };
-    let rows = datafinder::read_test_queries(open(path).unwrap(), "406", "t").unwrap();
-    assert_eq!(rows.len(), 406);
-    let several = |text: Option<&str>| text.is_some_and(|text| text.contains(','));
-    let mut counts = [0, 0, 0];
-    for row in &rows {
-        let attributes = &row.query.attributes;
-        let queries = keyphrase_product_from_attributes(attributes);
-        let fields = ["task", "modality", "domain", "language", "text_length"];
-        let values = fields.map(|name| attributes.text(name));
-        let combinations: usize = values
-            .iter()
-            .map(|text| text.map_or(1, |text| text.split(',').count()))
-            .product();
-        assert!((1..=combinations).contains(&queries.len()), "{queries:?}");
-        if several(attributes.text("task")) {
-            counts[0] += 1;
-            counts[1] += usize::from(queries.len() > 1);
-        }
-        for query in &queries {
-            let words: Vec<&str> = query.split(' ').collect();
-            counts[2] += 1;
-            for (at, word) in words.iter().enumerate() {
-                let others = words[..at].iter();
-                let mut others =
-                    others.filter(|other| other.contains(word) || word.contains(*other));
-                assert_eq!(others.next(), None, "{query}");
-            }
-        }
-    }
-    assert_eq!(counts[0], 77);
-    // As a plain Python loop over `itertools.product` counts.
-    assert_eq!(counts[1..], [77, 572]);
-}
-
-#[test]
-fn keyphrase_queries_match_the_published_ones() {
-    let Some(path) = file("datafinder/test_data_411.json") else {
-        return;
-    };
-    let rows = datafinder::read_test_queries(open(path).unwrap(), "411", "t").unwrap();
-    assert_eq!(rows.len(), 411);
-    for row in &rows {
-        assert_eq!(
-            Some(keyphrase_query_from_attributes(&row.query.attributes).as_str()),
-            row.query.attributes.text(attribute::KEYPHRASES),
-            "{}",
-            row.query.id
-        );
-    }
-    assert_eq!(
-        rows.iter().filter(|row| row.positives.is_empty()).count(),
-        19
-    );
-
-    let short = file("datafinder/test_data.jsonl").unwrap();
-    let short = datafinder::read_test_queries(open(short).unwrap(), "406", "t").unwrap();
-    assert_eq!(short.len(), 406);
-    assert_eq!(short[..], rows[..406]);
 }
 
 #[test]

@@ -52,7 +52,7 @@ impl Decimal {
         self.0 as f64 / UNIT as f64
     }
 
-    /// Whether the number is between 0 and 1.
+    /// Returns `true` if the number is between 0 and 1.
     pub(crate) const fn is_fraction(self) -> bool {
         0 <= self.0 && self.0 <= UNIT
     }

@@ -12,7 +12,6 @@ pub mod measure;
 mod page;
 #[cfg(feature = "plots")]
 pub mod plots;
-mod popularity;
 mod rules;
 mod runs;
 mod statistics;
@@ -42,7 +41,6 @@ pub use measure::{
 };
 #[cfg(feature = "plots")]
 pub use page::{ComparisonPage, PageError, QueryRankChanges, SystemPage, WinsAndLosses};
-pub use popularity::GroupPopularity;
 pub use rules::{
     MissingQueries, QueriesWithoutRelevant, Rules, ScorePrecision, SelfHits, TieBreak,
     TrecEvalVersion, UnjudgedDocuments,

@@ -30,7 +30,7 @@ pub struct Rules {
     pub no_relevant: QueriesWithoutRelevant,
     /// Retrieved documents without a judgment. Default: not relevant.
     pub unjudged: UnjudgedDocuments,
-    /// Retrieved documents whose id equals the query id. Default: keep.
+    /// Retrieved documents with the id of the query. Default: keep.
     pub self_hits: SelfHits,
     /// Relevance level: documents are relevant from this grade on, unless the measure has a level
     /// of its own. trec_eval's `-l`. Range: ≥ 0. Default: 1.
@@ -160,8 +160,8 @@ pub enum UnjudgedDocuments {
     Remove,
 }
 
-/// Treatment of retrieved documents whose id equals the query id, in collections whose queries are
-/// documents.
+/// Treatment of retrieved documents with the id of the query. Some collections use documents as
+/// queries.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum SelfHits {

@@ -9,17 +9,15 @@ use ir_knn::{
     Classes, DistanceMetric, KnnClassifier, Matrix, TfWeighting, TfidfConfig, TfidfVectorizer,
     TruncatedSvd, TruncatedSvdConfig, npy,
 };
+use ir_system::systems::MetricName;
+use ir_system::{
+    CACHE_VERSION, Cache, ContentHash, FileHashes, Lookup, Observer, Record, SourceMap, SpecError,
+    Stage, StageReport, StageStatus, SystemError, find_or_lock,
+};
 use serde::Serialize;
 use serde_json::{Map, Value};
 
-use crate::cache::{CACHE_VERSION, Cache, Record, Stage};
-use crate::error::{ExperimentError, SystemError};
-use crate::file::{ClassificationEntry, Experiment, SourceMap};
-use crate::hash::ContentHash;
-use crate::lookup::{Lookup, find_or_lock};
-use crate::observer::{Observer, StageReport, StageStatus};
-use crate::system::FileHashes;
-use crate::systems::MetricName;
+use crate::file::{ClassificationEntry, Experiment};
 
 /// kNN classification accuracy of an entry of the file.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -68,7 +66,7 @@ pub(crate) struct Classifications<'a> {
 
 impl Classifications<'_> {
     /// Lists the stage of an entry without computing it.
-    pub(crate) fn planned(&self, n: usize) -> Result<StageReport, ExperimentError> {
+    pub(crate) fn planned(&self, n: usize) -> Result<StageReport, SpecError> {
         let key = self.key(n)?;
         let status = match self.cache.path(RECORD.stage, &key).exists() {
             true => StageStatus::Cached,
@@ -82,7 +80,7 @@ impl Classifications<'_> {
         &self,
         n: usize,
         observer: &mut dyn Observer,
-    ) -> Result<ClassificationResults, ExperimentError> {
+    ) -> Result<ClassificationResults, SpecError> {
         let (entry, key) = (&self.experiment.classifications[n], self.key(n)?);
         let decode = |bytes: &[u8]| decode(bytes, &entry.name);
         let path = self.cache.writable_path(RECORD.stage, &key)?;
@@ -114,7 +112,7 @@ impl Classifications<'_> {
     }
 
     /// Cache key: the content of the files and all parameters but the name.
-    fn key(&self, n: usize) -> Result<String, ExperimentError> {
+    fn key(&self, n: usize) -> Result<String, SpecError> {
         let (source, entry) = (&self.experiment.source, &self.experiment.classifications[n]);
         let at = format!("classifications[{n}]");
         let key = || -> Result<String, SystemError> {
@@ -190,12 +188,12 @@ fn classify(
     experiment: &Experiment,
     n: usize,
     observer: &mut dyn Observer,
-) -> Result<ClassificationResults, ExperimentError> {
+) -> Result<ClassificationResults, SpecError> {
     let entry = &experiment.classifications[n];
     let at = format!("classifications[{n}]");
     let located = |error| experiment.source.system_error(&at, error);
     if observer.report(&format!("classifying {}", entry.name), 0, None) == Flow::Stop {
-        return Err(ExperimentError::Canceled);
+        return Err(SpecError::Canceled);
     }
     let (mut vectors, labels) = read(experiment, entry).map_err(located)?;
     let (found, expected) = (labels.len(), vectors.view().nrows());

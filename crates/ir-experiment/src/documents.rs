@@ -5,13 +5,11 @@ use std::sync::{Arc, OnceLock};
 
 use ir_core::{Attributes, Corpus, DocIds, DocNum, DocSet, Document, Flow, Predicate, Years};
 use ir_data::Collection;
-use ir_data::datafinder::lexicographic_row_order;
+use ir_studies::datafinder::lexicographic_row_order;
+use ir_system::{ContentHash, Observer, SourceMap, SpecError};
 
 use crate::attributes::unknown_condition_attributes;
-use crate::error::ExperimentError;
-use crate::file::{DocumentOrder, SourceMap, TaskEntry};
-use crate::hash::ContentHash;
-use crate::observer::Observer;
+use crate::file::{DocumentOrder, TaskEntry};
 use crate::task::data_error;
 
 /// Documents of a task. Consecutive tasks with the same documents share them.
@@ -50,7 +48,7 @@ impl Documents {
         condition: Option<&Predicate>,
         (source, key): (&SourceMap, &str),
         observer: &mut dyn Observer,
-    ) -> Result<Self, ExperimentError> {
+    ) -> Result<Self, SpecError> {
         let error = |error: ir_core::CorpusError| data_error(source, key, error.into());
         let reordered = match entry.document_order {
             DocumentOrder::Collection => None,
@@ -101,7 +99,7 @@ impl Documents {
             if done.is_multiple_of(1024)
                 && observer.report("reading", done, corpus.len_hint()) == Flow::Stop
             {
-                return Err(ExperimentError::Canceled);
+                return Err(SpecError::Canceled);
             }
         }
         drop(reader);

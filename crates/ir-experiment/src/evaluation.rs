@@ -3,9 +3,9 @@
 use ir_core::trec::{HeaderLine, read_run, write_run};
 use ir_core::{Qrels, Run};
 use ir_eval::{Comparison, Evaluator, Measure, Report, Rules};
+use ir_system::{ScoreFormatName, SpecError};
 
-use crate::error::ExperimentError;
-use crate::file::{Experiment, ScoreFormatName};
+use crate::file::Experiment;
 use crate::overlap::overlaps;
 use crate::results::TaskResults;
 use crate::selection::SelectionResult;
@@ -18,7 +18,7 @@ pub(crate) fn reports(
     qrels: &Qrels,
     measures: &[Measure],
     runs: &[Run],
-) -> Result<Vec<Report>, ExperimentError> {
+) -> Result<Vec<Report>, SpecError> {
     let invalid = |error: String| experiment.source.error("measures", error);
     let evaluator = Evaluator::with_rules(qrels, measures, rules);
     let evaluator = evaluator.map_err(|error| invalid(error.to_string()))?;
@@ -69,7 +69,7 @@ pub(crate) fn evaluate(
     data: &TaskData,
     runs: Vec<Run>,
     selections: Vec<SelectionResult>,
-) -> Result<TaskResults, ExperimentError> {
+) -> Result<TaskResults, SpecError> {
     let qrels = data.test.qrels.clone();
     let rules = data.rules(experiment);
     let reports = reports(experiment, rules, &qrels, &experiment.measures, &runs)?;
@@ -89,7 +89,7 @@ pub(crate) fn evaluate(
     };
     Ok(TaskResults {
         name: data.name.clone(),
-        documents: data.ids().len(),
+        documents: data.documents.ids.len(),
         queries: data.test.queries.len(),
         measures: experiment.measures.clone(),
         reports,

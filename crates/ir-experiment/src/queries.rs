@@ -3,14 +3,11 @@
 use std::collections::HashSet;
 
 use ir_core::{Qrels, Query};
-use ir_data::datafinder::keyphrase_query;
 use ir_data::{Collection, DataError};
-use ir_knn::TrainingQuery;
+use ir_studies::datafinder::keyphrase_query;
+use ir_system::{ContentHash, Observer, SystemEntry, TrainingSet, unknown_query_attribute};
 
-use crate::attributes::unknown_query_attribute;
-use crate::file::{SystemEntry, TaskEntry};
-use crate::hash::ContentHash;
-use crate::observer::Observer;
+use crate::file::TaskEntry;
 
 /// Queries with judgments, and the hash of everything that a search depends on.
 #[derive(Debug, Clone)]
@@ -47,35 +44,11 @@ impl JudgedSet {
     }
 }
 
-/// Labeled training queries and their hash.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct TrainingSet {
-    pub(crate) queries: Vec<TrainingQuery>,
-    pub(crate) hash: String,
-}
-
-impl TrainingSet {
-    pub(crate) fn new(queries: Vec<TrainingQuery>) -> Self {
-        let mut hash = ContentHash::default();
-        for query in &queries {
-            hash.text(&query.id).text(&query.text);
-            hash.number(query.relevant.len() as i64);
-            for doc in &query.relevant {
-                hash.text(doc);
-            }
-        }
-        Self {
-            queries,
-            hash: hash.finish(),
-        }
-    }
-
-    /// Training queries whose text is not one of `texts`.
-    pub(crate) fn without(&self, texts: &HashSet<&str>) -> Self {
-        let kept = self.queries.iter();
-        let kept = kept.filter(|query| !texts.contains(query.text.trim()));
-        Self::new(kept.cloned().collect())
-    }
+/// Training queries whose text is not one of `texts`.
+pub(crate) fn without_texts(set: &TrainingSet, texts: &HashSet<&str>) -> TrainingSet {
+    let kept = set.queries.iter();
+    let kept = kept.filter(|query| !texts.contains(query.text.trim()));
+    TrainingSet::new(kept.cloned().collect())
 }
 
 /// Source of the text of a query.

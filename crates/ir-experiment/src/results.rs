@@ -6,12 +6,12 @@ use std::path::PathBuf;
 use ir_core::trec::{ScoreFormat, TrecWriteError, write_run};
 use ir_core::{Qrels, Run};
 use ir_eval::{Comparison, ComparisonPage, Measure, PageError, Report, SystemPage};
+use ir_system::ContentHash;
 use serde::ser::SerializeStruct;
 use serde::{Serialize, Serializer};
 
 use crate::classification::ClassificationResults;
 use crate::file::{Experiment, OutputFormat};
-use crate::hash::ContentHash;
 use crate::overlap::RankingOverlap;
 use crate::selection::SelectionResult;
 use crate::tables::{TableFormat, accuracies, overlap_table, task_table};

@@ -6,22 +6,21 @@ use std::collections::{BTreeMap, HashSet};
 use std::sync::Arc;
 
 use ir_core::Run;
+use ir_system::{
+    Cache, FileHashes, Lookup, Observer, ParsedSystem, PreparedSystem, Registry, Session,
+    SpecError, Stage, StageReport, StageStatus, SystemContext, SystemEntry, SystemError,
+    TrainingSet, Validation, find_or_lock,
+};
 use serde::Serialize;
 
-use crate::cache::{Cache, Stage};
 use crate::classification::Classifications;
 use crate::documents::Documents;
-use crate::error::{ExperimentError, SystemError};
 use crate::evaluation::{evaluate, reports};
-use crate::file::{Experiment, SelectionEntry, SelectionMethod, SystemEntry};
-use crate::lookup::{Lookup, find_or_lock};
-use crate::observer::{Observer, StageReport, StageStatus};
-use crate::queries::{JudgedSet, TrainingSet};
-use crate::registry::{ParsedSystem, Registry};
+use crate::file::{Experiment, SelectionEntry, SelectionMethod};
+use crate::queries::{JudgedSet, without_texts};
 use crate::results::ExperimentResults;
 use crate::search::{SearchParameters, run_key};
-use crate::selection::{self, SelectedPoint, SelectionResult, grid_points, point_label};
-use crate::system::{FileHashes, PreparedSystem, Session, SystemContext, Validation};
+use crate::selection::{self, SelectedPoint, SelectionResult, point_label};
 use crate::task::TaskData;
 pub use searchable::SearchableSystem;
 
@@ -75,7 +74,7 @@ impl<'a> Runner<'a> {
         &self,
         experiment: &Experiment,
         observer: &mut dyn Observer,
-    ) -> Result<ExperimentResults, ExperimentError> {
+    ) -> Result<ExperimentResults, SpecError> {
         let mut tasks = Vec::new();
         self.for_each_task(experiment, observer, true, |data, task, runs| {
             let runs = runs.into_iter().flatten().collect();
@@ -98,7 +97,7 @@ impl<'a> Runner<'a> {
         &self,
         experiment: &Experiment,
         observer: &mut dyn Observer,
-    ) -> Result<Plan, ExperimentError> {
+    ) -> Result<Plan, SpecError> {
         let mut plan = Plan {
             stages: Vec::new(),
             undecided: Vec::new(),
@@ -153,10 +152,10 @@ impl<'a> Runner<'a> {
         experiment: &Experiment,
         observer: &mut dyn Observer,
         compute: bool,
-        mut finish: impl FnMut(&TaskData, TaskRun<'_>, Vec<Option<Run>>) -> Result<(), ExperimentError>,
-    ) -> Result<(), ExperimentError> {
+        mut finish: impl FnMut(&TaskData, TaskRun<'_>, Vec<Option<Run>>) -> Result<(), SpecError>,
+    ) -> Result<(), SpecError> {
         experiment.validate(self.registry)?;
-        let order = crate::graph::order(experiment, self.registry)?;
+        let order = ir_system::order(&experiment.systems, &experiment.source, self.registry)?;
         self.report_unused_encoders(experiment, observer);
         let (hashes, mut session) = (FileHashes::default(), Session::default());
         let mut previous: Option<Arc<Documents>> = None;
@@ -259,7 +258,7 @@ impl<'a> TaskRun<'a> {
     }
 
     /// Runs of the visible systems, in the order of the file; `None` if a run is only planned.
-    fn runs(&mut self, order: &[usize]) -> Result<Vec<Option<Run>>, ExperimentError> {
+    fn runs(&mut self, order: &[usize]) -> Result<Vec<Option<Run>>, SpecError> {
         let (experiment, data) = (self.experiment, self.data);
         let mut runs: Vec<Option<Run>> = vec![None; experiment.systems.len()];
         let test = self.test_queries();
@@ -303,7 +302,7 @@ impl<'a> TaskRun<'a> {
             let Some(entry) = entry.filter(|_| needed.insert(name)) else {
                 continue;
             };
-            for point in grid_points(entry) {
+            for point in entry.points() {
                 let parsed = self.runner.registry.parse(&entry.kind, &point);
                 let inputs = parsed.map(|parsed| parsed.system.inputs());
                 open.extend(inputs.into_iter().flatten().map(|(_, name)| name));
@@ -313,7 +312,7 @@ impl<'a> TaskRun<'a> {
     }
 
     fn has_undecided_part(&self, entry: &SystemEntry) -> bool {
-        let points = grid_points(entry);
+        let points = entry.points();
         let parsed = points
             .iter()
             .filter_map(|point| self.runner.registry.parse(&entry.kind, point).ok());
@@ -322,7 +321,7 @@ impl<'a> TaskRun<'a> {
     }
 
     /// Sets the parameters of a system.
-    fn prepare(&mut self, n: usize, parameters: toml::Table) -> Result<(), ExperimentError> {
+    fn prepare(&mut self, n: usize, parameters: toml::Table) -> Result<(), SpecError> {
         let entry = &self.experiment.systems[n];
         let at = format!("systems[{n}]");
         let parsed = self.runner.registry.parse(&entry.kind, &parameters);
@@ -346,9 +345,12 @@ impl<'a> TaskRun<'a> {
     fn context<'s>(&'s mut self, queries: Queries<'s>) -> SystemContext<'s> {
         let set = queries.set;
         SystemContext {
-            task: self.data,
+            data: self.data,
             training: queries.training,
-            validation: (queries.validation).map(|split| Validation { split, set }),
+            validation: (queries.validation).map(|split| Validation {
+                split,
+                queries: &set.queries,
+            }),
             encoders: &self.experiment.encoders,
             source: &self.experiment.source,
             cache: self.runner.cache,
@@ -360,15 +362,15 @@ impl<'a> TaskRun<'a> {
     }
 
     /// Error of a system with its location.
-    fn located(&self, n: usize, error: SystemError) -> ExperimentError {
+    fn located(&self, n: usize, error: SystemError) -> SpecError {
         let at = format!("systems[{n}]");
         self.experiment.source.system_error(&at, error)
     }
 
     /// Run of a prepared system: from the cache, or searched. `None` if it is only planned.
-    fn search(&mut self, n: usize, queries: Queries<'_>) -> Result<Option<Run>, ExperimentError> {
+    fn search(&mut self, n: usize, queries: Queries<'_>) -> Result<Option<Run>, SpecError> {
         let entry = &self.experiment.systems[n];
-        let compute = self.compute;
+        let (compute, data) = (self.compute, self.data);
         let (label, parsed) = match self.systems.get(&entry.name) {
             Some(prepared) => (prepared.label.clone(), prepared.parsed.clone()),
             None => return Ok(None),
@@ -399,14 +401,14 @@ impl<'a> TaskRun<'a> {
             }
             let cache = context.cache;
             let path = cache.writable_path(Stage::Run, &key)?;
-            let named = format!("{}: {label}", context.task.name);
+            let named = format!("{}: {label}", context.data.name());
             let looked_up = find_or_lock(&path, &named, context.observer, || {
                 cache.run(&key, &entry.name)
             })?;
             let (status, run) = match looked_up {
                 Lookup::Found(run) => (StageStatus::Cached, run),
                 Lookup::ToCompute { status, lock } => {
-                    let run = parameters.search(&mut context, &entry.name, queries.set)?;
+                    let run = parameters.search(&mut context, data, &entry.name, queries.set)?;
                     cache.save_run(&key, &run)?;
                     drop(lock);
                     (status, run)
@@ -439,14 +441,14 @@ impl<'a> TaskRun<'a> {
     }
 
     /// Selects the best point of a grid.
-    fn select(&mut self, n: usize, test: Queries<'_>) -> Result<Selected, ExperimentError> {
+    fn select(&mut self, n: usize, test: Queries<'_>) -> Result<Selected, SpecError> {
         let entry = &self.experiment.systems[n];
         let Some(selection) = &self.experiment.selection else {
             let message = "expected a selection, found none";
             return Err(self.experiment.source.error("selection", message));
         };
         let measure = selection.measure.unwrap_or(self.experiment.measures[0]);
-        let points = grid_points(entry);
+        let points = entry.points();
         let validation = match selection.by {
             SelectionMethod::Validation => Some(self.validation_set(selection)?),
             _ => None,
@@ -525,7 +527,7 @@ impl<'a> TaskRun<'a> {
     fn validation_set(
         &mut self,
         selection: &SelectionEntry,
-    ) -> Result<Arc<ValidationSet>, ExperimentError> {
+    ) -> Result<Arc<ValidationSet>, SpecError> {
         if let Some(known) = &self.validation {
             return Ok(known.clone());
         }
@@ -553,7 +555,7 @@ impl<'a> TaskRun<'a> {
         }
         let texts = set.queries.iter().map(|query| query.text.trim()).collect();
         let training = self.data.training.as_ref();
-        let training = training.map(|training| training.without(&texts));
+        let training = training.map(|training| without_texts(training, &texts));
         let validation = Arc::new(ValidationSet { set, training });
         self.validation = Some(validation.clone());
         Ok(validation)

@@ -1,15 +1,14 @@
 //! Searching the queries of a task with a system.
 
 use ir_core::{DocFilter, DocNum, DocSet, Flow, NotLaterThan, Predicate, Retriever, Run, Search};
-use ir_data::datafinder::{published_depth, published_filter};
+use ir_studies::datafinder::{published_depth, published_filter};
+use ir_system::{ContentHash, FilterName, SpecError, SystemContext, SystemEntry, SystemError};
 
 use crate::best_record::best_records;
 use crate::documents::Documents;
-use crate::error::{ExperimentError, SystemError};
-use crate::file::{Experiment, FilterName, SystemEntry, TaskEntry};
-use crate::hash::ContentHash;
+use crate::file::{Experiment, TaskEntry};
 use crate::queries::JudgedSet;
-use crate::system::SystemContext;
+use crate::task::TaskData;
 
 /// Number of queries that are searched between two progress reports.
 const BATCH: usize = 256;
@@ -36,6 +35,7 @@ impl SearchParameters {
     pub(crate) fn search(
         &self,
         context: &mut SystemContext<'_>,
+        data: &TaskData,
         name: &str,
         set: &JudgedSet,
     ) -> Result<Run, SystemError> {
@@ -57,14 +57,14 @@ impl SearchParameters {
         let ids = retriever.ids();
         let years = match self.filter {
             FilterName::None => ir_core::Years::default(),
-            FilterName::Year | FilterName::PublishedYear => context.task.years_of(ids),
-            FilterName::YearOfBestRecord => context.task.years_of_records(ids)?,
+            FilterName::Year | FilterName::PublishedYear => data.years_of(ids),
+            FilterName::YearOfBestRecord => data.years_of_records(ids)?,
         };
-        let passing = context.task.documents.passing(ids);
+        let passing = data.documents.passing(ids);
         let filters: Vec<NotLaterThan<'_>> = (set.queries.iter())
             .map(|query| years.not_later_than(query.attributes.year()))
             .collect();
-        let documents = &*context.task.documents;
+        let documents = &*data.documents;
         let passing = passing.as_ref().zip(self.condition.as_ref());
         let mut run = Run::new(name);
         let total = set.queries.len();
@@ -79,7 +79,7 @@ impl SearchParameters {
                 .observer
                 .report(&stage, start as u64, Some(total as u64));
             if flow == Flow::Stop {
-                return Err(ExperimentError::Canceled.into());
+                return Err(SpecError::Canceled.into());
             }
             let within: Vec<QueryFilter<'_>> = (batch.iter().zip(&filters[start..]))
                 .map(|(query, time)| QueryFilter {

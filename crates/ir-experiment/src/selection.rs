@@ -4,10 +4,11 @@ use std::collections::{BTreeMap, HashMap};
 
 use ir_core::{Qrels, Run, SplitMix64};
 use ir_eval::{CompareError, Measure, ParameterSweep, Report};
+use ir_system::SystemEntry;
 use serde::Serialize;
 use toml::{Table, Value};
 
-use crate::file::{SelectionMethod, SystemEntry};
+use crate::file::SelectionMethod;
 
 /// Selected point of a grid, and the scores of all points.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -67,25 +68,6 @@ impl SelectionResult {
             }
         }
     }
-}
-
-/// Parameters of every point of a grid, in order: the last parameter varies fastest. A system
-/// without a grid has one point.
-pub(crate) fn grid_points(entry: &SystemEntry) -> Vec<Table> {
-    let mut points = vec![entry.parameters.clone()];
-    for (key, values) in &entry.grid {
-        let values = values.as_array().map(Vec::as_slice).unwrap_or_default();
-        let with = |point: &Table, value: &Value| {
-            let mut point = point.clone();
-            point.insert(key.clone(), value.clone());
-            point
-        };
-        points = points
-            .iter()
-            .flat_map(|point| values.iter().map(|value| with(point, value)))
-            .collect();
-    }
-    points
 }
 
 /// Parameters of the grid in one line.
@@ -220,7 +202,7 @@ mod tests {
             .with("preset", "lucene")
             .with_grid("k1", [0.5, 1.0])
             .with_grid("b", [0.1, 0.2]);
-        let points = grid_points(&entry);
+        let points = entry.points();
         let labels: Vec<String> = points.iter().map(|it| point_label(&entry, it)).collect();
         // Keys are sorted by name.
         let expected = [
@@ -235,7 +217,7 @@ mod tests {
                 .iter()
                 .all(|point| point["preset"].as_str() == Some("lucene"))
         );
-        assert_eq!(grid_points(&SystemEntry::new("s", "bm25")), [Table::new()]);
+        assert_eq!(SystemEntry::new("s", "bm25").points(), [Table::new()]);
     }
 
     #[test]

@@ -1,7 +1,6 @@
 //! Data of a task: documents, test queries and training queries.
 
 use std::collections::{BTreeSet, HashSet};
-use std::path::PathBuf;
 use std::sync::Arc;
 
 use ir_core::trec::read_qrels;
@@ -10,17 +9,17 @@ use ir_data::catalog::Catalog;
 use ir_data::{Collection, DataError, InMemoryJudgedQueries};
 use ir_eval::Rules;
 use ir_knn::TrainingQuery;
+use ir_system::systems::RUN;
+use ir_system::{
+    FilterName, Observer, SourceMap, SpecError, SystemData, SystemError, TrainingSet, TrecFile,
+    TrecFileError, open_named,
+};
 
 use crate::best_record::years_of_records;
 use crate::documents::Documents;
-use crate::error::{ExperimentError, SystemError};
-use crate::file::{
-    Experiment, FilterName, QuerySet, SourceMap, TaskEntry, TrecFile, TrecFileError,
-};
-use crate::observer::Observer;
-use crate::queries::{JudgedSet, QueryText, TrainingSet, judged, set_form, warn_of_operators};
+use crate::file::{Experiment, QuerySet, TaskEntry};
+use crate::queries::{JudgedSet, QueryText, judged, set_form, warn_of_operators};
 use crate::suggest::did_you_mean;
-use crate::systems::RUN;
 
 /// Data of a task.
 pub struct TaskData {
@@ -47,7 +46,7 @@ impl TaskData {
         n: usize,
         shared: Option<Arc<Documents>>,
         observer: &mut dyn Observer,
-    ) -> Result<Self, ExperimentError> {
+    ) -> Result<Self, SpecError> {
         let (entry, source) = (&experiment.tasks[n], &experiment.source);
         let at = format!("tasks[{n}]");
         let key = match &entry.qrels {
@@ -148,34 +147,6 @@ impl TaskData {
         ));
     }
 
-    /// Returns the name of the task.
-    #[must_use]
-    pub fn name(&self) -> &str {
-        &self.name
-    }
-
-    /// Returns the documents, in the order of the task.
-    #[must_use]
-    pub fn corpus(&self) -> &dyn Corpus {
-        self.documents.corpus()
-    }
-
-    /// Returns the ids of the documents, in the order of the task.
-    #[must_use]
-    pub fn ids(&self) -> &DocIds {
-        &self.documents.ids
-    }
-
-    /// Names of the attributes that some document has.
-    pub(crate) fn attributes(&self) -> &BTreeSet<String> {
-        &self.documents.attributes
-    }
-
-    /// Hash of all documents, in order.
-    pub(crate) fn corpus_hash(&self) -> &str {
-        &self.documents.hash
-    }
-
     /// Returns the year of each document, in the order of the task.
     #[must_use]
     pub fn years(&self) -> Years {
@@ -198,40 +169,6 @@ impl TaskData {
         years.map_err(|message| SystemError::parameter("filter", message))
     }
 
-    /// Returns the test queries.
-    #[must_use]
-    pub fn queries(&self) -> &[Query] {
-        &self.test.queries
-    }
-
-    /// Returns all queries of the collection, judged or not, in the form of the task.
-    ///
-    /// # Errors
-    /// The queries cannot be read.
-    pub fn all_queries(&self) -> Result<Vec<Query>, SystemError> {
-        let queries = self.documents.collection.all_queries();
-        let mut queries = queries.map_err(SystemError::stage("reading queries"))?;
-        set_form(&mut queries, QueryText::of_task(&self.entry));
-        Ok(queries)
-    }
-
-    /// Split of the test queries.
-    #[cfg(feature = "dense")]
-    pub(crate) fn test_split(&self) -> &str {
-        &self.entry.split
-    }
-
-    /// Text of a query of the collection in the form of the test queries.
-    #[cfg(feature = "dense")]
-    pub(crate) fn text_of(&self, query: &Query) -> String {
-        QueryText::of_task(&self.entry).of(query)
-    }
-
-    #[cfg(feature = "dense")]
-    pub(crate) fn collection(&self) -> &Collection {
-        &self.documents.collection
-    }
-
     pub(crate) const fn entry(&self) -> &TaskEntry {
         &self.entry
     }
@@ -248,13 +185,58 @@ impl TaskData {
         source: &SourceMap,
         key: &str,
         split: &str,
-    ) -> Result<JudgedSet, ExperimentError> {
+    ) -> Result<JudgedSet, SpecError> {
         let text = QueryText::of_task(&self.entry);
         let judged = judged(&self.documents.collection, split, text);
         let judged = judged.map_err(|error| data_error(source, key, error))?;
         let checked = text.check(&judged.queries);
         checked.map_err(|(_, message)| source.error(key, message))?;
         Ok(judged)
+    }
+}
+
+impl SystemData for TaskData {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn corpus(&self) -> &dyn Corpus {
+        self.documents.corpus()
+    }
+
+    fn ids(&self) -> &DocIds {
+        &self.documents.ids
+    }
+
+    fn corpus_hash(&self) -> &str {
+        &self.documents.hash
+    }
+
+    fn attributes(&self) -> &BTreeSet<String> {
+        &self.documents.attributes
+    }
+
+    fn collection(&self) -> Option<&Collection> {
+        Some(&self.documents.collection)
+    }
+
+    fn queries(&self) -> &[Query] {
+        &self.test.queries
+    }
+
+    fn all_queries(&self) -> Result<Vec<Query>, SystemError> {
+        let queries = self.documents.collection.all_queries();
+        let mut queries = queries.map_err(SystemError::stage("reading queries"))?;
+        set_form(&mut queries, QueryText::of_task(&self.entry));
+        Ok(queries)
+    }
+
+    fn split(&self) -> &str {
+        &self.entry.split
+    }
+
+    fn text_of(&self, query: &Query) -> String {
+        QueryText::of_task(&self.entry).of(query)
     }
 }
 
@@ -265,7 +247,7 @@ fn training_set(
     collection: &Collection,
     set: &QuerySet,
     observer: &mut dyn Observer,
-) -> Result<TrainingSet, ExperimentError> {
+) -> Result<TrainingSet, SpecError> {
     let other = set
         .collection
         .as_ref()
@@ -302,14 +284,14 @@ fn open_qrels(
     entry: &TaskEntry,
     file: &TrecFile,
     observer: &mut dyn Observer,
-) -> Result<Collection, ExperimentError> {
+) -> Result<Collection, SpecError> {
     let path = source.resolve(key, &file.file);
     let path = path.map_err(|error| source.located(key, error))?;
     if !path.exists() {
         let message = format!("{}: no such file", path.display());
         return Err(source.located(key, SystemError::missing(key, message)));
     }
-    let failed = |error: TrecFileError| ExperimentError::Stage {
+    let failed = |error: TrecFileError| SpecError::Stage {
         location: source.location(key),
         key: key.to_owned(),
         stage: "reading".to_owned(),
@@ -335,32 +317,14 @@ pub(crate) fn open_collection(
     source: &SourceMap,
     key: &str,
     name: &str,
-) -> Result<Collection, ExperimentError> {
+) -> Result<Collection, SpecError> {
     let opened = open_named(name, || source.resolve(key, name));
     let opened = opened.map_err(|error| source.located(key, error))?;
     opened.map_err(|error| data_error(source, key, error))
 }
 
-/// Opens a collection of the catalog by name, or a folder by the path that `resolve` returns.
-pub(crate) fn open_named(
-    name: &str,
-    resolve: impl FnOnce() -> Result<PathBuf, SystemError>,
-) -> Result<Result<Collection, DataError>, SystemError> {
-    let catalog = Catalog::from_env();
-    if catalog.entry(name).is_ok() {
-        return Ok(catalog.open(name));
-    }
-    let path = resolve()?;
-    Ok(match path.exists() {
-        true => ir_data::open_path_or_name(&path.to_string_lossy()),
-        // The folder that the variable names, and not the variable.
-        false if name.starts_with('$') => catalog.open(&path.to_string_lossy()),
-        false => catalog.open(name),
-    })
-}
-
 /// Adds the position of a key to an error of its data.
-pub(crate) fn data_error(source: &SourceMap, key: &str, error: DataError) -> ExperimentError {
+pub(crate) fn data_error(source: &SourceMap, key: &str, error: DataError) -> SpecError {
     let message = match &error {
         DataError::UnknownCollection { name, known } => {
             // Entries of the catalog without documents and queries are only files.
@@ -382,14 +346,14 @@ pub(crate) fn data_error(source: &SourceMap, key: &str, error: DataError) -> Exp
             format!("{error}{}", did_you_mean(split, names))
         }
         error if error.is_missing() => {
-            return ExperimentError::Missing {
+            return SpecError::Missing {
                 location: source.location(key),
                 key: key.to_owned(),
                 message: error.to_string(),
             };
         }
         _ => {
-            return ExperimentError::Stage {
+            return SpecError::Stage {
                 location: source.location(key),
                 key: key.to_owned(),
                 stage: "reading".to_owned(),

@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use ir_core::NoProgress;
-use ir_data::chat::EndpointConfig;
+use ir_fetch::chat::EndpointConfig;
 use ir_qa::generation::{AnswerGenerator, AnswerPrompt, EndpointAnswers, Quote};
 use ir_qa::questions::{
     EndpointQuestions, QuestionError, QuestionFile, QuestionGenerator, QuestionPrompt,

@@ -5,7 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use ir_core::{Corpus, Document, Qrels, Query, Retriever, Run};
 use ir_data::datafinder::{DatasetCorpus, DatasetQuery, read_test_queries};
-use ir_data::papers::{Paper, read_papers};
+use ir_data::s2orc::{Paper, read_papers};
 use ir_eval::{Evaluator, Measure};
 
 const PAPERS: &str = include_str!("../data/papers.jsonl");

@@ -24,11 +24,12 @@ use ir_core::training::TrainingSet;
 use ir_core::training::mining::MiningConfig;
 use ir_core::{Distinct, NoProgress};
 use ir_data::DocTemplate;
-use ir_data::papers::{
-    AnswerFile, DatasetLinks, DatasetRecord, DatasetTagger, DatasetTags, ExtractiveWriter, Paper,
+use ir_data::s2orc::Paper;
+use ir_data::training::{TrainingFile, TrainingWriter};
+use ir_studies::papers::{
+    AnswerFile, DatasetLinks, DatasetRecord, DatasetTagger, DatasetTags, ExtractiveWriter,
     PaperQuery, QueryForm, QueryWriter, ScrubbingRule, TaggingRules, Untagged, training_examples,
 };
-use ir_data::training::{TrainingFile, TrainingWriter};
 
 fn main() -> Result<()> {
     let arguments: Vec<PathBuf> = env::args().skip(1).map(PathBuf::from).collect();
@@ -157,8 +158,8 @@ fn writer() -> Result<Box<dyn QueryWriter>> {
     #[cfg(feature = "endpoint")]
     if let Ok(url) = env::var("IR_ENDPOINT") {
         use anyhow::Context;
-        use ir_data::chat::EndpointConfig;
-        use ir_data::papers::EndpointWriter;
+        use ir_fetch::chat::EndpointConfig;
+        use ir_studies::papers::EndpointWriter;
         let model = env::var("IR_ENDPOINT_MODEL");
         let model = model.context("IR_ENDPOINT_MODEL: expected the name of a model")?;
         let mut config = EndpointConfig::new(url, model);

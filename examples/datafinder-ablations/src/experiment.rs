@@ -10,9 +10,9 @@ use ir_core::{Distinct, Document, Qrels, Query, Retriever, Run, Search, Years};
 use ir_data::Collection;
 use ir_data::attribute;
 use ir_data::catalog::Catalog;
-use ir_data::datafinder::{keyphrase_query, lexicographic_row_order};
 use ir_eval::{Bootstrap, Evaluator, Measure, Report, Rules, TieBreak};
 use ir_knn::{TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig};
+use ir_studies::datafinder::{keyphrase_query, lexicographic_row_order};
 
 use crate::models::{Model, Representation, train};
 use crate::popularity::{Base, print_priors, print_sentences};

@@ -213,7 +213,8 @@ mod tests {
             return;
         }
         let collection = catalog.open("datafinder").unwrap();
-        let datasets = ir_data::datafinder::lexicographic_row_order(collection.corpus()).unwrap();
+        let datasets =
+            ir_studies::datafinder::lexicographic_row_order(collection.corpus()).unwrap();
         let mut years: HashMap<&str, Option<i64>> = HashMap::new();
         for dataset in &datasets {
             years

@@ -8,9 +8,9 @@ use ir_core::Document;
 use ir_core::training::HeldOut;
 use ir_data::attribute;
 use ir_data::datafinder::{
-    DatasetNames, DatasetQuery, UsageCounts, read_tagged_papers, read_training_queries,
-    underscored, without_test_queries,
+    DatasetQuery, read_tagged_papers, read_training_queries, underscored, without_test_queries,
 };
+use ir_studies::datafinder::{DatasetNames, UsageCounts};
 
 /// A training query in both forms, and the datasets its paper is known to use.
 pub(crate) struct PaperQuery {

@@ -8,10 +8,10 @@ use anyhow::Result;
 use ir_bm25::{Bm25, Index};
 use ir_core::fusion::{Fused, Fusion};
 use ir_core::{Distinct, Document, Encoded, Progress, Retriever, Side, Years};
-use ir_data::datafinder::lexicographic_row_order;
 use ir_data::{Collection, DocTemplate};
 use ir_dense::{BiEncoder, EncoderConfig};
 use ir_knn::{FlatIndex, TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig};
+use ir_studies::datafinder::lexicographic_row_order;
 
 use crate::systems::System;
 use crate::task::{in_keyphrases, training};

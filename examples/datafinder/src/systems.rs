@@ -7,8 +7,8 @@ use ir_bm25::{
 };
 use ir_core::{Distinct, DocIds, NoProgress, Retriever, Rewritten, SearchError, Years};
 use ir_data::Collection;
-use ir_data::datafinder::lexicographic_row_order;
 use ir_knn::{DocFrequency, TfidfConfig, TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig};
+use ir_studies::datafinder::lexicographic_row_order;
 
 /// A named retriever and its document years.
 pub struct System<'i> {

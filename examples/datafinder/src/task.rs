@@ -4,9 +4,9 @@ use anyhow::Result;
 use ir_core::{NotLaterThan, Query, Retriever, Run, Search};
 use ir_data::Collection;
 use ir_data::attribute;
-use ir_data::datafinder;
 use ir_eval::Measure;
 use ir_knn::TrainingQuery;
+use ir_studies::datafinder;
 
 use crate::systems::System;
 

@@ -13,12 +13,12 @@ use ir_core::trec::{HeaderLine, ScoreFormat, read_run, write_run};
 use ir_core::{Encoder, NoProgress, Qrels, Query, Run, Side};
 use ir_data::Collection;
 use ir_data::catalog::Catalog;
-use ir_data::datafinder::lexicographic_row_order;
 use ir_eval::{Evaluator, Measure, Rules, TieBreak};
 use ir_knn::{
     DistanceMetric, DocFrequency, TfidfConfig, TfidfVectorizer, TrainingQuery,
     TrainingQueryKnnConfig,
 };
+use ir_studies::datafinder::lexicographic_row_order;
 
 fn open(name: &str) -> Option<Collection> {
     let catalog = Catalog::from_env();

@@ -12,10 +12,10 @@ use anyhow::Result;
 use ir_bm25::{Bm25, Index, IndexConfig, StoredFields};
 use ir_core::{Document, NoProgress, Query, Retriever, Run, Search};
 use ir_data::TsvWriter;
-use ir_data::datafinder::keyphrase_product_from_attributes;
 use ir_data::results::{DocNames, ResultImport, read_results_json};
 use ir_data::tsv::ID_TEXT_TITLE;
 use ir_eval::{Evaluator, Measure};
+use ir_studies::datafinder::keyphrase_product_from_attributes;
 use serde_json::json;
 
 /// Number of datasets per query.

@@ -10,7 +10,8 @@ use ir_bm25::{Bm25, IndexBuilder, IndexConfig, StoredFields};
 use ir_core::fusion::{DocumentRepositories, PriorCombination, PriorEstimate, RepositoryPrior};
 use ir_core::{AttributeValue, DocNum, NoProgress, Retriever, Search};
 use ir_data::attribute;
-use ir_data::biocaddie::{REPOSITORIES, SyntheticRecords};
+use ir_data::biocaddie::REPOSITORIES;
+use ir_studies::biocaddie::SyntheticRecords;
 
 const QUERIES: [&str; 4] = [
     "protein sequencing bacterial chemotaxis",

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
 use clap::ValueHint;
-use ir_experiment::{Cache, Experiment, ExperimentError, Reproduction, Runner, WallTime};
+use ir_experiment::{Cache, Experiment, Reproduction, Runner, SpecError, WallTime};
 
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::experiment::{ConsoleObserver, failure, open, registry};
@@ -251,10 +251,10 @@ fn reproduce(
     args: &Args,
     experiment: &Experiment,
     console: &Console,
-) -> Result<Reproduction, ExperimentError> {
+) -> Result<Reproduction, SpecError> {
     let cache = match &args.cache {
         Some(folder) => Cache::new(folder.folder()),
-        None => Cache::temporary().map_err(|source| ExperimentError::Write {
+        None => Cache::temporary().map_err(|source| SpecError::Write {
             path: std::env::temp_dir(),
             source,
         })?,

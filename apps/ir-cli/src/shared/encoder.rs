@@ -62,6 +62,42 @@ impl EncoderOptions {
         ])
     }
 
+    /// Keys of an encoder of queries in a system file.
+    pub(crate) fn keys(&self) -> Result<toml::Table> {
+        let mut keys = toml::Table::new();
+        if let Some(backend) = self.backend {
+            bail_usage!("--backend {backend}: expected no --save; a system file has no such key");
+        }
+        let mut set = |key: &str, value: toml::Value| keys.insert(key.to_owned(), value);
+        if let Some(prefix) = &self.prefix {
+            set("query_prefix", prefix.clone().into());
+        }
+        if let Some(tokens) = self.max_tokens {
+            set("max_tokens", i64::try_from(tokens)?.into());
+        }
+        let named = |names: &[(&'static str, bool)]| {
+            names.iter().find(|(_, is)| *is).map(|(name, _)| (*name).to_owned())
+        };
+        let pooling = self.pooling.map(|pooling| {
+            let names = POOLINGS.map(|(name, _, known)| (name, known == pooling));
+            named(&names)
+        });
+        if let Some(name) = pooling.flatten() {
+            set("pooling", name.into());
+        }
+        if let Some(normalize) = self.normalize {
+            set("normalize", normalize.into());
+        }
+        let precision = self.precision.map(|precision| {
+            let names = PRECISIONS.map(|(name, _, known)| (name, known == precision));
+            named(&names)
+        });
+        if let Some(name) = precision.flatten() {
+            set("precision", name.into());
+        }
+        Ok(keys)
+    }
+
     pub(crate) fn prefix(&self) -> Option<&str> {
         self.prefix.as_deref()
     }

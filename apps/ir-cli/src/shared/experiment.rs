@@ -5,9 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use ir_core::{Flow, Progress};
-use ir_experiment::{
-    Cache, Experiment, ExperimentError, Observer, Registry, StageReport, StageStatus,
-};
+use ir_experiment::{Cache, Experiment, Observer, Registry, SpecError, StageReport, StageStatus};
 
 use crate::shared::console::{Bar, Console, Resumable};
 use crate::shared::input::arguments;
@@ -132,9 +130,9 @@ pub(crate) fn stage_line(report: &StageReport, status: &str) -> String {
 }
 
 /// Error of an experiment. An interrupt says that finished stages are cached.
-pub(crate) fn failure(error: ExperimentError) -> anyhow::Error {
+pub(crate) fn failure(error: SpecError) -> anyhow::Error {
     match error {
-        ExperimentError::Canceled => {
+        SpecError::Canceled => {
             let message = "interrupted; finished stages are cached, and the same command resumes";
             Resumable(message.to_owned()).into()
         }

@@ -56,7 +56,7 @@ impl GenerationOptions {
     fn endpoint(&self, url: &str, model: &str) -> Result<Arc<dyn AnswerGenerator>> {
         use std::time::Duration;
 
-        use ir_data::chat::EndpointConfig;
+        use ir_fetch::chat::EndpointConfig;
         use ir_qa::generation::EndpointAnswers;
 
         let mut config = EndpointConfig::new(url, model);

@@ -10,8 +10,8 @@ use ir_bm25::{
     IndexedFields, StoredFields,
 };
 use ir_core::{Corpus, CorpusRange};
-use ir_data::datafinder::lexicographic_row_order;
 use ir_data::{DataError, DocTemplate, TemplatedCorpus};
+use ir_studies::datafinder::lexicographic_row_order;
 use serde_json::{Map, Value, json};
 
 use crate::shared::console::Console;

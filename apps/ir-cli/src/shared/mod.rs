@@ -27,10 +27,13 @@ pub(crate) mod query_vectors;
 pub(crate) mod question_options;
 #[cfg(feature = "remote")]
 pub(crate) mod remote;
+pub(crate) mod repository_priors;
 pub(crate) mod rules;
 pub(crate) mod runs;
+pub(crate) mod search_data;
 pub(crate) mod shards;
 pub(crate) mod suggest;
+pub(crate) mod system_options;
 pub(crate) mod systems;
 pub(crate) mod terminal;
 #[cfg(feature = "dense")]

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result, anyhow};
 use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
-use ir_bm25::{Bm25, QuerySyntax};
+use ir_bm25::Bm25;
 use ir_core::Query;
 use ir_core::trec::HeaderLine;
 use ir_data::{TextEncoding, attribute};
@@ -133,21 +133,6 @@ pub(crate) struct Bm25Options {
 }
 
 impl Bm25Options {
-    /// Whether the parameters of a preset are chosen.
-    pub(crate) const fn has_preset(&self) -> bool {
-        self.preset.is_some()
-    }
-
-    /// Term-frequency saturation, if given.
-    pub(crate) const fn k1(&self) -> Option<f32> {
-        self.k1
-    }
-
-    /// Length normalization, if given.
-    pub(crate) const fn b(&self) -> Option<f32> {
-        self.b
-    }
-
     /// Parameters of the preset, with `--k1` and `--b` applied.
     pub(crate) fn parameters(&self) -> Bm25 {
         let mut bm25 = self.preset.unwrap_or(Bm25::ANSERINI);
@@ -277,16 +262,6 @@ const ENCODINGS: [(&str, &str, TextEncoding); 2] = [
     ),
 ];
 
-/// Syntaxes of structured queries.
-pub(crate) const SYNTAXES: [(&str, &str, QuerySyntax); 2] = [
-    (
-        "lucene",
-        "Lucene's classic query syntax",
-        QuerySyntax::Lucene,
-    ),
-    ("indri", "Indri's operators", QuerySyntax::Indri),
-];
-
 /// End of an error message about text that is not UTF-8.
 pub(crate) const ENCODING_HINT: &str = " (for Latin-1: --encoding latin-1)";
 
@@ -317,24 +292,6 @@ pub(crate) fn use_threads(threads: Option<usize>) -> Result<()> {
             .num_threads(threads)
             .build_global()
             .context("the thread pool cannot be started")?;
-    }
-    Ok(())
-}
-
-/// Value of a field: `FIELD=NUMBER`.
-pub(crate) fn of_field(text: &str) -> Result<(String, f32), String> {
-    let expected = || format!("expected FIELD=NUMBER with a number of at least 0, found {text:?}");
-    let (field, weight) = text.split_once('=').ok_or_else(expected)?;
-    let weight = non_negative(weight).map_err(|_| expected())?;
-    Ok((field.to_owned(), weight))
-}
-
-/// Rejects values of fields that name a field twice.
-pub(crate) fn reject_repeated(option: &str, values: &[(String, f32)]) -> Result<()> {
-    for (n, (field, _)) in values.iter().enumerate() {
-        if values[..n].iter().any(|(earlier, _)| earlier == field) {
-            bail_usage!("{option}: expected each field once, found {field:?} twice");
-        }
     }
     Ok(())
 }

@@ -79,7 +79,7 @@ impl QuestionOptions {
 
     #[cfg(feature = "fetch")]
     fn endpoint_generator(&self, url: &str, model: &str) -> Result<Arc<dyn QuestionGenerator>> {
-        use ir_data::chat::EndpointConfig;
+        use ir_fetch::chat::EndpointConfig;
         use ir_qa::questions::EndpointQuestions;
 
         let config = EndpointConfig::new(url, model);

@@ -348,8 +348,8 @@ impl System for RemoteSystem {
         let encoder = match &self.queries {
             Some(path) => {
                 let path = context.resolve("queries", path)?;
-                let queries = context.task().all_queries()?;
-                let required = context.task().queries().iter();
+                let queries = context.data.all_queries()?;
+                let required = context.data.queries().iter();
                 let required: HashSet<String> = required.map(|query| query.id.clone()).collect();
                 let vectors = QueryVectors {
                     option: "queries",
@@ -375,7 +375,7 @@ impl System for RemoteSystem {
         let opened = self.collection()?.open(search);
         let retriever = opened.and_then(|index| index.matching(&[]));
         let retriever = retriever.map_err(failed("opening the collection"))?;
-        let known = context.task().ids();
+        let known = context.data.ids();
         if let Some(id) = (retriever.ids().iter()).find(|id| known.get(id).is_none()) {
             let message = format!("expected documents of the task, found {id:?}");
             return Err(SystemError::parameter("engine", message));
@@ -385,7 +385,7 @@ impl System for RemoteSystem {
             return Ok(OpenSystem::new(retriever));
         }
         // By other attributes than those of the task, a condition has other documents.
-        let same = record.has_attributes_of(context.task().corpus());
+        let same = record.has_attributes_of(context.data.corpus());
         let engine = &self.engine;
         let retriever = match same.map_err(SystemError::stage("comparing attributes"))? {
             Some(true) => retriever,

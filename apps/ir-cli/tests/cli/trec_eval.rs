@@ -1,7 +1,7 @@
 //! `ir eval` as a replacement of trec_eval: its test outputs, command lines and options.
 //!
 //! Expected: usnistgov/trec_eval v10.0, test/ (the command lines are those of its `make
-//! quicktest`), and the specification's vectors, printed by the tags trec_eval-9.0.8 and v10.0.
+//! quicktest`), and `testdata/trec_eval`, printed by the tags trec_eval-9.0.8 and v10.0.
 
 use std::fs;
 use std::path::Path;
@@ -68,19 +68,10 @@ out.test.aqZ: -q -m all_trec -Z zscores_file qrels.test results.test";
     }
 }
 
-/// The specification's vectors: every measure, both releases, the options in the file names.
+/// Every measure, both releases, the options in the file names.
 #[test]
 fn both_release_vectors() {
-    let Some(folder) = data("both_release_vectors").map(|data| data.join("../spec/vectors")) else {
-        return;
-    };
-    if !folder.exists() {
-        eprintln!(
-            "both_release_vectors: skipped, {} does not exist",
-            folder.display()
-        );
-        return;
-    }
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/trec_eval");
     let measures = include_str!("../../../../crates/ir-eval/tests/integration/mini_measures.txt");
     let mut measures: Vec<String> = (measures.lines())
         .map(|measure| format!("-m {measure}"))

@@ -8,7 +8,7 @@ use axum::extract::State;
 use axum::http::StatusCode;
 use axum::http::header::SET_COOKIE;
 use axum::response::{AppendHeaders, Html, IntoResponse, Redirect, Response};
-use ir_data::datafinder::keyphrase_query;
+use ir_studies::datafinder::keyphrase_query;
 use maud::{Markup, html};
 use serde_json::{Map, Value};
 

@@ -66,13 +66,16 @@ impl BioCaddieCorpus {
         paths.find(|path| path.exists()).map(Self::new)
     }
 
-    /// Corpus of the records at a path, recognized by content: a file with records, a folder whose
-    /// first `.xml` or `.json` file is a record, or a folder with records by
-    /// [`BioCaddieCorpus::NAMES`]; [`None`] for other files and folders.
+    /// Corpus of the records at a path, recognized by content. [`None`] for other files and
+    /// folders. Records are in
     ///
-    /// A record in the XML form is a DOC with REPOSITORY and METADATA and without TEXT, which TREC
-    /// documents have, after declaration, comments and DOCTYPE; one in the JSON form has two of
-    /// DOCNO, METADATA and REPOSITORY.
+    /// - a file,
+    /// - a folder: its first `.xml` or `.json` file is a record,
+    /// - a file or folder of [`BioCaddieCorpus::NAMES`] in a folder.
+    ///
+    /// A record in the XML form is a DOC with REPOSITORY and METADATA, after declaration, comments
+    /// and DOCTYPE. TEXT makes it a TREC document instead. A record in the JSON form contains two
+    /// of DOCNO, METADATA and REPOSITORY.
     ///
     /// # Errors
     /// The file or folder cannot be read.
@@ -99,10 +102,10 @@ impl BioCaddieCorpus {
     /// # Errors
     /// The folder or the file cannot be read, or a folder has no records, or both forms.
     pub fn form(&self) -> Result<Option<RecordForm>, DataError> {
-        match self.path.is_dir() {
-            true => Ok(Some(records_of(&self.path)?.0)),
-            false => record_form(&self.path),
+        if self.path.is_dir() {
+            return Ok(Some(records_of(&self.path)?.0));
         }
+        record_form(&self.path)
     }
 
     /// File or folder of the records.
@@ -116,10 +119,10 @@ impl BioCaddieCorpus {
     /// # Errors
     /// A folder cannot be read, has no records, or has both forms.
     pub fn files(&self) -> Result<Vec<PathBuf>, DataError> {
-        match self.path.is_dir() {
-            true => Ok(records_of(&self.path)?.1.into()),
-            false => Ok(vec![self.path.clone()]),
+        if self.path.is_dir() {
+            return Ok(records_of(&self.path)?.1.into());
         }
+        Ok(vec![self.path.clone()])
     }
 
     /// Sets the character encoding of records in the XML form, whatever they declare. Default: that
@@ -184,8 +187,8 @@ fn record_form(path: &Path) -> Result<Option<RecordForm>, DataError> {
 }
 
 impl BioCaddieCorpus {
-    /// Form of the record of a file that has one: XML, or JSON whose first line is no object, in a
-    /// file without `.jsonl` in its name.
+    /// Form of the only record of a file: XML, or JSON in a file without `.jsonl` in its name and
+    /// with a first line that is not a complete object. `None` for other files.
     fn single_record(&self) -> Result<Option<RecordForm>, DataError> {
         let form = record_form(&self.path)?;
         let name = self.path.file_name().unwrap_or_default().to_string_lossy();
@@ -236,7 +239,7 @@ impl Corpus for BioCaddieCorpus {
     }
 }
 
-/// Corpus of a folder without records, whose readers are an error.
+/// Corpus of a folder without records. Opening a reader is an error.
 pub(super) struct MissingRecords {
     /// Folder of the topics.
     pub(super) folder: PathBuf,

@@ -57,7 +57,7 @@ pub(super) fn all_texts(value: &AttributeValue, texts: &mut Vec<String>) {
     }
 }
 
-/// Whether `dataItem.dataTypes`, which lists the names of other members, contains `dataset`.
+/// Returns `true` if `dataItem.dataTypes`, a list of names of other members, contains `dataset`.
 fn has_dataset(metadata: &Metadata) -> bool {
     let mut types = Vec::new();
     texts_at(metadata, "dataItem.dataTypes", &mut types);
@@ -74,9 +74,9 @@ fn described(path: &str) -> Option<&str> {
         .then_some(name)
 }
 
-/// The texts of a record by the paths of its repository; all texts of an unknown repository, and of
-/// a record without texts at the paths. Title, keywords and description in `dataItem` are those of
-/// `dataset` if `dataItem.dataTypes` contains `dataset` and it has any.
+/// Texts of a record at the paths of its repository. All texts, if the repository is unknown or the
+/// record has no text at the paths. If `dataItem.dataTypes` contains `dataset`, title, keywords and
+/// description of `dataset`, where present, replace the ones of `dataItem`.
 pub(super) fn texts_of(metadata: &Metadata, key: &str) -> Vec<String> {
     let mut texts = Vec::new();
     if let Some(repository) = Repository::find(key) {

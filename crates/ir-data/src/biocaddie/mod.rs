@@ -6,7 +6,6 @@
 //! | [`BioCaddieCorpus`] | documents from a folder of XML or JSON records, or JSON lines |
 //! | [`Record`], [`TextRule`] | one record, and the text of its document |
 //! | [`REPOSITORIES`] | names, sizes and text paths of the repositories |
-//! | [`SyntheticRecords`] | generated records of every repository, for tests and examples |
 //! | [`BioCaddieTopics`] | topics in all forms and judgments |
 //!
 //! The collection `biocaddie` of the catalog has documents if `records.jsonl`,
@@ -23,9 +22,7 @@ mod corpus;
 mod metadata;
 mod record;
 mod repositories;
-mod synthetic;
 mod topics;
-mod words;
 mod xml;
 
 use serde::{Deserialize, Serialize};
@@ -33,7 +30,6 @@ use serde::{Deserialize, Serialize};
 pub use corpus::{BioCaddieCorpus, RecordForm};
 pub use record::Record;
 pub use repositories::{DATASETS, REPOSITORIES, Repository};
-pub use synthetic::SyntheticRecords;
 pub use topics::BioCaddieTopics;
 
 /// Text of the document of a record. The title of a document is always the TITLE.
@@ -50,8 +46,8 @@ pub enum TextRule {
     /// Descriptions, name of the repository and publication, as the organizers concatenated them.
     Organizers,
     /// The record as a JSON object, keys included, as in the pilot of the National Data Service:
-    /// DOCNO, TITLE, REPOSITORY (the key, without the date of the harvest) and METADATA, whose
-    /// members are in byte order of their names. The pilot lost records without METADATA; here it
+    /// DOCNO, TITLE, REPOSITORY (the key, without the date of the harvest) and METADATA, with
+    /// members in byte order of their names. The pilot lost records without METADATA; here it
     /// is `null`. The title is in the text, and so counts twice in a field of title and text.
     WholeRecord,
     /// As [`TextRule::Paths`], and all texts of METADATA as the attribute `meta`: the three fields

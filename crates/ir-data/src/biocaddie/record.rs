@@ -27,7 +27,6 @@ use crate::text_encoding::TextEncoding;
 /// # Ok::<(), ir_data::DataError>(())
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
-#[non_exhaustive]
 pub struct Record {
     /// DOCNO, as in qrels and runs.
     pub id: String,
@@ -77,9 +76,9 @@ impl Record {
         Ok(record)
     }
 
-    /// Reads a record in the XML form: a DOC with DOCNO, TITLE, REPOSITORY and METADATA, whose text
-    /// is an escaped JSON object. `source` names the reader in errors. The character encoding is
-    /// that of the XML declaration, UTF-8 or ISO-8859-1. Default: UTF-8.
+    /// Reads a record in the XML form: a DOC with DOCNO, TITLE, REPOSITORY and METADATA. The text
+    /// of METADATA is an escaped JSON object. `source` names the reader in errors. The XML
+    /// declaration states the character encoding, UTF-8 or ISO-8859-1. Default: UTF-8.
     ///
     /// # Errors
     /// The source cannot be read or is not text in its encoding, an element is missing, repeated or
@@ -88,7 +87,7 @@ impl Record {
         Self::read_encoded_xml(reader, source, None)
     }
 
-    /// As [`Record::read_xml`], in an encoding in place of that of the declaration.
+    /// [`Record::read_xml`] with an encoding that replaces the one in the XML declaration.
     pub(super) fn read_encoded_xml(
         reader: impl BufRead + Send,
         source: &str,
@@ -172,8 +171,9 @@ impl Record {
         texts
     }
 
-    /// Converts the record into a document. The attribute `repository` is the key; `harvest` is the
-    /// rest of REPOSITORY, `year` that of `dataItem.releaseDate`, if there are any.
+    /// Converts the record into a document. The attribute `repository` is the key, `harvest` the
+    /// rest of REPOSITORY, and `year` the year of `dataItem.releaseDate`. `harvest` and `year` are
+    /// optional.
     #[must_use]
     pub fn into_document(self, rule: TextRule) -> Document {
         let mut document = Document::new("");

@@ -16,7 +16,7 @@ use crate::trec::read_qrels;
 
 /// Topics and judgments of the challenge, from its folder with `queries` and `qrels`.
 ///
-/// Splits: `test` (T1 to T15), `train` (EA1 to EA6). The text of a query is that of the curators.
+/// Splits: `test` (T1 to T15), `train` (EA1 to EA6). The text of a query is the curators' text.
 /// Other forms are attributes: `short` and `stopped` (keywords), `weighted` (`#weight` with idf)
 /// and `structured` (Boolean operators).
 ///

@@ -21,9 +21,10 @@ pub(super) fn after_prolog(text: &str) -> Result<&str, (&'static str, &str)> {
         } else if let Some(content) = rest.strip_prefix("<!DOCTYPE") {
             // An internal subset has declarations in brackets.
             let head = content.split('>').next().unwrap_or_default();
-            let after_subset = match head.contains('[') {
-                true => content.split_once(']').map(|(_, after)| after),
-                false => Some(content),
+            let after_subset = if head.contains('[') {
+                content.split_once(']').map(|(_, after)| after)
+            } else {
+                Some(content)
             };
             let after = after_subset.and_then(|after| after.split_once('>'));
             ("> of DOCTYPE", after)
@@ -37,8 +38,8 @@ pub(super) fn after_prolog(text: &str) -> Result<&str, (&'static str, &str)> {
     }
 }
 
-/// The rest of a text after the start tag of DOC, whose attributes are ignored; [`None`] if it has
-/// another start.
+/// Returns the text after the start tag of DOC. Attributes of the tag are ignored. [`None`] if the
+/// text does not begin with the tag.
 pub(super) fn after_start_tag(text: &str) -> Option<&str> {
     let rest = text.strip_prefix("<DOC")?;
     let (attributes, rest) = rest.split_once('>')?;
@@ -46,8 +47,8 @@ pub(super) fn after_start_tag(text: &str) -> Option<&str> {
     (is_tag && !attributes.ends_with('/')).then_some(rest)
 }
 
-/// Reads the text of an XML file. `encoding` is its character encoding; default: that of the XML
-/// declaration, or UTF-8.
+/// Reads the text of an XML file. Default of `encoding`: the encoding in the XML declaration, or
+/// UTF-8.
 pub(super) fn read_text(
     mut reader: impl BufRead + Send,
     source: &str,

@@ -66,7 +66,8 @@ impl Catalog {
     /// example of a mirror.
     ///
     /// # Errors
-    /// See [`Catalog::fetch`].
+    /// The name is unknown, the collection has no public archive, there is no data folder, or the
+    /// download fails.
     pub fn fetch_mirror(
         &self,
         name: &str,

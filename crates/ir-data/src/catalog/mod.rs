@@ -1,7 +1,7 @@
 //! Collections by name. The [front page](crate#catalog) lists them.
 //!
-//! All but `bundled` are files in a data folder: that of the environment variable [`IR_DATA`] or of
-//! [`Catalog::new`]. A [`CatalogEntry`] lists the expected files with size and SHA-256, and the
+//! All but `bundled` are files in a data folder, named by the environment variable [`IR_DATA`] or
+//! by [`Catalog::new`]. A [`CatalogEntry`] lists the expected files with size and SHA-256, and the
 //! counts. Opening compares sizes, reading compares counts, [`Catalog::verify`] compares
 //! everything.
 //!
@@ -78,8 +78,8 @@ impl Catalog {
         self.root.as_deref()
     }
 
-    /// Returns the entry of a collection; that of `biocaddie` for its variants, such as
-    /// `biocaddie/fields`.
+    /// Returns the entry of a collection. Variants such as `biocaddie/fields` have the entry of
+    /// `biocaddie`.
     ///
     /// # Errors
     /// There is no collection of this name.
@@ -93,7 +93,8 @@ impl Catalog {
             })
     }
 
-    /// Whether all files of a collection exist with the expected sizes. Content is not verified.
+    /// Returns `true` if all files of a collection exist with the expected sizes. Content is not
+    /// verified.
     ///
     /// # Errors
     /// The name is unknown; or the first file exists, but a file is missing, unreadable or of
@@ -120,7 +121,7 @@ impl Catalog {
         self.open_entry(self.entry(name)?, name)
     }
 
-    /// Opens an entry by its name or that of a variant.
+    /// Opens an entry by its name or the name of a variant.
     fn open_entry(
         &self,
         entry: &'static CatalogEntry,
@@ -226,7 +227,7 @@ fn variants(entry: &CatalogEntry) -> &'static [TextRule] {
     }
 }
 
-/// Names of all collections, each followed by those of its variants, such as `biocaddie/fields`.
+/// Names of all collections, each followed by its variants, such as `biocaddie/fields`.
 ///
 /// ```
 /// let names = ir_data::catalog::known_names();
@@ -263,7 +264,7 @@ fn check_size(path: &Path, expected: u64) -> Result<(), DataError> {
 /// Opens a collection below the folder in [`IR_DATA`], or `bundled`.
 ///
 /// # Errors
-/// See [`Catalog::open`].
+/// The name is unknown, a file is missing or of another size, or the entry only lists files.
 pub fn open(name: &str) -> Result<Collection, DataError> {
     Catalog::from_env().open(name)
 }

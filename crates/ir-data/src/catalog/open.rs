@@ -22,7 +22,7 @@ use crate::smart::{SmartCorpus, SmartQueries};
 use crate::squad::{SquadFile, SquadSentences};
 use crate::trec::read_qrels;
 
-/// Opens the collection of an entry, whose files are at `paths`.
+/// Opens the collection of an entry, with its files at `paths`.
 pub(super) fn open_entry(
     entry: &'static CatalogEntry,
     paths: Vec<PathBuf>,
@@ -108,7 +108,7 @@ fn counted(
     .with_notes(entry.notes.iter().cloned())
 }
 
-/// Queries and judgments whose counts are compared with the entry.
+/// Queries and judgments. Their counts are compared with the entry.
 struct CountedQueries<J> {
     entry: &'static CatalogEntry,
     judged: J,

@@ -7,7 +7,8 @@ use ir_core::trec::TrecWriteError;
 
 use super::zstd::ZstdWriter;
 use crate::compression_format::Compression;
-use crate::error::{DataError, excerpt, name_of, write_error};
+use crate::error::{DataError, name_of, write_error};
+use ir_core::excerpt;
 
 /// Creates a file for an atomic write: gzip if its name ends in `.gz`, zstd if it ends in `.zst`,
 /// uncompressed otherwise. [`DataFile::commit`] completes it.

@@ -11,7 +11,7 @@ pub struct Citance {
     pub text: String,
     /// Length of the window in sentences.
     pub sentences: usize,
-    /// Whether the dataset is mentioned by one of its names.
+    /// If `true`, the dataset is mentioned by one of its names.
     pub is_named: bool,
 }
 

@@ -35,7 +35,8 @@ pub fn underscored(text: &str) -> String {
 /// Corpus of datasets. Ids are [`underscored`] names, as in the qrels and runs; the attribute
 /// [`NAME`] is the name as in the file, possibly with spaces.
 ///
-/// The text is the field `contents`, the title that of the paper that introduced the dataset.
+/// The text is the field `contents`; the title is the title of the paper that introduced the
+/// dataset.
 /// DataFinder's BM25 searches `contents` only. Attributes are `name`, `year`, `date`, `variants`
 /// and any other field. Records of Papers with Code (`tasks`, `modalities`, `languages`,
 /// `num_papers`) get the attribute [`STRUCTURED_INFO`] unless they have it.

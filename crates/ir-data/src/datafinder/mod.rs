@@ -33,30 +33,18 @@
 //!   writes unknown years, 0.
 
 mod citances;
-mod community;
 mod corpus;
 mod files;
-mod keyphrase;
-mod mentions;
 mod metadata;
-mod published;
 mod queries;
 mod tagged;
-mod usage;
 
 pub use citances::{CITANCES, Citance, CitanceRule, MAX_CITANCES, select_citances};
-pub use community::{MIN_PAPERS_OF_VENUE, community};
 pub use corpus::{DatasetCorpus, NAME, underscored};
 pub use files::{HeaderLine, Quoting, read_qrels, read_run};
-pub use keyphrase::{
-    keyphrase_product, keyphrase_product_from_attributes, keyphrase_query,
-    keyphrase_query_from_attributes,
-};
-pub(crate) use mentions::words;
-pub use mentions::{DatasetMention, DatasetNames};
 pub use metadata::{DatasetMetadata, PopularityBand, STRUCTURED_INFO};
-pub use published::{lexicographic_row_order, published_depth, published_filter};
 pub(crate) use queries::TRAINING_PREFIX;
-pub use queries::{DatasetQuery, PUBLISHED_ID, read_test_queries, read_training_queries};
+pub use queries::{
+    DatasetQuery, PUBLISHED_ID, read_test_queries, read_training_queries, without_test_queries,
+};
 pub use tagged::{TaggedDatasetCorpus, TaggedPaper, read_tagged_papers};
-pub use usage::{UsageCounts, without_test_queries};

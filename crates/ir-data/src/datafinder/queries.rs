@@ -1,3 +1,4 @@
+use std::collections::HashSet;
 use std::io::BufRead;
 
 use crate::attribute;
@@ -80,7 +81,8 @@ pub fn read_test_queries(
 /// row number from 0.
 ///
 /// # Errors
-/// See [`read_test_queries`].
+/// The source cannot be read, a record is not a JSON object with a string `query`, `positives` is
+/// not an array of strings, or an id is not unique.
 pub fn read_training_queries(
     reader: impl BufRead,
     source: &str,
@@ -92,6 +94,26 @@ pub fn read_training_queries(
         required: false,
     };
     read(reader, source, prefix, &format)
+}
+
+/// Splits training queries into queries that differ from all test queries, and the others.
+/// Texts are compared without leading and trailing white space.
+///
+/// ```
+/// use ir_data::datafinder::{read_training_queries, without_test_queries};
+/// let text = "{\"query\": \"Parse trees\"}\n{\"query\": \"Images \"}\n";
+/// let training = read_training_queries(text.as_bytes(), "train.jsonl", "train-")?;
+/// let (kept, equal) = without_test_queries(training, ["Images"]);
+/// assert_eq!((kept[0].query.id.as_str(), equal[0].query.id.as_str()), ("train-0", "train-1"));
+/// # Ok::<(), ir_data::DataError>(())
+/// ```
+pub fn without_test_queries<'a>(
+    training: Vec<DatasetQuery>,
+    test: impl IntoIterator<Item = &'a str>,
+) -> (Vec<DatasetQuery>, Vec<DatasetQuery>) {
+    let test: HashSet<&str> = test.into_iter().map(str::trim).collect();
+    let is_other = |row: &DatasetQuery| !test.contains(row.query.text.trim());
+    training.into_iter().partition(is_other)
 }
 
 /// Differences between test and training files.

@@ -9,7 +9,7 @@ use super::JsonFields;
 use super::value::{AnyValue, json_error, parse_object, type_name};
 use crate::error::{DataError, Location};
 
-/// Parses a JSON object into `doc`, whose buffers are reused.
+/// Parses a JSON object into `doc`, and reuses the buffers of `doc`.
 pub(crate) fn parse_document(
     text: &str,
     fields: &JsonFields,

@@ -21,7 +21,7 @@ pub struct JsonFields {
     pub title: Option<String>,
     /// Text field. Required; may be empty or `null`.
     pub text: String,
-    /// Field with an object whose members become attributes. Optional.
+    /// Field with an object. Its members become attributes. Optional.
     pub metadata: Option<String>,
 }
 

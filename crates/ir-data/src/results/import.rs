@@ -17,8 +17,8 @@ pub struct ResultImport {
     pub depth: usize,
     /// Maximum number of documents per query. Default: 1000; DataFinder uses 5.
     pub hits: usize,
-    /// Whether to exclude documents newer than the query (attribute `year`); those without a year
-    /// pass, and so do all documents for queries without one. Default: false.
+    /// If `true`, documents newer than the query (attribute `year`) are excluded. Documents without
+    /// a year pass, and all documents pass for a query without a year. Default: false.
     pub not_later_than_query: bool,
 }
 
@@ -62,7 +62,8 @@ pub struct UnmatchedResult {
 #[non_exhaustive]
 #[allow(missing_docs)]
 pub enum ImportError {
-    /// A list is of no query, by id or text. `line` is that of its first result.
+    /// The id or text of a list is not the id or text of a query. `line` is the line of its first
+    /// result.
     #[error("line {line}: expected the id or the text of a query, found {query:?}")]
     UnknownQuery { line: u64, query: String },
 }

@@ -182,10 +182,10 @@ fn page_key(name: &str) -> String {
     let name = name.to_lowercase();
     let words = name.split(|c: char| !c.is_alphanumeric());
     let words: Vec<&str> = words.filter(|word| !word.is_empty()).collect();
-    match words.is_empty() {
-        true => String::new(),
-        false => format!("//dataset/{}", words.join("-")),
+    if words.is_empty() {
+        return String::new();
     }
+    format!("//dataset/{}", words.join("-"))
 }
 
 #[cfg(test)]

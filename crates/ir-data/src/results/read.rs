@@ -205,10 +205,10 @@ fn json_list(text: &str, at: Location<'_>) -> Result<ResultList, DataError> {
                         }
                     }
                 }
-                match texts.is_empty() {
-                    true => Err(at.wrong_type(field, "name or url", "neither")),
-                    false => Ok(texts.join("\t")),
+                if texts.is_empty() {
+                    return Err(at.wrong_type(field, "name or url", "neither"));
                 }
+                Ok(texts.join("\t"))
             }
             other => Err(at.wrong_type(field, "a string or an object", type_name(&other))),
         }

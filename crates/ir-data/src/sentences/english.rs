@@ -46,9 +46,9 @@ const DATES: [&str; 6] = ["b", "d", "r", "c", "ca", "fl"];
 /// Longest citation in brackets, such as `[note 12]`, in characters
 /// without the closing bracket.
 const MAX_CITATION: usize = 32;
-/// Largest number of consecutive citations.
+/// Maximum number of consecutive citations.
 const MAX_CITATIONS: usize = 8;
-/// Largest number of initials before a name.
+/// Maximum number of initials before a name.
 const MAX_INITIALS: usize = 3;
 
 /// Byte offsets of the cuts, each at the start of a gap. `abbreviations` extend rule 3.
@@ -97,7 +97,7 @@ fn is_opening(character: char) -> bool {
 #[derive(Clone, Copy)]
 struct Gap<'a> {
     left: &'a str,
-    /// Whether the gap is one character.
+    /// If `true`, the gap is one character.
     is_single: bool,
     right: &'a str,
 }
@@ -230,20 +230,20 @@ impl Gap<'_> {
     }
 }
 
-/// Whether the text ends with the word, and no letter or digit precedes it.
+/// Returns `true` if the text ends with the word, and no letter or digit precedes it.
 fn ends_with_word(text: &str, word: &str) -> bool {
     let before = text.strip_suffix(word);
     before.is_some_and(|before| !before.ends_with(char::is_alphanumeric))
 }
 
-/// Whether the text starts with the word, and no letter or digit follows it.
+/// Returns `true` if the text starts with the word, and no letter or digit follows it.
 fn starts_with_word(text: &str, word: &str) -> bool {
     let after = text.strip_prefix(word);
     after.is_some_and(|after| !after.starts_with(char::is_alphanumeric))
 }
 
-/// Whether the text ends with an upper-case letter and a period, and no letter or digit precedes
-/// them: `J.`, also in `Ph.D.` and `U.S.`.
+/// Returns `true` if the text ends with an upper-case letter and a period, and no letter or digit
+/// precedes them: `J.`, also in `Ph.D.` and `U.S.`.
 fn ends_with_initial(text: &str) -> bool {
     let mut before = text.strip_suffix('.').unwrap_or_default().chars();
     before.next_back().is_some_and(char::is_uppercase)
@@ -259,7 +259,7 @@ fn after_initial(text: &str) -> Option<&str> {
     Some(rest.strip_prefix(char::is_whitespace).unwrap_or(rest))
 }
 
-/// Whether the text starts with digits or a Roman number.
+/// Returns `true` if the text starts with digits or a Roman number.
 fn starts_with_number(text: &str) -> bool {
     let end = text
         .find(|c| !matches!(c, 'I' | 'V' | 'X' | 'L' | 'C'))
@@ -268,7 +268,7 @@ fn starts_with_number(text: &str) -> bool {
         || (end > 0 && !text[end..].starts_with(char::is_alphanumeric))
 }
 
-/// Whether the text starts with a year, also in parentheses.
+/// Returns `true` if the text starts with a year, also in parentheses.
 fn starts_with_year(text: &str) -> bool {
     let digits = text.strip_prefix('(').unwrap_or(text);
     digits.len() >= 4 && digits.bytes().take(4).all(|byte| byte.is_ascii_digit())

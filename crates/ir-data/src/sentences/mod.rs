@@ -1,8 +1,8 @@
 //! Sentence splitting of English and Chinese text.
 //!
-//! The rules are those of the published converter of SOCO, which the tests compare on invented
-//! papers. Sentences are exact substrings of the text, without surrounding white space, and
-//! everything outside of them is white space. The time is linear in the length of the text.
+//! The rules are the rules of SOCO's published converter. Tests compare both on invented papers.
+//! Sentences are exact substrings of the text, without surrounding white space, and everything
+//! outside of them is white space. The time is linear in the length of the text.
 
 mod chinese;
 mod english;

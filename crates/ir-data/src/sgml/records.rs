@@ -116,7 +116,7 @@ impl<R: BufRead> RecordReader<R> {
         Ok(is_last)
     }
 
-    /// Whether `name` is the name of the record's element.
+    /// Returns `true` if `name` is the name of the record's element.
     fn is_record(&self, name: &str) -> bool {
         let [open, _] = self.tags;
         name.eq_ignore_ascii_case(open.trim_matches(['<', '>']))

@@ -3,11 +3,11 @@ use std::path::PathBuf;
 
 use ir_core::{Corpus, CorpusError, DocReader, Document, Qrels, Query};
 
-use super::qrels::{read_cisi_judgments, read_cranfield_judgments};
 use super::records::{RepeatedMarker, SmartRecords};
 use crate::collection::{JudgedQueries, check_split, collect_documents, query_from_document};
 use crate::compression::open;
 use crate::error::{DataError, name_of};
+use crate::qrels::{read_cisi_judgments, read_cranfield_judgments};
 use crate::text_encoding::TextEncoding;
 
 /// Documents of Cranfield or CISI. Every reader opens the file again.
@@ -62,10 +62,11 @@ pub fn read_documents(reader: impl BufRead, source: &str) -> Result<Vec<Document
     collect_documents(|doc| records.read_into(doc))
 }
 
-/// Reads all queries, whose ids are the record numbers; `source` names the reader in errors.
+/// Reads all queries. Their ids are the record numbers; `source` names the reader in errors.
 ///
 /// # Errors
-/// As [`read_documents`], or a record has no `.W`.
+/// The source cannot be read, does not start with `.I`, has an unknown marker, a record without
+/// `.W`, or a duplicate number.
 pub fn read_queries(reader: impl BufRead, source: &str) -> Result<Vec<Query>, DataError> {
     let records = SmartRecords::new(reader, source, RepeatedMarker::Appended);
     let mut records = records.with_required_text();
@@ -77,7 +78,8 @@ pub fn read_queries(reader: impl BufRead, source: &str) -> Result<Vec<Query>, Da
 /// position in the file, from 1, as in the judgments; its record number is the attribute `number`.
 ///
 /// # Errors
-/// See [`read_queries`].
+/// The source cannot be read, does not start with `.I`, has an unknown marker, a record without
+/// `.W`, or a duplicate number.
 pub fn read_cranfield_queries(reader: impl BufRead, source: &str) -> Result<Vec<Query>, DataError> {
     let mut queries = read_queries(reader, source)?;
     for (query, position) in queries.iter_mut().zip(1_u64..) {

@@ -10,8 +10,8 @@ use ir_core::{Qrels, Query};
 use super::collections::{SmartCorpus, read_cranfield_queries, read_queries};
 use crate::collection::{Collection, JudgedQueries, check_split};
 use crate::error::{DataError, name_of, read_error};
+use crate::qrels::parse_qrels_any;
 use crate::text_encoding::TextEncoding;
-use crate::trec::parse_qrels_any;
 
 /// Split of the judgments.
 const SPLIT: &str = "test";
@@ -30,10 +30,9 @@ const EXPECTED: &str = "*.ALL";
 /// | judgments | `*.rel`, `qrels.text`, `cranqrel` |
 ///
 /// Documents start with a line `.I` and a number. Files may be compressed, with or without `.gz` or
-/// `.zst` in their names. Queries and judgments are optional. Numbers of queries are ids, except in
-/// files whose first number is `001` (Cranfield): these have the positions, as
-/// [`read_cranfield_queries`]. The format of the judgments is detected ([`parse_qrels_any`]). Their
-/// split is `test`.
+/// `.zst` in their names. Queries and judgments are optional. Numbers of queries are ids. If the
+/// first number is `001` (Cranfield), positions are ids, as in [`read_cranfield_queries`]. The
+/// format of the judgments is detected ([`parse_qrels_any`]). Their split is `test`.
 ///
 /// ```
 /// use ir_data::smart::SmartFolder;
@@ -195,7 +194,7 @@ fn content_of(name: &str) -> Option<Content> {
     judged.then_some(Content::Judgments)
 }
 
-/// Whether the first line that is not blank is that of a record.
+/// Returns `true` if the first line that is not blank starts a record.
 fn has_records(path: &Path) -> Result<bool, DataError> {
     let mut head = Vec::new();
     let reader = crate::compression::open(path)?;

@@ -45,13 +45,12 @@
 
 mod collections;
 mod folder;
-mod qrels;
 mod records;
 
+pub use crate::qrels::{
+    CranfieldGrades, CranfieldSourceDocument, read_cisi_judgments, read_cranfield_judgments,
+};
 pub use collections::{
     SmartCorpus, SmartQueries, read_cranfield_queries, read_documents, read_queries,
 };
 pub use folder::SmartFolder;
-pub use qrels::{
-    CranfieldGrades, CranfieldSourceDocument, read_cisi_judgments, read_cranfield_judgments,
-};

@@ -68,7 +68,7 @@ pub(super) struct SmartRecords<R> {
     lines: LineReader<R>,
     source: Arc<str>,
     repeated: RepeatedMarker,
-    /// Whether a record with a title needs a text, too.
+    /// If `true`, a record with a title needs a text, too.
     needs_text: bool,
     /// Number and line of the next record.
     next: Option<(String, u64)>,

@@ -32,11 +32,11 @@ const BUDGET: usize = 150;
 #[derive(Debug, Clone)]
 #[non_exhaustive]
 pub struct AnswerSentences {
-    /// Sentences by the rules of [`SentenceSplitter`] for English. The id is that of the paragraph,
-    /// `/` and the index of the sentence in the paragraph from 0; the title is that of the article.
-    /// The attribute `context` is the title, the sentences before, the sentence itself and the
-    /// sentences after it in the article, joined by spaces. Each side stops as soon as it has 150
-    /// characters; equal sentences before it count once.
+    /// Sentences by the rules of [`SentenceSplitter`] for English. The id is the id of the
+    /// paragraph, `/` and the index of the sentence in the paragraph from 0; the title is the
+    /// article's title. The attribute `context` is the title, the sentences before, the sentence
+    /// itself and the sentences after it in the article, joined by spaces. Each side stops as soon
+    /// as it has 150 characters; equal sentences before it count once.
     pub documents: Vec<Document>,
     /// A query for each pair of a question and a sentence that answers it. The id of the first pair
     /// is the id of the question, `ID#2` and so on the ids of the others, in the order of the text.
@@ -47,7 +47,7 @@ pub struct AnswerSentences {
     pub questions: Qrels,
     /// Judgments of the pairs of some articles, for systems that are trained: of every eight
     /// articles in the order of the file, `train` has the first five, `validation` the sixth and
-    /// `test` the last two. The sentences are those of all articles.
+    /// `test` the last two. The sentences of all articles are documents.
     pub by_article: BTreeMap<&'static str, Qrels>,
 }
 
@@ -69,7 +69,8 @@ impl SquadSentences {
     /// Reads the file.
     ///
     /// # Errors
-    /// See [`Squad::read`].
+    /// The file cannot be read or does not have this structure, a question id is not unique, or an
+    /// answer does not occur at its offset.
     pub fn read(&self) -> Result<AnswerSentences, DataError> {
         Ok(self.file.read()?.answer_sentences())
     }

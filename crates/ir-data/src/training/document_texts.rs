@@ -130,7 +130,7 @@ impl DocumentTexts {
         Ok(Self { ids, texts, ends })
     }
 
-    /// Whether the texts exceed 64 MiB, so that they are in a temporary file.
+    /// Returns `true` if the texts exceed 64 MiB, so that they are in a temporary file.
     #[must_use]
     pub const fn is_in_file(&self) -> bool {
         matches!(self.texts, Texts::File(_))
@@ -157,7 +157,7 @@ impl DocumentTexts {
         self.ends.len()
     }
 
-    /// Whether there are no documents.
+    /// Returns `true` if there are no documents.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()

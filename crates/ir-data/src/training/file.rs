@@ -111,7 +111,7 @@ impl TrainingFile {
     /// Opens a file of this format.
     ///
     /// # Errors
-    /// See [`TrainingFile::open`].
+    /// The file cannot be read, has no examples or has an invalid line.
     pub fn open_with(path: impl AsRef<Path>, format: TrainingFormat) -> Result<Self, DataError> {
         Self::open_with_progress(path, format, &mut NoProgress)
     }
@@ -119,7 +119,8 @@ impl TrainingFile {
     /// Opens a file of this format and reports progress in bytes.
     ///
     /// # Errors
-    /// See [`TrainingFile::open`]; [`DataError::Canceled`] if `progress` cancels.
+    /// The file cannot be read, has no examples or has an invalid line. Returns
+    /// [`DataError::Canceled`] if `progress` cancels.
     pub fn open_with_progress(
         path: impl AsRef<Path>,
         format: TrainingFormat,
@@ -134,9 +135,10 @@ impl TrainingFile {
             let (content, lines) = TemporaryLines::create()?;
             (content, Some(lines))
         };
-        let bytes = match is_plain {
-            true => Some(content.metadata().map_err(read_error(path))?.len()),
-            false => None,
+        let bytes = if is_plain {
+            Some(content.metadata().map_err(read_error(path))?.len())
+        } else {
+            None
         };
         let mut file = Self {
             path: name_of(path),

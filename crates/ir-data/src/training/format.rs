@@ -6,8 +6,9 @@ use ir_core::AttributeValue;
 use ir_core::training::{InvalidExample, TrainingExample, TrainingText};
 
 use super::DocumentTexts;
-use crate::error::{DataError, Location, excerpt};
+use crate::error::{DataError, Location};
 use crate::json::{parse_object, type_name};
+use ir_core::excerpt;
 
 /// Treatment of invalid training examples.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -23,7 +23,7 @@
 //! - **Query ids** are in `query_id`, `id`, `_id` or `n`. They are optional.
 //! - **Invalid examples** have no query or no positive, a text that is both positive and
 //!   negative, or an unknown document id. They are errors by default ([`OnInvalidExample`]).
-//!   DataFinder's labeled queries contain one, whose only dataset is in no corpus.
+//!   DataFinder's labeled queries contain one: its only dataset is in no corpus.
 //! - **Long texts** are not truncated. Encoders truncate by tokens.
 
 mod document_texts;

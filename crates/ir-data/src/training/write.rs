@@ -49,7 +49,7 @@ impl TrainingWriter {
     /// Creates a file, compressed if its name ends in `.gz` or `.zst`.
     ///
     /// # Errors
-    /// See [`create`].
+    /// The path is a directory, or its directory does not exist or is not writable.
     pub fn create(path: impl AsRef<Path>) -> Result<Self, DataError> {
         Ok(Self {
             file: create(path)?,

@@ -3,7 +3,7 @@
 use std::fs;
 
 use ir_data::datafinder::HeaderLine;
-use ir_data::{DataError, beir, trec};
+use ir_data::{DataError, beir};
 
 #[test]
 fn beir_qrels() {
@@ -190,7 +190,7 @@ fn empty_beir_folders() {
 #[test]
 fn qrels_in_trec_or_beir_format() {
     let read = |text: &str| {
-        trec::parse_qrels_any(text.as_bytes(), "f", HeaderLine::AsData).map(|p| p.data)
+        ir_data::parse_qrels_any(text.as_bytes(), "f", HeaderLine::AsData).map(|p| p.data)
     };
     let beir = read("query-id\tcorpus-id\tscore\nq\td\t1\n").unwrap();
     let trec = read("q 0 d 1\n").unwrap();

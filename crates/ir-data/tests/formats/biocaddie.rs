@@ -1,12 +1,10 @@
 //! Records of bioCADDIE: both forms, repositories, texts, broken records.
 
-use std::collections::BTreeMap;
 use std::fs;
 
 use ir_core::{AttributeValue, Attributes, Corpus, Document};
 use ir_data::biocaddie::{
-    BioCaddieCorpus, DATASETS, REPOSITORIES, Record, RecordForm, Repository, SyntheticRecords,
-    TextRule,
+    BioCaddieCorpus, DATASETS, REPOSITORIES, Record, RecordForm, Repository, TextRule,
 };
 use ir_data::catalog::Catalog;
 use ir_data::{DataError, TextEncoding};
@@ -462,13 +460,12 @@ fn records_are_recognized_by_content() {
         write(&format!("folder-of-{name}/{name}"), text);
         write(&format!("folder-of-{name}/README.md"), "records");
         let found = BioCaddieCorpus::detect(&at(&format!("folder-of-{name}"))).unwrap();
-        match name.ends_with(".jsonl") {
-            true => assert!(found.is_none()),
-            false => {
-                let from_folder = found.unwrap();
-                let read: Vec<Document> = from_folder.docs().unwrap().map(Result::unwrap).collect();
-                assert_eq!(read, docs, "{name}");
-            }
+        if name.ends_with(".jsonl") {
+            assert!(found.is_none());
+        } else {
+            let from_folder = found.unwrap();
+            let read: Vec<Document> = from_folder.docs().unwrap().map(Result::unwrap).collect();
+            assert_eq!(read, docs, "{name}");
         }
     }
     // By name.
@@ -595,49 +592,4 @@ fn repository_table() {
         assert_eq!(Repository::find(repository.key), Some(repository));
         assert!(!repository.key.contains('_') && !repository.paths.is_empty());
     }
-}
-
-#[test]
-fn synthetic_records() {
-    let records = SyntheticRecords::new(3).with_fraction(0.001);
-    let mut sizes: BTreeMap<String, u64> = BTreeMap::new();
-    let (mut lists, mut without) = (0, 0);
-    for (number, record) in (1_u64..).zip(records.iter()) {
-        assert_eq!(record.id, number.to_string());
-        *sizes.entry(record.repository_key().to_owned()).or_default() += 1;
-        without += u64::from(record.metadata.is_none());
-        let repository = Repository::find(record.repository_key()).unwrap();
-        for path in repository.paths {
-            let texts = record.texts(path);
-            lists += u64::from(texts.len() > 1);
-            assert_eq!(texts.is_empty(), record.metadata.is_none(), "{path}");
-        }
-        // Both forms give the record back.
-        let metadata = serde_json::to_string(&record.metadata).unwrap();
-        let title = serde_json::to_string(&record.title).unwrap();
-        let line = format!(
-            r#"{{"DOCNO": "{}", "TITLE": {title}, "REPOSITORY": "{}", "METADATA": {metadata}}}"#,
-            record.id, record.repository
-        );
-        assert_eq!(json(&line).unwrap(), record);
-    }
-    assert_eq!(sizes.values().sum::<u64>(), records.len());
-    for repository in &REPOSITORIES {
-        let expected = ((repository.datasets as f64 / 1000.0).round() as u64).max(1);
-        assert_eq!(sizes[repository.key], expected);
-    }
-    assert!(lists > 100, "{lists} lists");
-    assert!(without <= 5, "{without} records without METADATA");
-    // The same seed, the same records; another seed, others.
-    assert!(
-        records
-            .iter()
-            .eq(SyntheticRecords::new(3).with_fraction(0.001).iter())
-    );
-    let first = |records: SyntheticRecords| records.iter().next().unwrap();
-    assert_ne!(first(records).title, first(SyntheticRecords::new(4)).title);
-    let whole = SyntheticRecords::new(3);
-    assert_eq!(whole.len(), DATASETS);
-    let docs: Vec<Document> = records.docs().unwrap().map(Result::unwrap).collect();
-    assert_eq!(docs.len() as u64, records.len_hint().unwrap());
 }

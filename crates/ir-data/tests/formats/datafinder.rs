@@ -174,15 +174,3 @@ fn datafinder_corpus() {
     assert!(docs.iter().all(|doc| doc.attributes.year().is_none()));
     assert_eq!(docs[0].text, "a\r\nb");
 }
-
-#[test]
-fn keyphrases() {
-    let query = |fields: &[&str]| datafinder::keyphrase_query(fields.iter().copied());
-    assert_eq!(query(&["Images", "image age"]), "images");
-    assert_eq!(
-        query(&["question answering, text", "text", "N/A", " None ", ""]),
-        "question answering, text"
-    );
-    assert_eq!(query(&["the Analysis of an image"]), "analysis image");
-    assert_eq!(query(&[]), "");
-}

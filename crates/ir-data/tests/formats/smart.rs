@@ -3,7 +3,7 @@
 use ir_core::AttributeValue;
 use ir_data::DataError;
 use ir_data::smart::{self, CranfieldGrades, CranfieldSourceDocument, SmartFolder};
-use ir_data::trec::{self, HeaderLine};
+use ir_data::trec::HeaderLine;
 
 #[test]
 fn records_have_a_maximum_length() {
@@ -153,7 +153,7 @@ fn smart_judgments() {
 #[test]
 fn detected_judgments() {
     let read = |text: &str| {
-        let read = trec::parse_qrels_any(text.as_bytes(), "f", HeaderLine::AsData);
+        let read = ir_data::parse_qrels_any(text.as_bytes(), "f", HeaderLine::AsData);
         read.map(|parsed| parsed.data)
             .map_err(|error| error.to_string())
     };

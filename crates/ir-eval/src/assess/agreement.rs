@@ -239,7 +239,7 @@ impl Ratings {
         self.ends.len()
     }
 
-    /// Whether there are no items.
+    /// Returns `true` if there are no items.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.ends.is_empty()
@@ -343,8 +343,8 @@ impl Ratings {
     }
 
     /// Weighted Cohen's kappa of two coders. Weights depend on the distance of two categories in
-    /// their order: numbers first, then texts in byte order. As in scikit-learn, distances are
-    /// those of ranks: of the categories 0, 1 and 4, the last two are neighbors.
+    /// their order: numbers first, then texts in byte order. As in scikit-learn, the distance is
+    /// the difference of ranks: of the categories 0, 1 and 4, the last two are neighbors.
     ///
     /// # Panics
     /// When a coder index is out of range.

@@ -69,7 +69,7 @@ pub enum PoolDesignError {
     /// A design without strata.
     #[error("expected at least one stratum, found none")]
     NoStrata,
-    /// A stratum that does not end below the previous one, whose last rank is `after`.
+    /// A stratum does not end below the previous one, which ends at rank `after`.
     #[error("expected a stratum that ends after rank {after}, found {found}")]
     Depth { after: usize, found: usize },
     /// A sampling fraction out of range.
@@ -245,7 +245,7 @@ impl StratumSample {
 
 /// Judgment pool: documents with stratum and grade, or without a grade.
 ///
-/// The file format is that of NIST's `sample_eval`, five columns: query, `0`, document, stratum,
+/// The file format is the one of NIST's `sample_eval`, five columns: query, `0`, document, stratum,
 /// grade. Negative grades mean unjudged.
 ///
 /// A pool dereferences to its judgments. Prior judgments are in stratum 0; the strata of the design
@@ -327,7 +327,7 @@ impl Pool {
     pub fn shuffled(&self, seed: u64) -> Vec<(&str, &str)> {
         let mut list: Vec<(&str, &str)> = self.to_judge().collect();
         for docs in list.chunk_by_mut(|a, b| a.0 == b.0) {
-            // A different random stream from that of the sample.
+            // Another random stream than the sample's.
             let mut random = SplitMix64::from_name(!seed, docs[0].0);
             random.partial_shuffle(docs, docs.len());
         }

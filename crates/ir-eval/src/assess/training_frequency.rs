@@ -34,7 +34,7 @@ impl FrequencyBucket {
         Self { least, most }
     }
 
-    /// Whether a frequency is in the range.
+    /// Returns `true` if a frequency is in the range.
     #[must_use]
     pub const fn contains(&self, frequency: u64) -> bool {
         self.least <= frequency && frequency <= self.most

@@ -65,7 +65,7 @@ fn check_pair(
     )
 }
 
-/// Requires that all evaluated queries of a report are among those of another one.
+/// Requires that another report has all evaluated queries of a report.
 pub(super) fn check_queries<'a>(
     report: &Report,
     others: impl Iterator<Item = &'a str>,

@@ -61,8 +61,8 @@ pub enum BootstrapScheme {
     /// decimals, and the variance divides by the number of samples. The standard error is about a
     /// quarter larger than the textbook's. Use reports in which missing queries count as 0.
     Datafinder {
-        /// Whether every sample contains the header line of the published files, which is read as
-        /// one more query that scores 0.
+        /// If `true`, every sample contains the header line of the published files, read as one
+        /// more query that scores 0.
         header: bool,
     },
 }
@@ -272,7 +272,7 @@ mod tests {
     use crate::Evaluator;
     use ir_core::{Qrels, Run};
 
-    /// A report whose RR values are 1, 1/2, 1/3, ... over and over.
+    /// A report with the RR values 1, 1/2, 1/3, ... over and over.
     fn report(queries: usize, extra: usize, better: usize) -> Report {
         let (mut qrels, mut run) = (Qrels::new(), Run::new("test"));
         for query in 0..queries {

@@ -111,7 +111,7 @@ pub struct PairwiseTest {
     pub result: TestResult,
     /// p value, corrected for multiple testing.
     pub adjusted_p: f64,
-    /// Whether `adjusted_p` is at most [`ComparisonConfig::level`].
+    /// If `true`, `adjusted_p` is at most [`ComparisonConfig::level`].
     pub significant: bool,
 }
 

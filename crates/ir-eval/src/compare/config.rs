@@ -145,8 +145,8 @@ impl SignificanceTest {
         )
     }
 
-    /// Returns the test with a number of random samples, or that of the test if `None`, and a
-    /// seed. A test that draws no samples stays the same.
+    /// Returns the test with a number of random samples and a seed. `None` keeps the number. A test
+    /// that draws no samples stays the same.
     ///
     /// ```
     /// use ir_eval::SignificanceTest;

@@ -62,14 +62,14 @@ pub enum EvalError {
         "measure {name}: expected a measure registered with the evaluator, found an unregistered name"
     )]
     Unregistered { name: String },
-    /// A custom measure has an invalid name, or that of another measure.
+    /// A custom measure has an invalid name, or the name of another measure.
     #[error(
         "expected an unused name of up to {} letters, digits and _-.@+%, found {found:?}",
         CustomName::MAX_LEN
     )]
     Name { found: String },
-    /// A grade exceeds the highest one for which a measure is defined: that of exponential gain or
-    /// of ERR's scale.
+    /// A grade exceeds the highest one for which a measure is defined, by exponential gain or ERR's
+    /// scale.
     #[error(
         "query {query:?}, document {doc:?}: expected a grade of at most {highest} for {measure}, found {found}"
     )]

@@ -80,10 +80,12 @@ pub(super) struct QueryBuffers {
 pub(super) type QueryEvaluation = (usize, Result<QueryValues, EvalError>);
 
 impl<'q> Evaluator<'q> {
-    /// Creates an evaluator with the default [`Rules`]: those of `trec_eval -c`, release 10.0.
+    /// Creates an evaluator with the default [`Rules`], the rules of `trec_eval -c`, release 10.0.
     ///
     /// # Errors
-    /// See [`Evaluator::with_rules`].
+    /// If the relevance level of a measure is negative, if a grade is too high for a measure, if a
+    /// measure needs subtopic judgments and there are none, or if a measure is a custom one;
+    /// register it with [`Evaluator::with`].
     pub fn new(
         qrels: &'q (impl Judgments + ?Sized),
         measures: &[Measure],
@@ -263,7 +265,7 @@ impl<'q> Evaluator<'q> {
         let mut buffers = QueryBuffers::default();
         let Rules { no_relevant, .. } = self.rules;
         for (n, query) in self.queries.iter().enumerate() {
-            // Level 0 of the requirements is that of the rules.
+            // Level 0 of the requirements is the level of the rules.
             let counts = no_relevant == QueriesWithoutRelevant::Count || query.relevant(0) > 0;
             if let Some((_, values)) = evaluated.next_if(|(evaluated, _)| *evaluated == n) {
                 let values = values?;

@@ -46,7 +46,7 @@ pub struct QueryValues {
     pub(crate) values: Vec<f64>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) top: Vec<JudgmentStatus>,
-    /// Columns whose values are undefined (0/0) in trec_eval; they are 0 here.
+    /// Columns with undefined values (0/0) in trec_eval; they are 0 here.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(crate) undefined: Vec<usize>,
 }
@@ -58,7 +58,7 @@ impl QueryValues {
         &self.query
     }
 
-    /// Whether the run contains the query.
+    /// Returns `true` if the run contains the query.
     #[must_use]
     pub const fn retrieved(&self) -> bool {
         self.retrieved

@@ -13,7 +13,7 @@ impl DocOrdinal {
     /// Ordinal of every document that is not in the qrels.
     pub(crate) const NOT_IN_QRELS: Self = Self(u32::MAX);
 
-    /// Array index; that of [`DocOrdinal::NOT_IN_QRELS`] is beyond every array.
+    /// Array index. The index of [`DocOrdinal::NOT_IN_QRELS`] is beyond every array.
     pub(crate) const fn index(self) -> usize {
         self.0 as usize
     }

@@ -22,7 +22,7 @@ use ir_core::Grade;
 
 /// State of a retrieved document that is not in the qrels.
 pub(crate) const UNPOOLED: Grade = -1;
-/// State of a retrieved document whose grade in the qrels is negative.
+/// State of a retrieved document with a negative grade in the qrels.
 pub(crate) const UNJUDGED: Grade = -2;
 
 /// Rank discount of DCG: log₂(rank + 1).

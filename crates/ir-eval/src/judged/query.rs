@@ -35,13 +35,13 @@ impl JudgmentStatus {
 /// duplicates. Measures refer to them by index.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Requirements {
-    /// Relevance levels; the first is that of the rules.
+    /// Relevance levels; the first is the level of the rules.
     pub(crate) levels: Vec<Grade>,
     pub(crate) gains: Vec<Gain>,
     pub(crate) novelties: Vec<NoveltySettings>,
-    /// Whether a measure needs sampling strata.
+    /// If `true`, a measure needs sampling strata.
     pub(crate) strata: bool,
-    /// Whether a measure needs the list without unjudged documents.
+    /// If `true`, a measure needs the list without unjudged documents.
     pub(crate) condensed: bool,
 }
 

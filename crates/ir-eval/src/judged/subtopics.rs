@@ -111,8 +111,8 @@ impl Subtopics {
             .map(|doc| entry(&values, doc))
             .collect();
         let mut ideal = Vec::new();
-        // Lazy greedy selection: novelty never rises, so a document at the top of the heap whose
-        // novelty is still current is the maximum.
+        // Lazy greedy selection: novelty never rises, so a document at the top of the heap
+        // with a current novelty is the maximum.
         while let Some((bits, doc)) = heap.pop() {
             let current = entry(&values, doc);
             if current.0 != bits {

@@ -187,7 +187,7 @@ impl fmt::Debug for CustomName {
 pub struct JudgedList<'a> {
     /// Id of the query.
     pub query: &'a str,
-    /// Whether the run contains the query, even with an empty list.
+    /// If `true`, the run contains the query, even with an empty list.
     pub retrieved: bool,
     /// Grades ≥ 0 among the judgments of the query, ascending, and the number of documents of each,
     /// retrieved or not.
@@ -229,7 +229,7 @@ impl<'a> JudgedList<'a> {
         self.states.len()
     }
 
-    /// Whether the list has no documents.
+    /// Returns `true` if the list has no documents.
     #[must_use]
     pub const fn is_empty(&self) -> bool {
         self.states.is_empty()

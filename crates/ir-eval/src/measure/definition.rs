@@ -102,7 +102,7 @@ pub(crate) trait Definition {
     /// Names, options and aggregation of the measure.
     fn properties(&self) -> &'static Properties;
 
-    /// Whether a text refers to this measure. Exactly one measure claims each name.
+    /// Returns `true` if a text refers to this measure. Exactly one measure claims each name.
     fn claims(&self, text: &MeasureText<'_>) -> bool {
         self.properties().is_name(text.name)
     }
@@ -139,7 +139,7 @@ pub(crate) trait Definition {
     /// Value for one query.
     fn value(&self, input: &MeasureInput<'_>) -> f64;
 
-    /// Whether trec_eval divides 0 by 0 if the list is empty.
+    /// Returns `true` if trec_eval divides 0 by 0 for an empty list.
     #[allow(unused_variables)]
     fn is_undefined(&self, input: &MeasureInput<'_>) -> bool {
         false
@@ -159,7 +159,7 @@ pub(crate) enum Requirement {
 /// Names of a measure and the options it takes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Properties {
-    /// Names in ir_measures' syntax and in those of other tools; the first is printed.
+    /// Names in the syntax of ir_measures and other tools; the first is printed.
     names: &'static [&'static str],
     /// Names of the measure without a cutoff, if it has a name of its own there.
     set_names: &'static [&'static str],
@@ -170,10 +170,10 @@ pub(crate) struct Properties {
     pub(crate) takes_cutoff: bool,
     pub(crate) takes_level: bool,
     pub(crate) takes_judged_only: bool,
-    /// Whether the measure needs the sampling strata of the query.
+    /// If `true`, the measure needs the sampling strata of the query.
     pub(crate) needs_strata: bool,
-    /// Whether the value depends on the judgments alone. For a query without results, trec_eval 9
-    /// counts all other measures as 0, whatever the formula yields for an empty list.
+    /// If `true`, the value depends on the judgments alone. For a query without results, trec_eval
+    /// 9 counts all other measures as 0, whatever the formula yields for an empty list.
     pub(crate) ignores_ranking: bool,
     pub(crate) is_count: bool,
     summary: Summary,
@@ -257,7 +257,7 @@ impl Properties {
         self.names().any(|known| known == name)
     }
 
-    /// Whether a name refers to the measure over whole lists.
+    /// Returns `true` if a name refers to the measure over whole lists.
     pub(crate) fn is_set_name(&self, name: &str) -> bool {
         self.set_names.contains(&name)
     }
@@ -273,7 +273,7 @@ impl Properties {
 /// Options that measures have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(crate) struct MeasureOptions {
-    /// Relevance level; `None` for that of the rules.
+    /// Relevance level; `None` for the level of the rules.
     pub(crate) level: Option<Grade>,
     pub(crate) cutoff: Option<NonZeroU32>,
     pub(crate) judged_only: bool,
@@ -319,7 +319,7 @@ impl Summary {
 pub(crate) struct MeasureInput<'a> {
     pub(crate) query: &'a PreparedQuery<'a>,
     pub(crate) rules: &'a Rules,
-    /// Relevance level: that of the measure, or else of the rules.
+    /// Relevance level of the measure, or else of the rules.
     pub(crate) level: Grade,
     pub(crate) cutoff: Option<usize>,
     ranking: &'a JudgedRanking,

@@ -12,8 +12,8 @@ use crate::judged::{PreparedSubtopics, Subtopics, discount, sum};
 const HALF: Decimal = Decimal::new(5, 1);
 
 measures! {
-    /// Intent-aware expected reciprocal rank: Σ ν(i) / i over its maximum, that of a list whose
-    /// documents are all relevant to every subtopic. Range: 0 to 1.
+    /// Intent-aware expected reciprocal rank: Σ ν(i) / i over its maximum: the sum of a list
+    /// with documents that are all relevant to every subtopic. Range: 0 to 1.
     ///
     /// `ERR_IA@20`; ndeval's `ERR-IA@20`.
     ///
@@ -29,7 +29,7 @@ measures! {
         ratio(err(list.novelties()), err(list.maximum()))
     });
 
-    /// [`IntentAwareErr`] normalized by that of the ideal ranking, which takes the most novel
+    /// [`IntentAwareErr`] normalized by the value of the ideal ranking, which takes the most novel
     /// document at each rank, of several the one with the largest id. Range: 0 to 1.
     ///
     /// `nERR_IA@20`; ndeval's `nERR-IA@20`.
@@ -56,7 +56,7 @@ measures! {
         ratio(dcg(list.novelties()), dcg(list.maximum()))
     });
 
-    /// α-nDCG: [`AlphaDcg`] normalized by that of the ideal ranking, as in
+    /// α-nDCG: [`AlphaDcg`] normalized by the value of the ideal ranking, as in
     /// [`NormalizedIntentAwareErr`]. Range: 0 to 1.
     ///
     /// `alpha_nDCG@20`; ndeval's `alpha-nDCG@20`.
@@ -95,8 +95,8 @@ measures! {
         })
     };
 
-    /// [`NoveltyRbp`] normalized by that of the ideal ranking, as in [`NormalizedIntentAwareErr`].
-    /// Range: 0 to 1.
+    /// [`NoveltyRbp`] normalized by the value of the ideal ranking, as in
+    /// [`NormalizedIntentAwareErr`]. Range: 0 to 1.
     ///
     /// `nNRBP`; ndeval's `nNRBP`.
     NormalizedNoveltyRbp {
@@ -193,7 +193,7 @@ impl DiverseRanking<'_, '_> {
             .novelties(self.input.ordinals(), self.prepared)
     }
 
-    /// Novelties of a list whose documents are all relevant to every subtopic.
+    /// Novelties of a list of documents that are all relevant to every subtopic.
     fn maximum(&self) -> impl Iterator<Item = f64> {
         let decay = self.prepared.settings.decay();
         let novelty = move |novelty: &f64| Some(novelty * decay);

@@ -115,22 +115,22 @@ formulas! {
 }
 
 impl Formula {
-    /// Whether the measure takes a cutoff. Measures of whole lists, interpolated precision (whose
-    /// `@` is a recall) and measures that do not depend on the ranking take none.
+    /// Returns `true` if the measure takes a cutoff. Measures of whole lists, interpolated
+    /// precision (its `@` is a recall) and measures that do not depend on the ranking take none.
     #[must_use]
     pub const fn takes_cutoff(&self) -> bool {
         self.properties().takes_cutoff
     }
 
-    /// Whether the measure distinguishes relevant documents by a relevance level. Measures that use
-    /// graded gains do not.
+    /// Returns `true` if the measure distinguishes relevant documents by a relevance level.
+    /// Measures that use graded gains do not.
     #[must_use]
     pub const fn takes_level(&self) -> bool {
         self.properties().takes_level
     }
 
-    /// Whether the measure can be computed over the judged documents of a list alone. Measures
-    /// about unjudged documents and measures that do not depend on the ranking cannot.
+    /// Returns `true` if the measure can be computed over the judged documents of a list alone.
+    /// Measures about unjudged documents and measures that do not depend on the ranking cannot.
     #[must_use]
     pub const fn takes_judged_only(&self) -> bool {
         self.properties().takes_judged_only
@@ -154,7 +154,7 @@ impl Formula {
         formulas.filter(|formula| formula.names().next().is_some())
     }
 
-    /// Names in ir_measures' syntax and in those of other tools; the first is printed.
+    /// Names in the syntax of ir_measures and other tools; the first is printed.
     pub fn names(&self) -> impl Iterator<Item = &'static str> + use<> {
         self.properties().names()
     }
@@ -217,14 +217,14 @@ impl Formula {
         text.replace("[`", "").replace("`]", "").replace('`', "")
     }
 
-    /// Whether a name with an underscore is in ir_measures' syntax.
+    /// Returns `true` if a name with an underscore is in ir_measures' syntax.
     pub(super) fn is_native_name(name: &str) -> bool {
         let mut formulas = Self::DEFAULTS.iter();
         name.contains('_') && formulas.any(|formula| formula.properties().is_name(name))
     }
 }
 
-/// Parses a measure in ir_measures' syntax, or that of another tool than trec_eval.
+/// Parses a measure in the syntax of ir_measures, or of another tool than trec_eval.
 pub(super) fn parse_native(text: &str) -> Result<Measure, ParseMeasureError> {
     let text = MeasureText::split(text)?;
     let mut formulas = Formula::DEFAULTS.iter();

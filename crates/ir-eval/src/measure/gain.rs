@@ -12,8 +12,8 @@ measures! {
     ///
     /// Järvelin and Kekäläinen, "Cumulated gain-based evaluation of IR techniques", ACM TOIS 2002.
     Ndcg {
-        /// Gain of a grade: the grade (`dcg=log2`), 2^grade − 1 (`dcg='exp-log2'`), or that of a
-        /// table (`gains={1:3.5,2:9}`). Default: the grade.
+        /// Gain of a grade: the grade (`dcg=log2`), 2^grade − 1 (`dcg='exp-log2'`), or the value in
+        /// a table (`gains={1:3.5,2:9}`). Default: the grade.
         gain: Gain = Gain::Linear => gain(),
     } = Properties::new(&["nDCG", "NDCG", "ndcg"])
         .without_level()
@@ -30,8 +30,8 @@ measures! {
     ///
     /// Järvelin and Kekäläinen, as for [`Ndcg`].
     Dcg {
-        /// Gain of a grade: the grade (`dcg=log2`), 2^grade − 1 (`dcg='exp-log2'`), or that of a
-        /// table (`gains={1:3.5,2:9}`). Default: the grade.
+        /// Gain of a grade: the grade (`dcg=log2`), 2^grade − 1 (`dcg='exp-log2'`), or the value in
+        /// a table (`gains={1:3.5,2:9}`). Default: the grade.
         gain: Gain = Gain::Linear => gain(),
     } = Properties::new(&["DCG"])
         .without_level()
@@ -43,8 +43,8 @@ measures! {
     ///
     /// `IDCG`; trec_eval's `ideal_dcg`.
     IdealDcg {
-        /// Gain of a grade: the grade (`dcg=log2`), 2^grade − 1 (`dcg='exp-log2'`), or that of a
-        /// table (`gains={1:3.5,2:9}`). Default: the grade.
+        /// Gain of a grade: the grade (`dcg=log2`), 2^grade − 1 (`dcg='exp-log2'`), or the value in
+        /// a table (`gains={1:3.5,2:9}`). Default: the grade.
         gain: Gain = Gain::Linear => gain(),
     } = Properties::new(&["IDCG"])
         .without_level()
@@ -58,8 +58,8 @@ measures! {
     ///
     /// `nDCGrel`; trec_eval's `ndcg_rel`.
     NdcgAtRelevant {
-        /// Gain of a grade: the grade (`dcg=log2`), 2^grade − 1 (`dcg='exp-log2'`), or that of a
-        /// table (`gains={1:3.5,2:9}`). Default: the grade.
+        /// Gain of a grade: the grade (`dcg=log2`), 2^grade − 1 (`dcg='exp-log2'`), or the value in
+        /// a table (`gains={1:3.5,2:9}`). Default: the grade.
         gain: Gain = Gain::Linear => gain(),
     } = Properties::new(&["nDCGrel"])
         .without_level()
@@ -84,8 +84,8 @@ measures! {
     ///
     /// `Rndcg`; trec_eval's `Rndcg`.
     NdcgAtGainSteps {
-        /// Gain of a grade: the grade (`dcg=log2`), 2^grade − 1 (`dcg='exp-log2'`), or that of a
-        /// table (`gains={1:3.5,2:9}`). Default: the grade.
+        /// Gain of a grade: the grade (`dcg=log2`), 2^grade − 1 (`dcg='exp-log2'`), or the value in
+        /// a table (`gains={1:3.5,2:9}`). Default: the grade.
         gain: Gain = Gain::Linear => gain(),
     } = Properties::new(&["Rndcg"])
         .with_trec_names(&[("Rndcg", "Rndcg(gains={{}})", TrecSyntax::Gains)]);
@@ -109,13 +109,13 @@ measures! {
     };
 
     /// Normalized gain: Σ g(i) / log₂(2 + c(i) − s(i)) over the sum of the ideal gains, with s the
-    /// cumulative gain, and c that of the ideal ranking with at least 1 per rank. Experimental in
+    /// cumulative gain, and c the ideal cumulative gain with at least 1 per rank. Experimental in
     /// trec_eval.
     ///
     /// `G`; trec_eval's `G`.
     NormalizedGain {
-        /// Gain of a grade: the grade (`dcg=log2`), 2^grade − 1 (`dcg='exp-log2'`), or that of a
-        /// table (`gains={1:3.5,2:9}`). Default: the grade.
+        /// Gain of a grade: the grade (`dcg=log2`), 2^grade − 1 (`dcg='exp-log2'`), or the value in
+        /// a table (`gains={1:3.5,2:9}`). Default: the grade.
         gain: Gain = Gain::Linear => gain(),
     } = Properties::new(&["G"])
         .without_level()

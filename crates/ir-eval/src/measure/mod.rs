@@ -68,8 +68,8 @@ use definition::MeasureOptions;
 /// fewer were retrieved, and the ideal ranking of nDCG is cut as well.
 ///
 /// # Relevance level
-/// A document is relevant if its grade reaches the level: that of the measure ([`Measure::rel`]),
-/// or else that of the [`Rules`](crate::Rules), 1 by default. Measures with graded gains ignore
+/// A document is relevant if its grade reaches the level of the measure ([`Measure::rel`]), or else
+/// the level of the [`Rules`](crate::Rules), 1 by default. Measures with graded gains ignore
 /// it.
 ///
 /// # Judged documents only
@@ -189,7 +189,7 @@ impl Measure {
         &self.formula
     }
 
-    /// The measure's own relevance level; `None` for that of the rules.
+    /// The measure's own relevance level; `None` for the level of the rules.
     #[must_use]
     pub const fn level(&self) -> Option<Grade> {
         self.options.level
@@ -204,7 +204,7 @@ impl Measure {
         }
     }
 
-    /// Whether unjudged documents are removed first.
+    /// Returns `true` if unjudged documents are removed first.
     #[must_use]
     pub const fn is_judged_only(&self) -> bool {
         self.options.judged_only
@@ -216,7 +216,7 @@ impl Measure {
         self.formula.definition().summary()
     }
 
-    /// Whether the values are integers.
+    /// Returns `true` if the values are integers.
     #[must_use]
     pub const fn is_count(&self) -> bool {
         self.formula.properties().is_count
@@ -259,8 +259,8 @@ impl fmt::Display for Measure {
 impl FromStr for Measure {
     type Err = ParseMeasureError;
 
-    /// Parses ir_measures' syntax (`nDCG@10`, `P(rel=2)@5`) and trec_eval's, both that of its
-    /// output (`P_5`) and that of its command line (`P.5`).
+    /// Parses ir_measures' syntax (`nDCG@10`, `P(rel=2)@5`), and the syntax of trec_eval's output
+    /// (`P_5`) and command line (`P.5`).
     fn from_str(text: &str) -> Result<Self, Self::Err> {
         trec_names::parse(text)
     }

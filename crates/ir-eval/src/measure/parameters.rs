@@ -127,7 +127,7 @@ impl<'a> MeasureText<'a> {
         })
     }
 
-    /// Whether a parameter is given.
+    /// Returns `true` if a parameter is given.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.given.iter().any(|&(k, _)| k == key)
     }
@@ -139,7 +139,7 @@ impl<'a> MeasureText<'a> {
         Some(unquoted('\'').or_else(|| unquoted('"')).unwrap_or(value))
     }
 
-    /// Keys of the parameters whose values contain a text; `@` for the text after it.
+    /// Keys of the parameters with values that contain a text; `@` for the text after it.
     pub(crate) fn keys_of(&self, value: &str) -> Vec<&'a str> {
         let at = self.at.map(|at| ("@", at));
         let all = self.given.iter().copied().chain(at);
@@ -205,7 +205,7 @@ pub(crate) struct PrintedParameter {
     pub(crate) key: &'static str,
     pub(crate) documentation: &'static [&'static str],
     pub(crate) value: String,
-    /// Whether the parameter is part of the measure's text. Most are hidden if they have their
+    /// If `true`, the parameter is part of the measure's text. Most are hidden if they have their
     /// default value.
     pub(crate) is_shown: bool,
 }

@@ -1,7 +1,7 @@
 //! Measures estimated from pools of which only a sample was judged.
 //!
-//! [`InferredAveragePrecision`] is trec_eval's. The others are those of sample_eval, which
-//! estimates each stratum of the pool by itself.
+//! [`InferredAveragePrecision`] is trec_eval's. The others are from sample_eval, which estimates
+//! each stratum of the pool by itself.
 
 use ir_core::Grade;
 
@@ -54,7 +54,7 @@ measures! {
     /// Average precision estimated from the strata of a pool, as sample_eval does: counts of a
     /// stratum are scaled up by its sampling rate. Range: 0 to 1.
     ///
-    /// `xinfAP@1000`; sample_eval's `infAP`, whose cutoff is 1000. Strata come from
+    /// `xinfAP@1000`; sample_eval's `infAP`, with cutoff 1000. Strata come from
     /// [`StratifiedQrels`](ir_core::StratifiedQrels); plain qrels are one stratum.
     ///
     /// Yilmaz, Kanoulas and Aslam, "A simple and efficient sampling method for estimating AP and
@@ -68,8 +68,8 @@ measures! {
     /// nDCG with linear gains, estimated as [`StratifiedAveragePrecision`] is. Range: from 0.
     ///
     /// `infNDCG@1000`; sample_eval's `infNDCG`. The ideal ranking has as many documents of each
-    /// grade as are estimated to exist, rounded; if those of a grade extend beyond rank k, each
-    /// lower grade still adds one term, as in sample_eval.
+    /// grade as are estimated to exist, rounded. If the documents of a grade extend beyond rank k,
+    /// each lower grade still adds one term, as in sample_eval.
     ///
     /// Yilmaz, Kanoulas and Aslam, as for [`StratifiedAveragePrecision`].
     StratifiedNdcg = Properties::new(&["infNDCG"]).with_strata().without_level();

@@ -69,7 +69,7 @@ measures! {
     ///
     /// `SetF`, `SetF(beta=0.5)`; trec_eval's `set_F`.
     ///
-    /// After van Rijsbergen, *Information Retrieval*, 1979, whose β² is x.
+    /// After van Rijsbergen, *Information Retrieval*, 1979; x is β².
     SetF {
         /// Weight x of recall. trec_eval and ir_measures call it β. Range: ≥ 0. Default: 1.
         beta: Decimal = Decimal::ONE => non_negative("beta", Decimal::ONE),

@@ -36,11 +36,11 @@ pub enum PageError {
 }
 
 impl<'a> ComparisonPage<'a> {
-    /// Creates a page with all plots and the queries with the largest differences. `runs` are those
-    /// of the comparison, in the same order.
+    /// Creates a page with all plots and the queries with the largest differences. `runs` are the
+    /// runs of the comparison, in the same order.
     ///
-    /// Differences per query are those of the first measure, for up to eight pairs of systems with
-    /// the largest differences, each with up to `queries` wins and losses. Curves extend to the
+    /// Differences per query are by the first measure, for up to eight pairs of systems with the
+    /// largest differences, each with up to `queries` wins and losses. Curves extend to the
     /// length of the longest list, at most 1000, for up to four of the measures with a cutoff, or
     /// for nDCG, P and R. [`ComparisonPage::remarks`] name what is omitted.
     ///

@@ -61,8 +61,8 @@ pub struct ComparisonPage<'a> {
     pub remarks: Vec<String>,
 }
 
-/// Queries with the largest gains and losses of one system against another, with the documents
-/// whose rank changed.
+/// Queries with the largest gains and losses of one system against another, and their changes of
+/// rank.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct WinsAndLosses {
     /// Measure of the differences.
@@ -84,7 +84,7 @@ pub struct WinsAndLosses {
     pub drops: Vec<QueryRankChanges>,
 }
 
-/// Query and the documents whose rank changed.
+/// Query and the documents at another rank.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct QueryRankChanges {
     /// Values of both systems.

@@ -37,7 +37,7 @@ pub struct CurvePlot {
 pub struct PlotAxis {
     /// Title of the axis.
     pub title: String,
-    /// Whether the axis is logarithmic; values ≤ 0 are then skipped.
+    /// If `true`, the axis is logarithmic, and values ≤ 0 are skipped.
     pub logarithmic: bool,
 }
 

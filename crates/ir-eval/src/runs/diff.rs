@@ -191,13 +191,13 @@ impl QueryDiff {
         }
     }
 
-    /// Whether both lists have the same documents at the same ranks.
+    /// Returns `true` if both lists have the same documents at the same ranks.
     #[must_use]
     pub const fn same_ranking(&self) -> bool {
         self.first_difference.is_none()
     }
 
-    /// Whether neither ranks nor scores differ.
+    /// Returns `true` if neither ranks nor scores differ.
     #[must_use]
     pub const fn identical(&self) -> bool {
         self.first_difference.is_none() && self.score.is_none()
@@ -224,14 +224,14 @@ impl RunDiff {
         }
     }
 
-    /// Whether both runs have the same queries with the same documents at the same ranks, and
-    /// scores within the tolerance.
+    /// Returns `true` if both runs have the same queries with the same documents at the same ranks,
+    /// and scores within the tolerance.
     #[must_use]
     pub fn identical(&self) -> bool {
         self.same_rankings() && self.queries.iter().all(QueryDiff::identical)
     }
 
-    /// Whether both runs have the same queries with the same documents at the same ranks.
+    /// Returns `true` if both runs have the same queries with the same documents at the same ranks.
     #[must_use]
     pub fn same_rankings(&self) -> bool {
         let same = self.queries.iter().all(QueryDiff::same_ranking);

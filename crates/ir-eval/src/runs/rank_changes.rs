@@ -11,7 +11,7 @@ use crate::judged::JudgmentStatus;
 use crate::measure::{Formula, Measure, Precision};
 use crate::rules::{Rules, UnjudgedDocuments};
 
-/// Documents whose rank differs between two runs, under the rules of an evaluation.
+/// Documents at different ranks in two runs, under the rules of an evaluation.
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
@@ -63,7 +63,7 @@ pub struct RankChange {
 }
 
 impl<'a, J: Judgments + ?Sized> RankChanges<'a, J> {
-    /// Compares the ranks of `system` with those of `against`.
+    /// Compares the ranks of `system` with the ranks of `against`.
     #[must_use]
     pub const fn new(qrels: &'a J, rules: Rules, system: &'a Run, against: &'a Run) -> Self {
         Self {
@@ -75,8 +75,8 @@ impl<'a, J: Judgments + ?Sized> RankChanges<'a, J> {
         }
     }
 
-    /// Restricts changes to documents that can influence `measure`: those whose rank weight
-    /// changes. Documents beyond the cutoff in both lists are excluded.
+    /// Restricts changes to documents that can influence `measure`: the weight of the rank changes.
+    /// Documents beyond the cutoff in both lists are excluded.
     ///
     /// ```
     /// # use ir_core::{Qrels, Run};
@@ -97,7 +97,8 @@ impl<'a, J: Judgments + ?Sized> RankChanges<'a, J> {
         self
     }
 
-    /// Whether a document is relevant: at the minimum grade of the measure, or of the rules.
+    /// Returns `true` if a document has at least the minimum grade of the measure, or else of the
+    /// rules.
     #[must_use]
     pub fn is_relevant(&self, change: &RankChange) -> bool {
         let level = self.measure.and_then(|measure| measure.level());

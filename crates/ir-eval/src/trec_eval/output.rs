@@ -34,7 +34,7 @@ pub struct TrecEvalOutput<'a> {
 pub struct OutputLine<'a> {
     /// trec_eval's name of the measure.
     pub name: &'a str,
-    /// Whether the value is a z-score; trec_eval then prints a `Z` before the name.
+    /// If `true`, the value is a z-score, and trec_eval prints a `Z` before the name.
     pub zscore: bool,
     /// The measure. `None` for texts and for measures of preferences.
     pub measure: Option<Measure>,
@@ -61,7 +61,7 @@ pub(super) struct OutputColumn<'a> {
     pub(super) name: &'a str,
     pub(super) measure: Option<Measure>,
     pub(super) summary: Summary,
-    /// Whether only the total is printed.
+    /// If `true`, only the total is printed.
     pub(super) total_only: bool,
     /// Value over all queries; `None` for relevance marks.
     pub(super) total: Option<OutputValue>,
@@ -117,9 +117,10 @@ impl<'a> OutputColumn<'a> {
     /// Number in the format of the column.
     pub(super) fn value(&self, number: f64) -> OutputValue {
         let is_sum = self.summary == Summary::Sum;
-        match self.measure.map_or(is_sum, |measure| measure.is_count()) {
-            true => OutputValue::Count(number),
-            false => OutputValue::Number(number),
+        if self.measure.map_or(is_sum, |measure| measure.is_count()) {
+            OutputValue::Count(number)
+        } else {
+            OutputValue::Number(number)
         }
     }
 }
@@ -127,8 +128,8 @@ impl<'a> OutputColumn<'a> {
 impl<'a> TrecEvalOutput<'a> {
     /// Replaces all values by their z-scores: trec_eval's `-Z`.
     ///
-    /// Totals become the mean, sum or geometric mean of the z-scores, as those of the values were.
-    /// Values without a z-score become [`ZScores::MISSING`].
+    /// Totals become the mean, sum or geometric mean of the z-scores, like the totals of the
+    /// values. Values without a z-score become [`ZScores::MISSING`].
     #[must_use]
     pub fn standardized(mut self, reference: &ZScores) -> Self {
         for (index, column) in self.columns.iter_mut().enumerate() {

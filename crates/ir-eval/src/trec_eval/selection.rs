@@ -100,7 +100,7 @@ pub struct MeasureSelection {
     items: Vec<(OutputPosition, SelectedItem)>,
 }
 
-/// Sort key of an output line. trec_eval's order does not depend on that of the options.
+/// Sort key of an output line. trec_eval's order does not depend on the order of the options.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct OutputPosition(usize);
 
@@ -117,7 +117,7 @@ impl OutputPosition {
         Self(2 * measure + 2)
     }
 
-    /// Position of a measure, given by its name or by that of one of its values.
+    /// Position of a measure, given by its name or the name of one of its values.
     fn find(name: &str) -> Option<Self> {
         let position = |name: &str| {
             let groups = GROUP_MEASURES.iter().map(|(name, _)| name);
@@ -166,8 +166,8 @@ impl MeasureSelection {
         Self::parse_for(JudgmentKind::Grades, options, TrecEvalVersion::V10)
     }
 
-    /// Parses the options for a kind of judgments and a release of trec_eval, whose `all_trec`
-    /// differ.
+    /// Parses the options for a kind of judgments and a release of trec_eval. `all_trec` differs
+    /// between releases.
     ///
     /// Preferences have the groups `prefs` (default) and `all_prefs` and their measures
     /// (`prefs_simp`, …). Judgment groups have `qrels_jg` (default) and its measures (`map_avgjg`,
@@ -249,7 +249,8 @@ impl MeasureSelection {
     /// Creates an evaluator for the selected measures.
     ///
     /// # Errors
-    /// See [`Evaluator::with_rules`].
+    /// If the relevance level of the rules or of a measure is negative, if a grade is too high for
+    /// a measure, or if a measure needs subtopic judgments and there are none.
     pub fn evaluator<'q, J>(&self, qrels: &'q J, rules: Rules) -> Result<Evaluator<'q>, EvalError>
     where
         J: ir_core::Judgments + ?Sized,
@@ -317,8 +318,8 @@ impl MeasureSelection {
         })
     }
 
-    /// Lines of a report. `number` returns the column of an item whose numbers the report contains,
-    /// and their index; without an index, the number of each query is 1.
+    /// Lines of a report. `number` returns the column of an item with numbers in the report, and
+    /// their index; without an index, the number of each query is 1.
     fn output_of<'a, M: ReportMeasure>(
         items: impl Iterator<Item = &'a SelectedItem>,
         report: &'a Report<M>,

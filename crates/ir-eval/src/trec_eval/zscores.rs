@@ -1,4 +1,4 @@
-//! z-scores: values relative to those of a reference set of runs.
+//! z-scores: values relative to the values of a reference set of runs.
 
 use std::collections::BTreeMap;
 use std::io::BufRead;

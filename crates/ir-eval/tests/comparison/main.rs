@@ -366,9 +366,10 @@ fn resampling_reports_progress_and_can_be_canceled() {
             let mut reported = 0;
             let mut cancel = |_: &str, _: u64, _: Option<u64>| {
                 reported += 1;
-                match reported == last {
-                    true => Flow::Stop,
-                    false => Flow::Continue,
+                if reported == last {
+                    Flow::Stop
+                } else {
+                    Flow::Continue
                 }
             };
             let canceled = Comparison::with_progress(&reports, &config, &mut cancel);

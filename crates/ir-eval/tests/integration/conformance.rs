@@ -3,7 +3,7 @@
 
 use std::fs;
 
-use crate::common::{data, printed, qrels, run, same};
+use crate::common::{data, printed, qrels, run, same, vectors};
 use ir_core::trec::HeaderLine;
 use ir_eval::preferences;
 use ir_eval::trec_eval::{JudgmentKind, MeasureSelection, OutputDetail, TrecEvalOutput};
@@ -198,15 +198,13 @@ fn trec_eval_release_tests_of_other_judgments() {
     same(&found, &expected("out.test.aqZ"), "out.test.aqZ");
 }
 
-/// Measures of the specification's test vectors, one per line.
+/// Measures of the test vectors, one per line.
 const MINI: &str = include_str!("mini_measures.txt");
 
-/// The specification's test vectors: all measures of releases 9.0.8 and 10.0.
+/// Outputs of releases 9.0.8 and 10.0 with all measures.
 #[test]
-fn specification_vectors() {
-    let Some(folder) = data("../spec/vectors") else {
-        return;
-    };
+fn vectors_of_both_releases() {
+    let folder = vectors();
     let qrels = qrels(&folder.join("mini.qrels"), HeaderLine::AsData);
     let run = run(&folder.join("mini.run"), HeaderLine::AsData);
     let mut compared = 0;
@@ -260,9 +258,7 @@ fn specification_vectors() {
 /// Rounding of the number of relevant documents at a recall in both releases.
 #[test]
 fn recall_point_vectors() {
-    let Some(folder) = data("../spec/vectors") else {
-        return;
-    };
+    let folder = vectors();
     let qrels = qrels(&folder.join("iprec.qrels"), HeaderLine::AsData);
     let run = run(&folder.join("iprec.run"), HeaderLine::AsData);
     for (release, generation) in [

@@ -5,22 +5,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 
-use crate::common::{data, qrels, run};
+use crate::common::{data, qrels, run, vectors};
 use ir_core::trec::HeaderLine;
 use ir_core::{Grade, Judgments, Qrels, Run, StratifiedQrels};
 use ir_eval::{Evaluator, Measure, MissingQueries, Rules, UnjudgedDocuments};
 use proptest::collection::{btree_map, vec};
 use proptest::prelude::*;
 
-/// Folder of the specification's test vectors, beside the folder of the collections.
-fn vectors() -> Option<std::path::PathBuf> {
-    data("../spec/vectors")
-}
-
 /// sample_eval of the bioCADDIE pilot on synthetic data.
 #[test]
 fn every_line_of_sample_eval() {
-    let Some(folder) = vectors() else { return };
+    let folder = vectors();
     let judgments = qrels(&folder.join("mini_numeric.qrels"), HeaderLine::AsData);
     let results = run(&folder.join("mini_numeric.run"), HeaderLine::AsData);
     let output = fs::read_to_string(folder.join("mini_numeric.sample_eval.expected.txt")).unwrap();
@@ -66,7 +61,7 @@ fn every_line_of_sample_eval() {
 /// gdeval with `-c -k 5`.
 #[test]
 fn every_line_of_gdeval() {
-    let Some(folder) = vectors() else { return };
+    let folder = vectors();
     let judgments = qrels(&folder.join("mini_numeric.qrels"), HeaderLine::AsData);
     let results = run(&folder.join("mini_numeric.run"), HeaderLine::AsData);
     let measures = ["nDCG(dcg='exp-log2')@5", "ERR@5"].map(|name| name.parse().unwrap());

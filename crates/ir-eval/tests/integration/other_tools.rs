@@ -98,7 +98,7 @@ struct Expected<'q> {
 #[test]
 fn every_value_of_the_other_tools() {
     let Some(python) = std::env::var_os("IR_PYTHON") else {
-        eprintln!("skipped: IR_PYTHON is not set");
+        eprintln!("SKIPPED: IR_PYTHON is not set");
         return;
     };
     let mut runner = TestRunner::deterministic();

@@ -1,9 +1,8 @@
 //! kNN classification of an experiment file.
 
+use ir_system::systems::MetricName;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-
-use crate::systems::MetricName;
 
 /// kNN classification accuracy of vectors or texts, by the protocol of `ir knn-accuracy`:
 /// stratified folds in item order, majority vote of the nearest neighbors outside the fold.

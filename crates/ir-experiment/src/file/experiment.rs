@@ -4,20 +4,17 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use ir_core::Predicate;
-use ir_core::trec::ScoreFormat;
 use ir_data::catalog::Catalog;
 use ir_eval::{Measure, Rules};
+use ir_system::systems::EncoderEntry;
+use ir_system::{
+    FilterName, Registry, ScoreFormatName, SourceMap, SpecError, SystemEntry, TrecFile,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::{
-    ClassificationEntry, ComparisonEntry, SelectionEntry, SourceMap, SystemEntry, TrecFile,
-};
-use crate::error::ExperimentError;
-use crate::registry::Registry;
-use crate::selection::grid_points;
+use super::{ClassificationEntry, ComparisonEntry, SelectionEntry};
 use crate::suggest::suggested_measure;
-use crate::systems::EncoderEntry;
 
 /// Experiment: tasks, systems, measures and a comparison.
 ///
@@ -39,7 +36,7 @@ use crate::systems::EncoderEntry;
 /// )?;
 /// assert_eq!(experiment.systems[0].name, "BM25");
 /// assert_eq!(experiment.tasks[0].split, "test");
-/// # Ok::<(), ir_experiment::ExperimentError>(())
+/// # Ok::<(), ir_experiment::SpecError>(())
 /// ```
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -195,59 +192,6 @@ impl Default for SearchEntry {
             filter: FilterName::None,
             condition: None,
             scores: ScoreFormatName::Exact,
-        }
-    }
-}
-
-/// Time filter of a search.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum FilterName {
-    /// Newer documents are returned.
-    #[default]
-    None,
-    /// Documents that are newer than the attribute `year` of the query are excluded inside the
-    /// search. Documents and queries without a year pass.
-    Year,
-    /// DataFinder's published procedure: post-filtering of five times as many hits, with its stop
-    /// rule. Only for the system `bm25`.
-    PublishedYear,
-    /// As `year`, where several records of a collection may have the same id: the year of the
-    /// best-ranked record of an id decides whether the id passes, and not that of its first record.
-    /// Only for the system `bm25`.
-    YearOfBestRecord,
-}
-
-impl FilterName {
-    /// Name, if the filter needs the records that have the same id.
-    pub(crate) const fn of_records(self) -> Option<&'static str> {
-        match self {
-            Self::PublishedYear => Some("published-year"),
-            Self::YearOfBestRecord => Some("year-of-best-record"),
-            Self::None | Self::Year => None,
-        }
-    }
-}
-
-/// Rounding of scores, which may create or break ties.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum ScoreFormatName {
-    /// Scores are not changed.
-    #[default]
-    Exact,
-    /// Ties are broken in the order of the ranking.
-    Strict,
-    /// Four decimals, as in Anserini's run files.
-    Anserini,
-}
-
-impl From<ScoreFormatName> for ScoreFormat {
-    fn from(name: ScoreFormatName) -> Self {
-        match name {
-            ScoreFormatName::Exact => Self::Exact,
-            ScoreFormatName::Strict => Self::Strict,
-            ScoreFormatName::Anserini => Self::Anserini,
         }
     }
 }
@@ -442,7 +386,7 @@ impl Experiment {
     ///
     /// # Errors
     /// A system is invalid.
-    pub fn inputs(&self, registry: &Registry) -> Result<Vec<ExperimentInput>, ExperimentError> {
+    pub fn inputs(&self, registry: &Registry) -> Result<Vec<ExperimentInput>, SpecError> {
         let mut inputs = Vec::new();
         let mut add = |key: String, value: &str, is_model: bool| {
             let is_name = !is_model && Catalog::from_env().entry(value).is_ok();
@@ -481,7 +425,7 @@ impl Experiment {
         }
         for (n, entry) in self.systems.iter().enumerate() {
             let at = format!("systems[{n}]");
-            for point in grid_points(entry) {
+            for point in entry.points() {
                 let parsed = registry.parse(&entry.kind, &point);
                 let parsed = parsed.map_err(|error| self.source.system_error(&at, error))?;
                 for (key, value) in parsed.system.files() {

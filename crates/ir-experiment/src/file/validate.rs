@@ -2,15 +2,14 @@
 
 use std::collections::{BTreeMap, HashSet};
 
+use ir_system::systems::{EncoderEntry, RUN, unknown_encoder};
+use ir_system::{FilterName, ParsedSystem, Registry, SpecError, SystemError, order};
+
 use super::{
-    ClassificationEntry, DocumentOrder, ExpectedValues, Experiment, FilterName, OutputFormat,
-    SelectionMethod, TaskEntry,
+    ClassificationEntry, DocumentOrder, ExpectedValues, Experiment, OutputFormat, SelectionMethod,
+    TaskEntry,
 };
-use crate::error::{ExperimentError, SystemError};
-use crate::registry::{ParsedSystem, Registry};
-use crate::selection::grid_points;
 use crate::suggest::did_you_mean;
-use crate::systems::{EncoderEntry, RUN, unknown_encoder};
 
 impl Experiment {
     /// Checks everything that needs no data: names, types and parameters of the systems, references
@@ -18,8 +17,8 @@ impl Experiment {
     /// be of measures that the experiment does not have; see [`Experiment::validate_expected`].
     ///
     /// # Errors
-    /// [`ExperimentError::Key`] for the first invalid key.
-    pub fn validate(&self, registry: &Registry) -> Result<(), ExperimentError> {
+    /// [`SpecError::Key`] for the first invalid key.
+    pub fn validate(&self, registry: &Registry) -> Result<(), SpecError> {
         self.check_not_empty()?;
         self.check_tasks()?;
         self.check_classifications()?;
@@ -32,7 +31,8 @@ impl Experiment {
         }
         self.check_systems(registry)?;
         self.check_systems_of_tasks()?;
-        crate::graph::order(self, registry)?;
+        order(&self.systems, &self.source, registry)?;
+        self.check_parts_with_grids(registry)?;
         self.check_selection()?;
         (self.comparison.check())
             .map_err(|(key, message)| self.error(&format!("comparison.{key}"), message))?;
@@ -45,8 +45,8 @@ impl Experiment {
     /// Checks that all expected values are of measures of the experiment, as a reproduction needs.
     ///
     /// # Errors
-    /// [`ExperimentError::Key`] for the first value of another measure.
-    pub fn validate_expected(&self) -> Result<(), ExperimentError> {
+    /// [`SpecError::Key`] for the first value of another measure.
+    pub fn validate_expected(&self) -> Result<(), SpecError> {
         for (n, expected) in self.expected.iter().enumerate() {
             let is_accuracy = |it: &ClassificationEntry| Some(&it.name) == expected.task.as_ref();
             if self.classifications.iter().any(is_accuracy) {
@@ -68,11 +68,11 @@ impl Experiment {
         Ok(())
     }
 
-    fn error(&self, key: &str, message: impl Into<String>) -> ExperimentError {
+    fn error(&self, key: &str, message: impl Into<String>) -> SpecError {
         self.source.error(key, message)
     }
 
-    fn check_not_empty(&self) -> Result<(), ExperimentError> {
+    fn check_not_empty(&self) -> Result<(), SpecError> {
         let only_classifies =
             self.tasks.is_empty() && self.systems.is_empty() && !self.classifications.is_empty();
         if only_classifies {
@@ -91,7 +91,7 @@ impl Experiment {
     }
 
     /// Pages and runs are of tasks: an experiment without tasks would write none.
-    fn check_formats_of_classifications(&self) -> Result<(), ExperimentError> {
+    fn check_formats_of_classifications(&self) -> Result<(), SpecError> {
         let formats = self.output.formats.iter().flatten().enumerate();
         for (n, format) in formats {
             let found = match format {
@@ -106,7 +106,7 @@ impl Experiment {
         Ok(())
     }
 
-    fn check_tasks(&self) -> Result<(), ExperimentError> {
+    fn check_tasks(&self) -> Result<(), SpecError> {
         let mut names = BTreeMap::new();
         for (n, task) in self.tasks.iter().enumerate() {
             if let Some(fields) = &task.query_fields {
@@ -144,7 +144,7 @@ impl Experiment {
         Ok(())
     }
 
-    fn check_systems(&self, registry: &Registry) -> Result<(), ExperimentError> {
+    fn check_systems(&self, registry: &Registry) -> Result<(), SpecError> {
         let mut names = BTreeMap::new();
         for (n, entry) in self.systems.iter().enumerate() {
             let key = format!("systems[{n}]");
@@ -217,7 +217,7 @@ impl Experiment {
         Ok(())
     }
 
-    fn check_classifications(&self) -> Result<(), ExperimentError> {
+    fn check_classifications(&self) -> Result<(), SpecError> {
         let mut names: Vec<String> = self.tasks.iter().map(TaskEntry::name).collect();
         for (n, entry) in self.classifications.iter().enumerate() {
             let key = |key: &str| match key.is_empty() {
@@ -238,7 +238,7 @@ impl Experiment {
     }
 
     /// Checks the systems of each task: names, and types that its filter and its data allow.
-    fn check_systems_of_tasks(&self) -> Result<(), ExperimentError> {
+    fn check_systems_of_tasks(&self) -> Result<(), SpecError> {
         for (n, task) in self.tasks.iter().enumerate() {
             let key = format!("tasks[{n}].systems");
             for (s, name) in task.systems.iter().flatten().enumerate() {
@@ -296,7 +296,7 @@ impl Experiment {
     }
 
     /// Rejects search parameters if no system searches.
-    fn check_search(&self) -> Result<(), ExperimentError> {
+    fn check_search(&self) -> Result<(), SpecError> {
         if self.search.hits == 0 {
             return Err(self.error("search.hits", "expected at least 1, found 0"));
         }
@@ -317,7 +317,7 @@ impl Experiment {
     }
 
     /// Rejects the first key that is set, of a table all of whose systems are of the type `run`.
-    fn reject_ignored(&self, table: &str, keys: &[(&str, bool)]) -> Result<(), ExperimentError> {
+    fn reject_ignored(&self, table: &str, keys: &[(&str, bool)]) -> Result<(), SpecError> {
         match keys.iter().find(|(_, is_set)| *is_set) {
             None => Ok(()),
             Some((key, _)) => {
@@ -327,10 +327,34 @@ impl Experiment {
         }
     }
 
+    /// Checks the grids of parts: a system with a grid can be a part of another if its best point
+    /// does not depend on the query.
+    fn check_parts_with_grids(&self, registry: &Registry) -> Result<(), SpecError> {
+        let selection = self.selection.as_ref();
+        if selection.is_none_or(|it| it.by == SelectionMethod::Validation) {
+            return Ok(());
+        }
+        for (n, entry) in self.systems.iter().enumerate() {
+            let points = entry.points().into_iter();
+            let points = points.filter_map(|point| registry.parse(&entry.kind, &point).ok());
+            for (key, name) in points.flat_map(|parsed| parsed.system.inputs()) {
+                let mut parts = self.systems.iter();
+                if parts.any(|part| part.name == name && !part.grid.is_empty()) {
+                    let message = format!(
+                        "expected a system without a grid, found {name:?}; only the selection by \
+                         validation has one best point for all queries"
+                    );
+                    return Err(self.error(&format!("systems[{n}].{key}"), message));
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Entries of `[encoders]` that no system uses, by name.
     pub(crate) fn unused_encoders(&self, registry: &Registry) -> Vec<(&String, &EncoderEntry)> {
         let points = self.systems.iter().flat_map(|entry| {
-            let points = grid_points(entry).into_iter();
+            let points = entry.points().into_iter();
             points.filter_map(|point| registry.parse(&entry.kind, &point).ok())
         });
         let used: HashSet<String> = points
@@ -353,7 +377,7 @@ impl Experiment {
     }
 
     /// Checks that a grid has a selection, which never uses the test queries it is evaluated on.
-    fn check_selection(&self) -> Result<(), ExperimentError> {
+    fn check_selection(&self) -> Result<(), SpecError> {
         let mut grids = (0..).zip(&self.systems);
         let grid = grids.find(|(_, entry)| !entry.grid.is_empty());
         let Some(selection) = &self.selection else {
@@ -388,7 +412,7 @@ impl Experiment {
     }
 
     /// Checks that a system is in the tables.
-    fn check_visible(&self, key: &str, name: &str) -> Result<(), ExperimentError> {
+    fn check_visible(&self, key: &str, name: &str) -> Result<(), SpecError> {
         let visible = self.systems.iter().filter(|system| !system.hidden);
         let known: Vec<&str> = visible.map(|system| system.name.as_str()).collect();
         if known.contains(&name) {
@@ -402,7 +426,7 @@ impl Experiment {
         ))
     }
 
-    fn check_expected(&self) -> Result<(), ExperimentError> {
+    fn check_expected(&self) -> Result<(), SpecError> {
         for (n, expected) in self.expected.iter().enumerate() {
             let key = format!("expected[{n}]");
             for (field, value) in [("tolerance", expected.tolerance), ("scale", expected.scale)] {
@@ -460,7 +484,7 @@ impl Experiment {
         key: &str,
         expected: &ExpectedValues,
         classification: &ClassificationEntry,
-    ) -> Result<(), ExperimentError> {
+    ) -> Result<(), SpecError> {
         if !expected.system.is_empty() {
             let message = "expected no system; a classification has none";
             return Err(self.error(&format!("{key}.system"), message));

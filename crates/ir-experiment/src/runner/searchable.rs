@@ -3,13 +3,11 @@
 use std::collections::HashMap;
 
 use ir_core::{Attributes, Document};
+use ir_system::{FileHashes, Observer, Session, SharedRetriever, SpecError, SystemError};
 
 use super::{Runner, TaskRun};
-use crate::error::{ExperimentError, SystemError};
 use crate::file::Experiment;
-use crate::observer::Observer;
 use crate::suggest::did_you_mean;
-use crate::system::{FileHashes, Session, SharedRetriever};
 use crate::task::TaskData;
 
 /// System of an experiment that is open for any queries.
@@ -56,7 +54,7 @@ impl Runner<'_> {
         experiment: &Experiment,
         system: &str,
         observer: &mut dyn Observer,
-    ) -> Result<SearchableSystem, ExperimentError> {
+    ) -> Result<SearchableSystem, SpecError> {
         experiment.validate(self.registry)?;
         let source = &experiment.source;
         let Some(at) = experiment.systems.iter().position(|it| it.name == system) else {
@@ -67,7 +65,7 @@ impl Runner<'_> {
             let message = format!("expected one of the systems {known}, found {system:?}{hint}");
             return Err(source.error("systems", message));
         };
-        let order = crate::graph::order(experiment, self.registry)?;
+        let order = ir_system::order(&experiment.systems, &experiment.source, self.registry)?;
         let (hashes, mut session) = (FileHashes::default(), Session::default());
         let data = TaskData::open(experiment, 0, None, observer)?;
         let mut task = TaskRun::new(self, experiment, &data, &hashes, &mut session, observer);

@@ -11,7 +11,7 @@ use ir_bm25::{Bm25, DuplicateIds, Index, IndexConfig, IndexedFields};
 use ir_core::{Corpus, Distinct, Document, NoProgress, Retriever, Run, Search};
 use ir_data::{TemplatedCorpus, catalog};
 use ir_eval::{Evaluator, Measure, Rules, TieBreak};
-use ir_experiment::{Cache, Experiment, ExperimentError, Registry, Runner};
+use ir_experiment::{Cache, Experiment, Registry, Runner, SpecError};
 
 #[test]
 fn templates_and_cleaning_equal_those_of_the_libraries() {
@@ -66,7 +66,7 @@ fn unknown_fields_of_documents_and_queries() {
         let experiment = Experiment::from_toml(text).unwrap();
         let (cache, registry) = (Cache::temporary().unwrap(), Registry::default());
         let runner = Runner::new(&cache, &registry);
-        let error: ExperimentError = runner.run(&experiment, &mut NoProgress).unwrap_err();
+        let error: SpecError = runner.run(&experiment, &mut NoProgress).unwrap_err();
         error.to_string()
     };
     let task = "[[tasks]]\ncollection = \"bundled\"\n";
@@ -132,7 +132,7 @@ fn named_fields_and_weights() {
         let experiment = Experiment::from_toml(&text(fields, weights)).unwrap();
         let runner = Runner::new(&cache, &registry);
         let results = runner.run(&experiment, &mut NoProgress);
-        Ok::<_, ExperimentError>(results?.value("tea", "a", Measure::RR))
+        Ok::<_, SpecError>(results?.value("tea", "a", Measure::RR))
     };
     let fields = "[\"title\", \"keywords\"]";
     assert_eq!(value(fields, "keywords = 3.0").unwrap(), Some(1.0));

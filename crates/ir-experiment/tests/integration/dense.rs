@@ -9,9 +9,7 @@ use crate::common::{Recorder, computed, run};
 use ir_core::{Distinct, Encoded, Encoder, Flow, NoProgress, Progress, Run, Search, Side};
 use ir_data::catalog;
 use ir_dense::{BiEncoder, RandomModel};
-use ir_experiment::{
-    Cache, Experiment, ExperimentError, Observer, Registry, Runner, Stage, StageStatus,
-};
+use ir_experiment::{Cache, Experiment, Observer, Registry, Runner, SpecError, Stage, StageStatus};
 use ir_knn::{FlatIndex, VectorSimilarity};
 
 fn texts() -> Vec<(String, String)> {
@@ -173,7 +171,7 @@ fn interrupted_encoding_resumes() {
     let experiment = Experiment::open(at("e.toml")).unwrap();
     let (cache, registry) = (Cache::temporary().unwrap(), Registry::default());
     let stopped = Runner::new(&cache, &registry).run(&experiment, &mut StopsEncoding);
-    assert!(matches!(stopped, Err(ExperimentError::Canceled)));
+    assert!(matches!(stopped, Err(SpecError::Canceled)));
     let vectors = || std::fs::read_dir(cache.folder().join("vectors")).unwrap();
     let size = |ending: &str| {
         let found = vectors().map(|entry| entry.unwrap().path());

@@ -10,7 +10,7 @@ use ir_bm25::{Analysis, Bm25, Index, IndexConfig, NearestWords, TermVectors, Ter
 use ir_core::{Distinct, Document, NoProgress, Run, Search};
 use ir_data::catalog;
 use ir_dense::{BiEncoder, EncoderConfig, RandomModel};
-use ir_experiment::{Cache, Experiment, ExperimentError, Registry, Runner, Stage, StageStatus};
+use ir_experiment::{Cache, Experiment, Registry, Runner, SpecError, Stage, StageStatus};
 
 fn documents() -> Vec<Document> {
     let collection = catalog::open("bundled").unwrap();
@@ -31,7 +31,7 @@ fn experiment(here: &Path, expansion: &str) -> Experiment {
     opened(here, expansion).unwrap()
 }
 
-fn opened(here: &Path, expansion: &str) -> Result<Experiment, ExperimentError> {
+fn opened(here: &Path, expansion: &str) -> Result<Experiment, SpecError> {
     let text = format!(
         "measures = [\"AP\"]\n[[tasks]]\ncollection = \"bundled\"\n[search]\nhits = 20\n\
          [encoders.small]\nmodel = \"model\"\nmax_tokens = 16\n\

@@ -216,7 +216,7 @@ fn an_interrupted_run_resumes() {
         match Runner::new(&cache, &registry).run(&experiment, &mut recorder) {
             Ok(found) => break found,
             Err(error) => assert!(
-                matches!(error, ir_experiment::ExperimentError::Canceled),
+                matches!(error, ir_experiment::SpecError::Canceled),
                 "{error}"
             ),
         }

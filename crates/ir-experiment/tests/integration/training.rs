@@ -7,9 +7,7 @@ use std::path::PathBuf;
 
 use crate::common::{Recorder, computed, run};
 use ir_core::{Flow, NoProgress, Progress};
-use ir_experiment::{
-    Cache, Experiment, ExperimentError, Observer, Registry, Runner, Stage, StageStatus,
-};
+use ir_experiment::{Cache, Experiment, Observer, Registry, Runner, SpecError, Stage, StageStatus};
 
 /// A small encoder with random weights, and the same fine-tuned in two query forms.
 const TRAINED: &str = r#"
@@ -183,7 +181,7 @@ fn interrupted_training_resumes_and_damaged_models_are_rebuilt() {
     let cache = Cache::temporary().unwrap();
     let runner = Runner::new(&cache, &registry);
     let stopped = runner.run(&experiment, &mut StopsTraining(5));
-    assert!(matches!(stopped, Err(ExperimentError::Canceled)));
+    assert!(matches!(stopped, Err(SpecError::Canceled)));
     let model = |ending: &str| {
         let entries = fs::read_dir(cache.folder().join("model")).unwrap();
         let mut paths = entries.map(|entry| entry.unwrap().path());

@@ -166,7 +166,7 @@ pub enum IclrVersion {
     /// Papers of 2017 to 2025: 134 keywords, 50 classes.
     V25v2,
     /// Papers of 2017 to 2026: 147 keywords, 54 classes. Keywords are cleaned
-    /// (`ir_data::iclr::clean_keywords`).
+    /// (`ir_studies::iclr::clean_keywords`).
     V26v1,
 }
 

@@ -4,7 +4,7 @@ use std::fmt;
 
 use ir_core::Attributes;
 use ir_data::DataError;
-use ir_data::papers::read_papers;
+use ir_data::s2orc::read_papers;
 use serde::de::{Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
 use super::DocumentError;

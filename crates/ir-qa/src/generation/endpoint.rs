@@ -1,4 +1,4 @@
-use ir_data::chat::{ChatClient, EndpointConfig, EndpointError};
+use ir_fetch::chat::{ChatClient, EndpointConfig, EndpointError};
 
 use super::{AnswerGenerator, AnswerPrompt, GeneratedText, GenerationError, Quote};
 
@@ -8,7 +8,7 @@ use super::{AnswerGenerator, AnswerPrompt, GeneratedText, GenerationError, Quote
 /// attempt.
 ///
 /// ```no_run
-/// use ir_data::chat::EndpointConfig;
+/// use ir_fetch::chat::EndpointConfig;
 /// use ir_qa::generation::{AnswerGenerator, EndpointAnswers, Quote};
 /// let config = EndpointConfig::new("http://localhost:11434/v1/chat/completions", "llama3.2");
 /// let model = EndpointAnswers::new(config, None)?;

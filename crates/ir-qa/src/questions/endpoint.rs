@@ -1,4 +1,4 @@
-use ir_data::chat::{ChatClient, ChatError, EndpointConfig, EndpointError};
+use ir_fetch::chat::{ChatClient, ChatError, EndpointConfig, EndpointError};
 
 use super::{QuestionError, QuestionGenerator};
 use crate::frame::{ChunkKind, Frame};

@@ -4,27 +4,20 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::{ValueEnum, ValueHint};
-use ir_bm25::analysis::{QueryCleaning, StopWords};
-use ir_bm25::{IndexConfig, QuerySyntax, StoredFields};
+use ir_bm25::{IndexConfig, StoredFields};
+use ir_core::Predicate;
 use ir_core::store::Verify;
 use ir_core::trec::ScoreFormat;
-use ir_core::{Predicate, Query};
 use ir_data::DocTemplate;
-use ir_data::part_of_speech::{PartOfSpeech, PartOfSpeechFilter, TaggedTexts};
 
-use super::expansion::ExpansionOptions;
-use super::model::ModelOptions;
-use super::prior::PriorOptions;
 use crate::shared::console::bail_usage;
 use crate::shared::filter::condition;
 use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{DocumentOptions, DocumentSource, TextRuleOption};
-use crate::shared::options::{
-    EncodingOption, QueryForm, SYNTAXES, choice, first_set, of_field, positive, reject_repeated,
-    tag,
-};
+use crate::shared::options::{EncodingOption, QueryForm, choice, first_set, positive, tag};
 use crate::shared::output::OutputPath;
 use crate::shared::shards::ShardOption;
+use crate::shared::system_options::SystemOptions;
 
 const EXAMPLES: &str = "\
 Examples:
@@ -109,39 +102,18 @@ pub(crate) struct Args {
     #[arg(long, default_value_t, value_name = "FORM", value_hint = ValueHint::Other, help_heading = QUERIES)]
     pub(crate) query_form: QueryForm,
 
-    /// Syntax of the queries: `lucene` has `+must -not "a phrase" "near words"~8 field:word
-    /// word^2`, AND, OR, NOT and parentheses; `indri` has #combine, #weight, #1, #odN, #uwN, #syn,
-    /// #band, #or, #not and word.field. Phrases and windows in a saved index need `ir index
-    /// --positions` [default: words]
-    #[arg(long, value_parser = choice(SYNTAXES), value_name = "SYNTAX", help_heading = QUERIES, conflicts_with = "clean")]
-    pub(crate) syntax: Option<QuerySyntax>,
-
-    /// Cleaning of the queries before the search, in this order: punctuation, lower-case,
-    /// stop-words (NLTK's), or several, separated by commas [default: none]
-    #[arg(long, value_enum, value_delimiter = ',', value_name = "STEP", help_heading = QUERIES)]
-    pub(crate) clean: Vec<CleaningStep>,
-
-    /// Tagged words of the queries, in CoNLL-U, as spaCy or Stanza write them. Only words with a
-    /// tag of --keep-pos are kept, before the steps of --clean
-    #[arg(long, value_name = "FILE", help_heading = QUERIES, conflicts_with = "syntax")]
-    pub(crate) pos_tags: Option<PathBuf>,
-
-    /// Universal part-of-speech tags of the words to keep
-    #[arg(long, value_delimiter = ',', value_name = "TAG", default_value = "NOUN,ADJ,VERB", help_heading = QUERIES, requires = "pos_tags")]
-    pub(crate) keep_pos: Vec<PartOfSpeech>,
-
     #[command(flatten)]
-    pub(crate) model: ModelOptions,
+    pub(crate) lexical: SystemOptions,
 
-    /// Field weights of an index with separate fields, such as title=2,text=1 [default: 1]
-    #[arg(long, value_delimiter = ',', value_parser = of_field, value_name = "FIELD=WEIGHT", help_heading = "Model")]
-    pub(crate) weights: Vec<(String, f32)>,
+    /// Write the system of the options to a file, which `ir search --system` and experiment files
+    /// read. Relative paths in the file are relative to it
+    #[arg(long, value_name = "FILE", help_heading = "Model")]
+    pub(crate) save: Option<OutputPath>,
 
-    #[command(flatten)]
-    pub(crate) expansion: ExpansionOptions,
-
-    #[command(flatten)]
-    pub(crate) prior: PriorOptions,
+    /// System file, in place of the options of a system: written by `ir search --save`, or the
+    /// tables `[[systems]]` of an experiment file
+    #[arg(long, value_name = "FILE", help_heading = "Model")]
+    pub(crate) system: Option<PathBuf>,
 
     #[cfg(feature = "dense")]
     #[command(flatten)]
@@ -243,12 +215,12 @@ impl Args {
         store: StoredFields,
     ) -> IndexConfig {
         let config = self.setup.config(documents, template, store);
-        config.with_positions(self.syntax.is_some() || self.expansion.sdm.is_some())
+        config.with_positions(self.lexical.needs_positions())
     }
 
     /// Whether the texts of the documents are read.
     pub(super) fn needs_texts(&self) -> bool {
-        self.expansion.needs_texts() || self.model.random_indexing().is_some()
+        self.lexical.needs_texts()
     }
 
     /// How the documents are read.
@@ -270,11 +242,12 @@ impl Args {
 
     /// Score format of the run. The rounding of Anserini is for comparisons with it alone.
     pub(crate) fn scores(&self) -> ScoreFormat {
-        let is_lucene = self.system() == BM25
-            && self.model.is_anserinis()
-            && self.weights.is_empty()
-            && self.expansion.sdm.is_none()
-            && !self.prior.changes_scores();
+        let is_lucene = self.default_tag() == BM25
+            && self.system.is_none()
+            && self.lexical.is_anserinis()
+            && !self.lexical.is_set("weights")
+            && !self.lexical.is_set("sdm")
+            && !self.lexical.prior_changes_scores();
         self.scores.unwrap_or(match is_lucene {
             true => ScoreFormat::Anserini,
             false => ScoreFormat::Exact,
@@ -282,21 +255,19 @@ impl Args {
     }
 
     /// Tag of the run, or the default.
-    #[cfg(feature = "remote")]
     pub(super) fn tag_or<'a>(&'a self, default: &'a str) -> &'a str {
         self.tag.as_deref().unwrap_or(default)
     }
 
     /// Score format of the run, or the default.
-    #[cfg(feature = "remote")]
     pub(super) fn scores_or(&self, default: ScoreFormat) -> ScoreFormat {
         self.scores.unwrap_or(default)
     }
 
     /// Tag and output of each run: one, or one for every weight of BM25.
     pub(crate) fn runs(&self) -> Vec<(String, Option<OutputPath>)> {
-        let default = match self.system() {
-            BM25 => self.model.tag(),
+        let default = match self.default_tag() {
+            BM25 => format!("ir-{}", self.lexical.model_name()),
             system => system.to_owned(),
         };
         let tag = self.tag.as_deref().unwrap_or(&default);
@@ -340,48 +311,12 @@ impl Args {
     }
 
     /// Default run tag, by the retrieval method.
-    pub(crate) fn system(&self) -> &'static str {
+    pub(crate) fn default_tag(&self) -> &'static str {
         #[cfg(feature = "dense")]
         if let Some(system) = self.vectors.system() {
             return system;
         }
         BM25
-    }
-
-    /// Applies --pos-tags and --clean to the queries.
-    pub(crate) fn cleaned(&self, mut queries: Vec<Query>) -> Result<Vec<Query>> {
-        if let Some(path) = &self.pos_tags {
-            let tags = TaggedTexts::open(path)?;
-            let filter = PartOfSpeechFilter::new(self.keep_pos.iter().copied());
-            for query in &mut queries {
-                query.text = filter.apply(&tags, &query.text)?;
-            }
-        }
-        if self.clean.is_empty() {
-            return Ok(queries);
-        }
-        let has = |step| self.clean.contains(&step);
-        let cleaning = QueryCleaning::default()
-            .with_punctuation_removed(has(CleaningStep::Punctuation))
-            .with_lower_case(has(CleaningStep::LowerCase))
-            .with_stop_words(match has(CleaningStep::StopWords) {
-                true => StopWords::Nltk179,
-                false => StopWords::None,
-            });
-        for query in &mut queries {
-            query.text = cleaning.clean(&query.text);
-        }
-        Ok(queries)
-    }
-
-    /// Options of [`Args::cleaned`] that are set, for messages.
-    pub(super) fn cleaning_options(&self) -> Option<&'static str> {
-        match (self.pos_tags.is_some(), !self.clean.is_empty()) {
-            (true, true) => Some("--pos-tags and --clean"),
-            (true, false) => Some("--pos-tags"),
-            (false, true) => Some("--clean"),
-            (false, false) => None,
-        }
     }
 
     /// Whether the output is a list of hits for a reader.
@@ -412,8 +347,7 @@ impl Args {
     /// Rejects options that cannot have an effect beside the others. Options that depend on the
     /// collection are checked when it is opened.
     pub(crate) fn check(&self) -> Result<()> {
-        self.model.model()?;
-        reject_repeated("--weights", &self.weights)?;
+        self.lexical.check()?;
         self.check_typed()?;
         let typed = self.typed().is_some();
         #[cfg(feature = "remote")]
@@ -449,33 +383,27 @@ impl Args {
             }
             self.vectors.check(self.first_lexical_option())?;
         }
-        self.prior.check()?;
-        let syntax = self.syntax.is_some();
-        self.expansion.check(syntax, self.model.is_bm25f())?;
-        let lexical = [("--syntax", syntax), ("--prior", self.prior.is_set())];
-        if let Some(option) = first_set(self.expansion.given()).or(first_set(lexical)) {
-            if self.system() != BM25 {
+        if self.default_tag() != BM25 {
+            let of_the_queries = |option: &str| ["clean", "pos-tags", "keep-pos"].contains(&option);
+            let expands = |option: &str| EXPANSIONS.contains(&option);
+            if let Some(option) = self
+                .lexical
+                .first_set(|it| !of_the_queries(it) && expands(it))
+            {
                 bail_usage!("{option}: expected BM25, found --vectors");
             }
-            if self.not_later_than_query == Some(TimeFilter::Published) {
-                bail_usage!("{option}: expected --not-later-than-query=exact, found =published");
+            if self.lexical.is_random_indexing() {
+                bail_usage!("--model random-indexing: expected a scoring model, found --vectors");
             }
         }
-        if self.model.random_indexing().is_some() {
-            let of_terms = [
-                ("--syntax", syntax),
-                ("--weights", !self.weights.is_empty()),
-            ];
-            if let Some(option) = first_set(self.expansion.given()).or(first_set(of_terms)) {
-                bail_usage!("{option}: expected a scoring model, found --model random-indexing");
+        if self.not_later_than_query == Some(TimeFilter::Published) {
+            if let Some(option) = self.lexical.first_set(|it| EXPANSIONS.contains(&it)) {
+                bail_usage!("{option}: expected --not-later-than-query=exact, found =published");
             }
-            if self.not_later_than_query == Some(TimeFilter::Published) {
+            if self.lexical.is_random_indexing() {
                 bail_usage!(
                     "--not-later-than-query=published: expected a scoring model, found --model random-indexing (use =exact)"
                 );
-            }
-            if self.system() != BM25 {
-                bail_usage!("--model random-indexing: expected a scoring model, found --vectors");
             }
         }
         let weights = self.alphas().len();
@@ -494,13 +422,14 @@ impl Args {
 
     /// First option that affects only lexical scores.
     #[cfg(feature = "dense")]
-    fn first_lexical_option(&self) -> Option<&'static str> {
-        let weights = first_set([("--weights", !self.weights.is_empty())]);
-        let of_the_search = self.model.first_set().or(weights);
+    fn first_lexical_option(&self) -> Option<String> {
+        let of_the_search = self.lexical.first_set(|option| {
+            let of_the_queries = ["clean", "pos-tags", "keep-pos"].contains(&option);
+            !of_the_queries && !EXPANSIONS.contains(&option)
+        });
         let of_the_index = first_set([("--template", self.template.is_some())]);
-        of_the_search
-            .or(of_the_index)
-            .or(self.setup.first_analysis_option())
+        let of_the_index = of_the_index.or(self.setup.first_analysis_option());
+        of_the_search.or_else(|| of_the_index.map(str::to_owned))
     }
 
     pub(crate) fn typed(&self) -> Option<String> {
@@ -520,16 +449,16 @@ const BM25: &str = "ir-bm25";
 
 const QUERIES: &str = "Queries";
 
-/// Step of query cleaning.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum CleaningStep {
-    /// The 32 ASCII punctuation characters become spaces
-    Punctuation,
-    /// Lowercases the text
-    LowerCase,
-    /// Removes NLTK's English stop words, ignoring case
-    StopWords,
-}
+/// Options whose retrievers are not the searcher of BM25 that vectors and the published time filter
+/// combine with.
+const EXPANSIONS: [&str; 6] = [
+    "feedback",
+    "sdm",
+    "synonyms",
+    "nearest-words",
+    "syntax",
+    "prior",
+];
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum TimeFilter {

@@ -25,7 +25,10 @@ impl SearchIndex {
         let (encoding, verify) = (args.text.encoding, args.verification());
         let (index, collection) = match open_collection(&name, args.documents(), verify, console)? {
             CollectionSource::Index(index) => {
-                let cached = args.cache.as_ref().filter(|_| !args.expansion.uses_cache());
+                let cached = args
+                    .cache
+                    .as_ref()
+                    .filter(|_| !args.lexical.is_set("nearest-encoder"));
                 let cached = cached.map(|_| "--cache");
                 let template = args.template.as_ref().map(|_| "--template");
                 if let Some(option) = args.setup.first_set().or(template).or(cached) {

@@ -2,16 +2,12 @@
 
 mod args;
 mod engine;
-pub(crate) mod expansion;
 mod list;
-mod model;
-pub(crate) mod nearest_words;
 mod notes;
-pub(crate) mod prior;
-mod random_indexing;
 mod rank;
 #[cfg(feature = "remote")]
 mod remote;
+mod system_file;
 #[cfg(feature = "dense")]
 mod vector_texts;
 #[cfg(feature = "dense")]
@@ -50,6 +46,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         // An interrupt ends it at once: requests do not report progress.
         return remote::run(args, console);
     }
+    if let Some(path) = &args.system {
+        return system_file::run(args, path, console);
+    }
     stop_on_interrupt();
     use_threads(args.threads)?;
     let typed = args.typed();
@@ -80,7 +79,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
 
     let store = if to_read || args.json || args.needs_texts() {
         StoredFields::Everything
-    } else if args.filter.is_empty() && !args.prior.is_set() {
+    } else if args.filter.is_empty() && !args.lexical.is_set("prior") {
         StoredFields::Nothing
     } else {
         StoredFields::Attributes
@@ -88,6 +87,10 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     let began = Instant::now();
     let engine = SearchIndex::open(args, store, console)?;
     let building = began.elapsed();
+    if let Some(path) = &args.save {
+        let (tag, _, _) = outputs.first().context("expected a run")?;
+        system_file::save(args, path, engine.index.config(), tag)?;
+    }
     let asked = match (typed, asked) {
         (Some(text), _) => TestQueries {
             queries: vec![Query::new(TYPED_QUERY_ID, text)],
@@ -99,7 +102,9 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
     if let Some(qrels) = &asked.qrels {
         notes::warn_of_missing_documents(&engine, qrels, console);
     }
-    let mut queries = args.cleaned(args.query_form.apply(asked.queries)?)?;
+    let mut queries = args
+        .lexical
+        .cleaned(args.query_form.apply(asked.queries)?)?;
     notes::warn_of_operators(&queries, args, console);
     let part = args.shard.shard.map(|shard| {
         // The order of a run file, so that those of shards can be concatenated.

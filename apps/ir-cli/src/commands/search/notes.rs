@@ -29,7 +29,7 @@ pub(super) fn warn_of_empty_rankings(
     };
     let analyzer = engine.index.config().analysis.build()?;
     // Queries that the cleaning has left without words, and all others.
-    let cleaning = args.cleaning_options();
+    let cleaning = args.lexical.cleaning();
     let is_blank = |query: &&Query| cleaning.is_some() && query.text.trim().is_empty();
     let (blank, others): (Vec<&Query>, Vec<&Query>) = without_hits.into_iter().partition(is_blank);
     let cleaning = cleaning.unwrap_or_default();
@@ -59,15 +59,16 @@ pub(super) fn warn_of_empty_rankings(
         console.warn("no hits: the query is empty");
     } else if without_terms > 0 {
         console.warn("no hits: the query has stop words and punctuation only");
-    } else if args.system() == "ir-bm25" {
+    } else if args.default_tag() == "ir-bm25" {
         let filtered = if args.filter.is_empty() {
             ""
         } else {
             " that passes --filter"
         };
-        let wanted = match args.syntax {
-            Some(_) => "matches the query",
-            None => "has a term of the query",
+        let wanted = if args.lexical.has_syntax() {
+            "matches the query"
+        } else {
+            "has a term of the query"
         };
         console.warn(format_args!("no hits: no document{filtered} {wanted}"));
     } else {
@@ -87,12 +88,12 @@ pub(super) fn warn_of_query_file(query: &str, console: &Console) {
 
 /// Warns about query syntax of other search engines, which is searched as text without --syntax.
 pub(super) fn warn_of_query_syntax(query: &str, args: &Args, console: &Console) {
-    if args.syntax.is_some() {
+    if args.lexical.has_syntax() {
         return;
     }
     if let Some(found) = unsupported_syntax(query) {
         // Vectors depend on the order of the words.
-        let matched = match args.system() {
+        let matched = match args.default_tag() {
             "ir-bm25" => "; documents match any word, in any order (--syntax parses queries)",
             _ => "",
         };
@@ -117,7 +118,7 @@ pub(super) fn warn_of_operators(queries: &[Query], args: &Args, console: &Consol
                     !name.is_empty() && name.chars().all(char::is_alphanumeric)
                 })
     };
-    if args.syntax.is_some() || args.typed().is_some() {
+    if args.lexical.has_syntax() || args.typed().is_some() {
         return;
     }
     if let Some(query) = queries.iter().find(has_operator) {

@@ -1,45 +1,30 @@
 //! Batch search with per-query filters.
 
-use anyhow::{Result, anyhow};
+use anyhow::Result;
+use ir_bm25::Searcher;
 use ir_bm25::feedback::Feedback;
-use ir_bm25::{
-    DuplicateIds, IndexedFields, Searcher, SearcherError, SegmentedIndex, StructuredSearcher,
-};
-use ir_core::{Distinct, DocNum, Explanation, Progress, Query, Ranking, Retriever, Search};
-use ir_data::datafinder;
+use ir_core::{DocNum, Explanation, Progress, Query, Ranking, Retriever, Search};
+use ir_studies::datafinder;
+use ir_system::SharedRetriever;
 
 use super::args::{Args, TimeFilter};
 use super::engine::SearchIndex;
-use super::expansion::TextRetriever;
-use super::random_indexing;
 use crate::shared::console::{Console, check_stopped};
 use crate::shared::filter::QueryFilters;
-use crate::shared::suggest::did_you_mean;
+use crate::shared::search_data::{OtherCollections, SystemOpener};
 
 /// Number of queries between progress updates and interrupt checks.
 const CHUNK: usize = 128;
 
-/// Error of an option with fields, with the nearest field of the index.
-fn field_error(option: &str, error: SearcherError, index: &SegmentedIndex) -> anyhow::Error {
-    let SearcherError::UnknownField { expected, found } = &error else {
-        return error.into();
-    };
-    let hint = match index.config().fields {
-        IndexedFields::Separate | IndexedFields::Named(_) => {
-            did_you_mean(found, expected.iter().copied())
-        }
-        _ => " (weights per field need an index with --fields separate)".to_owned(),
-    };
-    anyhow!("{option}: {error}{hint}")
-}
-
 pub(crate) struct QueryRunner {
-    system: &'static str,
-    is_random_indexing: bool,
-    pub(crate) searcher: Searcher,
+    tag: &'static str,
+    /// Scoring model in words.
+    description: String,
+    /// Searcher of BM25 or another scoring model, for hybrids and the published time filter.
+    searcher: Searcher,
     feedback: Option<Feedback>,
     /// The retriever of each run.
-    retrievers: Vec<Box<dyn Retriever<Query = str>>>,
+    retrievers: Vec<SharedRetriever>,
     time: Option<TimeFilter>,
     filters: QueryFilters,
     /// Vector of a fixed text by the query encoder of a shard.
@@ -56,36 +41,21 @@ impl QueryRunner {
         console: &Console,
     ) -> Result<Self> {
         let index = &engine.index;
-        let weights = args
-            .weights
-            .iter()
-            .map(|(field, weight)| (field.as_str(), *weight));
-        // The model has parameters of fields.
-        let searcher = index.searcher(args.model.model()?);
-        let searcher = searcher.map_err(|error| field_error("--field-b", error, index))?;
-        let searcher = searcher.with_weights(&weights.collect::<Vec<_>>());
-        let searcher = searcher.map_err(|error| field_error("--weights", error, index))?;
-        if args.model.is_bm25f() && index.config().fields.names().len() == 1 {
+        let others = OtherCollections {
+            encoding: args.text.encoding,
+            verify: args.verification(),
+            setup: &args.setup,
+            threads: args.threads,
+        };
+        let cache = args.cache.as_ref();
+        let opener = SystemOpener::new(&engine.name, index, queries, cache, others, console);
+        let open = opener?.open(&args.lexical.spec()?)?;
+        if args.lexical.is_bm25f() && index.config().fields.names().len() == 1 {
             console.warn(format_args!(
                 "--model bm25f over one field is bm25 (--fields title,text indexes two)"
             ));
         }
-        let (lexical, feedback) = match (args.syntax, args.model.random_indexing()) {
-            (_, Some(system)) => (random_indexing::retriever(system, index)?, None),
-            (Some(syntax), None) => {
-                let structured = StructuredSearcher::new(searcher.clone(), syntax);
-                (Box::new(structured) as TextRetriever, None)
-            }
-            (None, None) => args.expansion.retriever(&searcher, args, console)?,
-        };
-        // Return each id once if the collection has duplicates.
-        let retriever: Box<dyn Retriever<Query = str>> =
-            if index.config().duplicates == DuplicateIds::Keep {
-                Box::new(Distinct(lexical))
-            } else {
-                lexical
-            };
-        let retriever = (args.prior).applied(retriever, index, &engine.name, console)?;
+        let searcher = args.lexical.searcher(index)?;
         #[cfg(feature = "dense")]
         let (mut retrievers, query_probe) = args.vectors.retrievers(
             &searcher,
@@ -99,15 +69,17 @@ impl QueryRunner {
         #[cfg(not(feature = "dense"))]
         let (mut retrievers, query_probe) = (Vec::new(), None);
         if retrievers.is_empty() {
-            retrievers.push(retriever);
+            retrievers.push(open.retriever);
         }
         let (name, time) = (&args.collection, args.not_later_than_query);
         let filters = QueryFilters::new(index, &args.filter, time.is_some(), name, console)?;
         Ok(Self {
-            system: args.system(),
-            is_random_indexing: args.model.random_indexing().is_some(),
+            tag: args.default_tag(),
+            description: open
+                .description
+                .unwrap_or_else(|| args.lexical.model_name()),
             searcher,
-            feedback,
+            feedback: open.feedback,
             retrievers,
             time,
             filters,
@@ -116,15 +88,10 @@ impl QueryRunner {
     }
 
     pub(crate) fn what(&self) -> String {
-        let model = self.searcher.model();
-        match self.system {
-            _ if self.is_random_indexing => "random indexing".to_owned(),
+        match self.tag {
             "ir-vectors" => "vectors".to_owned(),
-            "ir-hybrid" => format!("vectors and {model}"),
-            _ => match &self.feedback {
-                Some(feedback) => format!("{model} with {}", feedback.model()),
-                None => model.to_string(),
-            },
+            "ir-hybrid" => format!("vectors and {}", self.searcher.model()),
+            _ => self.description.clone(),
         }
     }
 

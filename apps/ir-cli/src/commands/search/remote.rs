@@ -11,9 +11,6 @@ use ir_core::{Attributes, Predicate, Query, Ranking, Retriever, Run, Search};
 use ir_engines::{EngineAddress, MilvusApi, ResultCache};
 
 use super::args::{Args, TimeFilter};
-use super::expansion::ExpansionOptions;
-use super::model::ModelOptions;
-use super::prior::PriorOptions;
 use super::vectors::DenseOptions;
 use super::{RUN_HITS, TYPED_QUERY_ID};
 use crate::shared::console::{Console, bail_usage};
@@ -25,6 +22,7 @@ use crate::shared::output::OutputSink;
 use crate::shared::query_vectors::QueryVectors;
 use crate::shared::remote::{ClientOptions, RemoteCollection, RemoteSearch, recorded_origin};
 use crate::shared::shards::ShardOption;
+use crate::shared::system_options::SystemOptions;
 
 /// Options of a collection on a server.
 #[derive(Debug, clap::Args)]
@@ -70,9 +68,7 @@ pub(crate) struct RemoteOptions {
 
 /// Options of the embedded search. clap has no group of a struct that contains another one.
 fn embedded_options() -> Vec<Id> {
-    let command = ModelOptions::augment_args(Command::new(""));
-    let command = ExpansionOptions::augment_args(command);
-    let command = PriorOptions::augment_args(command);
+    let command = SystemOptions::augment_args(Command::new(""));
     let command = DenseOptions::augment_args(command);
     let command = IndexOptions::augment_args(command);
     let command = ShardOption::augment_args(command);
@@ -80,7 +76,7 @@ fn embedded_options() -> Vec<Id> {
         .get_arguments()
         .map(|option| option.get_id().clone());
     let others = [
-        "syntax", "weights", "template", "cache", "verify", "json", "explain",
+        "template", "cache", "verify", "json", "explain", "save", "system",
     ];
     ids.chain(others.map(Id::from)).collect()
 }
@@ -142,7 +138,7 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
             }
         }
     };
-    let queries = args.cleaned(args.query_form.apply(queries)?)?;
+    let queries = args.lexical.cleaned(args.query_form.apply(queries)?)?;
     let out = OutputSink::open(args.output.as_ref())?;
     let is_vectors = args.remote.engine_vectors.is_some();
     let is_hybrid = args.remote.engine_hybrid;

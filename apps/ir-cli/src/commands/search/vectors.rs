@@ -12,10 +12,11 @@ use ir_core::{
     Retriever, Search, SearchError, Side,
 };
 use ir_data::{Collection, DocTemplate};
+use toml::Value;
 use ir_knn::{EfSearch, SegmentedHnswSearcher, SegmentedVectorIndex};
+use ir_system::{SharedRetriever, SystemEntry};
 
 use super::engine::SearchIndex;
-use super::expansion::TextRetriever;
 use super::vector_texts::TextComparison;
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::{
@@ -24,6 +25,7 @@ use crate::shared::encoder::{
 use crate::shared::format::grouped;
 use crate::shared::options::first_set;
 use crate::shared::query_vectors::QueryVectors;
+use crate::shared::system_options::{SYSTEM, shortest};
 use crate::shared::vector_files::open_vectors;
 
 /// Options of dense retrieval.
@@ -86,9 +88,55 @@ impl DenseOptions {
         &self.alpha
     }
 
+    /// Systems of the options, for a system file: dense retrieval in place of the lexical systems, or
+    /// a weighted sum of both.
+    pub(crate) fn systems(&self, lexical: &mut Vec<SystemEntry>) -> Result<Vec<SystemEntry>> {
+        let Some(vectors) = &self.vectors else {
+            return Ok(lexical.pop().into_iter().collect());
+        };
+        let mut dense = SystemEntry::new("vectors", "dense");
+        let mut set = |key: &str, value: Value| dense.parameters.insert(key.to_owned(), value);
+        let text = |path: &Path| Value::from(path.display().to_string());
+        set("vectors", text(vectors));
+        if let Some(queries) = &self.query_vectors {
+            set("queries", text(queries));
+        }
+        if let Some(model) = &self.encoder {
+            let mut encoder = self.encoder_options.keys()?;
+            encoder.insert("model".to_owned(), text(model));
+            set("encoder", encoder.into());
+        }
+        if self.any_encoder {
+            set("any_encoder", true.into());
+        }
+        if let Some(width) = self.ef_search {
+            set("ef_search", i64::try_from(width)?.into());
+        }
+        if self.exact {
+            set("exact", true.into());
+        }
+        let alpha = match self.alpha[..] {
+            [] => {
+                lexical.clear();
+                SYSTEM.clone_into(&mut dense.name);
+                return Ok(vec![dense]);
+            }
+            [alpha] => alpha,
+            _ => bail_usage!("--alpha: expected one weight with --save"),
+        };
+        let mut base = lexical.pop().context("expected a lexical system")?;
+        "BM25".clone_into(&mut base.name);
+        (base.hidden, dense.hidden) = (true, true);
+        let weights = [shortest(alpha), 1.0].map(Value::Float).to_vec();
+        let hybrid = SystemEntry::new(SYSTEM, "hybrid")
+            .with("of", vec![Value::from("BM25"), Value::from("vectors")])
+            .with("weights", weights);
+        Ok(vec![base, dense, hybrid])
+    }
+
     /// Rejects options without effect, and a file without vectors. `lexical` is the first option
     /// that affects only scores of BM25.
-    pub(crate) fn check(&self, lexical: Option<&'static str>) -> Result<()> {
+    pub(crate) fn check(&self, lexical: Option<String>) -> Result<()> {
         let Some(path) = &self.vectors else {
             if let Some(option) = self.encoder_options.first_set() {
                 bail_usage!("{option}: expected --vectors");
@@ -131,7 +179,7 @@ impl DenseOptions {
         collection: Option<&Collection>,
         queries: &[Query],
         console: &Console,
-    ) -> Result<(Vec<TextRetriever>, Option<Vec<u32>>)> {
+    ) -> Result<(Vec<SharedRetriever>, Option<Vec<u32>>)> {
         let Some(path) = &self.vectors else {
             return Ok((Vec::new(), None));
         };
@@ -194,16 +242,16 @@ impl DenseOptions {
             }
             None => Arc::new(Distinct(Encoded::new(encoder, vectors))),
         };
-        let mut retrievers: Vec<Box<dyn Retriever<Query = str>>> = Vec::new();
+        let mut retrievers: Vec<SharedRetriever> = Vec::new();
         for &alpha in &self.alpha {
             // BM25 first: ties are broken in the order of its index.
             let words: Arc<dyn Retriever<Query = str>> = Arc::new(searcher.clone());
             let blend = WeightedSum::new([(words, alpha), (dense.clone(), 1.0)]);
             let blend = blend.context("--alpha")?;
-            retrievers.push(Box::new(blend.with_names(["BM25", "vectors"])));
+            retrievers.push(Arc::new(blend.with_names(["BM25", "vectors"])));
         }
         if retrievers.is_empty() {
-            retrievers.push(Box::new(dense));
+            retrievers.push(dense);
         }
         let renumbered = retrievers.into_iter().map(|inner| {
             let ids = searcher.ids();
@@ -214,7 +262,7 @@ impl DenseOptions {
                 searcher,
                 numbers,
             };
-            Box::new(renumbered) as TextRetriever
+            Arc::new(renumbered) as SharedRetriever
         });
         Ok((renumbered.collect(), probe))
     }
@@ -330,7 +378,7 @@ const DOCUMENTS_UNCHECKED: &str =
 /// Maps a retriever to the document numbers of an index. Documents missing from the index are
 /// dropped; duplicate ids map to the first record.
 struct Renumbered {
-    inner: Box<dyn Retriever<Query = str>>,
+    inner: SharedRetriever,
     searcher: Searcher,
     numbers: Vec<Option<DocNum>>,
 }

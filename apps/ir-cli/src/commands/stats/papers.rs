@@ -4,8 +4,8 @@ use std::io::Write;
 
 use anyhow::Result;
 use ir_core::Document;
-use ir_data::iclr::PaperStatistics;
 use ir_eval::{CorpusStatistics, Histogram};
+use ir_studies::iclr::PaperStatistics;
 use serde_json::json;
 
 use super::{Args, Row, by_value, corpus_rows, plots};

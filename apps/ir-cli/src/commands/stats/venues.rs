@@ -3,9 +3,8 @@
 use std::collections::{BTreeMap, HashMap};
 
 use ir_core::{Grade, Qrels, Query};
-use ir_data::datafinder::{MIN_PAPERS_OF_VENUE, community};
-use ir_eval::GroupPopularity;
 use ir_eval::plots::{HistogramPlot, Plot};
+use ir_studies::datafinder::{GroupPopularity, MIN_PAPERS_OF_VENUE, community};
 
 use super::Row;
 

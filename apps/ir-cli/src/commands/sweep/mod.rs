@@ -69,18 +69,15 @@ pub(crate) struct Args {
 }
 
 pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
-    match args.grid.is_set() {
-        true => {
-            stop_on_interrupt();
-            check_grid(args)?;
+    if args.grid.is_set() {
+        stop_on_interrupt();
+        check_grid(args)?;
+    } else {
+        let of_the_index = || args.setup.first_set().map(str::to_owned);
+        if let Some(option) = args.grid.first_set().or_else(of_the_index) {
+            bail_usage!("{option}: expected --grid, found none");
         }
-        false => {
-            let option = args.grid.first_set().or_else(|| args.setup.first_set());
-            if let Some(option) = option {
-                bail_usage!("{option}: expected --grid, found none");
-            }
-            args.input.check()?;
-        }
+        args.input.check()?;
     }
     let rules = args.input.rules();
     let selection = select_measures(JudgmentKind::Grades, &[&args.measure], &rules)?;

@@ -277,7 +277,7 @@ fn format_hint(error: &anyhow::Error, file: &str, argument: QrelsArgument) -> Op
 fn any_qrels(argument: &str, header: HeaderLine, console: &Console) -> Result<Parsed<Qrels>> {
     let read = |file: &Path| {
         let (reader, name) = open(file, console)?;
-        Ok(ir_data::trec::parse_qrels_any(reader, &name, header)?)
+        Ok(ir_data::parse_qrels_any(reader, &name, header)?)
     };
     if argument == "-" {
         return read(Path::new(argument));
@@ -335,7 +335,7 @@ fn qrels_in_folder(
     let plain = judged.join(format!("{split}.tsv"));
     if plain.is_file() {
         let (reader, name) = open(plain, console)?;
-        return Ok(ir_data::trec::parse_qrels_any(reader, &name, header)?);
+        return Ok(ir_data::parse_qrels_any(reader, &name, header)?);
     }
     if let Some(topics) = BioCaddieTopics::find(folder) {
         return Ok(without_warnings(topics.qrels(split)?));

@@ -43,7 +43,7 @@ pub(super) fn fraction(
 }
 
 /// Counts the first `keep` documents of the lowest level. trec_eval compares them with all
-/// documents, including those of the same level.
+/// documents, including documents of the same level.
 fn by_level(levels: &LevelOrder, keep: usize, retrieved: usize, limit: usize) -> FulfilledCount {
     let members = levels.members.iter().filter(|member| member.0 < limit);
     let all_levels = levels.members.iter().map(|member| member.1);

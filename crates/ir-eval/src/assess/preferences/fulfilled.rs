@@ -29,8 +29,8 @@ impl FulfilledCount {
     }
 }
 
-/// Whether a document is relevant to a group: at levels above 0. Levels below 0 are undefined
-/// (`None`) in groups with subgroups, and not relevant otherwise.
+/// Returns `true` if a document is relevant to a group: at levels above 0. Levels below 0 are
+/// undefined (`None`) in groups with subgroups, and not relevant otherwise.
 pub(super) fn relevant(order: &GroupOrder, level: f64) -> Option<bool> {
     match order {
         GroupOrder::Partial(_) if level < 0.0 => None,

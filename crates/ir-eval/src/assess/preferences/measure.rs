@@ -56,7 +56,7 @@ pub enum PreferenceMeasure {
     /// R, in each group: the first R of the list count, or R − N unretrieved documents are added.
     /// Similar to [`Bpref`](crate::measure::Bpref): `prefs_avgjg_Rnonrel`.
     ///
-    /// As in trec_eval, in a group without subgroups and with more than R nonrelevant documents,
+    /// Like trec_eval, in a group without subgroups and with more than R nonrelevant documents,
     /// the counted ones are also compared with all others of level 0, as if those were preferred.
     Balanced,
     /// [`PreferenceMeasure::Balanced`] between retrieved documents: `prefs_avgjg_Rnonrel_ret`.

@@ -1,7 +1,7 @@
 //! Preference judgments: which of two documents is better, instead of how relevant each one is.
 //!
 //! An assessor states preferences between two documents or ranks a few of them. Each assessor (or
-//! session) is a *group*; a group whose judgments were collected in parts has *subgroups*. Within a
+//! session) is a *group*. If its judgments were collected in parts, these are *subgroups*. Within a
 //! subgroup every document has a level, and higher levels are preferred; the size of the difference
 //! is irrelevant, and level 0 means not relevant. Groups may contradict each other. Within a group,
 //! the preferences of all subgroups and their transitive closure must be free of cycles.

@@ -232,7 +232,8 @@ impl PartialOrder {
         Ok(order)
     }
 
-    /// Whether one document is preferred to another, by index into [`PartialOrder::positions`].
+    /// Returns `true` if one document is preferred to another, by index into
+    /// [`PartialOrder::positions`].
     pub(super) fn is_above(&self, at: usize, other: usize) -> bool {
         self.above[at][other / 64] >> (other % 64) & 1 == 1
     }

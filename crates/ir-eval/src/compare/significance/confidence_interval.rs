@@ -19,7 +19,7 @@ pub struct ConfidenceInterval {
 }
 
 impl ConfidenceInterval {
-    /// Whether a value is inside the interval, bounds included.
+    /// Returns `true` if a value is inside the interval, bounds included.
     #[must_use]
     pub fn contains(&self, value: f64) -> bool {
         self.low <= value && value <= self.high

@@ -46,8 +46,8 @@ pub use resampling::BootstrapResampling;
 pub use student::PairedTTest;
 pub use wilcoxon::{WilcoxonMethod, WilcoxonTest, ZeroDifferences};
 
-/// Alternative hypothesis. Differences are those of a system minus the system it is compared with,
-/// so that positive differences favor the system.
+/// Alternative hypothesis. A difference is the value of a system minus the value of the system it
+/// is compared with, so that positive differences favor the system.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Alternative {

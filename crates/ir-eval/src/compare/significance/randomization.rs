@@ -11,7 +11,7 @@ use ir_core::{NoProgress, SplitMix64};
 /// difference.
 ///
 /// Under the null hypothesis, the sign of every query's difference is arbitrary. p is the fraction
-/// of sign patterns whose mean difference is at least as extreme as the observed one.
+/// of sign patterns with a mean difference at least as extreme as the observed one.
 ///
 /// Up to [`RandomizationTest::EXACT_LIMIT`] queries with a non-zero difference, all sign patterns
 /// are enumerated. Beyond that, random patterns are drawn, and p = (1 + count) / (1 + samples), so
@@ -46,7 +46,7 @@ const GROUP: usize = 8;
 const BLOCK: usize = 1024;
 
 impl RandomizationTest {
-    /// Largest number of non-zero differences for which all sign patterns are enumerated.
+    /// Maximum number of non-zero differences for which all sign patterns are enumerated.
     pub const EXACT_LIMIT: usize = 20;
 
     /// Tests the null hypothesis that the mean difference is 0.
@@ -103,8 +103,8 @@ impl RandomizationTest {
         })
     }
 
-    /// Draws sign patterns. One random byte holds the signs of eight queries, whose sum is looked
-    /// up in a table.
+    /// Draws sign patterns. One random byte holds the signs of eight queries; a table has the sum
+    /// for each byte.
     fn draw_patterns(
         &self,
         differences: &[f64],

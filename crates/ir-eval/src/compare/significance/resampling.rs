@@ -13,10 +13,10 @@ use ir_core::{NoProgress, SplitMix64};
 ///
 /// Every bootstrap sample draws n queries with replacement, the same for both systems.
 ///
-/// - One-sided (percentile): p is the fraction of samples whose mean difference does not have the
-///   sign of the alternative; 0 counts against it.
+/// - One-sided (percentile): p is the fraction of samples with a mean difference that does not have
+///   the sign of the alternative; 0 counts against it.
 /// - Two-sided (shifted): the differences are centered at 0 first, and p is the fraction of samples
-///   whose mean is at least as far from 0 as the observed mean.
+///   with a mean at least as far from 0 as the observed mean.
 ///
 /// p is a fraction of the drawn samples. A p of 0 means less than 1 / `samples`.
 ///

@@ -137,7 +137,7 @@ struct SignedRanks {
     doubled: Vec<(u64, bool)>,
     /// Number of zero differences.
     zeros: usize,
-    /// Whether any ranked absolute differences are tied.
+    /// If `true`, some ranked absolute differences are tied.
     ties: bool,
     /// Tie correction: Σ t³ − t over groups of t tied differences, without zeros.
     tie_sum: f64,

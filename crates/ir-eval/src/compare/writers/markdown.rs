@@ -49,8 +49,7 @@ fn format_cell(cell: &TableCell) -> String {
     text
 }
 
-/// Escapes characters that are special in Markdown, those of a table included. Line breaks become
-/// spaces.
+/// Escapes characters that are special in Markdown, also in tables. Line breaks become spaces.
 ///
 /// ```
 /// assert_eq!(ir_eval::escape_markdown("a|b_c"), r"a\|b\_c");

@@ -21,7 +21,7 @@ pub(crate) struct ComparisonTable {
 pub(crate) struct TableCell {
     pub(crate) text: String,
     pub(crate) mark: SignificanceMark,
-    /// Whether the cell has the highest score of its column.
+    /// If `true`, the cell has the highest score of its column.
     pub(crate) best: bool,
 }
 
@@ -153,9 +153,10 @@ impl Comparison {
         header.extend(self.measures.iter().map(Measure::to_string));
         let row = |system: usize| {
             let name = &self.systems[system].name;
-            let name = match lettered {
-                true => format!("{} {name}", letter(system)),
-                false => name.clone(),
+            let name = if lettered {
+                format!("{} {name}", letter(system))
+            } else {
+                name.clone()
             };
             let cells = (0..self.measures.len()).map(|measure| cell(system, measure));
             std::iter::once(name.into()).chain(cells).collect()

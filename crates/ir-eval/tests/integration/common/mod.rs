@@ -11,18 +11,20 @@ use ir_core::{Qrels, Run};
 use ir_eval::Rules;
 use ir_eval::trec_eval::{MeasureSelection, OutputDetail};
 
-/// Folder of real collections; prints a notice if it is not set.
+/// A file or folder of the folder `IR_DATA`. If it is missing, prints which one, and the test is
+/// skipped.
 pub(crate) fn data(part: &str) -> Option<PathBuf> {
-    let Some(root) = std::env::var_os("IR_DATA") else {
-        eprintln!("skipped: IR_DATA is not set");
-        return None;
-    };
-    let folder = PathBuf::from(root).join(part);
-    if !folder.exists() {
-        eprintln!("skipped: {} is not there", folder.display());
-        return None;
+    let found = std::env::var_os("IR_DATA").map(|root| PathBuf::from(root).join(part));
+    let found = found.filter(|path| path.exists());
+    if found.is_none() {
+        eprintln!("SKIPPED: {part} is not in IR_DATA");
     }
-    Some(folder)
+    found
+}
+
+/// Folder with small inputs and the outputs of reference programs; its README has the provenance.
+pub(crate) fn vectors() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../testdata/trec_eval")
 }
 
 pub(crate) fn qrels(path: &Path, header: HeaderLine) -> Qrels {

@@ -1,0 +1,402 @@
+//! TREC documents and topics in SGML.
+//!
+//! ```text
+//! <DOC>
+//! <DOCNO> FT911-3 </DOCNO>
+//! <HEADLINE> Tea prices </HEADLINE>
+//! <TEXT>
+//! The price of tea &amp; coffee ...
+//! </TEXT>
+//! </DOC>
+//! ```
+//!
+//! | element | result |
+//! |---|---|
+//! | `<DOCNO>` | id; required once, unique, without inner white space |
+//! | `<HEADLINE>` `<TITLE>` `<HEAD>` `<HL>` `<TTL>` | title |
+//! | `<TEXT>` | text; without this element, everything that is not id, title or `<DOCHDR>` |
+//!
+//! Topics:
+//!
+//! ```text
+//! <top>
+//! <num> Number: 301
+//! <title> International Organized Crime
+//! <desc> Description:
+//! Identify organizations that participate in international criminal activity.
+//! <narr> Narrative:
+//! ...
+//! </top>
+//! ```
+//!
+//! | element | result |
+//! |---|---|
+//! | `<num>` | id; required once, unique, without inner white space |
+//! | `<title>` | text, at most once; without a title, the description is the text |
+//! | `<desc>` `<narr>` | attributes `description` and `narrative` |
+//!
+//! - Names of elements are case-insensitive.
+//! - A record ends at `</DOC>` or `</top>`; the next one may start on the same line. `<DOC>` in a
+//!   document and `<top>` in a topic are errors.
+//! - Closing tags of topic fields are optional. A field ends at an opening or closing tag of `num`,
+//!   `title`, `desc`, `narr`, `con`, `smry`, `fac`, `def`, `dom`, `head`, `nat` or `time`.
+//! - `Number:` and leading zeros of `<num>` are removed, as in TREC's qrels.
+//! - Other tags are removed. A tag separates words.
+//! - `&amp;`, `&lt;`, `&gt;`, `&quot;` and `&apos;` are decoded.
+//!
+//! ```
+//! let text = "<DOC>\n<DOCNO> d1 </DOCNO>\n<TEXT>\nTea &amp; <i>milk</i>\n</TEXT>\n</DOC>\n";
+//! let docs = ir_data::sgml::read_documents(text.as_bytes(), "docs.sgml")?;
+//! assert_eq!((docs[0].id.as_str(), docs[0].text.as_str()), ("d1", "Tea & milk"));
+//! let text = "<top>\n<num> Number: 051\n<title> Airbus subsidies\n</top>\n";
+//! let topics = ir_data::sgml::read_topics(text.as_bytes(), "topics")?;
+//! assert_eq!((topics[0].id.as_str(), topics[0].text.as_str()), ("51", "Airbus subsidies"));
+//! # Ok::<(), ir_data::DataError>(())
+//! ```
+
+mod records;
+
+use std::io::BufRead;
+use std::path::PathBuf;
+
+use ir_core::{Corpus, CorpusError, DocReader, Document, Query};
+
+use crate::collection::collect_documents;
+use crate::duplicates::DuplicateFinder;
+use crate::error::{DataError, Location, name_of};
+use crate::indri::unescaped;
+use crate::text_encoding::TextEncoding;
+use records::{RecordReader, Token, append, one_line, tokens};
+
+const DOCUMENT_TAGS: [&str; 2] = ["<DOC>", "</DOC>"];
+const TOPIC_TAGS: [&str; 2] = ["<top>", "</top>"];
+
+/// Topic sections with a result, and the labels at the start of their texts.
+const LABELS: [(&str, &str); 4] = [
+    ("num", "Number:"),
+    ("title", "Topic:"),
+    ("desc", "Description:"),
+    ("narr", "Narrative:"),
+];
+
+/// Positions in [`LABELS`] of the sections that a topic has at most once.
+const ID: usize = 0;
+const TITLE: usize = 1;
+
+/// Topic sections without a result.
+const IGNORED_TOPIC_SECTIONS: [&str; 8] =
+    ["con", "smry", "fac", "def", "dom", "head", "nat", "time"];
+
+/// Maximum number of open sections of a document. Opening tags of deeper sections are ignored.
+const MAX_DEPTH: usize = 64;
+
+/// Corpus in TREC files, possibly compressed. Every reader opens the files again.
+#[derive(Debug, Clone)]
+pub struct SgmlCorpus {
+    files: Vec<PathBuf>,
+    encoding: TextEncoding,
+}
+
+impl SgmlCorpus {
+    /// Creates a corpus from a file of `<DOC>` elements.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self::from_files([path.into()])
+    }
+
+    /// Creates a corpus from several files, which are read in this order. An id that two files have
+    /// is an error of the reader.
+    ///
+    /// ```
+    /// use ir_core::Corpus;
+    /// use ir_data::sgml::SgmlCorpus;
+    /// let folder = std::env::temp_dir().join(format!("ir-data-sgml-{}", std::process::id()));
+    /// std::fs::create_dir_all(&folder)?;
+    /// let files = ["ft911_1", "ft911_2"].map(|name| folder.join(name));
+    /// for (number, file) in files.iter().enumerate() {
+    ///     std::fs::write(file, format!("<DOC>\n<DOCNO> FT-{number} </DOCNO>\n</DOC>\n"))?;
+    /// }
+    /// let corpus = SgmlCorpus::from_files(files);
+    /// let ids: Result<Vec<_>, _> = corpus.docs()?.map(|doc| doc.map(|doc| doc.id)).collect();
+    /// assert_eq!(ids?, ["FT-0", "FT-1"]);
+    /// # std::fs::remove_dir_all(&folder)?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn from_files(files: impl IntoIterator<Item = PathBuf>) -> Self {
+        Self {
+            files: files.into_iter().collect(),
+            encoding: TextEncoding::Utf8,
+        }
+    }
+
+    /// Sets the character encoding. Default: UTF-8.
+    #[must_use]
+    pub fn with_encoding(mut self, encoding: TextEncoding) -> Self {
+        self.encoding = encoding;
+        self
+    }
+}
+
+impl Corpus for SgmlCorpus {
+    fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
+        let mut files = SgmlFilesReader {
+            corpus: self,
+            next: 0,
+            current: None,
+            seen: DuplicateFinder::default(),
+        };
+        files.open_next()?;
+        Ok(Box::new(files))
+    }
+}
+
+/// Reader of the documents of several files.
+struct SgmlFilesReader<'a> {
+    corpus: &'a SgmlCorpus,
+    /// Number of opened files.
+    next: usize,
+    current: Option<SgmlReader<Box<dyn BufRead + Send>>>,
+    /// Ids of all files, if there are several.
+    seen: DuplicateFinder,
+}
+
+impl SgmlFilesReader<'_> {
+    fn open_next(&mut self) -> Result<(), DataError> {
+        self.current = None;
+        if let Some(path) = self.corpus.files.get(self.next) {
+            let reader = self.corpus.encoding.open(path)?;
+            self.current = Some(SgmlReader::new(reader, &name_of(path)));
+            self.next += 1;
+        }
+        Ok(())
+    }
+
+    fn read_into(&mut self, doc: &mut Document) -> Result<bool, DataError> {
+        while let Some(current) = &mut self.current {
+            if current.read_into(doc)? {
+                let is_several = self.corpus.files.len() > 1;
+                if is_several && self.seen.add(&[&doc.id], self.next as u64).is_some() {
+                    let at = Location::new(&current.records.source, current.line);
+                    return Err(at.syntax("an id that no earlier file has", &doc.id));
+                }
+                return Ok(true);
+            }
+            self.open_next()?;
+        }
+        Ok(false)
+    }
+}
+
+impl DocReader for SgmlFilesReader<'_> {
+    fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError> {
+        Ok(self.read_into(doc)?)
+    }
+}
+
+/// Reader of TREC documents.
+#[derive(Debug)]
+pub struct SgmlReader<R> {
+    records: RecordReader<R>,
+    /// Line on which the last document starts.
+    line: u64,
+    seen: DuplicateFinder,
+}
+
+impl<R: BufRead> SgmlReader<R> {
+    /// Reads from `reader`; `source` names it in errors.
+    pub fn new(reader: R, source: &str) -> Self {
+        Self {
+            records: RecordReader::new(reader, source, DOCUMENT_TAGS),
+            line: 0,
+            seen: DuplicateFinder::default(),
+        }
+    }
+
+    /// Reads the next document into `doc`; `false` at the end.
+    ///
+    /// # Errors
+    /// The source cannot be read, or a record does not follow the [format](self).
+    pub fn read_into(&mut self, doc: &mut Document) -> Result<bool, DataError> {
+        let Some(line) = self.records.read()? else {
+            return Ok(false);
+        };
+        self.line = line;
+        let at = Location::new(&self.records.source, line);
+        let mut id_at = None;
+        let [mut id, mut title, mut text, mut other] = [const { String::new() }; 4];
+        let mut has_text = false;
+        let mut open: Vec<&str> = Vec::new();
+        let mut after_tag = false;
+        for (range, token) in tokens(&self.records.markup) {
+            match token {
+                Token::Open(name) if section(name).is_some() => {
+                    if section(name) == Some(Section::Id) {
+                        let at = self.records.location(line, range.start);
+                        if id_at.replace(at).is_some() {
+                            return Err(at.repeated_field("DOCNO"));
+                        }
+                    }
+                    let is_open = open
+                        .last()
+                        .is_some_and(|top| top.eq_ignore_ascii_case(name));
+                    if !is_open && open.len() < MAX_DEPTH {
+                        open.push(name);
+                    }
+                }
+                Token::Close(name) if section(name).is_some() => {
+                    let same = |open: &&str| open.eq_ignore_ascii_case(name);
+                    if let Some(start) = open.iter().rposition(same) {
+                        open.truncate(start);
+                    }
+                }
+                Token::Open(name) => self.records.check_not_nested(line, range, name)?,
+                Token::Close(_) => {}
+                Token::Text(words) => {
+                    let section = open.last().and_then(|name| section(name));
+                    has_text |= section == Some(Section::Text);
+                    let target = match section {
+                        Some(Section::Id) => &mut id,
+                        Some(Section::Title) => &mut title,
+                        Some(Section::Text) => &mut text,
+                        Some(Section::Skip) => continue,
+                        None => &mut other,
+                    };
+                    append(target, words, after_tag);
+                }
+            }
+            after_tag = !matches!(token, Token::Text(_));
+        }
+        let id = unescaped(id.trim());
+        if id.is_empty() {
+            return Err(at.missing_field("DOCNO"));
+        }
+        if id.contains(char::is_whitespace) {
+            let at = id_at.unwrap_or(at);
+            return Err(at.syntax("an id without white space in <DOCNO>", &id));
+        }
+        self.seen.add_id(&id, at)?;
+        doc.clear();
+        doc.id = id;
+        doc.title = one_line(&title);
+        doc.text = unescaped(if has_text { &text } else { &other }.trim());
+        Ok(true)
+    }
+}
+
+impl<R: BufRead + Send> DocReader for SgmlReader<R> {
+    fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError> {
+        Ok(self.read_into(doc)?)
+    }
+}
+
+/// Reads all documents; `source` names the reader in errors.
+///
+/// # Errors
+/// The source cannot be read, or a record does not follow the [format](self).
+pub fn read_documents(reader: impl BufRead, source: &str) -> Result<Vec<Document>, DataError> {
+    let mut docs = SgmlReader::new(reader, source);
+    collect_documents(|doc| docs.read_into(doc))
+}
+
+/// Reads all topics as queries; `source` names the reader in errors.
+///
+/// # Errors
+/// The source cannot be read, or a topic does not follow the [format](self): it has no number, two
+/// numbers or titles, the number of another topic, or no text.
+pub fn read_topics(reader: impl BufRead, source: &str) -> Result<Vec<Query>, DataError> {
+    let mut records = RecordReader::new(reader, source, TOPIC_TAGS);
+    let mut seen = DuplicateFinder::default();
+    let mut queries = Vec::new();
+    while let Some(line) = records.read()? {
+        let at = Location::new(source, line);
+        let mut fields = [const { String::new() }; LABELS.len()];
+        let mut current = None;
+        let mut starts = [None; 2];
+        let mut after_tag = false;
+        for (range, token) in tokens(&records.markup) {
+            match token {
+                Token::Open(name) | Token::Close(name) if is_topic_section(name) => {
+                    current = None;
+                    if let Token::Open(name) = token {
+                        let same = |(field, _): &(&str, &str)| field.eq_ignore_ascii_case(name);
+                        current = LABELS.iter().position(same);
+                    }
+                    if let Some(field @ (ID | TITLE)) = current {
+                        let at = records.location(line, range.start);
+                        if starts[field].replace(at).is_some() {
+                            return Err(at.repeated_field(LABELS[field].0));
+                        }
+                    }
+                }
+                Token::Open(name) => records.check_not_nested(line, range, name)?,
+                Token::Close(_) => {}
+                Token::Text(words) => {
+                    if let Some(field) = current {
+                        append(&mut fields[field], words, after_tag);
+                    }
+                }
+            }
+            after_tag = !matches!(token, Token::Text(_));
+        }
+        let mut values = fields.iter().zip(LABELS).map(|(text, (_, label))| {
+            let text = one_line(text);
+            text.strip_prefix(label)
+                .map_or_else(|| text.clone(), |rest| rest.trim_start().to_owned())
+        });
+        let [id, title, description, narrative] =
+            std::array::from_fn(|_| values.next().unwrap_or_default());
+        let id = match id.trim_start_matches('0') {
+            number if id.bytes().all(|byte| byte.is_ascii_digit()) && !number.is_empty() => number,
+            _ => id.as_str(),
+        };
+        if id.is_empty() {
+            return Err(at.missing_field("num"));
+        }
+        if id.contains(' ') {
+            let at = starts[ID].unwrap_or(at);
+            return Err(at.syntax("an id without white space in <num>", id));
+        }
+        seen.add_id(id, at)?;
+        let text = if title.is_empty() {
+            description.clone()
+        } else {
+            title
+        };
+        if text.is_empty() {
+            return Err(at.missing_field("title"));
+        }
+        let mut query = Query::new(id, text);
+        for (name, value) in [("description", description), ("narrative", narrative)] {
+            if !value.is_empty() {
+                query.attributes.set(name, value);
+            }
+        }
+        queries.push(query);
+    }
+    Ok(queries)
+}
+
+/// Part of a document.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Section {
+    Id,
+    Title,
+    Text,
+    Skip,
+}
+
+fn section(name: &str) -> Option<Section> {
+    Some(match name.to_ascii_uppercase().as_str() {
+        "DOCNO" => Section::Id,
+        "HEADLINE" | "TITLE" | "HEAD" | "HL" | "TTL" => Section::Title,
+        "TEXT" => Section::Text,
+        "DOCHDR" => Section::Skip,
+        _ => return None,
+    })
+}
+
+fn is_topic_section(name: &str) -> bool {
+    let names = LABELS.iter().map(|(name, _)| name);
+    names
+        .chain(&IGNORED_TOPIC_SECTIONS)
+        .any(|known| known.eq_ignore_ascii_case(name))
+}

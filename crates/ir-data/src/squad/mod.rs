@@ -1,0 +1,281 @@
+//! SQuAD 1.1: questions about paragraphs of Wikipedia with answer spans.
+//!
+//! The file is a JSON object: `data` is an array of articles with `title` and `paragraphs`; a
+//! paragraph has its text in `context` and its questions in `qas`; a question has `id`, `question`
+//! and `answers`, each with `text` and `answer_start`.
+//!
+//! - `answer_start` is an offset in characters (code points), not bytes. Every answer is checked
+//!   against the context.
+//! - Sentence boundaries are not part of the data.
+//! - As a test collection ([`Squad::documents`], [`Squad::queries`], [`Squad::qrels`]) a paragraph
+//!   is a document, relevant to the questions about it. Its id is the article's title, `/` and the
+//!   paragraph's index from 0.
+//! - [`Squad::answer_sentences`] is a test collection of sentences.
+
+mod sentences;
+
+use std::collections::BTreeMap;
+use std::io::BufRead;
+use std::path::PathBuf;
+
+use ir_core::{Corpus, CorpusError, DocReader, Document, Qrels, Query};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::collection::{JudgedQueries, check_split};
+use crate::compression::open;
+use crate::duplicates::DuplicateFinder;
+use crate::error::{DataError, Location, name_of};
+use crate::json::{JsonLineNumbers, json_error};
+use crate::lines::read_all;
+use ir_core::excerpt;
+
+pub use sentences::{AnswerSentences, SquadSentences};
+
+/// Articles of a SQuAD file.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Squad {
+    /// Articles in file order.
+    #[serde(rename = "data")]
+    pub articles: Vec<Article>,
+}
+
+/// Wikipedia article with its paragraphs.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Article {
+    /// Title with `_` for spaces.
+    pub title: String,
+    /// Paragraphs in the order of the article.
+    pub paragraphs: Vec<Paragraph>,
+}
+
+/// Paragraph with the questions about it.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Paragraph {
+    /// Text of the paragraph.
+    pub context: String,
+    /// Questions about the paragraph.
+    #[serde(rename = "qas")]
+    pub questions: Vec<Question>,
+}
+
+/// Question with its answers.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Question {
+    /// Id, unique in the file.
+    pub id: String,
+    /// Text of the question.
+    #[serde(rename = "question")]
+    pub text: String,
+    /// Answers of the annotators; several may be equal.
+    pub answers: Vec<Answer>,
+}
+
+/// Span of the paragraph that answers the question.
+#[derive(Debug, Clone, PartialEq, Eq, Deserialize)]
+pub struct Answer {
+    /// Text of the span.
+    pub text: String,
+    /// Start of the span in characters.
+    #[serde(rename = "answer_start")]
+    pub start: usize,
+}
+
+/// SQuAD file as a test collection with the split `dev`. Every call reads the file again.
+#[derive(Debug, Clone)]
+pub struct SquadFile {
+    path: PathBuf,
+}
+
+impl SquadFile {
+    /// Creates a collection from a SQuAD 1.1 file, possibly compressed.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self { path: path.into() }
+    }
+
+    /// Reads the file.
+    ///
+    /// # Errors
+    /// The file cannot be read or does not have this structure, a question id is not unique, or an
+    /// answer does not occur at its offset.
+    pub fn read(&self) -> Result<Squad, DataError> {
+        Squad::read(open(&self.path)?, &name_of(&self.path))
+    }
+}
+
+impl Corpus for SquadFile {
+    fn open(&self) -> Result<Box<dyn DocReader + '_>, CorpusError> {
+        Ok(Box::new(InMemoryReader(
+            self.read()?.documents().into_iter(),
+        )))
+    }
+}
+
+struct InMemoryReader(std::vec::IntoIter<Document>);
+
+impl DocReader for InMemoryReader {
+    fn read(&mut self, doc: &mut Document) -> Result<bool, CorpusError> {
+        let Some(next) = self.0.next() else {
+            return Ok(false);
+        };
+        *doc = next;
+        Ok(true)
+    }
+}
+
+impl JudgedQueries for SquadFile {
+    fn source(&self) -> String {
+        name_of(&self.path)
+    }
+
+    fn splits(&self) -> Vec<String> {
+        vec!["dev".to_owned()]
+    }
+
+    fn all_queries(&self) -> Result<Vec<Query>, DataError> {
+        Ok(self.read()?.queries())
+    }
+
+    fn qrels(&self, split: &str) -> Result<Qrels, DataError> {
+        check_split(self, split)?;
+        Ok(self.read()?.qrels())
+    }
+}
+
+impl Squad {
+    /// Reads a file; `source` names the reader in errors.
+    ///
+    /// ```
+    /// let text = r#"{"version": "1.1", "data": [{"title": "Tea", "paragraphs": [
+    ///     {"context": "Tea is grün.", "qas": [{"id": "q1", "question": "What is tea?",
+    ///      "answers": [{"text": "grün", "answer_start": 7}]}]}]}]}"#;
+    /// let squad = ir_data::squad::Squad::read(text.as_bytes(), "dev.json")?;
+    /// assert_eq!(squad.qrels().grade("q1", "Tea/0"), Some(1));
+    /// # Ok::<(), ir_data::DataError>(())
+    /// ```
+    ///
+    /// # Errors
+    /// The source cannot be read or does not have this structure, a question id is not unique, or
+    /// an answer does not occur at its offset.
+    pub fn read(reader: impl BufRead, source: &str) -> Result<Self, DataError> {
+        let text = read_all(reader, source)?;
+        let squad: Self =
+            serde_json::from_str(&text).map_err(|e| json_error(&e, Location::new(source, 1)))?;
+        let mut seen = DuplicateFinder::default();
+        let paragraphs = squad.articles.iter().flat_map(|a| &a.paragraphs);
+        let questions = paragraphs.flat_map(|p| p.questions.iter().map(move |q| (p, q)));
+        for (n, (paragraph, question)) in (0..).zip(questions) {
+            if let Some(first) = seen.add(&[&question.id], n) {
+                return Err(DataError::RepeatedId {
+                    path: source.to_owned(),
+                    line: line_of(&text, n),
+                    id: question.id.clone(),
+                    first: line_of(&text, first),
+                });
+            }
+            for answer in &question.answers {
+                let start = paragraph.context.char_indices().nth(answer.start);
+                let there =
+                    start.is_some_and(|(at, _)| paragraph.context[at..].starts_with(&answer.text));
+                if !there {
+                    return Err(DataError::Syntax {
+                        path: source.to_owned(),
+                        line: line_of(&text, n),
+                        expected: "each answer at its offset in the context",
+                        found: format!("{}: {}", question.id, excerpt(&answer.text)),
+                    });
+                }
+            }
+        }
+        Ok(squad)
+    }
+
+    /// Paragraphs with their ids.
+    fn paragraphs(&self) -> impl Iterator<Item = (String, &Article, &Paragraph)> {
+        // An article may be split into several entries: indices continue.
+        let mut counts: BTreeMap<&str, usize> = BTreeMap::new();
+        self.articles.iter().flat_map(move |article| {
+            let first = counts.entry(&article.title).or_default();
+            let from = *first;
+            *first += article.paragraphs.len();
+            (from..)
+                .zip(&article.paragraphs)
+                .map(move |(n, paragraph)| (format!("{}/{n}", article.title), article, paragraph))
+        })
+    }
+
+    /// Articles of a split of [`SquadSentences`] by article: `train`, `validation` or `test`; none
+    /// for another name.
+    ///
+    /// ```
+    /// let text = r#"{"data": [{"title": "A", "paragraphs": []}]}"#;
+    /// let squad = ir_data::squad::Squad::read(text.as_bytes(), "f")?;
+    /// assert_eq!(squad.articles_of("train").articles.len(), 1);
+    /// assert!(squad.articles_of("test").articles.is_empty());
+    /// # Ok::<(), ir_data::DataError>(())
+    /// ```
+    #[must_use]
+    pub fn articles_of(&self, split: &str) -> Self {
+        // An article may be split into several entries.
+        let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut articles = Vec::new();
+        for article in &self.articles {
+            let next = numbers.len();
+            let number = *numbers.entry(&article.title).or_insert(next);
+            if sentences::article_split(number) == split {
+                articles.push(article.clone());
+            }
+        }
+        Self { articles }
+    }
+
+    /// Paragraphs as documents with the title of the article, `_` replaced by spaces.
+    #[must_use]
+    pub fn documents(&self) -> Vec<Document> {
+        self.paragraphs()
+            .map(|(id, article, paragraph)| {
+                Document::new(id)
+                    .with_title(article.title.replace('_', " "))
+                    .with_text(paragraph.context.as_str())
+            })
+            .collect()
+    }
+
+    /// Questions as queries with the question's id.
+    #[must_use]
+    pub fn queries(&self) -> Vec<Query> {
+        self.paragraphs()
+            .flat_map(|(_, _, paragraph)| &paragraph.questions)
+            .map(|question| Query::new(question.id.as_str(), question.text.as_str()))
+            .collect()
+    }
+
+    /// Judgments: grade 1 for the paragraph of a question.
+    #[must_use]
+    pub fn qrels(&self) -> Qrels {
+        let mut qrels = Qrels::new();
+        for (id, _, paragraph) in self.paragraphs() {
+            for question in &paragraph.questions {
+                qrels.insert(&question.id, &id, 1);
+            }
+        }
+        qrels
+    }
+}
+
+/// Line of the n-th question. Parses the text again, for error messages only.
+fn line_of(text: &str, n: u64) -> u64 {
+    /// Items of an array in a field of an object.
+    fn items<'a>(object: &'a RawValue, field: &str) -> Vec<&'a RawValue> {
+        let members = serde_json::from_str::<BTreeMap<String, &RawValue>>(object.get());
+        let list = members.ok().and_then(|mut members| members.remove(field));
+        let items = list.and_then(|list| serde_json::from_str(list.get()).ok());
+        items.unwrap_or_default()
+    }
+    let file = serde_json::from_str::<&RawValue>(text).ok().into_iter();
+    let articles = file.flat_map(|file| items(file, "data"));
+    let paragraphs = articles.flat_map(|article| items(article, "paragraphs"));
+    let mut questions = paragraphs.flat_map(|paragraph| items(paragraph, "qas"));
+    let question = questions.nth(n as usize);
+    question.map_or(1, |question| JsonLineNumbers::new(text).line(question))
+}

@@ -1,0 +1,9 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+pub mod biocaddie;
+pub mod datafinder;
+#[cfg(feature = "parquet")]
+pub mod iclr;
+pub mod papers;
+pub mod part_of_speech;

@@ -1,0 +1,103 @@
+//! Expansion of queries by nearest words.
+
+use ir_knn::RandomIndexingConfig;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::encoder::EncoderReference;
+use crate::error::SystemError;
+
+/// Expansion of queries by the words whose vectors are nearest to that of the query: those of
+/// reflective random indexing of the documents, or of an encoder.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct ExpansionEntry {
+    /// Number of words added to a query. Range: ≥ 0; 0 adds none. Default: 10.
+    pub words: Option<usize>,
+    /// Weight of an added word at a cosine of 1; one of the query has weight 1. Range: ≥ 0.
+    /// Default: 0.2.
+    pub weight: Option<f32>,
+    /// Encoder of the words, by name or as a table. It encodes one word per term of the documents,
+    /// the most frequent one as written, and the queries; the vectors of the words are cached.
+    /// Default: random indexing.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub encoder: Option<EncoderReference>,
+    /// Number of dimensions of random indexing. Range: 10 to 65,536. Default: 200.
+    pub dim: Option<usize>,
+    /// Number of reflections of random indexing. Range: 0 to 100. Default: 1.
+    pub reflections: Option<usize>,
+    /// Seed of the elemental vectors of random indexing. Default: 0.
+    pub seed: Option<u64>,
+}
+
+impl ExpansionEntry {
+    pub(crate) fn weight(&self) -> f32 {
+        self.weight.unwrap_or(0.2)
+    }
+
+    pub(crate) fn config(&self) -> RandomIndexingConfig {
+        let mut config = RandomIndexingConfig::default();
+        config.dim = self.dim.unwrap_or(config.dim);
+        config.reflections = self.reflections.unwrap_or(1);
+        config.seed = self.seed.unwrap_or(config.seed);
+        config
+    }
+
+    /// Checks the ranges of the parameters.
+    ///
+    /// # Errors
+    /// [`SystemError::Parameter`] with the key of the parameter, such as `expansion.dim`.
+    pub fn check(&self) -> Result<(), SystemError> {
+        let invalid = |key: &str, expected: &str, found: &dyn std::fmt::Display| {
+            let message = format!("expected {expected}, found {found}");
+            Err(SystemError::parameter(format!("expansion.{key}"), message))
+        };
+        let (config, weight) = (self.config(), self.weight());
+        if let Some(encoder) = &self.encoder {
+            let given = [
+                ("dim", self.dim.is_some()),
+                ("reflections", self.reflections.is_some()),
+                ("seed", self.seed.is_some()),
+            ];
+            if let Some((key, _)) = given.iter().find(|(_, is_given)| *is_given) {
+                return invalid(key, "random indexing", &"an encoder");
+            }
+            encoder.check().map_err(in_expansion)?;
+        }
+        if !(weight >= 0.0 && weight.is_finite()) {
+            return invalid("weight", "a finite number >= 0", &weight);
+        }
+        if !(config.nonzero..=65_536).contains(&config.dim) {
+            return invalid("dim", "a number from 10 to 65536", &config.dim);
+        }
+        if config.reflections > 100 {
+            return invalid("reflections", "at most 100", &config.reflections);
+        }
+        Ok(())
+    }
+
+    /// Key and path of the model of an encoder.
+    pub(crate) fn file(&self) -> Option<(String, String)> {
+        let (key, path) = self.encoder.as_ref()?.file()?;
+        Some((format!("expansion.{key}"), path))
+    }
+
+    /// Key and name of a named encoder.
+    pub(crate) fn named_encoder(&self) -> Option<(String, String)> {
+        let (key, name) = self.encoder.as_ref()?.named()?;
+        Some((format!("expansion.{key}"), name))
+    }
+}
+
+/// Error of the encoder of an expansion.
+pub(crate) fn in_expansion(error: SystemError) -> SystemError {
+    match error {
+        SystemError::Parameter { key, message } => {
+            SystemError::parameter(format!("expansion.{key}"), message)
+        }
+        SystemError::Missing { key, message } => {
+            SystemError::missing(format!("expansion.{key}"), message)
+        }
+        other => other,
+    }
+}

@@ -1,0 +1,176 @@
+//! Parameters of scoring models as keys: names, ranges and descriptions are those of
+//! [`NAMED_MODELS`].
+
+use std::borrow::Cow;
+use std::collections::BTreeMap;
+use std::fmt;
+
+use ir_bm25::models::{NAMED_MODELS, NamedModel, Parameter, ParameterRange};
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::de::{Error, MapAccess, Visitor};
+use serde::ser::SerializeMap;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::{Map, Value};
+
+use crate::suggest::did_you_mean;
+
+/// Parameters of the scoring model, by name: `k1`, `b`, `mu` and all others of [`NAMED_MODELS`].
+///
+/// A parameter that is added to a model of `ir-bm25` is a key of experiment files, an entry of the
+/// JSON Schema and an option of the command without further code.
+///
+/// ```
+/// use ir_system::systems::ModelParameters;
+/// let parameters = ModelParameters::default().with("k1", 1.2);
+/// assert_eq!(parameters.get("k1"), Some(1.2));
+/// assert!(ModelParameters::names().any(|name| name == "mu"));
+/// ```
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ModelParameters(BTreeMap<String, f32>);
+
+impl ModelParameters {
+    /// Returns the names of the parameters of all models, in alphabetical order.
+    pub fn names() -> impl Iterator<Item = &'static str> {
+        by_name().into_keys()
+    }
+
+    /// Returns the parameters with a value for one of them.
+    #[must_use]
+    pub fn with(mut self, name: &str, value: f32) -> Self {
+        self.0.insert(name.to_owned(), value);
+        self
+    }
+
+    /// Returns the value of a parameter that is set.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<f32> {
+        self.0.get(name).copied()
+    }
+
+    /// Returns the parameters that are set, in alphabetical order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, f32)> {
+        self.0.iter().map(|(name, value)| (name.as_str(), *value))
+    }
+}
+
+/// Models that have a parameter, by the name of the parameter.
+fn by_name() -> BTreeMap<&'static str, Vec<(&'static NamedModel, &'static Parameter)>> {
+    let mut names = BTreeMap::<_, Vec<_>>::new();
+    for model in NAMED_MODELS {
+        for parameter in model.parameters {
+            names
+                .entry(parameter.name)
+                .or_default()
+                .push((model, parameter));
+        }
+    }
+    names
+}
+
+/// All names are serialized, so that a value that is not set has the same cache key as its absence
+/// in a file.
+impl Serialize for ModelParameters {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut map = serializer.serialize_map(None)?;
+        for name in Self::names() {
+            map.serialize_entry(name, &self.get(name))?;
+        }
+        map.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for ModelParameters {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        struct Parameters;
+
+        impl<'de> Visitor<'de> for Parameters {
+            type Value = ModelParameters;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a table of parameters")
+            }
+
+            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
+                let known = by_name();
+                let mut parameters = BTreeMap::new();
+                while let Some(name) = map.next_key::<String>()? {
+                    if !known.contains_key(name.as_str()) {
+                        let hint = did_you_mean(&name, known.keys().copied());
+                        return Err(A::Error::custom(format!("unknown key {name:?}{hint}")));
+                    }
+                    if let Some(value) = map.next_value::<Option<f32>>()? {
+                        parameters.insert(name, value);
+                    }
+                }
+                Ok(ModelParameters(parameters))
+            }
+        }
+
+        input.deserialize_map(Parameters)
+    }
+}
+
+impl JsonSchema for ModelParameters {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "ModelParameters".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        let properties = by_name().into_iter().map(|(name, models)| {
+            let mut property = json_schema!({
+                "description": description(&models),
+                "type": ["number", "null"],
+                "format": "float",
+            });
+            // The range of the first model: models agree on the range of a name, but for the
+            // exclusion of a bound.
+            for (key, value) in bounds(models[0].1.range) {
+                property.insert(key.to_owned(), value.into());
+            }
+            (name.to_owned(), property.to_value())
+        });
+        let properties: Map<String, Value> = properties.collect();
+        json_schema!({ "type": "object", "properties": properties })
+    }
+}
+
+/// Bounds of a range in a schema.
+fn bounds(range: ParameterRange) -> Vec<(&'static str, f64)> {
+    match range {
+        ParameterRange::Fraction | ParameterRange::PositiveFraction => {
+            vec![("minimum", 0.0), ("maximum", 1.0)]
+        }
+        _ => vec![("minimum", 0.0)],
+    }
+}
+
+/// Effect, models and defaults of a parameter.
+fn description(models: &[(&NamedModel, &Parameter)]) -> String {
+    let mut effects: Vec<&str> = Vec::new();
+    for (_, parameter) in models {
+        if !effects.contains(&parameter.description) {
+            effects.push(parameter.description);
+        }
+    }
+    let mut defaults: Vec<(String, Vec<&str>)> = Vec::new();
+    for (model, parameter) in models {
+        let value = parameter.default.to_string();
+        match defaults.iter_mut().find(|(known, _)| *known == value) {
+            Some((_, names)) => names.push(model.name),
+            None => defaults.push((value, vec![model.name])),
+        }
+    }
+    let defaults = defaults
+        .iter()
+        .map(|(value, names)| format!("{value} ({})", names.join(", ")));
+    format!(
+        "{}. Range: {}. Default: {}.",
+        effects.join(". "),
+        models[0].1.range.expected(),
+        defaults.collect::<Vec<_>>().join(", ")
+    )
+}

@@ -1,0 +1,401 @@
+//! Random models and training of encoders, as tables of an experiment file.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::bm25::Bm25System;
+use crate::error::SystemError;
+
+/// Randomly initialized BERT, whose WordPiece vocabulary is trained on the documents.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RandomEntry {
+    /// Maximum vocabulary size. Default: 30,000.
+    pub vocab_size: Option<usize>,
+    /// Dimension of token and text vectors; the inner dimension is four times as large. Default:
+    /// 128.
+    pub hidden_size: Option<usize>,
+    /// Number of layers. Default: 2.
+    pub layers: Option<usize>,
+    /// Number of attention heads; divides `hidden_size`. Default: 2.
+    pub heads: Option<usize>,
+    /// Seed of the weights. Default: 42.
+    pub seed: Option<u64>,
+    /// Split whose queries the vocabulary is trained on, too. Default: documents alone.
+    pub split: Option<String>,
+    /// Query forms of the split, as in `training`. Default: that of the task.
+    pub queries: Option<Vec<String>>,
+}
+
+/// Fine-tuning on the labeled queries of a split of the collection, by the parameters of `ir train`
+/// and `ir mine`.
+///
+/// Queries and documents that cannot be examples are left out with a note. During a selection on
+/// validation queries, these are not among the examples.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TrainingEntry {
+    /// Split of the labeled queries, which must not be the test split. Default: `train`.
+    pub split: String,
+    /// Query forms: `text`, or query attributes such as `keyphrase_query`. Every query is an
+    /// example in each form. Default: that of the task.
+    pub queries: Option<Vec<String>>,
+    /// Adds an example for every document with a title: the title as query, the text as positive.
+    /// Default: false.
+    pub titles: bool,
+    /// Hard negatives by BM25.
+    pub mining: MiningEntry,
+    /// Training configuration that the other keys override. Default: `small-data`.
+    pub preset: TrainingPreset,
+    /// Number of passes over the training set. Range: ≥ 1.
+    pub epochs: Option<u64>,
+    /// Number of queries per step. Range: ≥ 1.
+    pub batch_size: Option<usize>,
+    /// Number of hard negatives per query and step, of those that were mined.
+    pub hard_negatives: Option<usize>,
+    /// Number of texts per forward pass (GradCache), which bounds memory. Range: ≥ 1. Default: all
+    /// texts of a step.
+    pub mini_batch_size: Option<usize>,
+    /// Peak learning rate. Range: > 0.
+    pub learning_rate: Option<f64>,
+    /// Warm-up: fraction of the steps over which the learning rate rises linearly. Range: 0 to 1.
+    pub warmup_ratio: Option<f64>,
+    /// Decay of the learning rate after the warm-up.
+    pub decay: Option<DecayName>,
+    /// Training loss. Default: `softmax`.
+    pub loss: Option<LossName>,
+    /// Temperature: divisor of the logits before the softmax, for `softmax` and `symmetric`. Range:
+    /// > 0.
+    pub temperature: Option<f64>,
+    /// Factor of the cosines before the logistic function, for `pointwise`. Default: none; the
+    /// probability of a cosine s is (1 + s)/2. Range: > 0.
+    pub scale: Option<f64>,
+    /// Dropout probability. Range: 0 ≤ p < 1.
+    pub dropout: Option<f64>,
+    /// Number format of the factors of the linear layers' matrix products. Default: `f32`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub precision: Option<TrainingPrecisionName>,
+    /// Seed of example order, negative sampling and dropout. Default: 42.
+    pub seed: Option<u64>,
+    /// Maximum query length in tokens during training. Range: ≥ 1.
+    pub query_tokens: Option<usize>,
+    /// Maximum document length in tokens during training. Range: ≥ 1.
+    pub document_tokens: Option<usize>,
+}
+
+/// Hard-negative mining: documents that BM25 ranks high and that are not positives.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct MiningEntry {
+    /// Maximum number of hard negatives per query. Default: 7.
+    pub hard: usize,
+    /// Number of additional random negatives per query. Default: 0.
+    pub random: usize,
+    /// First rank of the candidates, counting positives. Range: ≥ 1. Default: 1.
+    pub first_rank: usize,
+    /// Last rank of the candidates. Range: ≥ `first_rank`. Default: 500.
+    pub last_rank: usize,
+    /// Seed of the random negatives. Default: 0.
+    pub seed: u64,
+    /// Parameters of BM25, those of the type `bm25`.
+    pub bm25: Bm25System,
+}
+
+/// Training configuration by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TrainingPreset {
+    /// For some hundreds of queries and a sentence encoder: 5 epochs, batches of 32 queries with 3
+    /// hard negatives each, learning rate 2e-5, cosine with temperature 0.05, dropout 0.1.
+    #[default]
+    SmallData,
+    /// The DataFinder paper's, for SciBERT: 2 epochs, batches of 11 queries with 7 hard negatives
+    /// each, learning rate 5e-6, inner product, lengths 32 and 128.
+    Datafinder,
+}
+
+/// Number format of the factors of matrix products in training.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "lowercase")]
+pub enum TrainingPrecisionName {
+    /// Single precision, IEEE 754 binary32.
+    F32,
+    /// bfloat16, with sums, weights and optimizer in f32.
+    Bf16,
+}
+
+/// Training loss of a query and the documents of its batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LossName {
+    /// Softmax cross-entropy of the positive among all documents of the batch.
+    Softmax,
+    /// Mean of the softmax cross-entropies from queries to documents and from positives to queries.
+    Symmetric,
+    /// Binary cross-entropy of every document of the batch: equation (1) of "Talk to Papers" (Zhao
+    /// and Lee, ACL 2020).
+    Pointwise,
+}
+
+/// Decay of the learning rate after the warm-up.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum DecayName {
+    /// Linear decay to 0.
+    Linear,
+    /// The learning rate stays at its peak.
+    Constant,
+}
+
+impl Default for TrainingEntry {
+    fn default() -> Self {
+        Self {
+            split: "train".to_owned(),
+            queries: None,
+            titles: false,
+            mining: MiningEntry::default(),
+            preset: TrainingPreset::default(),
+            epochs: None,
+            batch_size: None,
+            hard_negatives: None,
+            mini_batch_size: None,
+            learning_rate: None,
+            warmup_ratio: None,
+            decay: None,
+            loss: None,
+            temperature: None,
+            scale: None,
+            dropout: None,
+            precision: None,
+            seed: None,
+            query_tokens: None,
+            document_tokens: None,
+        }
+    }
+}
+
+impl Default for MiningEntry {
+    fn default() -> Self {
+        let config = ir_core::training::mining::MiningConfig::default();
+        Self {
+            hard: config.hard,
+            random: config.random,
+            first_rank: config.first_rank,
+            last_rank: config.last_rank,
+            seed: config.seed,
+            bm25: Bm25System::default(),
+        }
+    }
+}
+
+impl MiningEntry {
+    /// Whether any negatives are mined.
+    #[cfg(feature = "dense")]
+    pub(crate) const fn is_needed(&self) -> bool {
+        self.hard > 0 || self.random > 0
+    }
+
+    pub(crate) fn config(&self) -> ir_core::training::mining::MiningConfig {
+        ir_core::training::mining::MiningConfig {
+            hard: self.hard,
+            random: self.random,
+            first_rank: self.first_rank,
+            last_rank: self.last_rank,
+            seed: self.seed,
+            ..Default::default()
+        }
+    }
+
+    fn check(&self) -> Result<(), SystemError> {
+        use ir_core::training::mining::MiningError;
+        self.config().validate().map_err(|error| {
+            let key = match error {
+                MiningError::FirstRank => "training.mining.first_rank",
+                _ => "training.mining.last_rank",
+            };
+            SystemError::parameter(key, error.to_string())
+        })?;
+        if let Some((key, _)) = self.bm25.files().first() {
+            let error = SystemError::parameter(key, "expected no file, found one");
+            return Err(Self::in_mining(error));
+        }
+        self.bm25.check().map_err(Self::in_mining)
+    }
+
+    /// Error of `bm25`, with the key of the entry.
+    pub(crate) fn in_mining(error: SystemError) -> SystemError {
+        match error {
+            SystemError::Parameter { key, message } => {
+                SystemError::parameter(format!("training.mining.bm25.{key}"), message)
+            }
+            other => other,
+        }
+    }
+}
+
+/// Checks that there is at least one query form, and none twice.
+fn check_forms(key: &str, forms: Option<&[String]>) -> Result<(), SystemError> {
+    let Some(forms) = forms else {
+        return Ok(());
+    };
+    if forms.is_empty() {
+        return Err(SystemError::parameter(
+            key,
+            "expected at least one, found none",
+        ));
+    }
+    for (n, form) in forms.iter().enumerate() {
+        if forms[..n].contains(form) {
+            let message = format!("expected different query forms, found {form:?} twice");
+            return Err(SystemError::parameter(format!("{key}[{n}]"), message));
+        }
+    }
+    Ok(())
+}
+
+impl RandomEntry {
+    pub(crate) fn check(&self) -> Result<(), SystemError> {
+        if self.queries.is_some() && self.split.is_none() {
+            let message = "expected the key split, found none";
+            return Err(SystemError::parameter("random.queries", message));
+        }
+        let positive = [
+            ("random.vocab_size", self.vocab_size),
+            ("random.hidden_size", self.hidden_size),
+            ("random.heads", self.heads),
+        ];
+        if let Some((key, _)) = positive.into_iter().find(|(_, value)| *value == Some(0)) {
+            return Err(SystemError::parameter(key, "expected at least 1, found 0"));
+        }
+        check_forms("random.queries", self.queries.as_deref())
+    }
+}
+
+impl TrainingEntry {
+    pub(crate) fn check(&self) -> Result<(), SystemError> {
+        self.mining.check()?;
+        let lengths = [
+            ("training.query_tokens", self.query_tokens),
+            ("training.document_tokens", self.document_tokens),
+        ];
+        if let Some((key, _)) = lengths.into_iter().find(|(_, value)| *value == Some(0)) {
+            return Err(SystemError::parameter(key, "expected at least 1, found 0"));
+        }
+        let is_pointwise = self.loss == Some(LossName::Pointwise);
+        for (key, set, expected) in [
+            (
+                "training.scale",
+                self.scale.is_some() && !is_pointwise,
+                "pointwise",
+            ),
+            (
+                "training.temperature",
+                self.temperature.is_some() && is_pointwise,
+                "softmax",
+            ),
+        ] {
+            if set {
+                let message = format!("expected loss = {expected:?}, which has it");
+                return Err(SystemError::parameter(key, message));
+            }
+        }
+        #[cfg(feature = "dense")]
+        self.config().validate().map_err(training_error)?;
+        check_forms("training.queries", self.queries.as_deref())
+    }
+}
+
+#[cfg(feature = "dense")]
+pub(crate) use with_models::training_error;
+
+#[cfg(feature = "dense")]
+mod with_models {
+    use ir_dense::train::{LearningRateDecay, Loss, TrainError, TrainingConfig};
+    use ir_dense::{Precision, RandomModel};
+
+    use crate::error::{SpecError, SystemError};
+
+    use super::{
+        DecayName, LossName, RandomEntry, TrainingEntry, TrainingPrecisionName, TrainingPreset,
+    };
+
+    impl From<TrainingPrecisionName> for Precision {
+        fn from(name: TrainingPrecisionName) -> Self {
+            match name {
+                TrainingPrecisionName::F32 => Self::F32,
+                TrainingPrecisionName::Bf16 => Self::Bf16,
+            }
+        }
+    }
+
+    impl RandomEntry {
+        pub(crate) fn config(&self) -> RandomModel {
+            let default = RandomModel::default();
+            default
+                .clone()
+                .with_shape(
+                    self.hidden_size.unwrap_or(default.hidden_size),
+                    self.layers.unwrap_or(default.layers),
+                    self.heads.unwrap_or(default.heads),
+                )
+                .with_vocab_size(self.vocab_size.unwrap_or(default.vocab_size))
+                .with_seed(self.seed.unwrap_or(default.seed))
+        }
+    }
+
+    impl TrainingEntry {
+        /// Hyperparameters, as `ir train` sets them from its options.
+        pub(crate) fn config(&self) -> TrainingConfig {
+            let mut config = match self.preset {
+                TrainingPreset::SmallData => TrainingConfig::small_data(),
+                TrainingPreset::Datafinder => TrainingConfig::datafinder(),
+            };
+            fn set<T: Copy>(field: &mut T, value: Option<T>) {
+                *field = value.unwrap_or(*field);
+            }
+            set(&mut config.epochs, self.epochs);
+            set(&mut config.batch_size, self.batch_size);
+            set(&mut config.hard_negatives, self.hard_negatives);
+            set(&mut config.learning_rate, self.learning_rate);
+            set(&mut config.schedule.warmup_ratio, self.warmup_ratio);
+            set(&mut config.dropout, self.dropout);
+            set(&mut config.precision, self.precision.map(Into::into));
+            set(&mut config.seed, self.seed);
+            config.mini_batch_size = self.mini_batch_size.or(config.mini_batch_size);
+            config.schedule.decay = match self.decay {
+                None => config.schedule.decay,
+                Some(DecayName::Linear) => LearningRateDecay::Linear,
+                Some(DecayName::Constant) => LearningRateDecay::Constant,
+            };
+            if let Loss::Softmax { temperature } = config.loss {
+                let temperature = self.temperature.unwrap_or(temperature);
+                config.loss = match self.loss {
+                    None | Some(LossName::Softmax) => Loss::Softmax { temperature },
+                    Some(LossName::Symmetric) => Loss::Symmetric { temperature },
+                    Some(LossName::Pointwise) => Loss::Pointwise { scale: self.scale },
+                };
+            }
+            let encoder = &mut config.encoder;
+            encoder.query.max_tokens = self.query_tokens.or(encoder.query.max_tokens);
+            encoder.document.max_tokens = self.document_tokens.or(encoder.document.max_tokens);
+            config
+        }
+    }
+
+    /// Error of a training. A hyperparameter that is out of range is the error of its key.
+    pub(crate) fn training_error(error: TrainError) -> SystemError {
+        match &error {
+            TrainError::Stopped { .. } => SpecError::Canceled.into(),
+            TrainError::Setting { field, .. } => {
+                let key = match *field {
+                    "schedule.warmup_ratio" => "warmup_ratio",
+                    "loss.temperature" => "temperature",
+                    "loss.scale" => "scale",
+                    field => field,
+                };
+                SystemError::parameter(format!("training.{key}"), error.to_string())
+            }
+            _ => SystemError::stage("training")(error),
+        }
+    }
+}

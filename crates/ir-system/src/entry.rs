@@ -1,0 +1,214 @@
+//! Systems of a file: name, type, parameters and grid.
+
+use ir_core::trec::ScoreFormat;
+use schemars::JsonSchema;
+use serde::de::{Error, IntoDeserializer};
+use serde::{Deserialize, Deserializer, Serialize};
+use toml::{Table, Value};
+
+use crate::suggest::closest;
+
+/// Named system: its type and the parameters of the type, with search parameters that differ from
+/// those of the experiment.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct SystemEntry {
+    /// Unique name, in tables and as the tag of the run.
+    pub name: String,
+    /// Type, one of [`Registry::names`].
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Number of hits. Default: that of the experiment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub hits: Option<usize>,
+    /// Time filter. Default: that of the experiment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub filter: Option<FilterName>,
+    /// Rounding of the scores before evaluation. Default: that of the experiment.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scores: Option<ScoreFormatName>,
+    /// Leaves the system out of the tables: it is only a part of others. Default: false.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub hidden: bool,
+    /// Grid: values by parameter. Every combination is a point.
+    #[serde(skip_serializing_if = "Table::is_empty")]
+    pub grid: Table,
+    /// Parameters of the type.
+    #[serde(flatten)]
+    pub parameters: Table,
+}
+
+/// Keys of a system that do not depend on its type, with descriptions.
+pub const COMMON_KEYS: [(&str, &str); 7] = [
+    ("name", "Unique name, in tables and as the tag of the run."),
+    ("type", "Type of the system."),
+    ("hits", "Number of hits. Default: that of the experiment."),
+    (
+        "filter",
+        "Time filter: none, year, published-year or year-of-best-record. Default: that of the experiment.",
+    ),
+    (
+        "scores",
+        "Rounding of the scores before evaluation: exact, strict or anserini. Default: that of the experiment.",
+    ),
+    (
+        "hidden",
+        "Leaves the system out of the tables: it is only a part of others. Default: false.",
+    ),
+    (
+        "grid",
+        "Grid: values by parameter. Every combination is a point, of which the best is selected.",
+    ),
+];
+
+impl SystemEntry {
+    /// Creates a system with default parameters.
+    pub fn new(name: impl Into<String>, kind: impl Into<String>) -> Self {
+        Self {
+            name: name.into(),
+            kind: kind.into(),
+            hits: None,
+            filter: None,
+            scores: None,
+            hidden: false,
+            grid: Table::new(),
+            parameters: Table::new(),
+        }
+    }
+
+    /// Returns the system with this parameter.
+    #[must_use]
+    pub fn with(mut self, key: &str, value: impl Into<Value>) -> Self {
+        self.parameters.insert(key.to_owned(), value.into());
+        self
+    }
+
+    /// Adds the values of a parameter to the grid.
+    #[must_use]
+    pub fn with_grid<V: Into<Value>>(
+        mut self,
+        key: &str,
+        values: impl IntoIterator<Item = V>,
+    ) -> Self {
+        let values = values.into_iter().map(Into::into).collect();
+        self.grid.insert(key.to_owned(), Value::Array(values));
+        self
+    }
+}
+
+impl SystemEntry {
+    /// Returns the parameters of every point of the grid, in order: the last parameter varies
+    /// fastest. A system without a grid has one point.
+    ///
+    /// ```
+    /// use ir_system::SystemEntry;
+    /// let system = SystemEntry::new("BM25", "bm25").with_grid("k1", [0.9, 1.2]);
+    /// assert_eq!(system.points().len(), 2);
+    /// ```
+    #[must_use]
+    pub fn points(&self) -> Vec<Table> {
+        let mut points = vec![self.parameters.clone()];
+        for (key, values) in &self.grid {
+            let values = values.as_array().map(Vec::as_slice).unwrap_or_default();
+            let with = |point: &Table, value: &Value| {
+                let mut point = point.clone();
+                point.insert(key.clone(), value.clone());
+                point
+            };
+            points = points
+                .iter()
+                .flat_map(|point| values.iter().map(|value| with(point, value)))
+                .collect();
+        }
+        points
+    }
+}
+
+impl<'de> Deserialize<'de> for SystemEntry {
+    fn deserialize<D: Deserializer<'de>>(input: D) -> Result<Self, D::Error> {
+        fn take<T: for<'t> Deserialize<'t>, E: Error>(
+            table: &mut Table,
+            key: &str,
+        ) -> Result<Option<T>, E> {
+            let Some(value) = table.remove(key) else {
+                return Ok(None);
+            };
+            let parsed = T::deserialize(value.into_deserializer());
+            let message = |error: toml::de::Error| format!("{key}: {}", error.message());
+            parsed.map(Some).map_err(|error| E::custom(message(error)))
+        }
+        /// Error of a missing key, at the key that may be a misspelling of it.
+        fn missing<E: Error>(table: &Table, key: &'static str) -> E {
+            let keys = table.keys().map(String::as_str);
+            match keys.filter(|found| closest(found, [key]).is_some()).min() {
+                Some(found) => E::custom(format!("{found}: unknown key (did you mean {key}?)")),
+                None => E::missing_field(key),
+            }
+        }
+        let mut table = Table::deserialize(input)?;
+        let name = take(&mut table, "name")?.ok_or_else(|| missing(&table, "name"))?;
+        let kind = take(&mut table, "type")?.ok_or_else(|| missing(&table, "type"))?;
+        Ok(Self {
+            name,
+            kind,
+            hits: take(&mut table, "hits")?,
+            filter: take(&mut table, "filter")?,
+            scores: take(&mut table, "scores")?,
+            hidden: take(&mut table, "hidden")?.unwrap_or_default(),
+            grid: take(&mut table, "grid")?.unwrap_or_default(),
+            parameters: table,
+        })
+    }
+}
+
+/// Time filter of a search.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum FilterName {
+    /// Newer documents are returned.
+    #[default]
+    None,
+    /// Documents that are newer than the attribute `year` of the query are excluded inside the
+    /// search. Documents and queries without a year pass.
+    Year,
+    /// DataFinder's published procedure: post-filtering of five times as many hits, with its stop
+    /// rule. Only for the system `bm25`.
+    PublishedYear,
+    /// As `year`, where several records of a collection may have the same id: the year of the
+    /// best-ranked record of an id decides whether the id passes, and not that of its first record.
+    /// Only for the system `bm25`.
+    YearOfBestRecord,
+}
+
+impl FilterName {
+    /// Name, if the filter needs the records that have the same id.
+    pub const fn of_records(self) -> Option<&'static str> {
+        match self {
+            Self::PublishedYear => Some("published-year"),
+            Self::YearOfBestRecord => Some("year-of-best-record"),
+            Self::None | Self::Year => None,
+        }
+    }
+}
+
+/// Rounding of scores, which may create or break ties.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ScoreFormatName {
+    /// Scores are not changed.
+    #[default]
+    Exact,
+    /// Ties are broken in the order of the ranking.
+    Strict,
+    /// Four decimals, as in Anserini's run files.
+    Anserini,
+}
+
+impl From<ScoreFormatName> for ScoreFormat {
+    fn from(name: ScoreFormatName) -> Self {
+        match name {
+            ScoreFormatName::Exact => Self::Exact,
+            ScoreFormatName::Strict => Self::Strict,
+            ScoreFormatName::Anserini => Self::Anserini,
+        }
+    }
+}

@@ -1,0 +1,53 @@
+#![doc = include_str!("../README.md")]
+#![forbid(unsafe_code)]
+
+mod attributes;
+mod cache;
+mod collection;
+mod entries;
+mod entry;
+mod error;
+mod graph;
+mod hash;
+mod index_data;
+mod indexes;
+mod lookup;
+#[cfg(feature = "dense")]
+pub mod model;
+mod observer;
+mod parameter;
+mod readable;
+mod registry;
+mod schema;
+mod source;
+mod spec;
+mod string_or_table;
+pub mod suggest;
+mod system;
+pub mod systems;
+mod toml_file;
+mod trec_file;
+
+pub use attributes::unknown_query_attribute;
+pub use cache::{CACHE_VERSION, Cache, Record, Stage};
+pub use collection::open_named;
+pub use entry::{COMMON_KEYS, FilterName, ScoreFormatName, SystemEntry};
+pub use error::{Location, SpecError, SystemError};
+pub use graph::order;
+pub use hash::ContentHash;
+pub use index_data::IndexData;
+pub use lookup::{EntryLock, Lookup, find_or_lock};
+pub use observer::{Observer, StageReport, StageStatus};
+pub use parameter::{Parameter, ParameterValues};
+pub use readable::readable;
+pub use registry::{Registry, SystemType};
+pub use schema::system_schema;
+pub use source::{SourceMap, line_at};
+pub use spec::{Resources, SystemSpec};
+pub use string_or_table::string_or_table;
+pub use system::{
+    FileHashes, OpenSystem, ParsedSystem, PreparedSystem, Session, SharedRetriever, System,
+    SystemContext, SystemData, TrainingSet, Validation, file_hash,
+};
+pub use toml_file::{parse_toml, read_text};
+pub use trec_file::{TrecFile, TrecFileError};

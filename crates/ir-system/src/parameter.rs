@@ -1,0 +1,231 @@
+//! Parameters of a type of systems, as its JSON Schema describes them: for command lines, forms and
+//! bindings.
+
+use schemars::SchemaGenerator;
+use serde_json::{Map, Value};
+
+use crate::registry::SystemType;
+
+/// Parameter of a type of systems.
+///
+/// ```
+/// use ir_system::Registry;
+/// let registry = Registry::default();
+/// let bm25 = registry.types().find(|kind| kind.name() == "bm25").unwrap();
+/// let parameters = bm25.parameters();
+/// let k1 = parameters.iter().find(|it| it.key == "k1").unwrap();
+/// assert!(k1.description.starts_with("Term-frequency saturation"));
+/// assert!(k1.parse("0.9").is_ok());
+/// assert_eq!(k1.parse("tea").unwrap_err(), "expected a number, found \"tea\"");
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Parameter {
+    /// Key; that of a table within a table has dots: `expansion.words`.
+    pub key: String,
+    /// Effect, range and default: the doc comment of the field.
+    pub description: String,
+    /// Values.
+    pub values: ParameterValues,
+}
+
+/// Values of a [`Parameter`].
+#[derive(Debug, Clone, PartialEq)]
+#[non_exhaustive]
+pub enum ParameterValues {
+    /// `true` or `false`.
+    Flag,
+    /// Integers from a minimum.
+    Integer,
+    /// Numbers.
+    Number,
+    /// Any text, such as a path.
+    Text,
+    /// Listed names, each with its description.
+    Names(Vec<(String, String)>),
+    /// List of values, separated by commas.
+    List(Box<ParameterValues>),
+    /// Numbers by name: `title=2,text=1`.
+    NumbersByName,
+    /// Values that a text cannot express, such as a list of tables.
+    Other,
+}
+
+impl Parameter {
+    /// Parses the text of a value.
+    ///
+    /// # Errors
+    /// Returns what was expected and what was found.
+    pub fn parse(&self, text: &str) -> Result<toml::Value, String> {
+        self.values.parse(text)
+    }
+}
+
+impl ParameterValues {
+    fn parse(&self, text: &str) -> Result<toml::Value, String> {
+        let expected = |what: &str| format!("expected {what}, found {text:?}");
+        Ok(match self {
+            Self::Flag => match text {
+                "true" | "" => true.into(),
+                "false" => false.into(),
+                _ => return Err(expected("true or false")),
+            },
+            Self::Integer => match text.parse::<i64>() {
+                Ok(number) => number.into(),
+                Err(_) => return Err(expected("an integer")),
+            },
+            Self::Number => number(text).ok_or_else(|| expected("a number"))?,
+            Self::Text | Self::Other => text.into(),
+            Self::Names(names) => {
+                if !names.iter().any(|(name, _)| name == text) {
+                    let names: Vec<&str> = names.iter().map(|(name, _)| name.as_str()).collect();
+                    return Err(expected(&names.join(", ")));
+                }
+                text.into()
+            }
+            Self::List(values) => {
+                let items = text.split(',').map(|item| values.parse(item.trim()));
+                toml::Value::Array(items.collect::<Result<_, _>>()?)
+            }
+            Self::NumbersByName => {
+                let mut table = toml::Table::new();
+                for item in text.split(',') {
+                    let pair = item.split_once('=');
+                    let pair = pair.and_then(|(name, value)| Some((name.trim(), number(value)?)));
+                    let (name, value) = pair.ok_or_else(|| expected("NAME=NUMBER"))?;
+                    if table.insert(name.to_owned(), value).is_some() {
+                        return Err(format!("expected each name once, found {name:?} twice"));
+                    }
+                }
+                table.into()
+            }
+        })
+    }
+}
+
+/// Number in the shortest form that f32 parameters and files share: `0.9`, not `0.8999999761581421`.
+fn number(text: &str) -> Option<toml::Value> {
+    let text = text.trim();
+    match text.parse::<i64>() {
+        Ok(number) => Some(number.into()),
+        Err(_) => text.parse::<f64>().ok().map(toml::Value::Float),
+    }
+}
+
+impl SystemType {
+    /// Returns the parameters, those of tables with dots in their keys. Tables that refer to
+    /// themselves or that hold a system of another type are single parameters of the values
+    /// [`ParameterValues::Other`].
+    #[must_use]
+    pub fn parameters(&self) -> Vec<Parameter> {
+        let mut generator = SchemaGenerator::default();
+        let schema = self.schema(&mut generator).to_value();
+        let definitions = generator.take_definitions(true);
+        let mut parameters = Vec::new();
+        add(&schema, "", &definitions, &mut parameters, 0);
+        parameters
+    }
+}
+
+/// Deepest table whose keys are parameters: `cleaning.tags` is, a key of `encoder.training` is not.
+const MAX_DEPTH: usize = 1;
+
+fn add(
+    schema: &Value,
+    prefix: &str,
+    definitions: &Map<String, Value>,
+    parameters: &mut Vec<Parameter>,
+    depth: usize,
+) {
+    let properties = schema.get("properties").and_then(Value::as_object);
+    for (name, property) in properties.into_iter().flatten() {
+        let key = format!("{prefix}{name}");
+        let resolved = resolve(property, definitions);
+        let description = [property, resolved]
+            .into_iter()
+            .find_map(|schema| schema.get("description")?.as_str());
+        let description = description.unwrap_or_default().to_owned();
+        if resolved.get("properties").is_some() && depth < MAX_DEPTH {
+            let prefix = format!("{key}.");
+            add(resolved, &prefix, definitions, parameters, depth + 1);
+            continue;
+        }
+        parameters.push(Parameter {
+            key,
+            description,
+            values: values(resolved, definitions),
+        });
+    }
+}
+
+/// Schema behind references and optional values.
+fn resolve<'s>(schema: &'s Value, definitions: &'s Map<String, Value>) -> &'s Value {
+    if let Some(reference) = schema.get("$ref").and_then(Value::as_str) {
+        let name = reference.rsplit('/').next().unwrap_or_default();
+        return definitions
+            .get(name)
+            .map_or(schema, |found| resolve(found, definitions));
+    }
+    let alternatives = ["anyOf", "allOf"]
+        .into_iter()
+        .find_map(|key| schema.get(key)?.as_array());
+    let Some(alternatives) = alternatives else {
+        return schema;
+    };
+    let mut values = alternatives
+        .iter()
+        .filter(|it| it.get("type").and_then(Value::as_str) != Some("null"));
+    match (values.next(), values.next()) {
+        (Some(only), None) => resolve(only, definitions),
+        _ => schema,
+    }
+}
+
+fn values(schema: &Value, definitions: &Map<String, Value>) -> ParameterValues {
+    if let Some(names) = names(schema) {
+        return ParameterValues::Names(names);
+    }
+    let is = |name: &str| match schema.get("type") {
+        Some(Value::String(found)) => found == name,
+        Some(Value::Array(found)) => found.iter().any(|found| found == name),
+        _ => false,
+    };
+    if is("boolean") {
+        ParameterValues::Flag
+    } else if is("integer") {
+        ParameterValues::Integer
+    } else if is("number") {
+        ParameterValues::Number
+    } else if is("array") {
+        let items = schema.get("items").or_else(|| schema.get("prefixItems"));
+        let items = items.map(|items| items.get(0).unwrap_or(items));
+        let items = items.map(|items| values(resolve(items, definitions), definitions));
+        items.map_or(ParameterValues::Other, |items| {
+            ParameterValues::List(Box::new(items))
+        })
+    } else if is("string") || schema.get("anyOf").is_some() {
+        ParameterValues::Text
+    } else if is("object")
+        && schema
+            .get("additionalProperties")
+            .is_some_and(Value::is_object)
+    {
+        ParameterValues::NumbersByName
+    } else {
+        ParameterValues::Other
+    }
+}
+
+/// Names of an enumeration, with their descriptions.
+fn names(schema: &Value) -> Option<Vec<(String, String)>> {
+    if let Some(names) = schema.get("enum").and_then(Value::as_array) {
+        let names = names.iter().filter_map(Value::as_str);
+        return Some(names.map(|name| (name.to_owned(), String::new())).collect());
+    }
+    let alternatives = schema.get("oneOf")?.as_array()?;
+    let name = |it: &Value| {
+        let name = it.get("const")?.as_str()?.to_owned();
+        let description = it.get("description").and_then(Value::as_str);
+        Some((name, description.unwrap_or_default().to_owned()))
+    };
+    alternatives.iter().map(name).collect()
+}

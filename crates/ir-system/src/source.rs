@@ -1,0 +1,195 @@
+//! Positions of the keys of an experiment file.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use toml::Spanned;
+use toml::de::{DeTable, DeValue};
+
+use crate::error::{Location, SpecError, SystemError};
+
+/// Path of an experiment file and the line of each of its keys, for error messages and relative
+/// paths.
+///
+/// Two maps are equal always: positions do not belong to the value of an experiment.
+#[derive(Debug, Clone, Default)]
+pub struct SourceMap {
+    path: Option<PathBuf>,
+    lines: BTreeMap<String, usize>,
+}
+
+impl PartialEq for SourceMap {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+
+impl SourceMap {
+    /// Reads the positions of all keys.
+    pub fn new(path: Option<&Path>, text: &str, root: &Spanned<DeTable<'_>>) -> Self {
+        let mut map = Self {
+            path: path.map(Path::to_owned),
+            lines: BTreeMap::new(),
+        };
+        map.add_table("", root.get_ref(), text);
+        map
+    }
+
+    fn add_table(&mut self, prefix: &str, table: &DeTable<'_>, text: &str) {
+        for (key, value) in table {
+            let dot = if prefix.is_empty() { "" } else { "." };
+            let name = format!("{prefix}{dot}{}", key.get_ref());
+            self.lines
+                .insert(name.clone(), line_at(text, key.span().start));
+            self.add_value(&name, value, text);
+        }
+    }
+
+    fn add_value(&mut self, name: &str, value: &Spanned<DeValue<'_>>, text: &str) {
+        match value.get_ref() {
+            DeValue::Table(table) => self.add_table(name, table, text),
+            DeValue::Array(items) => {
+                for (n, item) in items.iter().enumerate() {
+                    let name = format!("{name}[{n}]");
+                    self.lines
+                        .insert(name.clone(), line_at(text, item.span().start));
+                    self.add_value(&name, item, text);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Returns the path of the file as it was given.
+    #[must_use]
+    pub fn path(&self) -> Option<&Path> {
+        self.path.as_deref()
+    }
+
+    /// Returns the name of the file without its extension.
+    #[must_use]
+    pub fn name(&self) -> Option<String> {
+        let stem = self.path.as_ref()?.file_stem()?;
+        Some(stem.to_string_lossy().into_owned())
+    }
+
+    /// Returns the folder of the file, to which paths are relative; the current folder for an
+    /// experiment that was built in memory.
+    #[must_use]
+    pub fn folder(&self) -> PathBuf {
+        let folder = self.path.as_ref().and_then(|path| path.parent());
+        let folder = folder.filter(|folder| !folder.as_os_str().is_empty());
+        folder.unwrap_or(Path::new(".")).to_owned()
+    }
+
+    /// Returns whether the file has a key.
+    pub fn has(&self, key: &str) -> bool {
+        self.lines.contains_key(key)
+    }
+
+    /// Returns the position of a key, or of the closest key that contains it.
+    #[must_use]
+    pub fn location(&self, key: &str) -> Location {
+        let mut prefix = key;
+        let line = loop {
+            if let Some(line) = self.lines.get(prefix) {
+                break Some(*line);
+            }
+            match prefix.rfind(['.', '[']) {
+                Some(end) => prefix = &prefix[..end],
+                None => break None,
+            }
+        };
+        Location {
+            path: self.path.clone(),
+            line,
+        }
+    }
+
+    /// Creates the error of an invalid key.
+    #[must_use]
+    pub fn error(&self, key: &str, message: impl Into<String>) -> SpecError {
+        SpecError::Key {
+            location: self.location(key),
+            key: key.to_owned(),
+            message: message.into(),
+        }
+    }
+
+    /// Adds the location of a system to its error.
+    pub fn system_error(&self, system: &str, error: SystemError) -> SpecError {
+        let join = |key: String| match key.is_empty() {
+            true => system.to_owned(),
+            false => format!("{system}.{key}"),
+        };
+        match error {
+            SystemError::Parameter { key, message } => self.error(&join(key), message),
+            SystemError::Conflict { first, key, reason } => {
+                let message = format!("expected either {first} or {key}, found both: {reason}");
+                self.error(&join(key), message)
+            }
+            SystemError::Missing { key, message } => {
+                let key = join(key);
+                SpecError::Missing {
+                    location: self.location(&key),
+                    key,
+                    message,
+                }
+            }
+            SystemError::Stage { stage, source } => SpecError::Stage {
+                location: self.location(system),
+                key: system.to_owned(),
+                stage,
+                source,
+            },
+            SystemError::Located(error) => *error,
+        }
+    }
+
+    /// Adds the location of `key` to an error that names it in full.
+    pub fn located(&self, key: &str, error: SystemError) -> SpecError {
+        match error {
+            SystemError::Missing { key, message } => SpecError::Missing {
+                location: self.location(&key),
+                key,
+                message,
+            },
+            other => self.system_error(key, other),
+        }
+    }
+
+    /// Resolves a path: `$NAME` at its start is an environment variable, and a relative path is
+    /// relative to the file.
+    ///
+    /// # Errors
+    /// [`SystemError::Missing`] if the variable is not set.
+    pub fn resolve(&self, key: &str, path: &str) -> Result<PathBuf, SystemError> {
+        let path = match path.strip_prefix('$') {
+            None => PathBuf::from(path),
+            Some(rest) => {
+                let (name, rest) = rest.split_once('/').unwrap_or((rest, ""));
+                let value = std::env::var_os(name).filter(|value| !value.is_empty());
+                let Some(value) = value else {
+                    let message = format!("environment variable {name} is not set");
+                    return Err(SystemError::missing(key, message));
+                };
+                let value = PathBuf::from(value);
+                return Ok(if rest.is_empty() {
+                    value
+                } else {
+                    value.join(rest)
+                });
+            }
+        };
+        Ok(match self.path {
+            Some(_) => self.folder().join(path),
+            None => path,
+        })
+    }
+}
+
+/// Line number of a byte offset, from 1.
+pub fn line_at(text: &str, offset: usize) -> usize {
+    let before = &text.as_bytes()[..offset.min(text.len())];
+    1 + before.iter().filter(|byte| **byte == b'\n').count()
+}

@@ -1,0 +1,571 @@
+//! Systems: what a type of systems implements, and the context in which a system is opened.
+
+use std::any::Any;
+use std::cell::RefCell;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::fmt;
+use std::fs::File;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use ir_bm25::feedback::Feedback;
+use ir_bm25::{IndexConfig, SegmentedIndex};
+use ir_core::store::OpenIndexError;
+use ir_core::{Corpus, DocIds, Flow, Query, Retriever, Run};
+use ir_data::{Collection, DocTemplate};
+use ir_knn::TrainingQuery;
+use serde_json::{Value, json};
+
+use crate::cache::{CACHE_VERSION, Cache, Stage};
+use crate::entries::EncoderEntry;
+use crate::error::{SpecError, SystemError};
+use crate::hash::ContentHash;
+use crate::lookup::{Lookup, find_or_lock};
+use crate::observer::{Observer, StageReport, StageStatus};
+use crate::source::SourceMap;
+
+/// Type of systems: parameters, read with serde, and the retriever that they configure.
+///
+/// [`Registry::register`](crate::Registry::register) gives it a name; an example is there.
+pub trait System: fmt::Debug + Send + Sync {
+    /// Checks the parameters, without reading data.
+    ///
+    /// # Errors
+    /// [`SystemError::Parameter`] with the key of the invalid parameter.
+    fn check(&self) -> Result<(), SystemError> {
+        Ok(())
+    }
+
+    /// Names of other systems that are parts of this one, with the keys that name them.
+    fn inputs(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    /// Whether the system learns from the training queries of the task.
+    fn uses_training(&self) -> bool {
+        false
+    }
+
+    /// Maximum number of hits, if the system has one: the candidates of a reranking.
+    fn max_hits(&self) -> Option<usize> {
+        None
+    }
+
+    /// Files that the system reads, with the keys that name them; outputs must not replace them.
+    fn files(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    /// Names of entries of `[encoders]` that the system uses, with the keys that name them.
+    fn encoders(&self) -> Vec<(String, String)> {
+        Vec::new()
+    }
+
+    /// Hash of the content of the files that the system reads. Part of the cache key of its runs.
+    ///
+    /// # Errors
+    /// A file is missing or cannot be read.
+    fn content(&self, _context: &SystemContext<'_>) -> Result<String, SystemError> {
+        Ok(String::new())
+    }
+
+    /// Cached stages that opening the system needs, for plans.
+    ///
+    /// # Errors
+    /// As [`System::open`].
+    fn stages(&self, _context: &SystemContext<'_>) -> Result<Vec<StageReport>, SystemError> {
+        Ok(Vec::new())
+    }
+
+    /// Returns a run that exists, of a system that does not search. Default: `None`.
+    ///
+    /// # Errors
+    /// The run cannot be read.
+    fn run(&self, _context: &mut SystemContext<'_>) -> Result<Option<Run>, SystemError> {
+        Ok(None)
+    }
+
+    /// Builds the retriever.
+    ///
+    /// # Errors
+    /// Data are missing, or a stage failed.
+    fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError>;
+}
+
+/// Retriever of text queries, shared between systems.
+pub type SharedRetriever = Arc<dyn Retriever<Query = str>>;
+
+/// Open system: a retriever that returns every document id once.
+#[derive(Clone)]
+pub struct OpenSystem {
+    /// Retriever that returns every document id once.
+    pub retriever: SharedRetriever,
+    /// Retriever that may return an id more than once, for DataFinder's published filter.
+    pub with_duplicates: Option<SharedRetriever>,
+    /// Scoring model and feedback in words, for messages: `bm25(k1=0.9,b=0.4) with rm3(...)`.
+    pub description: Option<String>,
+    /// Feedback, which counts the queries with fewer hits than feedback documents.
+    pub feedback: Option<Feedback>,
+}
+
+impl fmt::Debug for OpenSystem {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("OpenSystem")
+            .field("documents", &self.retriever.ids().len())
+            .finish_non_exhaustive()
+    }
+}
+
+impl OpenSystem {
+    /// Creates an open system from a retriever that returns every document id once.
+    pub fn new(retriever: SharedRetriever) -> Self {
+        Self {
+            retriever,
+            with_duplicates: None,
+            description: None,
+            feedback: None,
+        }
+    }
+}
+
+/// System and all its parameters, defaults included.
+#[derive(Debug)]
+pub struct ParsedSystem {
+    /// System.
+    pub system: Box<dyn System>,
+    /// Parameters, part of the cache key of its runs.
+    pub parameters: Value,
+}
+
+/// System with its parameters, ready to be opened by name.
+#[derive(Debug, Clone)]
+pub struct PreparedSystem {
+    /// Key of the system in the file, such as `systems[0]`.
+    pub at: String,
+    /// System and its parameters.
+    pub parsed: Arc<ParsedSystem>,
+    /// Type of the system.
+    pub kind: String,
+    /// Name and parameters in one line, for messages.
+    pub label: String,
+    /// Names of the parts.
+    pub inputs: Vec<String>,
+}
+
+/// Documents and queries on which systems are opened.
+pub trait SystemData {
+    /// Returns the name of the data, for messages.
+    fn name(&self) -> &str;
+
+    /// Returns the documents.
+    fn corpus(&self) -> &dyn Corpus;
+
+    /// Returns the ids of the documents, in their order.
+    fn ids(&self) -> &DocIds;
+
+    /// Returns a hash of all documents, in order: part of every cache key.
+    fn corpus_hash(&self) -> &str;
+
+    /// Returns the names of the attributes that some document has.
+    fn attributes(&self) -> &BTreeSet<String>;
+
+    /// Returns the collection of the documents; `None` for an index.
+    fn collection(&self) -> Option<&Collection>;
+
+    /// Returns the queries to search.
+    fn queries(&self) -> &[Query];
+
+    /// Returns all queries of the collection, searched or not, with the texts to search.
+    ///
+    /// # Errors
+    /// Returns [`SystemError::Stage`] if the queries cannot be read.
+    fn all_queries(&self) -> Result<Vec<Query>, SystemError>;
+
+    /// Returns the split of the queries to search.
+    fn split(&self) -> &str;
+
+    /// Returns the text of a query of the collection in the form of the queries to search.
+    fn text_of(&self, query: &Query) -> String;
+
+    /// Returns an index of the documents that is searched in place of one that is built. Default:
+    /// `None`.
+    fn index(&self) -> Option<&SegmentedIndex> {
+        None
+    }
+
+    /// Opens the index of another collection, by name or path, in place of one that is built with
+    /// `config`. Default: `None`.
+    fn other_index(
+        &self,
+        _name: &str,
+        _config: &IndexConfig,
+    ) -> Option<Result<SegmentedIndex, SystemError>> {
+        None
+    }
+}
+
+/// Labeled training queries and their hash.
+#[derive(Debug, Clone, Default)]
+pub struct TrainingSet {
+    /// Queries with their relevant documents.
+    pub queries: Vec<TrainingQuery>,
+    /// Hash of the queries: part of the cache key of what is learned from them.
+    pub hash: String,
+}
+
+impl TrainingSet {
+    /// Creates a training set.
+    #[must_use]
+    pub fn new(queries: Vec<TrainingQuery>) -> Self {
+        let mut hash = ContentHash::default();
+        for query in &queries {
+            hash.text(&query.id).text(&query.text);
+            hash.number(query.relevant.len() as i64);
+            for doc in &query.relevant {
+                hash.text(doc);
+            }
+        }
+        Self {
+            queries,
+            hash: hash.finish(),
+        }
+    }
+}
+
+/// What systems have opened, by cache key: indexes, models, vectors, systems. Systems of one process
+/// that need the same share it.
+#[derive(Default)]
+pub struct Session {
+    /// Values of any type.
+    opened: HashMap<String, Arc<dyn Any + Send + Sync>>,
+    systems: HashMap<String, OpenSystem>,
+}
+
+impl fmt::Debug for Session {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Session")
+            .field("opened", &self.opened.len())
+            .field("systems", &self.systems.len())
+            .finish()
+    }
+}
+
+impl Session {
+    /// Closes the systems, which depend on the queries of the data.
+    pub fn close_systems(&mut self) {
+        self.systems.clear();
+    }
+
+    /// Returns the opened value of a type and a key.
+    #[must_use]
+    pub fn get<T: Any + Send + Sync>(&self, key: &str) -> Option<Arc<T>> {
+        self.opened.get(key)?.clone().downcast().ok()
+    }
+
+    /// Keeps an opened value for the systems that are opened later.
+    pub fn keep<T: Any + Send + Sync>(&mut self, key: String, value: Arc<T>) {
+        self.opened.insert(key, value);
+    }
+}
+
+/// Data, training queries and other systems, for [`System::open`].
+pub struct SystemContext<'a> {
+    /// Documents and queries.
+    pub data: &'a dyn SystemData,
+    /// Labeled training queries.
+    pub training: Option<&'a TrainingSet>,
+    /// Validation queries, while a selection searches them; no system may learn from them.
+    pub validation: Option<Validation<'a>>,
+    /// Encoders by name.
+    pub encoders: &'a BTreeMap<String, EncoderEntry>,
+    /// Path and positions of the keys of the file.
+    pub source: &'a SourceMap,
+    /// Cache of stages.
+    pub cache: &'a Cache,
+    /// Systems by name.
+    pub systems: &'a BTreeMap<String, PreparedSystem>,
+    /// Hashes of files.
+    pub hashes: &'a FileHashes,
+    /// What systems have opened.
+    pub session: &'a mut Session,
+    /// Receiver of progress and notes.
+    pub observer: &'a mut dyn Observer,
+}
+
+/// Validation queries of a split.
+#[derive(Debug, Clone, Copy)]
+pub struct Validation<'a> {
+    /// Split of the queries.
+    pub split: &'a str,
+    /// Queries.
+    pub queries: &'a [Query],
+}
+
+/// Hashes of files, each computed once.
+#[derive(Debug, Default)]
+pub struct FileHashes {
+    files: RefCell<HashMap<PathBuf, String>>,
+    /// Of the documents of collections, by name.
+    pub(crate) collections: RefCell<HashMap<String, String>>,
+}
+
+impl FileHashes {
+    /// Returns the hash of the content of a file.
+    ///
+    /// # Errors
+    /// Returns the error of reading the file.
+    pub fn get(&self, path: &Path) -> io::Result<String> {
+        if let Some(hash) = self.files.borrow().get(path) {
+            return Ok(hash.clone());
+        }
+        let hash = file_hash(path)?;
+        self.files
+            .borrow_mut()
+            .insert(path.to_owned(), hash.clone());
+        Ok(hash)
+    }
+}
+
+/// Hash of the content of a file.
+pub fn file_hash(path: &Path) -> io::Result<String> {
+    let mut hash = ContentHash::default();
+    hash.file(&mut File::open(path)?)?;
+    Ok(hash.finish())
+}
+
+impl fmt::Debug for SystemContext<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SystemContext")
+            .field("data", &self.data.name())
+            .finish_non_exhaustive()
+    }
+}
+
+impl SystemContext<'_> {
+    /// Returns the labeled training queries of the task. During a selection on validation queries,
+    /// these are not among them.
+    ///
+    /// # Errors
+    /// The task has none, or all of them validate.
+    pub fn training(&self) -> Result<&[TrainingQuery], SystemError> {
+        let Some(training) = self.training else {
+            let name = self.data.name();
+            let message = format!(
+                "expected training queries: training = {{ split = \"train\" }} in task {name:?}"
+            );
+            return Err(SystemError::parameter("type", message));
+        };
+        self.check_validation(training.queries.is_empty())?;
+        Ok(&training.queries)
+    }
+
+    /// Returns an error if a selection leaves no query to learn from.
+    pub(crate) fn check_validation(&self, is_empty: bool) -> Result<(), SystemError> {
+        let Some(validation) = self.validation.filter(|_| is_empty) else {
+            return Ok(());
+        };
+        let message = format!(
+            "expected training queries that do not validate, found none: all of split {:?} \
+             validates; set selection.fraction, such as fraction = 0.2",
+            validation.split
+        );
+        Err(self.source.error("selection.split", message).into())
+    }
+
+    /// Returns the collection of the documents, for systems that learn from its queries.
+    ///
+    /// # Errors
+    /// Returns the error of a key if the data are an index.
+    pub fn collection_of(&self, key: &str) -> Result<&Collection, SystemError> {
+        self.data.collection().ok_or_else(|| {
+            let message = "expected a collection with labeled queries, found an index";
+            SystemError::parameter(key, message)
+        })
+    }
+
+    /// Returns the receiver of progress and notes.
+    pub fn observer(&mut self) -> &mut dyn Observer {
+        self.observer
+    }
+
+    /// Resolves the path of a parameter: `$NAME` at its start is an environment variable, and a
+    /// relative path is relative to the experiment file.
+    ///
+    /// # Errors
+    /// The variable is not set.
+    pub fn resolve(&self, key: &str, path: &str) -> Result<PathBuf, SystemError> {
+        self.source.resolve(key, path)
+    }
+
+    /// Hash of the content of a file.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn file_hash(&self, path: &Path) -> Result<String, SystemError> {
+        let hash = self.hashes.get(path);
+        hash.map_err(|error| {
+            let message = format!("{}: cannot be read: {error}", path.display());
+            SystemError::parameter("", message)
+        })
+    }
+
+    /// Opens another system of the experiment by its name. Systems are opened once.
+    ///
+    /// # Errors
+    /// As [`System::open`]; the error names the key of that system.
+    pub fn system(&mut self, name: &str) -> Result<OpenSystem, SystemError> {
+        let Some(prepared) = self.systems.get(name).cloned() else {
+            let message = format!(
+                "expected a system with selected parameters, found {name:?}; a grid inside of \
+                 another system needs [selection] by = \"validation\""
+            );
+            return Err(SystemError::parameter("", message));
+        };
+        let located = |source: &SourceMap, error| source.system_error(&prepared.at, error);
+        let key = self.system_key(name)?;
+        if let Some(open) = self.session.systems.get(&key) {
+            return Ok(open.clone());
+        }
+        let open = prepared.parsed.system.open(self);
+        let open = open.map_err(|error| located(self.source, error))?;
+        self.session.systems.insert(key, open.clone());
+        Ok(open)
+    }
+
+    /// Hash of everything that the rankings of a system depend on, besides queries and search
+    /// parameters.
+    pub fn system_key(&self, name: &str) -> Result<String, SystemError> {
+        let value = self.canonical(name)?;
+        Ok(self.key(Stage::Run, &value.to_string()))
+    }
+
+    /// Parameters and file contents of a system and all its parts.
+    fn canonical(&self, name: &str) -> Result<Value, SystemError> {
+        let Some(prepared) = self.systems.get(name) else {
+            let message = format!("expected a system with selected parameters, found {name:?}");
+            return Err(SystemError::parameter("", message));
+        };
+        let system = &prepared.parsed.system;
+        let content = system.content(self);
+        let content = content.map_err(|error| self.source.system_error(&prepared.at, error))?;
+        let training = match (system.uses_training(), self.training) {
+            (true, Some(training)) => training.hash.as_str(),
+            _ => "",
+        };
+        let mut parts = Vec::new();
+        for input in &prepared.inputs {
+            parts.push(json!([input, self.canonical(input)?]));
+        }
+        Ok(json!({
+            "type": prepared.kind,
+            "parameters": prepared.parsed.parameters,
+            "content": content,
+            "training": training,
+            "parts": parts,
+        }))
+    }
+
+    /// Creates the key of a cache entry from a description of its parameters. The documents of the
+    /// task, the stage and the versions are part of it.
+    #[must_use]
+    pub fn key(&self, stage: Stage, parameters: &str) -> String {
+        self.key_of(self.data.corpus_hash(), stage, parameters)
+    }
+
+    /// The key of a cache entry for documents with a hash.
+    pub(crate) fn key_of(&self, documents: &str, stage: Stage, parameters: &str) -> String {
+        let mut hash = ContentHash::default();
+        hash.number(i64::from(CACHE_VERSION))
+            .text(env!("CARGO_PKG_VERSION"))
+            .text(stage.name())
+            .text(documents)
+            .text(parameters);
+        hash.finish()
+    }
+
+    /// Report of a cached stage, without computing it.
+    pub fn planned(&self, stage: Stage, key: &str, description: &str) -> StageReport {
+        let status = match self.cache.path(stage, key).exists() {
+            true => StageStatus::Cached,
+            false => StageStatus::ToDo,
+        };
+        self.report(stage, key, description, status)
+    }
+
+    /// Returns the report of a stage of the data.
+    #[must_use]
+    pub fn report(
+        &self,
+        stage: Stage,
+        key: &str,
+        description: &str,
+        status: StageStatus,
+    ) -> StageReport {
+        StageReport {
+            task: self.data.name().to_owned(),
+            stage,
+            description: description.to_owned(),
+            key: key.to_owned(),
+            status,
+        }
+    }
+
+    /// Opens a stage from the cache, or computes it. `open` reads the entry at a path, which
+    /// `compute` writes there atomically. A damaged entry is computed again. While another process
+    /// or thread computes the entry, waits for it.
+    ///
+    /// # Errors
+    /// As `compute`, and if the new entry cannot be read.
+    pub fn cached<T>(
+        &mut self,
+        stage: Stage,
+        key: &str,
+        description: &str,
+        open: impl Fn(&Path) -> Result<T, OpenIndexError>,
+        compute: impl FnOnce(&mut Self, &Path) -> Result<(), SystemError>,
+    ) -> Result<T, SystemError> {
+        let path = self.cache.writable_path(stage, key)?;
+        let task = self.data.name().to_owned();
+        let looked_up = find_or_lock(
+            &path,
+            &format!("{task}: {description}"),
+            self.observer,
+            || path.exists().then(|| open(&path)).transpose(),
+        )?;
+        let (status, lock) = match looked_up {
+            Lookup::ToCompute { status, lock } => (status, lock),
+            Lookup::Found(found) => {
+                let report = self.report(stage, key, description, StageStatus::Cached);
+                self.observer.stage(&report);
+                return Ok(found);
+            }
+        };
+        compute(self, &path)?;
+        drop(lock);
+        let found = open(&path).map_err(SystemError::stage("reading the cache"))?;
+        let report = self.report(stage, key, description, status);
+        self.observer.stage(&report);
+        Ok(found)
+    }
+
+    /// Checks that the documents of the task have the fields of a template.
+    #[cfg_attr(not(feature = "dense"), allow(dead_code))]
+    pub(crate) fn check_template(&self, template: &DocTemplate) -> Result<(), SystemError> {
+        let invalid = |error| SystemError::template("reading documents", error);
+        template.check(self.data.corpus()).map_err(invalid)
+    }
+
+    /// Sends progress to the observer, which may request a stop.
+    pub(crate) fn report_progress(
+        &mut self,
+        phase: &str,
+        done: u64,
+        total: Option<u64>,
+    ) -> Result<(), SystemError> {
+        match self.observer.report(phase, done, total) {
+            Flow::Stop => Err(SpecError::Canceled.into()),
+            Flow::Continue => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! Built-in types of systems.
+
+mod bm25;
+mod cleaning;
+mod document_texts;
+pub(crate) mod encoder;
+mod existing_file;
+mod expansion;
+mod hnsw;
+mod hybrid;
+mod knn;
+mod prior;
+mod query_expansion;
+mod random_indexing;
+mod rerank;
+mod run;
+mod sparse;
+mod tfidf;
+pub(crate) mod vectors;
+
+pub use crate::entries::{
+    AnalyzerName, BlankDocsName, Bm25Preset, Bm25System, CleaningEntry, DecayName, DocOrderName,
+    EncoderEntry, EncoderReference, ExpansionEntry, IndexedFieldsEntry, IndexedFieldsName,
+    LossName, MiningEntry, ModelParameters, PoolingName, PrecisionName, QuerySyntaxName,
+    RandomEntry, StopWordList, TrainingEntry, TrainingPrecisionName, TrainingPreset,
+    unknown_encoder,
+};
+pub use cleaning::Cleaner;
+use existing_file::existing_file;
+pub use hnsw::HnswSystem;
+pub use hybrid::{FusionName, HybridSystem};
+pub use knn::{AggregationName, KnnSystem, MetricName};
+pub use prior::{PriorCombinationName, PriorSystem};
+pub use random_indexing::{ElementalVectorsName, RandomIndexingSystem, TermWeightingName};
+pub use rerank::RerankSystem;
+pub use run::{RUN, RunSystem};
+pub use sparse::SparseSystem;
+pub use tfidf::{LsiSystem, TfidfSystem};
+pub use vectors::{DenseSystem, QuestionsName};
+
+use crate::registry::Registry;
+
+impl Default for Registry {
+    fn default() -> Self {
+        let mut registry = Self::empty();
+        register(&mut registry);
+        registry
+    }
+}
+
+/// Adds the built-in types.
+fn register(registry: &mut Registry) {
+    registry.register::<Bm25System>("bm25", "BM25 as Lucene computes it.");
+    registry.register::<KnnSystem>(
+        "knn",
+        "kNN over labeled training queries: recommends what is relevant to similar queries.",
+    );
+    registry.register::<DenseSystem>(
+        "dense",
+        "Dense retrieval with a bi-encoder, or with saved vectors of documents and queries.",
+    );
+    registry.register::<HnswSystem>(
+        "hnsw",
+        "Dense retrieval with a bi-encoder, by approximate search of a graph (HNSW).",
+    );
+    registry.register::<SparseSystem>(
+        "sparse",
+        "Sparse vectors of documents and queries from files, such as those of SPLADE.",
+    );
+    registry.register::<TfidfSystem>("tfidf", "Cosine of TF-IDF vectors of the documents.");
+    registry.register::<LsiSystem>(
+        "lsi",
+        "Latent semantic indexing: cosine of truncated SVD vectors of the documents.",
+    );
+    registry.register::<RandomIndexingSystem>(
+        "random-indexing",
+        "Random indexing and reflective random indexing of the documents.",
+    );
+    registry.register::<HybridSystem>("hybrid", "Fusion of several systems.");
+    registry.register::<PriorSystem>(
+        "prior",
+        "Scores of a system combined with the prior probability of a document's repository.",
+    );
+    registry.register::<RunSystem>(RUN, "Run in a TREC file, such as a published one.");
+    registry.register::<RerankSystem>(
+        "rerank",
+        "First hits of one system, ranked by the scores of another.",
+    );
+}

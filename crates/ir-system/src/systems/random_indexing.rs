@@ -1,0 +1,235 @@
+//! The type `random-indexing`.
+
+use std::sync::Arc;
+
+use ir_bm25::analysis::{Analysis, AnalysisPipeline};
+use ir_core::{
+    Distinct, DocIds, DocNum, Encoder, Explanation, Ranking, Retriever, Search, SearchError, Side,
+};
+use ir_knn::{
+    ElementalVectors, FlatIndex, RandomIndexing, RandomIndexingConfig, TermWeighting,
+    VectorSimilarity,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::document_texts::document_texts;
+use crate::entries::{AnalyzerName, template};
+use crate::error::SystemError;
+use crate::system::{OpenSystem, System, SystemContext};
+
+/// Maximum of [`RandomIndexingSystem::dim`].
+const MAX_DIM: usize = 65_536;
+/// Maximum of [`RandomIndexingSystem::reflections`].
+const MAX_REFLECTIONS: usize = 100;
+
+/// Random indexing and reflective random indexing of the documents, as in Semantic Vectors.
+///
+/// Documents are ranked by the cosine of their vectors with that of the query. A query without
+/// terms of the documents has no hits.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct RandomIndexingSystem {
+    /// Number of dimensions. Range: 2 to 65,536. Default: 200.
+    pub dim: Option<usize>,
+    /// Number of non-zero entries of an elemental vector. Range: even, 2 to `dim`. Default: 10.
+    pub nonzero: Option<usize>,
+    /// Objects with elemental (random) vectors. Default: `texts`.
+    pub elemental: ElementalVectorsName,
+    /// Number of reflections, training cycles after the first; 0 is plain random indexing. Range: 0
+    /// to 100. Default: 0.
+    pub reflections: Option<usize>,
+    /// Weighting of terms in texts. Default: `idf`.
+    pub weight: TermWeightingName,
+    /// Seed of the elemental vectors. Default: 0.
+    pub seed: Option<u64>,
+    /// Text analysis. Default: `anserini`.
+    pub analyzer: AnalyzerName,
+    /// Template of the document texts. Default: `{title} {text}`.
+    pub template: Option<String>,
+    /// Number of feedback documents (Rocchio feedback): the mean of the vectors of the first hits
+    /// is added to the query vector. Range: ≥ 1. Default: no feedback.
+    pub feedback_docs: Option<usize>,
+    /// Weight of the mean of the feedback documents; the query vector has weight 1. Range: ≥ 0.
+    /// Default: 0.75.
+    pub beta: Option<f32>,
+}
+
+/// Objects with elemental vectors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ElementalVectorsName {
+    /// Documents. A term vector is the sum of the vectors of its documents.
+    #[default]
+    Texts,
+    /// Terms. A document vector is the sum of the vectors of its terms.
+    Terms,
+}
+
+/// Weighting of a term in a text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum TermWeightingName {
+    /// Term frequency times log₁₀(N / df).
+    #[default]
+    Idf,
+    /// Logarithm of the term frequency times one minus the normalized entropy of the term.
+    LogEntropy,
+    /// Square root of the term frequency.
+    Root,
+    /// 1 for every term that occurs.
+    None,
+}
+
+impl RandomIndexingSystem {
+    fn config(&self) -> RandomIndexingConfig {
+        let mut config = RandomIndexingConfig::default()
+            .with_elemental(match self.elemental {
+                ElementalVectorsName::Texts => ElementalVectors::Texts,
+                ElementalVectorsName::Terms => ElementalVectors::Terms,
+            })
+            .with_weight(match self.weight {
+                TermWeightingName::Idf => TermWeighting::Idf,
+                TermWeightingName::LogEntropy => TermWeighting::LogEntropy,
+                TermWeightingName::Root => TermWeighting::Root,
+                TermWeightingName::None => TermWeighting::None,
+            });
+        config.dim = self.dim.unwrap_or(config.dim);
+        config.nonzero = self.nonzero.unwrap_or(config.nonzero);
+        config.reflections = self.reflections.unwrap_or(config.reflections);
+        config.seed = self.seed.unwrap_or(config.seed);
+        config
+    }
+}
+
+impl RandomIndexingSystem {
+    /// Retriever of texts with these ids.
+    fn retriever(
+        &self,
+        ids: DocIds,
+        analysis: &Analysis,
+        texts: &[String],
+    ) -> Result<impl Retriever<Query = str> + use<>, SystemError> {
+        let analyzer = analysis.build();
+        let analyzer = analyzer.map_err(SystemError::stage("analysis"))?;
+        let fitted = RandomIndexing::fit_transform_with(analyzer, texts, &self.config());
+        let (indexing, vectors) = fitted.map_err(SystemError::stage("random indexing"))?;
+        let vectors = vectors.mapv(|value| value as f32);
+        // Vectors have length 1, or 0 for documents without terms: the inner product is the cosine.
+        let index = FlatIndex::new(ids, vectors, VectorSimilarity::InnerProduct);
+        Ok(VectorFeedback {
+            encoder: indexing,
+            index: index.map_err(SystemError::stage("random indexing"))?,
+            docs: self.feedback_docs.unwrap_or(0),
+            beta: self.beta.unwrap_or(0.75),
+        })
+    }
+}
+
+impl System for RandomIndexingSystem {
+    fn check(&self) -> Result<(), SystemError> {
+        let config = self.config();
+        let invalid = |key: &str, expected: String, found: &dyn std::fmt::Display| {
+            let message = format!("expected {expected}, found {found}");
+            Err(SystemError::parameter(key, message))
+        };
+        if !(2..=MAX_DIM).contains(&config.dim) {
+            let expected = format!("a number from 2 to {MAX_DIM}");
+            return invalid("dim", expected, &config.dim);
+        }
+        let nonzero = config.nonzero;
+        if nonzero == 0 || nonzero % 2 == 1 || nonzero > config.dim {
+            let expected = format!("an even number from 2 to {}", config.dim);
+            return invalid("nonzero", expected, &nonzero);
+        }
+        if config.reflections > MAX_REFLECTIONS {
+            let expected = format!("at most {MAX_REFLECTIONS}");
+            return invalid("reflections", expected, &config.reflections);
+        }
+        if self.feedback_docs == Some(0) {
+            return invalid("feedback_docs", "at least 1".to_owned(), &0);
+        }
+        if let Some(beta) = self.beta {
+            if self.feedback_docs.is_none() {
+                let message = "expected the key feedback_docs, found none";
+                return Err(SystemError::parameter("beta", message));
+            }
+            if !(beta >= 0.0 && beta.is_finite()) {
+                return invalid("beta", "a finite number >= 0".to_owned(), &beta);
+            }
+        }
+        self.template.as_deref().map(template).transpose()?;
+        Ok(())
+    }
+
+    fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
+        let given = self.template.as_deref();
+        let (texts, analysis) = document_texts(context, given, self.analyzer.analysis())?;
+        let ids = context.data.ids().clone();
+        let retriever = self.retriever(ids, &analysis, &texts)?;
+        Ok(OpenSystem::new(Arc::new(Distinct(retriever))))
+    }
+}
+
+/// Search of document vectors with Rocchio feedback: q + β · mean of the vectors of the first
+/// hits, L2-normalized. The first hits do not depend on the filter of a search.
+struct VectorFeedback {
+    encoder: RandomIndexing<AnalysisPipeline>,
+    index: FlatIndex,
+    /// Number of feedback documents; 0 disables feedback.
+    docs: usize,
+    beta: f32,
+}
+
+impl VectorFeedback {
+    /// Vector of a query; `None` if it has no term of the documents.
+    fn vector(&self, query: &str) -> Result<Option<Vec<f32>>, SearchError> {
+        let encoded = self.encoder.encode(Side::Query, &[query]);
+        let mut vector = encoded.map_err(SearchError::Encode)?;
+        if vector.iter().all(|&value| value == 0.0) {
+            return Ok(None);
+        }
+        if self.docs == 0 || self.beta == 0.0 {
+            return Ok(Some(vector));
+        }
+        let first = self.index.search(&vector, &Search::top(self.docs))?;
+        let weight = self.beta / first.len() as f32;
+        for hit in first.iter() {
+            for (sum, value) in vector.iter_mut().zip(self.index.vector(hit.doc)) {
+                *sum += weight * value;
+            }
+        }
+        let length = vector.iter().map(|value| value * value).sum::<f32>().sqrt();
+        if length > 0.0 {
+            vector.iter_mut().for_each(|value| *value /= length);
+        }
+        Ok(Some(vector))
+    }
+}
+
+impl Retriever for VectorFeedback {
+    type Query = str;
+
+    fn ids(&self) -> &DocIds {
+        self.index.ids()
+    }
+
+    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        match self.vector(query)? {
+            None => Ok(Ranking::default()),
+            Some(vector) => self.index.search(&vector, search),
+        }
+    }
+
+    fn explain(
+        &self,
+        query: &str,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        match self.vector(query)? {
+            None => Ok(None),
+            Some(vector) => self.index.explain(&vector, doc, search),
+        }
+    }
+}

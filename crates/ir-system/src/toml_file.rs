@@ -1,0 +1,95 @@
+//! TOML files whose errors name file, line and key.
+
+use std::fs;
+use std::path::Path;
+
+use serde::de::DeserializeOwned;
+use toml::de::DeTable;
+
+use crate::error::{Location, SpecError};
+use crate::readable::readable;
+use crate::source::{SourceMap, line_at};
+
+/// Reads a file as text.
+///
+/// # Errors
+/// Returns [`SpecError::Read`] if the file cannot be read.
+pub fn read_text(path: &Path) -> Result<String, SpecError> {
+    fs::read_to_string(path).map_err(|source| SpecError::Read {
+        path: path.to_owned(),
+        source,
+    })
+}
+
+/// Parses TOML into a value, and returns the positions of its keys. `path` is the file of the text.
+///
+/// # Errors
+/// Returns [`SpecError::Syntax`] for text that is not TOML, and [`SpecError::Key`] for an unknown
+/// key or a value of another type.
+pub fn parse_toml<T: DeserializeOwned>(
+    text: &str,
+    path: Option<&Path>,
+) -> Result<(T, SourceMap), SpecError> {
+    let syntax = |error: &toml::de::Error| SpecError::Syntax {
+        location: Location {
+            path: path.map(Path::to_owned),
+            line: error.span().map(|span| line_at(text, span.start)),
+        },
+        message: one_line(error.message()),
+    };
+    let root = DeTable::parse(text).map_err(|error| syntax(&error))?;
+    let source = SourceMap::new(path, text, &root);
+    let document = toml::Deserializer::parse(text).map_err(|error| syntax(&error))?;
+    let value = serde_path_to_error::deserialize(document)
+        .map_err(|error| key_error(&error, &source, text))?;
+    Ok((value, source))
+}
+
+/// Error of a value that does not have the type of its key.
+fn key_error(
+    error: &serde_path_to_error::Error<toml::de::Error>,
+    source: &SourceMap,
+    text: &str,
+) -> SpecError {
+    let mut key = error.path().to_string();
+    let inner = error.inner();
+    let mut message = one_line(inner.message());
+    if let Some((common, rest)) = key_of_system(&key, &message, source) {
+        key = format!("{key}.{common}");
+        message = rest.to_owned();
+    }
+    let mut location = source.location(&key);
+    // The span of an error inside of a system is that of the first system.
+    if !key.starts_with(SYSTEM)
+        && let Some(span) = inner.span()
+    {
+        location.line = Some(line_at(text, span.start));
+    }
+    let message = readable(&message);
+    if key.is_empty() || key == "." {
+        return SpecError::Syntax { location, message };
+    }
+    SpecError::Key {
+        location,
+        key,
+        message,
+    }
+}
+
+/// Start of the path of a system.
+const SYSTEM: &str = "systems[";
+
+/// Splits the error of a system, whose deserializer puts a key of the system before the message.
+fn key_of_system<'a>(
+    path: &str,
+    message: &'a str,
+    source: &SourceMap,
+) -> Option<(&'a str, &'a str)> {
+    let (key, rest) = message.split_once(": ")?;
+    let is_key = path.starts_with(SYSTEM) && source.has(&format!("{path}.{key}"));
+    is_key.then_some((key, rest))
+}
+
+fn one_line(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
+}
