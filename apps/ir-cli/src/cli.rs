@@ -332,7 +332,7 @@ fn print_help(names: &[String]) -> ExitCode {
     });
     match command.try_get_matches_from(arguments) {
         Ok(_) => ExitCode::SUCCESS,
-        Err(help) => report_usage_error(&help),
+        Err(help) => report_usage_error(&Cli::command(), &help),
     }
 }
 

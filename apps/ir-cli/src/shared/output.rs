@@ -25,6 +25,7 @@ use ir_data::DataFile;
 
 use crate::shared::console::{bail_usage, check_stopped};
 use crate::shared::input::arguments;
+use crate::shared::stream::is_stream;
 use crate::shared::terminal;
 
 /// Value of an option that names an output file, where `-` is standard output, or a folder
@@ -451,9 +452,4 @@ impl Drop for NewFolder {
             let _ = fs::remove_dir(folder);
         }
     }
-}
-
-/// Returns `true` if `path` exists and is neither a file nor a folder.
-pub(crate) fn is_stream(path: &Path) -> bool {
-    fs::metadata(path).is_ok_and(|what| !what.is_file() && !what.is_dir())
 }

@@ -21,7 +21,7 @@ use super::{Args, EvaluationOptions};
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::similarity;
 use crate::shared::input::{fingerprint, open_documents};
-use crate::shared::training_runs::evaluation::Evaluation;
+use crate::shared::training_runs::values::Evaluation;
 
 const DEPTH: usize = 1000;
 

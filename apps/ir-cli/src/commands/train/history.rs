@@ -8,7 +8,8 @@ use ir_dense::train::TrainingHistory;
 use ir_eval::Measure;
 
 use crate::shared::console::Console;
-use crate::shared::output::{OutputPath, OutputSink, failed, follow_links, is_stream};
+use crate::shared::output::{OutputPath, OutputSink, failed, follow_links};
+use crate::shared::stream::is_stream;
 
 /// History of a run, as it is written and printed.
 pub(super) struct HistoryLog<'a> {

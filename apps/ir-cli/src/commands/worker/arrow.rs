@@ -17,7 +17,7 @@ use arrow_ipc::reader::StreamReader;
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Fields, Schema, SchemaRef};
 
-use super::records::{HitRecord, InputRecord, OutputKind, Position, STDIN, Title};
+use super::record_types::{HitRecord, InputRecord, OutputKind, Position, STDIN, Title};
 use crate::shared::output::{OutputSink, failed};
 
 /// Maximum number of rows of a batch that is written.

@@ -7,7 +7,8 @@ use ir_core::store::Verify;
 use ir_core::{Distinct, Encoded, Flow, NoProgress, Side};
 use ir_dense::encode_stream;
 
-use super::records::{InputRecord, InputRecords, OutputKind, RecordFormat, RecordWriter};
+use super::record_types::{InputRecord, OutputKind, RecordFormat};
+use super::records::{InputRecords, RecordWriter};
 use super::{FormatOption, TemplateOption, search_records};
 use crate::shared::console::{Console, Interrupted, bail_usage, check_stopped};
 use crate::shared::encoder::{

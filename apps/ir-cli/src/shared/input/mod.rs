@@ -25,7 +25,7 @@ use ir_data::{DataError, JudgedQueries as _};
 use ir_eval::{Evaluator, Report, RunFileError, RunFileOptions};
 
 use crate::shared::console::Console;
-use crate::shared::output::is_stream;
+use crate::shared::stream::is_stream;
 use crate::shared::suggest::did_you_mean;
 use progress::ReadingProgress;
 

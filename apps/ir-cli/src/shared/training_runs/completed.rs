@@ -9,7 +9,7 @@ use anyhow::{Context, Result};
 use ir_core::store::AtomicFile;
 use serde_json::{Value, json};
 
-use super::evaluation::Evaluation;
+use super::values::Evaluation;
 use crate::shared::output::failed;
 
 /// What determines the output of a training run.

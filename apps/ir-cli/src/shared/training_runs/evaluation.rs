@@ -12,6 +12,7 @@ use ir_core::store::AtomicFile;
 use serde_json::{Value, json};
 
 use super::completed;
+use super::values::Evaluation;
 use crate::shared::output::failed;
 
 /// Name of the record.
@@ -20,10 +21,6 @@ const RECORD: &str = "evaluation.json";
 /// Format of checkpoints, in the metadata at the start of their files.
 const FORMAT: &str = "ir-dense training checkpoint";
 const MAX_HEADER: u64 = 1 << 20;
-
-/// Everything that determines the values and steps of evaluations, in the order in which it is
-/// compared.
-pub(crate) type Evaluation = [(&'static str, Value); 9];
 
 /// Compares the evaluation settings with the settings of an existing checkpoint, or writes them if
 /// there is none. Returns `true` if a checkpoint exists.

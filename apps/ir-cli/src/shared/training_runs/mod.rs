@@ -3,6 +3,7 @@
 
 pub(crate) mod completed;
 pub(crate) mod evaluation;
+pub(crate) mod values;
 
 use std::path::{Path, PathBuf};
 
