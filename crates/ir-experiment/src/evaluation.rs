@@ -8,9 +8,9 @@ use ir_system::{ScoreFormatName, SpecError};
 
 use crate::file::Experiment;
 use crate::overlap::overlaps;
-use crate::results::TaskResults;
 use crate::selection::SelectionResult;
 use crate::task::TaskData;
+use crate::task_results::TaskResults;
 
 /// Reports of runs, after rounding their scores.
 pub(crate) fn reports(

@@ -4,7 +4,8 @@ use ir_eval::Report;
 use ir_eval::compare::{escape_latex, escape_markdown};
 
 use crate::classification::ClassificationResults;
-use crate::results::{TaskResults, file_name, heading};
+use crate::file_name::file_name;
+use crate::task_results::{TaskResults, heading};
 
 /// Format of a table.
 #[derive(Clone, Copy)]
