@@ -21,7 +21,8 @@ use crate::runs::{RankChange, RankChanges};
 ///
 /// ```
 /// # use ir_core::{Qrels, Run};
-/// # use ir_eval::{Comparison, Evaluator, Measure, ComparisonPage, ComparisonConfig};
+/// # use ir_eval::compare::{Comparison, ComparisonConfig};
+/// # use ir_eval::{ComparisonPage, Evaluator, Measure};
 /// # let mut qrels = Qrels::new();
 /// # let (mut old, mut new) = (Run::new("old"), Run::new("new"));
 /// # for query in ["q1", "q2", "q3"] {
