@@ -14,7 +14,7 @@ pub(crate) use ir_experiment::model::{similarity, suggested_model};
 use ir_knn::SegmentedVectorIndex;
 use serde::{Deserialize, Serialize};
 
-use crate::shared::console::{Console, Usage};
+use crate::shared::console::{Console, Usage, bail_usage};
 use crate::shared::options::{choice, first_set, positive};
 use crate::shared::suggest::closest;
 use crate::shared::text_hashes::TextHashes;
@@ -60,6 +60,45 @@ impl EncoderOptions {
             ("--backend", self.backend.is_some()),
             ("--precision", self.precision.is_some()),
         ])
+    }
+
+    /// Keys of an encoder of queries in a system file.
+    pub(crate) fn keys(&self) -> Result<toml::Table> {
+        let mut keys = toml::Table::new();
+        if let Some(backend) = self.backend {
+            bail_usage!("--backend {backend}: expected no --save; a system file has no such key");
+        }
+        let mut set = |key: &str, value: toml::Value| keys.insert(key.to_owned(), value);
+        if let Some(prefix) = &self.prefix {
+            set("query_prefix", prefix.clone().into());
+        }
+        if let Some(tokens) = self.max_tokens {
+            set("max_tokens", i64::try_from(tokens)?.into());
+        }
+        let named = |names: &[(&'static str, bool)]| {
+            names
+                .iter()
+                .find(|(_, is)| *is)
+                .map(|(name, _)| (*name).to_owned())
+        };
+        let pooling = self.pooling.map(|pooling| {
+            let names = POOLINGS.map(|(name, _, known)| (name, known == pooling));
+            named(&names)
+        });
+        if let Some(name) = pooling.flatten() {
+            set("pooling", name.into());
+        }
+        if let Some(normalize) = self.normalize {
+            set("normalize", normalize.into());
+        }
+        let precision = self.precision.map(|precision| {
+            let names = PRECISIONS.map(|(name, _, known)| (name, known == precision));
+            named(&names)
+        });
+        if let Some(name) = precision.flatten() {
+            set("precision", name.into());
+        }
+        Ok(keys)
     }
 
     pub(crate) fn prefix(&self) -> Option<&str> {

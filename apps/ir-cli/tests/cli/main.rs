@@ -60,6 +60,7 @@ mod stats;
 mod structured;
 mod sweep_grid;
 mod synonyms;
+mod system_files;
 #[cfg(feature = "dense")]
 mod train;
 #[cfg(feature = "dense")]

@@ -2,9 +2,11 @@
 
 mod bm25;
 mod cleaning;
+mod document_texts;
 pub(crate) mod encoder;
 mod existing_file;
 mod expansion;
+mod hnsw;
 mod hybrid;
 mod knn;
 mod prior;
@@ -12,6 +14,8 @@ mod query_expansion;
 mod random_indexing;
 mod rerank;
 mod run;
+mod sparse;
+mod tfidf;
 pub(crate) mod vectors;
 
 pub use crate::entries::{
@@ -23,12 +27,15 @@ pub use crate::entries::{
 };
 pub use cleaning::Cleaner;
 use existing_file::existing_file;
+pub use hnsw::HnswSystem;
 pub use hybrid::{FusionName, HybridSystem};
 pub use knn::{AggregationName, KnnSystem, MetricName};
 pub use prior::{PriorCombinationName, PriorSystem};
 pub use random_indexing::{ElementalVectorsName, RandomIndexingSystem, TermWeightingName};
 pub use rerank::RerankSystem;
 pub use run::{RUN, RunSystem};
+pub use sparse::SparseSystem;
+pub use tfidf::{LsiSystem, TfidfSystem};
 pub use vectors::{DenseSystem, QuestionsName};
 
 use crate::registry::Registry;
@@ -51,6 +58,19 @@ fn register(registry: &mut Registry) {
     registry.register::<DenseSystem>(
         "dense",
         "Dense retrieval with a bi-encoder, or with saved vectors of documents and queries.",
+    );
+    registry.register::<HnswSystem>(
+        "hnsw",
+        "Dense retrieval with a bi-encoder, by approximate search of a graph (HNSW).",
+    );
+    registry.register::<SparseSystem>(
+        "sparse",
+        "Sparse vectors of documents and queries from files, such as those of SPLADE.",
+    );
+    registry.register::<TfidfSystem>("tfidf", "Cosine of TF-IDF vectors of the documents.");
+    registry.register::<LsiSystem>(
+        "lsi",
+        "Latent semantic indexing: cosine of truncated SVD vectors of the documents.",
     );
     registry.register::<RandomIndexingSystem>(
         "random-indexing",

@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use ir_bm25::analysis::{Analysis, AnalysisPipeline};
-use ir_bm25::{IndexedFields, StoredFields};
 use ir_core::{
     Distinct, DocIds, DocNum, Encoder, Explanation, Ranking, Retriever, Search, SearchError, Side,
 };
-use ir_data::DocTemplate;
 use ir_knn::{
     ElementalVectors, FlatIndex, RandomIndexing, RandomIndexingConfig, TermWeighting,
     VectorSimilarity,
@@ -15,7 +13,7 @@ use ir_knn::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::existing_file::without_texts;
+use super::document_texts::document_texts;
 use crate::entries::{AnalyzerName, template};
 use crate::error::SystemError;
 use crate::system::{OpenSystem, System, SystemContext};
@@ -27,7 +25,7 @@ const MAX_REFLECTIONS: usize = 100;
 
 /// Random indexing and reflective random indexing of the documents, as in Semantic Vectors.
 ///
-/// Documents are ranked by the cosine of their vectors with that of the query. A query without
+/// Documents are ranked by the cosine of their vectors with the query vector. A query without
 /// terms of the documents has no hits.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
@@ -165,28 +163,8 @@ impl System for RandomIndexingSystem {
     }
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
-        let mut analysis = self.analyzer.analysis();
-        let mut template = self.template.as_deref().map(template).transpose()?;
-        if let Some(index) = context.data.index() {
-            let config = index.config();
-            if config.store != StoredFields::Everything {
-                return Err(without_texts("type"));
-            }
-            analysis = config.analysis.clone();
-            if config.fields == IndexedFields::TextOnly {
-                template = template.or(Some(DocTemplate::text_only()));
-            }
-        }
-        let template = template.unwrap_or_default();
-        let corpus = context.data.corpus();
-        template
-            .check(corpus)
-            .map_err(|error| SystemError::parameter("template", error.to_string()))?;
-        let mut texts = Vec::with_capacity(context.data.ids().len());
-        for document in (corpus.docs()).map_err(SystemError::stage("reading documents"))? {
-            let document = document.map_err(SystemError::stage("reading documents"))?;
-            texts.push(template.render(&document));
-        }
+        let given = self.template.as_deref();
+        let (texts, analysis) = document_texts(context, given, self.analyzer.analysis())?;
         let ids = context.data.ids().clone();
         let retriever = self.retriever(ids, &analysis, &texts)?;
         Ok(OpenSystem::new(Arc::new(Distinct(retriever))))

@@ -1,19 +1,23 @@
 //! The type `dense`.
 
+use std::fs;
+use std::io;
+use std::path::Path;
 use std::sync::Arc;
 
 use ir_core::store::Verify;
-use ir_core::{Distinct, Encoded, PrecomputedEncoder, Retriever};
+use ir_core::{Distinct, Encoded, Encoder, PrecomputedEncoder, Retriever};
 use ir_data::DocTemplate;
-use ir_knn::FlatIndex;
+use ir_knn::{EfSearch, FlatIndex, SegmentedVectorIndex};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::existing_file;
 use crate::entries::{EncoderReference, template};
 use crate::error::SystemError;
+use crate::hash::ContentHash;
 use crate::observer::StageReport;
-use crate::system::{OpenSystem, System, SystemContext};
+use crate::system::{OpenSystem, System, SystemContext, file_hash};
 
 /// Dense retrieval with an encoder or with saved vectors.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,24 +26,32 @@ pub struct DenseSystem {
     /// Encoder of documents and queries.
     #[serde(default)]
     pub encoder: Option<EncoderReference>,
-    /// Template of the document texts, for an encoder. Default: that of the encoder.
+    /// Template of the document texts, for an encoder. Default: the encoder's.
     #[serde(default)]
     pub template: Option<String>,
     /// Questions that are generated for the text of each document and encoded as queries. The score
-    /// of a document is the maximum over its vector and those of its questions. Default: none.
+    /// of a document is the maximum over its vector and its questions' vectors. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub questions: Option<QuestionsName>,
-    /// Saved vectors of the documents, written by `ir encode`, instead of an encoder.
+    /// Saved vectors of the documents, written by `ir encode`: a file, or a folder of `ir encode
+    /// --add`. The queries are encoded by `encoder`, or their vectors are read from `queries`.
     #[serde(default)]
     pub vectors: Option<String>,
     /// Saved vectors of the queries, written by `ir encode --queries`, for saved vectors of the
     /// documents.
     #[serde(default)]
     pub queries: Option<String>,
-    /// Accepts saved vectors of documents and queries whose files record different encoders, such
+    /// Accepts saved vectors of documents and queries by different recorded encoders, such
     /// as a query encoder with a model of its own. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub any_encoder: bool,
+    /// Beam width of the approximate search of saved vectors with graphs (`ir encode --hnsw`). Range:
+    /// ≥ 1. Default: 64.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ef_search: Option<usize>,
+    /// Compares all saved vectors also where there are graphs. Default: false.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub exact: bool,
 }
 
 /// Generator of questions about the documents.
@@ -57,9 +69,10 @@ impl DenseSystem {
     }
 
     /// Keys and paths of the saved vectors.
-    fn saved(&self) -> Option<[(&'static str, &str); 2]> {
-        let (vectors, queries) = (self.vectors.as_deref()?, self.queries.as_deref()?);
-        Some([("vectors", vectors), ("queries", queries)])
+    fn saved(&self) -> impl Iterator<Item = (&'static str, &str)> {
+        let vectors = self.vectors.as_deref().map(|path| ("vectors", path));
+        let queries = self.queries.as_deref().map(|path| ("queries", path));
+        vectors.into_iter().chain(queries)
     }
 }
 
@@ -91,8 +104,8 @@ fn f32_name() -> String {
 }
 
 impl RecordedEncoder {
-    fn new(index: &FlatIndex) -> Option<Self> {
-        serde_json::from_str(index.user_metadata()?).ok()
+    fn new(index: &SegmentedVectorIndex) -> Option<Self> {
+        serde_json::from_str(index.config().user_metadata.as_deref()?).ok()
     }
 
     /// Differences to the encoder of other vectors; `None` if there are none.
@@ -125,12 +138,10 @@ impl DenseSystem {
     /// Rejects vectors of different encoders, and files of the other side. Without a record, warns.
     fn check_encoders(
         &self,
-        documents: &FlatIndex,
-        queries: &FlatIndex,
+        records: [Option<RecordedEncoder>; 2],
         context: &mut SystemContext<'_>,
     ) -> Result<(), SystemError> {
-        let records = [documents, queries].map(RecordedEncoder::new);
-        for ((key, path), record) in self.saved().into_iter().flatten().zip(&records) {
+        for ((key, path), record) in self.saved().zip(&records) {
             let Some(record) = record else {
                 context.observer.warning(&format!(
                     "{path}: has no record of its encoder, which must be that of the other vectors"
@@ -168,46 +179,61 @@ impl DenseSystem {
 
 impl System for DenseSystem {
     fn check(&self) -> Result<(), SystemError> {
-        let set = [self.vectors.is_some(), self.queries.is_some()];
-        match (&self.encoder, set) {
-            (Some(_), [false, false]) if self.any_encoder => {
-                let message = "expected saved vectors, found an encoder";
-                Err(SystemError::parameter("any_encoder", message))
+        let expected = |key: &str, message: &str| Err(SystemError::parameter(key, message));
+        let (is_saved, has_queries) = (self.vectors.is_some(), self.queries.is_some());
+        if self.ef_search == Some(0) {
+            return expected("ef_search", "expected at least 1, found 0");
+        }
+        if self.ef_search.is_some() && self.exact {
+            let reason = "an exact search has no beam";
+            return Err(SystemError::conflict("ef_search", "exact", reason));
+        }
+        if is_saved && self.template.is_some() {
+            return expected(
+                "template",
+                "expected an encoder; saved vectors have no template",
+            );
+        }
+        if is_saved && self.questions.is_some() {
+            let message = "expected an encoder, which encodes the questions";
+            return expected("questions", message);
+        }
+        for (key, is_set) in [
+            ("any_encoder", self.any_encoder),
+            ("ef_search", self.ef_search.is_some()),
+            ("exact", self.exact),
+        ] {
+            if is_set && !is_saved {
+                return expected(key, "expected saved vectors, found an encoder");
             }
-            (Some(encoder), [false, false]) => {
+        }
+        match (&self.encoder, is_saved, has_queries) {
+            (Some(_), _, true) => expected(
+                "encoder",
+                "expected either an encoder or saved vectors of the queries, found both",
+            ),
+            (Some(encoder), ..) => {
                 self.template()?;
                 encoder.check()
             }
-            (None, [true, true]) if self.template.is_some() => {
-                let message = "expected an encoder; saved vectors have no template";
-                Err(SystemError::parameter("template", message))
-            }
-            (None, [true, true]) if self.questions.is_some() => {
-                let message = "expected an encoder, which encodes the questions";
-                Err(SystemError::parameter("questions", message))
-            }
-            (None, [true, true]) => Ok(()),
-            (None, [true, false]) => Err(SystemError::parameter(
+            (None, true, true) => Ok(()),
+            (None, true, false) => expected(
                 "vectors",
-                "expected the key queries, the saved vectors of the queries, found none",
-            )),
-            (None, [false, true]) => Err(SystemError::parameter(
+                "expected the key queries, the saved vectors of the queries, or encoder, found none",
+            ),
+            (None, false, true) => expected(
                 "queries",
                 "expected the key vectors, the saved vectors of the documents, found none",
-            )),
-            (None, [false, false]) => Err(SystemError::parameter(
+            ),
+            (None, false, false) => expected(
                 "",
                 "expected the key encoder, or the keys vectors and queries, found none",
-            )),
-            (Some(_), _) => Err(SystemError::parameter(
-                "encoder",
-                "expected either an encoder or saved vectors, found both",
-            )),
+            ),
         }
     }
 
     fn files(&self) -> Vec<(String, String)> {
-        let saved = self.saved().into_iter().flatten();
+        let saved = self.saved();
         let mut files: Vec<_> = saved
             .map(|(key, path)| (key.to_owned(), path.to_owned()))
             .collect();
@@ -224,13 +250,19 @@ impl System for DenseSystem {
     }
 
     fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
-        if let Some(encoder) = &self.encoder {
-            return encoder.content(context);
-        }
         let mut content = String::new();
-        for (key, path) in self.saved().into_iter().flatten() {
-            let path = existing_file(context, key, path)?;
-            content.push_str(&context.file_hash(&path)?);
+        for (key, path) in self.saved() {
+            let path = context.resolve(key, path)?;
+            if path.is_dir() {
+                content
+                    .push_str(&folder_hash(&path).map_err(SystemError::stage("reading vectors"))?);
+            } else {
+                let path = existing_file(context, key, &path.to_string_lossy())?;
+                content.push_str(&context.file_hash(&path)?);
+            }
+        }
+        if let Some(encoder) = &self.encoder {
+            content.push_str(&encoder.content(context)?);
         }
         Ok(content)
     }
@@ -238,45 +270,104 @@ impl System for DenseSystem {
     fn stages(&self, context: &SystemContext<'_>) -> Result<Vec<StageReport>, SystemError> {
         match &self.encoder {
             None => Ok(Vec::new()),
+            Some(encoder) if self.vectors.is_some() => encoder.query_stages(context),
             Some(encoder) => encoder.stages(context, self.template()?.as_ref(), self.questions),
         }
     }
 
     fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
-        if let Some(encoder) = &self.encoder {
+        let (Some(path), encoder) = (&self.vectors, &self.encoder) else {
+            let missing = || SystemError::parameter("", "expected the key encoder, found none");
+            let encoder = self.encoder.as_ref().ok_or_else(missing)?;
             return encoder.retriever(context, self.template()?.as_ref(), self.questions);
-        }
-        let open = |key, path: &str| -> Result<Arc<FlatIndex>, SystemError> {
-            let path = existing_file(context, key, path)?;
-            let index = FlatIndex::open_with(&path, Verify::AllSections);
-            Ok(Arc::new(
-                index.map_err(SystemError::stage("opening vectors"))?,
-            ))
         };
-        let saved = self.saved().unwrap_or_default();
-        let documents = open(saved[0].0, saved[0].1)?;
-        let queries = open(saved[1].0, saved[1].1)?;
-        if queries.dim() != documents.dim() {
-            let message = format!(
-                "expected vectors of {} dimensions, found {}",
-                documents.dim(),
-                queries.dim()
-            );
-            return Err(SystemError::parameter("queries", message));
-        }
-        self.check_encoders(&documents, &queries, context)?;
-        let mut encoder = PrecomputedEncoder::new(saved[1].1, queries.dim());
-        for query in context.data.all_queries()? {
-            if let Some(doc) = queries.ids().get(&query.id) {
-                encoder.insert(query.text, queries.vector(doc));
-            }
-        }
+        let documents = open_vectors(context, "vectors", path)?;
         let known = context.data.ids();
         if let Some(id) = documents.ids().iter().find(|id| known.get(id).is_none()) {
             let message = format!("expected vectors of documents of the collection, found {id:?}");
             return Err(SystemError::parameter("vectors", message));
         }
-        let retriever = Distinct(Encoded::new(encoder, documents));
-        Ok(OpenSystem::new(Arc::new(retriever)))
+        let dim = |key: &str, found: usize| {
+            if found == documents.dim() {
+                Ok(())
+            } else {
+                let expected = documents.dim();
+                let message = format!("expected vectors of {expected} dimensions, found {found}");
+                Err(SystemError::parameter(key, message))
+            }
+        };
+        let encoder: Box<dyn Encoder> = if let Some(encoder) = encoder {
+            let encoder = encoder.open(context)?;
+            #[cfg(not(feature = "dense"))]
+            match encoder {}
+            #[cfg(feature = "dense")]
+            {
+                dim("encoder", encoder.dim())?;
+                let fingerprint = encoder.inner().fingerprint(ir_core::Side::Query);
+                let found = serde_json::to_value(&fingerprint);
+                let found = found.and_then(serde_json::from_value::<RecordedFingerprint>);
+                let found = found.map_err(SystemError::stage("serialization"))?;
+                let found = RecordedEncoder {
+                    model_name: "encoder".to_owned(),
+                    encoder: found,
+                    template: None,
+                };
+                self.check_encoders([RecordedEncoder::new(&documents), Some(found)], context)?;
+                Box::new(encoder)
+            }
+        } else {
+            let path = self.queries.as_deref().unwrap_or_default();
+            let queries = open_vectors(context, "queries", path)?;
+            dim("queries", queries.dim())?;
+            let records = [&documents, &queries].map(RecordedEncoder::new);
+            self.check_encoders(records, context)?;
+            let mut encoder = PrecomputedEncoder::new(path, queries.dim());
+            for query in context.data.all_queries()? {
+                if let Some(doc) = queries.ids().get(&query.id) {
+                    encoder.insert(query.text, queries.vector(doc));
+                }
+            }
+            Box::new(encoder)
+        };
+        let width = self.ef_search.map_or(EfSearch::default(), EfSearch);
+        let graphs = documents.hnsw_searcher(width).filter(|_| !self.exact);
+        if graphs.is_none() && self.ef_search.is_some() {
+            let message = "expected vectors with graphs (`ir encode --add --hnsw`), found none";
+            return Err(SystemError::parameter("ef_search", message));
+        }
+        Ok(OpenSystem::new(match graphs {
+            Some(graphs) => Arc::new(Distinct(Encoded::new(encoder, graphs))),
+            None => Arc::new(Distinct(Encoded::new(encoder, documents))),
+        }))
     }
+}
+
+/// Opens saved vectors: a file, or the folder of a segmented index.
+fn open_vectors(
+    context: &SystemContext<'_>,
+    key: &str,
+    path: &str,
+) -> Result<SegmentedVectorIndex, SystemError> {
+    let resolved = context.resolve(key, path)?;
+    let failed = SystemError::stage("opening vectors");
+    if SegmentedVectorIndex::exists(&resolved) {
+        return SegmentedVectorIndex::open_with(&resolved, Verify::AllSections).map_err(failed);
+    }
+    let resolved = existing_file(context, key, path)?;
+    let index = FlatIndex::open_with(&resolved, Verify::AllSections).map_err(failed)?;
+    Ok(index.into())
+}
+
+/// Hash of the names and contents of the files of a folder.
+fn folder_hash(folder: &Path) -> io::Result<String> {
+    let entries = fs::read_dir(folder)?.map(|entry| Ok(entry?.path()));
+    let mut files: Vec<_> = entries.collect::<io::Result<_>>()?;
+    files.retain(|file| file.is_file());
+    files.sort();
+    let mut hash = ContentHash::default();
+    for file in files {
+        hash.text(&file.file_name().unwrap_or_default().to_string_lossy());
+        hash.text(&file_hash(&file)?);
+    }
+    Ok(hash.finish())
 }

@@ -13,9 +13,10 @@ use ir_core::{
 };
 use ir_data::{Collection, DocTemplate};
 use ir_knn::{EfSearch, SegmentedHnswSearcher, SegmentedVectorIndex};
-use ir_system::SharedRetriever;
+use ir_system::{SharedRetriever, SystemEntry};
+use toml::Value;
 
-use super::engine::SearchIndex;
+use super::search_index::SearchIndex;
 use super::vector_texts::TextComparison;
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::{
@@ -24,6 +25,7 @@ use crate::shared::encoder::{
 use crate::shared::format::grouped;
 use crate::shared::options::first_set;
 use crate::shared::query_vectors::QueryVectors;
+use crate::shared::system_options::{SYSTEM, shortest};
 use crate::shared::vector_files::open_vectors;
 
 /// Options of dense retrieval.
@@ -84,6 +86,51 @@ impl DenseOptions {
     /// Weights of BM25; empty without hybrid search.
     pub(crate) fn alphas(&self) -> &[f32] {
         &self.alpha
+    }
+
+    /// Systems of the options, for a system file: dense retrieval in place of the lexical systems, or
+    /// a weighted sum of both.
+    pub(crate) fn systems(&self, mut lexical: Vec<SystemEntry>) -> Result<Vec<SystemEntry>> {
+        let Some(vectors) = &self.vectors else {
+            return Ok(lexical);
+        };
+        let mut dense = SystemEntry::new("vectors", "dense");
+        let mut set = |key: &str, value: Value| dense.parameters.insert(key.to_owned(), value);
+        let text = |path: &Path| Value::from(path.display().to_string());
+        set("vectors", text(vectors));
+        if let Some(queries) = &self.query_vectors {
+            set("queries", text(queries));
+        }
+        if let Some(model) = &self.encoder {
+            let mut encoder = self.encoder_options.keys()?;
+            encoder.insert("model".to_owned(), text(model));
+            set("encoder", encoder.into());
+        }
+        if self.any_encoder {
+            set("any_encoder", true.into());
+        }
+        if let Some(width) = self.ef_search {
+            set("ef_search", i64::try_from(width)?.into());
+        }
+        if self.exact {
+            set("exact", true.into());
+        }
+        let alpha = match self.alpha[..] {
+            [] => {
+                SYSTEM.clone_into(&mut dense.name);
+                return Ok(vec![dense]);
+            }
+            [alpha] => alpha,
+            _ => bail_usage!("--alpha: expected one weight with --save"),
+        };
+        let mut base = lexical.pop().context("expected a lexical system")?;
+        "BM25".clone_into(&mut base.name);
+        (base.hidden, dense.hidden) = (true, true);
+        let weights = [shortest(alpha), 1.0].map(Value::Float).to_vec();
+        let hybrid = SystemEntry::new(SYSTEM, "hybrid")
+            .with("of", vec![Value::from("BM25"), Value::from("vectors")])
+            .with("weights", weights);
+        Ok(vec![base, dense, hybrid])
     }
 
     /// Rejects options without effect, and a file without vectors. `lexical` is the first option
@@ -178,9 +225,10 @@ impl DenseOptions {
             self.check_texts((path, &vectors), origin, engine, collection, console)?;
         }
         // A hybrid sends every query at least twice, and for each weight.
-        let encoder: Box<dyn Encoder> = match self.alpha.is_empty() {
-            true => encoder,
-            false => Box::new(CachedEncoder::new(encoder)),
+        let encoder: Box<dyn Encoder> = if self.alpha.is_empty() {
+            encoder
+        } else {
+            Box::new(CachedEncoder::new(encoder))
         };
         let dense: Arc<dyn Retriever<Query = str>> = match self.graphs(path, &vectors)? {
             Some(graphs) => {

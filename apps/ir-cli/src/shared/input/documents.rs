@@ -57,6 +57,14 @@ pub(crate) struct DocumentSource {
 }
 
 impl DocumentSource {
+    /// Order of the documents of a task of an experiment.
+    pub(crate) fn task_order(&self) -> ir_experiment::DocumentOrder {
+        match self.order {
+            DocumentOrder::RowText => ir_experiment::DocumentOrder::LexicographicRow,
+            _ => ir_experiment::DocumentOrder::Collection,
+        }
+    }
+
     /// Rejects an `--encoding` that does not apply to the format of the documents.
     pub(crate) fn check_encoding(&self, encoding: TextEncoding) -> Result<()> {
         let is_utf8 = [NAMED, BEIR_FOLDER, JSON_LINES, JSON_RECORDS].contains(&self.format);

@@ -48,6 +48,14 @@ impl EncoderReference {
         self.with(context, |_, _| Err(Self::unavailable()))
     }
 
+    pub(crate) fn vectors(
+        &self,
+        context: &mut SystemContext<'_>,
+        _: Option<&DocTemplate>,
+    ) -> Result<(Infallible, Infallible), SystemError> {
+        self.with(context, |_, _| Err(Self::unavailable()))
+    }
+
     pub(crate) fn open(&self, context: &mut SystemContext<'_>) -> Result<Infallible, SystemError> {
         self.with(context, |_, _| Err(Self::unavailable()))
     }

@@ -1,0 +1,280 @@
+//! `ir search --save` and `--system`, and the same tables in an experiment file: the same run.
+
+use ir_system::Registry;
+
+use crate::common::{Folder, tiny};
+
+/// Vectors as Pyserini writes them.
+const VECTORS: &str = "\
+{\"id\": \"d1\", \"vector\": {\"tea\": 1.5, \"green\": 0.5}}
+{\"id\": \"d2\", \"vector\": {\"ship\": 2.0}}
+";
+
+fn folder() -> Folder {
+    let here = Folder::new();
+    tiny(&here);
+    here.write("files/synonyms.txt", "ship, boat\ntea => leaf\n");
+    here.write("files/priors.tsv", "a\t0.5\n*\t0.25\n");
+    here
+}
+
+/// Runs with options, by the saved file from another folder, and in an experiment.
+#[track_caller]
+fn assert_same_run(here: &Folder, options: &[&str]) {
+    let search = [
+        "search",
+        "tiny",
+        "-o",
+        "direct.trec",
+        "--save",
+        "saved/system.toml",
+    ];
+    here.write("saved/keep", "");
+    here.ir(&[&search[..], options].concat()).ok();
+    let again = [
+        "search",
+        "tiny",
+        "--system",
+        "saved/system.toml",
+        "-o",
+        "again.trec",
+    ];
+    here.ir(&again).ok();
+    let direct = here.read("direct.trec");
+    assert!(!direct.is_empty(), "{options:?}");
+    assert_eq!(here.read("again.trec"), direct, "{options:?}");
+    let saved = here.read("saved/system.toml");
+    let tables = saved.split_once("version = 1\n").unwrap().1;
+    let experiment = format!(
+        "measures = [\"AP\"]\n[[tasks]]\ncollection = \"../tiny\"\n{tables}\n[output]\nfolder = \"out\"\nformats = [\"runs\"]\n"
+    );
+    here.write("saved/experiment.toml", experiment);
+    here.ir(&["run", "saved/experiment.toml"]).ok();
+    let tag = direct.split_whitespace().nth(5).unwrap();
+    let run = here.files().into_iter().find(|file| {
+        file.extension().is_some_and(|end| end == "trec")
+            && file.ancestors().any(|it| it.ends_with("out"))
+    });
+    let run = std::fs::read_to_string(run.expect("a run of the experiment")).unwrap();
+    // The scores of the experiment are not rounded: ids in their order.
+    let ids = |text: &str| -> Vec<String> {
+        let lines = text.lines().map(|line| line.split(' ').collect::<Vec<_>>());
+        lines
+            .map(|parts| [parts[0], parts[2], parts[3]].join(" "))
+            .collect()
+    };
+    assert_eq!(ids(&run), ids(&direct), "{options:?} {tag}");
+    std::fs::remove_dir_all(here.at("saved")).unwrap();
+}
+
+#[test]
+fn saved_systems_give_the_same_run() {
+    let here = folder();
+    for options in [
+        &[][..],
+        &["--k1", "1.2", "--b", "0.75"],
+        &["--preset", "lucene"],
+        &["--model", "qld", "--mu", "50"],
+        &["--model", "qljm(lambda=0.3)"],
+        &[
+            "--model",
+            "bm25f",
+            "--fields",
+            "title,text",
+            "--weights",
+            "title=2",
+            "--field-b",
+            "title=0.3",
+        ],
+        &["--feedback", "rm3(docs=2,terms=3)"],
+        &["--feedback", "rocchio", "--sdm", "0.8,0.1,0.1"],
+        &["--sdm", "0.85,0.1,0.05"],
+        &[
+            "--synonyms",
+            "files/synonyms.txt",
+            "--synonym-weight",
+            "1:4",
+        ],
+        &["--nearest-words", "2", "--nearest-dim", "20"],
+        &["--syntax", "lucene"],
+        &["--clean", "punctuation,stop-words"],
+        &["--analysis", "english", "--order", "insertion"],
+        &["--template", "{text} {title}"],
+        &["--lengths", "exact", "--scores", "exact"],
+        &["--model", "random-indexing(dim=20)"],
+        &["--not-later-than-query"],
+        &["--hits", "2", "--tag", "two"],
+    ] {
+        assert_same_run(&here, options);
+    }
+}
+
+#[test]
+fn systems_of_every_type_search() {
+    let here = folder();
+    let ids: Vec<String> = here
+        .read("tiny/corpus.jsonl")
+        .lines()
+        .map(|line| {
+            let value: serde_json::Value = serde_json::from_str(line).unwrap();
+            value["_id"].as_str().unwrap().to_owned()
+        })
+        .collect();
+    let vectors = VECTORS.replace("d1", &ids[0]).replace("d2", &ids[1]);
+    here.write("vectors.jsonl", &vectors);
+    let query = here.read("tiny/queries.jsonl");
+    let query: serde_json::Value = serde_json::from_str(query.lines().next().unwrap()).unwrap();
+    let query = format!(
+        "{{\"id\": {}, \"vector\": {{\"tea\": 1.0, \"ship\": 0.1}}}}\n",
+        query["_id"]
+    );
+    here.write("query-vectors.jsonl", query);
+    for (kind, keys) in [
+        ("bm25", ""),
+        ("tfidf", "sublinear = true"),
+        ("lsi", "dim = 2"),
+        ("random-indexing", "dim = 20"),
+        (
+            "sparse",
+            "vectors = \"vectors.jsonl\"\nqueries = \"query-vectors.jsonl\"",
+        ),
+    ] {
+        here.write(
+            "system.toml",
+            format!("[[systems]]\nname = \"s\"\ntype = \"{kind}\"\n{keys}\n"),
+        );
+        let search = [
+            "search",
+            "tiny",
+            "--system",
+            "system.toml",
+            "-o",
+            "run.trec",
+        ];
+        here.ir(&search).ok();
+        let first = here.read("run.trec");
+        assert!(first.lines().count() > 0, "{kind}");
+        here.ir(&[&search[..], &["--threads", "1"]].concat()).ok();
+        assert_eq!(here.read("run.trec"), first, "{kind}");
+    }
+    // A part of a hybrid and of a reranking; the last system that is not hidden is searched.
+    here.write(
+        "system.toml",
+        "[[systems]]\nname = \"words\"\ntype = \"bm25\"\nhidden = true\n\
+         [[systems]]\nname = \"lsi\"\ntype = \"lsi\"\ndim = 2\nhidden = true\n\
+         [[systems]]\nname = \"both\"\ntype = \"hybrid\"\nof = [\"words\", \"lsi\"]\n",
+    );
+    here.ir(&[
+        "search",
+        "tiny",
+        "--system",
+        "system.toml",
+        "-o",
+        "run.trec",
+    ])
+    .ok();
+    assert!(here.read("run.trec").contains(" both\n"));
+}
+
+#[test]
+fn wrong_system_files_are_rejected() {
+    let here = folder();
+    for (text, parts) in [
+        (
+            "[[systems]]\nname = \"s\"\ntype = \"bm52\"\n",
+            &["system.toml:3: systems[0].type", "did you mean bm25?"][..],
+        ),
+        (
+            "[[systems]]\nname = \"s\"\ntype = \"bm25\"\nk11 = 1\n",
+            &[
+                "system.toml:4: systems[0].k11: unknown key",
+                "did you mean k1?",
+            ],
+        ),
+        (
+            "[[systems]]\nname = \"s\"\ntype = \"lsi\"\nk1 = 1\n",
+            &["system.toml:4: systems[0].k1: unknown key; expected one of"],
+        ),
+        (
+            "[[systems]]\nname = \"s\"\ntype = \"bm25\"\nsdm = [1, 0, 0]\nsynonyms = \"s.txt\"\n",
+            &["system.toml:5: systems[0].synonyms: expected either sdm or synonyms, found both"],
+        ),
+        (
+            "[[systems]]\nname = \"s\"\ntype = \"prior\"\nof = \"s\"\n",
+            &["systems[0].of", "found the cycle s -> s"],
+        ),
+        (
+            "version = 2\n[[systems]]\nname = \"s\"\ntype = \"bm25\"\n",
+            &["system.toml:1: version: expected at most 1, found 2"],
+        ),
+        (
+            "[[systems]]\nname = \"s\"\ntype = \"bm25\"\nhidden = true\n",
+            &["expected a system that is not hidden"],
+        ),
+        ("k1 = 1\n", &["system.toml", "k1"]),
+    ] {
+        here.write("system.toml", text);
+        here.ir(&["search", "tiny", "--system", "system.toml"])
+            .fails(1, parts);
+    }
+    here.write(
+        "system.toml",
+        "[[systems]]\nname = \"s\"\ntype = \"bm25\"\n",
+    );
+    let search = ["search", "tiny", "--system", "system.toml"];
+    for option in [
+        &["--k1", "1"][..],
+        &["--feedback", "rm3"],
+        &["--fields", "text"],
+        &["--json"],
+    ] {
+        here.ir(&[&search[..], option].concat())
+            .fails(2, &[option[0], "--system"]);
+    }
+    here.ir(&["search", "tiny", "--system", "missing.toml"])
+        .fails(1, &["missing.toml: cannot be read"]);
+}
+
+/// Every key of the types is an option, with the same description, or is set in another way that is
+/// listed here.
+#[test]
+fn keys_are_options() {
+    let here = Folder::new();
+    let help = here.ir(&["search", "--help"]).ok().out;
+    let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
+    let help = words(&help);
+    let registry = Registry::default();
+    let kind = |name: &str| registry.types().find(|kind| kind.name() == name).unwrap();
+    // Options of the index, and values that other options set.
+    let others = [
+        "analyzer",
+        "blank",
+        "fields",
+        "order",
+        "template",
+        "title_weight",
+        "model",
+    ];
+    let mut described = 0;
+    for parameter in kind("bm25").parameters() {
+        let key = parameter.key.as_str();
+        if others.contains(&key) || key.starts_with("cleaning.") {
+            continue;
+        }
+        let effect = words(&parameter.description);
+        let effect = effect.split(". ").next().unwrap();
+        assert!(help.contains(effect), "{key}: {effect}");
+        described += 1;
+    }
+    assert!(described > 15);
+    for model in ir_bm25::models::NAMED_MODELS {
+        for parameter in model.parameters {
+            let name = if parameter.name == "s" {
+                "slope"
+            } else {
+                parameter.name
+            };
+            assert!(help.contains(&format!("--{name} <NUMBER>")), "{name}");
+        }
+    }
+}

@@ -1,0 +1,158 @@
+//! The type `sparse`: sparse vectors of documents and queries from files.
+
+use std::collections::HashMap;
+use std::io::BufRead;
+use std::sync::Arc;
+
+use ir_core::{Distinct, DocIds, DocNum, Explanation, Ranking, Retriever, Search, SearchError};
+use ir_knn::{SparseIndex, SparseVector, VectorSimilarity};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::existing_file;
+use crate::error::SystemError;
+use crate::system::{OpenSystem, System, SystemContext};
+
+/// Sparse vectors of documents and queries, such as SPLADE's, ranked by inner product.
+///
+/// Files have JSON lines with `id` and `vector`, a table of weights by token, as Pyserini writes
+/// them: `{"id": "7", "vector": {"tea": 1.5, "green": 0.25}}`. A query without a vector has no hits.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct SparseSystem {
+    /// Vectors of the documents.
+    pub vectors: String,
+    /// Vectors of the queries, by their ids.
+    pub queries: String,
+}
+
+/// Line of a file of vectors.
+#[derive(Deserialize)]
+struct Line {
+    #[serde(alias = "_id", alias = "docid")]
+    id: String,
+    vector: HashMap<String, f32>,
+}
+
+/// Vectors of a file, by id, in its order. `column` numbers the tokens.
+fn read(
+    context: &SystemContext<'_>,
+    key: &str,
+    path: &str,
+    mut column: impl FnMut(&str) -> Option<u32>,
+) -> Result<Vec<(String, SparseVector)>, SystemError> {
+    let path = existing_file(context, key, path)?;
+    let name = path.display().to_string();
+    let reader = ir_data::open(&path).map_err(SystemError::stage("opening vectors"))?;
+    let mut vectors = Vec::new();
+    for (number, line) in (1..).zip(reader.lines()) {
+        let line = line.map_err(SystemError::stage("reading vectors"))?;
+        if line.trim().is_empty() {
+            continue;
+        }
+        let invalid =
+            |message: String| SystemError::parameter(key, format!("{name}:{number}: {message}"));
+        let line: Line = serde_json::from_str(&line)
+            .map_err(|error| invalid(format!("expected id and vector of weights: {error}")))?;
+        let weights = line.vector.iter();
+        let mut weights: Vec<(u32, f32)> = weights
+            .filter_map(|(token, weight)| Some((column(token)?, *weight)))
+            .collect();
+        if let Some((_, weight)) = weights.iter().find(|(_, weight)| !weight.is_finite()) {
+            return Err(invalid(format!("expected finite weights, found {weight}")));
+        }
+        weights.retain(|(_, weight)| *weight != 0.0);
+        weights.sort_unstable_by_key(|(column, _)| *column);
+        let (columns, values) = weights.into_iter().unzip();
+        let vector =
+            SparseVector::new(columns, values).map_err(|error| invalid(error.to_string()))?;
+        vectors.push((line.id, vector));
+    }
+    Ok(vectors)
+}
+
+impl System for SparseSystem {
+    fn files(&self) -> Vec<(String, String)> {
+        let files = [("vectors", &self.vectors), ("queries", &self.queries)];
+        files
+            .map(|(key, path)| (key.to_owned(), path.clone()))
+            .to_vec()
+    }
+
+    fn content(&self, context: &SystemContext<'_>) -> Result<String, SystemError> {
+        let mut content = String::new();
+        for (key, path) in self.files() {
+            content.push_str(&context.file_hash(&existing_file(context, &key, &path)?)?);
+        }
+        Ok(content)
+    }
+
+    fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
+        let mut columns = HashMap::<String, u32>::new();
+        let documents = read(context, "vectors", &self.vectors, |token| {
+            let next = columns.len() as u32;
+            Some(*columns.entry(token.to_owned()).or_insert(next))
+        })?;
+        let known = context.data.ids();
+        if let Some((id, _)) = documents.iter().find(|(id, _)| known.get(id).is_none()) {
+            let message = format!("expected vectors of documents of the collection, found {id:?}");
+            return Err(SystemError::parameter("vectors", message));
+        }
+        let queries = read(context, "queries", &self.queries, |token| {
+            columns.get(token).copied()
+        })?;
+        let queries: HashMap<String, SparseVector> = queries.into_iter().collect();
+        let mut by_text = HashMap::new();
+        for query in context.data.all_queries()? {
+            if let Some(vector) = queries.get(&query.id) {
+                by_text.insert(query.text, vector.clone());
+            }
+        }
+        let ids: DocIds = documents.iter().map(|(id, _)| id.as_str()).collect();
+        let vectors = documents.into_iter().map(|(_, vector)| vector);
+        let similarity = VectorSimilarity::InnerProduct;
+        let index = SparseIndex::new(ids, columns.len(), vectors, similarity);
+        let index = index.map_err(|error| SystemError::parameter("vectors", error.to_string()))?;
+        let retriever = PrecomputedQueries { by_text, index };
+        Ok(OpenSystem::new(Arc::new(Distinct(retriever))))
+    }
+}
+
+/// Search by the vector of a query text.
+struct PrecomputedQueries {
+    by_text: HashMap<String, SparseVector>,
+    index: SparseIndex,
+}
+
+impl Retriever for PrecomputedQueries {
+    type Query = str;
+
+    fn ids(&self) -> &DocIds {
+        self.index.ids()
+    }
+
+    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        match self.by_text.get(query) {
+            None => Ok(Ranking::default()),
+            Some(vector) => {
+                let ranking = self.index.search(vector, search)?;
+                Ok(ranking.retain(|hit| hit.score != 0.0))
+            }
+        }
+    }
+
+    fn explain(
+        &self,
+        query: &str,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        match self.by_text.get(query) {
+            None => Ok(None),
+            Some(vector) => {
+                let explained = self.index.explain(vector, doc, search)?;
+                Ok(explained.filter(|explanation| explanation.value != 0.0))
+            }
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! The types `tfidf` and `lsi`: vectors of documents by TF-IDF, and by its truncated SVD.
+
+use std::sync::Arc;
+
+use ir_bm25::Analysis;
+use ir_core::{
+    Distinct, DocIds, DocNum, Encoder, Explanation, Ranking, Retriever, Search, SearchError, Side,
+};
+use ir_knn::{
+    DocFrequency, EncodedSparse, FlatIndex, Lsi, LsiConfig, SparseIndex, TfWeighting, TfidfConfig,
+    TfidfVectorizer, TruncatedSvdConfig, VectorSimilarity,
+};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::document_texts::document_texts;
+use crate::entries::AnalyzerName;
+use crate::error::SystemError;
+use crate::system::{OpenSystem, System, SystemContext};
+
+/// TF-IDF vectors of the documents, ranked by the cosine with the vector of the query.
+///
+/// The scoring model `tfidf` of the type `bm25` is Lucene's `ClassicSimilarity`, which is not a
+/// cosine.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct TfidfSystem {
+    /// Logarithm of the term frequency, 1 + ln tf, in place of the term frequency. Default: false.
+    pub sublinear: bool,
+    /// Minimum number of documents with a term. Range: ≥ 1. Default: 1.
+    #[schemars(range(min = 1))]
+    pub min_df: Option<u64>,
+    /// Text analysis. Default: `anserini`.
+    pub analyzer: AnalyzerName,
+    /// Template of the document texts. Default: `{title} {text}`.
+    pub template: Option<String>,
+}
+
+/// Latent semantic indexing (LSI): truncated singular value decomposition of TF-IDF vectors, ranked
+/// by cosine.
+///
+/// Source: Deerwester and others, "Indexing by latent semantic analysis", JASIS 41(6), 1990. One of
+/// the engines of the bioCADDIE 2016 benchmark.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default, deny_unknown_fields)]
+pub struct LsiSystem {
+    /// Number of dimensions: at most the number of documents and of terms. Range: ≥ 1. Default: 100.
+    #[schemars(range(min = 1))]
+    pub dim: Option<usize>,
+    /// Seed of the starting vector of the decomposition; results differ by rounding. Default: 0.
+    pub seed: Option<u64>,
+    /// Logarithm of the term frequency, 1 + ln tf, in place of the term frequency. Default: false.
+    pub sublinear: bool,
+    /// Minimum number of documents with a term. Range: ≥ 1. Default: 1.
+    #[schemars(range(min = 1))]
+    pub min_df: Option<u64>,
+    /// Text analysis. Default: `anserini`.
+    pub analyzer: AnalyzerName,
+    /// Template of the document texts. Default: `{title} {text}`.
+    pub template: Option<String>,
+}
+
+fn config(sublinear: bool, min_df: Option<u64>) -> TfidfConfig {
+    let config = TfidfConfig::default().with_min_df(DocFrequency::Count(min_df.unwrap_or(1)));
+    if sublinear {
+        config.with_tf(TfWeighting::Sublinear)
+    } else {
+        config
+    }
+}
+
+fn analyzer(analysis: &Analysis) -> Result<ir_bm25::analysis::AnalysisPipeline, SystemError> {
+    analysis.build().map_err(SystemError::stage("analysis"))
+}
+
+fn at_least_one(key: &str, value: Option<u64>) -> Result<(), SystemError> {
+    match value {
+        Some(0) => Err(SystemError::parameter(key, "expected at least 1, found 0")),
+        _ => Ok(()),
+    }
+}
+
+impl System for TfidfSystem {
+    fn check(&self) -> Result<(), SystemError> {
+        at_least_one("min_df", self.min_df)
+    }
+
+    fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
+        let given = self.template.as_deref();
+        let (texts, analysis) = document_texts(context, given, self.analyzer.analysis())?;
+        let config = config(self.sublinear, self.min_df);
+        let failed = "TF-IDF";
+        let fitted = TfidfVectorizer::fit_transform_with(analyzer(&analysis)?, &texts, &config);
+        let (tfidf, rows) = fitted.map_err(SystemError::stage(failed))?;
+        let ids = context.data.ids().clone();
+        // Vectors have length 1, or 0 for documents without terms: the inner product is the cosine.
+        let index = SparseIndex::from_rows(ids, &rows, VectorSimilarity::InnerProduct);
+        let index = index.map_err(SystemError::stage(failed))?;
+        let retriever = WithTerms(EncodedSparse::new(tfidf, index));
+        Ok(OpenSystem::new(Arc::new(Distinct(retriever))))
+    }
+}
+
+impl System for LsiSystem {
+    fn check(&self) -> Result<(), SystemError> {
+        at_least_one("dim", self.dim.map(|dim| dim as u64))?;
+        at_least_one("min_df", self.min_df)
+    }
+
+    fn open(&self, context: &mut SystemContext<'_>) -> Result<OpenSystem, SystemError> {
+        let given = self.template.as_deref();
+        let (texts, analysis) = document_texts(context, given, self.analyzer.analysis())?;
+        let svd =
+            TruncatedSvdConfig::new(self.dim.unwrap_or(100)).with_seed(self.seed.unwrap_or(0));
+        let config = LsiConfig::default()
+            .with_tfidf(config(self.sublinear, self.min_df))
+            .with_svd(svd)
+            .with_normalize(true);
+        let analyzer = analyzer(&analysis)?;
+        let lsi = Lsi::fit_with_progress(analyzer, &texts, &config, &mut *context.observer);
+        let lsi = lsi.map_err(|error| SystemError::parameter("dim", error.to_string()))?;
+        let vectors = lsi.transform(&texts).mapv(|value| value as f32);
+        let ids = context.data.ids().clone();
+        let index = FlatIndex::new(ids, vectors, VectorSimilarity::InnerProduct);
+        let index = index.map_err(SystemError::stage("LSI"))?;
+        let retriever = WithVectors {
+            encoder: lsi,
+            index,
+        };
+        Ok(OpenSystem::new(Arc::new(Distinct(retriever))))
+    }
+}
+
+/// TF-IDF search in which documents without a term of the query are no hits.
+struct WithTerms<E>(EncodedSparse<E>);
+
+impl<E: Encoder + Send + Sync> Retriever for WithTerms<E> {
+    type Query = str;
+
+    fn ids(&self) -> &DocIds {
+        self.0.ids()
+    }
+
+    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        Ok(self.0.search(query, search)?.retain(|hit| hit.score > 0.0))
+    }
+
+    fn explain(
+        &self,
+        query: &str,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        let explained = self.0.explain(query, doc, search)?;
+        Ok(explained.filter(|explanation| explanation.value > 0.0))
+    }
+}
+
+/// Search of dense vectors in which a query without terms of the documents has no hits.
+struct WithVectors<E> {
+    encoder: E,
+    index: FlatIndex,
+}
+
+impl<E: Encoder> WithVectors<E> {
+    fn vector(&self, query: &str) -> Result<Option<Vec<f32>>, SearchError> {
+        let vector = self.encoder.encode(Side::Query, &[query]);
+        let vector = vector.map_err(SearchError::Encode)?;
+        Ok(vector.iter().any(|&value| value != 0.0).then_some(vector))
+    }
+}
+
+impl<E: Encoder + Send + Sync> Retriever for WithVectors<E> {
+    type Query = str;
+
+    fn ids(&self) -> &DocIds {
+        self.index.ids()
+    }
+
+    fn search(&self, query: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
+        match self.vector(query)? {
+            None => Ok(Ranking::default()),
+            Some(vector) => self.index.search(&vector, search),
+        }
+    }
+
+    fn explain(
+        &self,
+        query: &str,
+        doc: DocNum,
+        search: &Search<'_>,
+    ) -> Result<Option<Explanation>, SearchError> {
+        match self.vector(query)? {
+            None => Ok(None),
+            Some(vector) => self.index.explain(&vector, doc, search),
+        }
+    }
+}
