@@ -3,8 +3,8 @@
 //!
 //! The first byte selects: the rest is the file; the rest overwrites bytes of a valid file, where
 //! one changed byte must be detected; the same with corrected checksums; a section is replaced with
-//! a correct checksum. The term dictionary is excluded from the last two: the `fst` crate trusts
-//! its bytes.
+//! a correct checksum. The term dictionary is excluded from the last two: the test
+//! `forged_bytes_are_an_error_or_other_keys` of ir-bm25 forges it.
 #![no_main]
 
 #[path = "../common/mod.rs"]

@@ -1,4 +1,9 @@
 //! Jobs of concurrent callers in batches.
+//!
+//! Vectors are searched exactly: the questions that wait while others are encoded form a batch, and
+//! the 8-bit codes of all vectors are read once per six questions, which takes less CPU time than
+//! the encoding (`.ci/load --model`). A graph would have to be built again by every publication,
+//! and answers would depend on its parameters.
 
 use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};

@@ -34,10 +34,12 @@ mod shard;
 mod similarity;
 pub mod stop_words;
 pub mod store;
+#[cfg(test)]
+mod tests;
 pub mod training;
 pub mod trec;
 
-pub use adapters::{ByText, Distinct, Rewritten};
+pub use adapters::{Distinct, Rewritten};
 pub use analyzer::{Analyzer, Token};
 pub use attributes::{AttributeValue, Attributes};
 pub use cached_encoder::CachedEncoder;

@@ -1,4 +1,7 @@
 //! The [`Reader`] trait: the span of a context that answers a question.
+//!
+//! The trait is here because `ir-qa` has a lexical reader and `ir-dense` a transformer, and neither
+//! depends on the other.
 
 use std::error::Error;
 use std::ops::Range;

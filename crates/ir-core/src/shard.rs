@@ -1,4 +1,8 @@
 //! Contiguous parts of a sequence, for work that is divided over processes or machines.
+//!
+//! Parts are contiguous because outputs are in the order of their input: a merge is a
+//! concatenation, and the merged bytes do not depend on the number of shards. A search is divided
+//! by queries; parts of the documents would change the collection statistics of BM25.
 
 use std::fmt::{self, Display};
 use std::ops::Range;

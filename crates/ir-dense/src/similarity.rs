@@ -1,4 +1,4 @@
-//! Names of similarity functions in the files of models and training runs: those of
+//! Names of similarity functions in the files of models and training runs, as in
 //! sentence-transformers.
 
 use ir_core::VectorSimilarity;

@@ -1,5 +1,12 @@
 //! Loading that resumes: batches of rows, each inserted once, verified by counting rows and by
 //! their numbers.
+//!
+//! The primary key of a row is the document number. Filters of ir-core are sets of numbers and
+//! become ranges and lists of keys, exact and inside the engine. A row that is sent again has the
+//! same key, so that loading counts what is there and sends what is missing. The price is that a
+//! collection is loaded once and not updated in place. Where an engine does not enforce unique keys
+//! (Milvus), batches are counted after loading, and a batch with too many rows is deleted and sent
+//! again.
 
 use std::ops::Range;
 

@@ -1,4 +1,7 @@
 //! Top-k searches of an engine, in the order of ir-core.
+//!
+//! The ids of the collection are on the client, 20 to 40 bytes per document, read once when it is
+//! opened: `Retriever::ids` returns them, run files need them, and hits are then numbers alone.
 
 use ir_core::{DocNum, Hit, Ranking};
 

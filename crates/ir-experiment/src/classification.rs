@@ -68,9 +68,10 @@ impl Classifications<'_> {
     /// Lists the stage of an entry without computing it.
     pub(crate) fn planned(&self, n: usize) -> Result<StageReport, SpecError> {
         let key = self.key(n)?;
-        let status = match self.cache.path(RECORD.stage, &key).exists() {
-            true => StageStatus::Cached,
-            false => StageStatus::ToDo,
+        let status = if self.cache.path(RECORD.stage, &key).exists() {
+            StageStatus::Cached
+        } else {
+            StageStatus::ToDo
         };
         Ok(self.report(n, key, status))
     }
@@ -174,12 +175,11 @@ fn decode(bytes: &[u8], name: &str) -> Option<ClassificationResults> {
 /// Path of a file that must exist.
 fn existing(source: &SourceMap, key: &str, path: &str) -> Result<PathBuf, SystemError> {
     let path = source.resolve(key, path)?;
-    match path.exists() {
-        true => Ok(path),
-        false => {
-            let message = format!("{}: no such file", path.display());
-            Err(SystemError::missing(key, message))
-        }
+    if path.exists() {
+        Ok(path)
+    } else {
+        let message = format!("{}: no such file", path.display());
+        Err(SystemError::missing(key, message))
     }
 }
 

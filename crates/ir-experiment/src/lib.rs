@@ -25,7 +25,7 @@ pub use classification::ClassificationResults;
 pub use file::{
     ClassificationEntry, ComparisonEntry, DocumentOrder, ExpectedValues, Experiment,
     ExperimentInput, OutputEntry, OutputFormat, PublishedValues, QuerySet, ReproductionEntry,
-    SearchEntry, SelectionEntry, SelectionMethod, TaskEntry, TestName, json_schema,
+    SearchEntry, SelectionEntry, SelectionMethod, TaskEntry, TestName, ValueOrigin, json_schema,
     json_schema_with,
 };
 pub use file_name::portable_file_name;

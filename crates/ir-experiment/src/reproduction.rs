@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use ir_eval::Measure;
 
-use crate::file::{ExpectedValues, Experiment, PublishedValues};
+use crate::file::{ExpectedValues, Experiment, PublishedValues, ValueOrigin};
 use crate::results::ExperimentResults;
 use crate::tables::{TableFormat, task_table};
 
@@ -92,8 +92,8 @@ fn cpu_model(info: &str) -> Option<&str> {
     Some(model.trim()).filter(|model| !model.is_empty())
 }
 
-/// A page without the paragraph of its wall time, which follows the line of the command; `None` if
-/// it has none.
+/// Page without the paragraph of its wall time, which follows the line of the command. `None` for a
+/// page without a wall time.
 fn without_wall_time(page: &str) -> Option<String> {
     let lines: Vec<&str> = page.split_inclusive('\n').collect();
     let command = lines
@@ -122,14 +122,16 @@ pub struct ReproducedValue {
     pub tolerance: f64,
     /// Number of decimals of the expected values.
     pub decimals: usize,
-    /// Source, if it is not that of the page.
+    /// Source of the value. `None` for the source of the page.
     pub source: Option<String>,
+    /// Origin of the expected value; `None` if the file does not state it.
+    pub origin: Option<ValueOrigin>,
     /// Reason of a known difference.
     pub reason: Option<String>,
 }
 
 impl ReproducedValue {
-    /// Returns whether the difference is at most the tolerance.
+    /// Returns `true` if the difference is at most the tolerance.
     #[must_use]
     pub fn is_reproduced(&self) -> bool {
         // Rounding errors of the difference itself do not count.
@@ -166,6 +168,7 @@ impl Reproduction {
                     tolerance: expected.tolerance,
                     decimals,
                     source: expected.source.clone(),
+                    origin: expected.origin.or(reproduction.origin),
                     reason: expected.reason.clone(),
                 });
             }
@@ -206,16 +209,16 @@ impl Reproduction {
         self.values.iter().filter(|value| !value.is_reproduced())
     }
 
-    /// Returns whether a page is that of this reproduction. The line of the wall time is not
-    /// compared: two runs on the same data differ in nothing else.
+    /// Returns `true` if a page equals the page of this reproduction. The line of the wall time is
+    /// not compared: two runs on the same data differ in nothing else.
     #[must_use]
     pub fn has_page(&self, page: &str) -> bool {
         let own = self.without_wall_time();
         page == own || without_wall_time(page).is_some_and(|page| page == own)
     }
 
-    /// Returns whether a page is that of this reproduction, and has a wall time if this has one.
-    /// Such a page does not need to be written again.
+    /// Returns `true` if a page is complete and does not need to be written again: it equals the
+    /// page of this reproduction, and states a wall time if this reproduction does.
     #[must_use]
     pub fn is_written(&self, page: &str) -> bool {
         let own = self.without_wall_time();
@@ -255,9 +258,9 @@ impl Reproduction {
             .any(|value| value.task != self.values[0].task);
         let task_column = if several { "| task " } else { "" };
         page.push_str(&format!(
-            "\n{task_column}| system | measure | expected | obtained | difference | tolerance | |\n"
+            "\n{task_column}| system | measure | expected | obtained | difference | tolerance | origin | |\n"
         ));
-        let columns = if several { 8 } else { 7 };
+        let columns = if several { 9 } else { 8 };
         page.push_str(&format!("{}|\n", "|---".repeat(columns)));
         let mut notes: Vec<String> = Vec::new();
         for value in &self.values {
@@ -271,9 +274,10 @@ impl Reproduction {
             if difference.trim_matches(['+', '-', '0', '.']).is_empty() {
                 difference = format!("{:.1$}", 0.0, decimals + 1);
             }
-            let mut mark = match value.is_reproduced() {
-                true => String::new(),
-                false => "outside".to_owned(),
+            let mut mark = if value.is_reproduced() {
+                String::new()
+            } else {
+                "outside".to_owned()
             };
             for note in [&value.source, &value.reason].into_iter().flatten() {
                 let known = notes.iter().position(|other| other == note);
@@ -284,12 +288,16 @@ impl Reproduction {
                 mark.push_str(&format!(" [{}]", number + 1));
             }
             page.push_str(&format!(
-                "| {} | {} | {:.decimals$} | {:.decimals$} | {difference} | {} | {} |\n",
+                "| {} | {} | {:.decimals$} | {:.decimals$} | {difference} | {} | {} | {} |\n",
                 cell(&value.system),
                 cell(&value.measure),
                 value.expected,
                 value.obtained,
                 value.tolerance,
+                value
+                    .origin
+                    .map(|origin| origin.to_string())
+                    .unwrap_or_default(),
                 mark.trim(),
             ));
         }
@@ -309,9 +317,10 @@ impl Reproduction {
             path = rest;
         }
         let link = self.file.replace(' ', "%20");
-        let command = match path.contains(' ') {
-            true => format!("ir run '{path}'"),
-            false => format!("ir run {path}"),
+        let command = if path.contains(' ') {
+            format!("ir run '{path}'")
+        } else {
+            format!("ir run {path}")
         };
         page.push_str(&format!(
             "\nThe experiment is [`{path}`]({link}); `{command}` prints its table.\n"
@@ -320,7 +329,7 @@ impl Reproduction {
     }
 }
 
-/// Table of published values: a row for each system, a column for each measure.
+/// Table of values that are not compared: a row for each system, a column for each measure.
 fn published_table(published: &[PublishedValues]) -> String {
     if published.is_empty() {
         return String::new();
@@ -332,13 +341,13 @@ fn published_table(published: &[PublishedValues]) -> String {
         }
     }
     measures.sort_by_cached_key(|&name| natural_key(name));
-    let mut table = String::from("\nPublished values, not compared:\n\n| system ");
+    let mut table = String::from("\nOther values, not compared:\n\n| system ");
     for measure in &measures {
         table.push_str(&format!("| {} ", cell(measure)));
     }
     table.push_str(&format!(
-        "| differs |\n{}|\n",
-        "|---".repeat(measures.len() + 2)
+        "| origin | differs |\n{}|\n",
+        "|---".repeat(measures.len() + 3)
     ));
     for entry in published {
         table.push_str(&format!("| {} ", cell(&entry.system)));
@@ -347,7 +356,7 @@ fn published_table(published: &[PublishedValues]) -> String {
             table.push_str(&format!("| {} ", value.unwrap_or_default()));
         }
         let differs = entry.differs.as_deref().unwrap_or_default();
-        table.push_str(&format!("| {} |\n", cell(differs)));
+        table.push_str(&format!("| {} | {} |\n", entry.origin, cell(differs)));
     }
     table
 }
@@ -372,11 +381,12 @@ fn natural_key(name: &str) -> Vec<(usize, &[u8])> {
     let parts = name
         .as_bytes()
         .chunk_by(|a, b| a.is_ascii_digit() == b.is_ascii_digit());
-    let key = parts.map(|part| match part[0].is_ascii_digit() {
-        false => (usize::MAX, part),
-        true => {
+    let key = parts.map(|part| {
+        if part[0].is_ascii_digit() {
             let zeros = part.iter().take_while(|digit| **digit == b'0').count();
             (part.len() - zeros, &part[zeros..])
+        } else {
+            (usize::MAX, part)
         }
     });
     key.collect()
@@ -396,6 +406,7 @@ mod tests {
             tolerance: 0.0005,
             decimals: 4,
             source: None,
+            origin: Some(ValueOrigin::Peer),
             reason: None,
         }
     }
@@ -433,6 +444,7 @@ mod tests {
             wall_time: None,
             file: "../../experiments/bm25.toml".to_owned(),
         };
+        reproduction.values[1].origin = None;
         reproduction.values[1].reason = Some("Rounded.".to_owned());
         let page = reproduction.to_markdown();
         assert!(
@@ -440,10 +452,10 @@ mod tests {
             "{page}"
         );
         for line in [
-            "| system | measure | expected | obtained | difference | tolerance | |",
-            "|---|---|---|---|---|---|---|",
-            "| BM25 | nDCG@10 | 0.3218 | 0.3218 | +0.00002 | 0.0005 |  |",
-            "| BM25 | nDCG@10 | 0.2457 | 0.2463 | +0.00060 | 0.0005 | outside [1] |",
+            "| system | measure | expected | obtained | difference | tolerance | origin | |",
+            "|---|---|---|---|---|---|---|---|",
+            "| BM25 | nDCG@10 | 0.3218 | 0.3218 | +0.00002 | 0.0005 | peer, run by us |  |",
+            "| BM25 | nDCG@10 | 0.2457 | 0.2463 | +0.00060 | 0.0005 |  | outside [1] |",
             "[1] Rounded.",
             "The experiment is [`experiments/bm25.toml`](../../experiments/bm25.toml); \
              `ir run experiments/bm25.toml` prints its table.",
@@ -454,13 +466,17 @@ mod tests {
             system: system.to_owned(),
             values: [(measure.to_owned(), value)].into(),
             differs: (system == "b").then(|| "other data".to_owned()),
+            origin: match system {
+                "b" => ValueOrigin::Peer,
+                _ => ValueOrigin::Published,
+            },
         };
         reproduction.published = vec![published("a", "P@10", 58.0), published("b", "P@5", 69.5)];
         reproduction.comparisons = vec![("task".to_owned(), "| table |\n".to_owned())];
         let page = reproduction.to_markdown();
-        let published = "[1] Rounded.\n\nPublished values, not compared:\n\n\
-             | system | P@5 | P@10 | differs |\n|---|---|---|---|\n| a |  | 58 |  |\n\
-             | b | 69.5 |  | other data |\n\n| table |\n\nThe experiment is";
+        let published = "[1] Rounded.\n\nOther values, not compared:\n\n\
+             | system | P@5 | P@10 | origin | differs |\n|---|---|---|---|---|\n\
+             | a |  | 58 | published |  |\n| b | 69.5 |  | peer, run by us | other data |\n\n| table |\n\nThe experiment is";
         assert!(page.contains(published), "{page}");
         let page = reproduction
             .clone()

@@ -36,9 +36,12 @@ fn neighbor_rows(
     (sparse_train, sparse_test): (bool, bool),
 ) -> Vec<Vec<u32>> {
     let csr = [train, test].map(|rows| CsrMatrix::from_dense(rows.view()));
-    let view = |dense, csr, sparse| match sparse {
-        false => MatrixView::from(dense),
-        true => MatrixView::from(csr),
+    let view = |dense, csr, sparse| {
+        if sparse {
+            MatrixView::from(csr)
+        } else {
+            MatrixView::from(dense)
+        }
     };
     let train = view(train, &csr[0], sparse_train);
     let found = knn.neighbors(train, view(test, &csr[1], sparse_test));

@@ -1,66 +1,50 @@
 //! Systems of an encoder: dense retrieval of datasets, and kNN over training queries.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
 use anyhow::Result;
 use ir_bm25::{Bm25, Index};
 use ir_core::fusion::{Fused, Fusion};
-use ir_core::{Distinct, Document, Encoded, Progress, Retriever, Side, Years};
+use ir_core::{Distinct, DocIds, Document, Encoded, Encoder, Retriever, Side, Years};
 use ir_data::{Collection, DocTemplate};
-use ir_dense::{BiEncoder, EncoderConfig};
-use ir_knn::{FlatIndex, TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig};
+use ir_dense::{BiEncoder, EncoderConfig, SimilarityFunction};
+use ir_knn::{
+    FlatIndex, TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig, VectorSimilarity,
+};
 use ir_studies::datafinder::lexicographic_row_order;
 
 use crate::systems::System;
-use crate::task::{in_keyphrases, training};
-use crate::vectors::{StoredQueries, vectors};
 
 /// Number of hits of each retriever that the hybrid fuses.
 const FUSION_DEPTH: usize = 100;
 
-/// An encoder and the vectors of all datasets and queries.
+/// An encoder and the vectors of all datasets.
 pub struct EncoderSystems {
-    encoder: Arc<StoredQueries>,
+    encoder: Arc<BiEncoder>,
     index: FlatIndex,
     /// Year of each record. Some datasets have two records.
     years: Years,
 }
 
 impl EncoderSystems {
-    /// Opens the model folder and encodes every dataset with the template, and every query in both
-    /// forms, truncated at 256 tokens. The vectors are stored in the folder `work`.
-    pub fn open(
-        folder: &Path,
-        collection: &Collection,
-        text: &DocTemplate,
-        work: &Path,
-        progress: &mut dyn Progress,
-    ) -> Result<Self> {
+    /// Opens the model folder and encodes every dataset with the template, truncated at 256 tokens.
+    pub fn open(folder: &Path, collection: &Collection, text: &DocTemplate) -> Result<Self> {
         let config = EncoderConfig::default().with_max_tokens(256);
         let encoder = BiEncoder::open_with(folder, &config)?;
         let datasets = lexicographic_row_order(collection.corpus())?;
-        let texts = datasets.iter();
-        let texts: Vec<_> = texts
-            .map(|dataset| (dataset.id.clone(), text.render(dataset)))
-            .collect();
-        let index = vectors(&encoder, Side::Document, &texts, work, progress)?;
-        let test = collection.queries("test")?;
-        let keyphrases = test.iter().map(in_keyphrases);
-        let test = test
-            .iter()
-            .cloned()
-            .chain(keyphrases)
-            .map(|query| query.text);
-        let past = training(collection)?.into_iter().flatten();
-        let queries = test.chain(past.map(|query| query.text));
-        let queries: BTreeMap<_, _> = queries.map(|text| (text.clone(), text)).collect();
-        let queries: Vec<_> = queries.into_iter().collect();
-        let vectors = vectors(&encoder, Side::Query, &queries, work, progress)?;
+        let ids: DocIds = datasets.iter().map(|dataset| &dataset.id).collect();
+        let texts: Vec<String> = datasets.iter().map(|it| text.render(it)).collect();
+        let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
+        let vectors = encoder.encode(Side::Document, &texts)?;
+        let similarity = match encoder.similarity() {
+            Some(SimilarityFunction::Dot) => VectorSimilarity::InnerProduct,
+            _ => VectorSimilarity::Cosine,
+        };
+        let index = FlatIndex::from_row_major(ids, encoder.dim(), vectors, similarity)?;
         let year = |dataset: &Document| dataset.attributes.year();
         Ok(Self {
-            encoder: Arc::new(StoredQueries { encoder, vectors }),
+            encoder: Arc::new(encoder),
             index,
             years: datasets.iter().map(year).collect(),
         })

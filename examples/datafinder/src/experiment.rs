@@ -1,27 +1,27 @@
 //! The experiment: every system, in both query forms and with every time filter.
 
 use anyhow::Result;
-use ir_core::{Progress, Query};
+use ir_core::Query;
 use ir_data::Collection;
 use ir_eval::{Evaluator, Measure, Rules, TieBreak};
 
-use crate::encoders::{Encoders, Settings};
+use crate::encoders::Encoders;
 use crate::systems;
 use crate::table::{self, SystemRow, Table};
 use crate::task::{MEASURES, TimeFilter, in_keyphrases, recommend, training};
 
 /// Runs the experiment and returns the table with its notes, and the worst and the best query.
-pub fn run(
-    collection: &Collection,
-    settings: Settings,
-    progress: &mut dyn Progress,
-) -> Result<String> {
+pub fn run(collection: &Collection) -> Result<String> {
     let real = collection.name() != "bundled";
     let sentences = collection.queries("test")?;
     let keyphrases: Vec<Query> = sentences.iter().map(in_keyphrases).collect();
     let qrels = collection.qrels("test")?;
     let index = systems::bm25_index(collection)?;
-    let encoders = Encoders::open(collection, &index, settings, progress)?;
+    let encoders = if real {
+        None
+    } else {
+        Some(Encoders::train(collection, &index)?)
+    };
     let documents = index.ids().len();
     let mut table = Table::default();
     table.line(&format!(
@@ -53,10 +53,10 @@ pub fn run(
             &table::PAPER_KEYPHRASES,
         ),
     ] {
-        let systems = systems::all(&index, &training)?;
-        let systems = systems
-            .into_iter()
-            .chain(encoders.systems(&index, &training)?);
+        let mut systems = systems::all(&index, &training)?;
+        if let Some(encoders) = &encoders {
+            systems.extend(encoders.systems(&index, &training)?);
+        }
         let mut rows = Vec::new();
         for system in systems {
             for filter in [TimeFilter::None, TimeFilter::Published, TimeFilter::Exact] {
@@ -88,9 +88,12 @@ pub fn run(
     } else {
         table::NOTE_BUNDLED
     });
-    table.line(&encoders.note);
+    table.line(encoders.as_ref().map_or(NOTE_NO_ENCODERS, |it| &it.note));
     if let Some(best) = best {
         table.worst_and_best(&best, &sentences, &qrels, &index)?;
     }
     Ok(table.text)
 }
+
+const NOTE_NO_ENCODERS: &str = "
+The rows of encoders, off the shelf and fine-tuned: `ir run experiments/datafinder-encoders.toml`.";

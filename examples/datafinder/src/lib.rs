@@ -6,12 +6,10 @@
 pub mod encoder;
 pub mod encoders;
 pub mod experiment;
-pub mod progress;
 pub mod systems;
 pub mod table;
 pub mod task;
 pub mod training;
-pub mod vectors;
 
 /// The examples of the repository's README.
 #[cfg(doctest)]

@@ -2,15 +2,13 @@
 //! keyphrases? BM25, kNN over training queries, bi-encoders and a hybrid, evaluated as in the
 //! DataFinder paper (ACL 2023), beside the paper's scores.
 //!
-//! Runs on the bundled collection, or on the real one if it is in `IR_DATA`. Fine-tunes a tiny
-//! encoder, or the model folder `IR_MODEL`.
+//! Runs on the bundled collection, for which it trains a tiny encoder, or without encoders on the
+//! real one if it is in `IR_DATA`.
 
 use std::io::Write;
 
 use anyhow::Result;
-use datafinder::encoders::Settings;
 use datafinder::experiment;
-use datafinder::progress::ProgressLine;
 use ir_data::catalog::Catalog;
 
 fn main() -> Result<()> {
@@ -24,7 +22,7 @@ fn main() -> Result<()> {
         )?;
     }
     let collection = catalog.open(if real { "datafinder" } else { "bundled" })?;
-    let table = experiment::run(&collection, Settings::from_env()?, &mut ProgressLine::new())?;
+    let table = experiment::run(&collection)?;
     std::io::stdout().write_all(table.as_bytes())?;
     Ok(())
 }

@@ -1,19 +1,16 @@
-//! Fine-tuning of an encoder on the training queries, with hard negatives of BM25.
+//! Training of an encoder on the training queries, with hard negatives of BM25.
 
-use std::fs;
-use std::path::{Path, PathBuf};
-use std::time::Instant;
+use std::path::Path;
 
 use anyhow::Result;
 use ir_bm25::{Bm25, Index};
 use ir_core::training::mining::{MiningConfig, MiningQuery};
-use ir_core::training::{TrainingExample, TrainingSet, TrainingText};
-use ir_core::{Distinct, DocNum, Encoder, Fnv1a, Progress, Side};
+use ir_core::training::{TrainingExample, TrainingText};
+use ir_core::{Distinct, DocNum, NoProgress};
 use ir_data::{Collection, DocTemplate};
 use ir_dense::train::{Loss, Trainer, TrainingConfig};
 use ir_dense::{BiEncoder, EncoderConfig, RandomModel, SideConfig};
 
-use crate::progress::duration;
 use crate::task::training;
 
 /// Training data and hyperparameters.
@@ -24,31 +21,6 @@ pub struct Recipe {
 }
 
 impl Recipe {
-    /// Recipe of the paper, for SciBERT.
-    pub fn paper() -> Self {
-        Self {
-            config: TrainingConfig::datafinder(),
-            titles: false,
-        }
-    }
-
-    /// Minutes on a CPU for a small sentence encoder: a third of the paper's hard negatives, its
-    /// text lengths, and the cosine with a temperature, for which the encoder was trained. The
-    /// learning rate is the customary one for fine-tuning sentence encoders.
-    pub fn small() -> Self {
-        let mut config = TrainingConfig::small_data();
-        config.encoder = limits(32, 128);
-        config.epochs = 2;
-        config.batch_size = 16;
-        config.hard_negatives = 2;
-        config.learning_rate = 2e-5;
-        config.dropout = 0.0;
-        Self {
-            config,
-            titles: false,
-        }
-    }
-
     /// Seconds for [`tiny_model`] on the bundled collection. The learning rate was chosen on
     /// held-out training queries (two splits of a quarter).
     pub fn tiny() -> Self {
@@ -110,64 +82,10 @@ impl Recipe {
         Ok(examples)
     }
 
-    /// Fine-tunes the model folder; returns the folder of the trained model. A later call with the
-    /// same model, data and recipe reuses it, and resumes an interrupted training with the same
-    /// result.
-    #[allow(clippy::print_stderr, reason = "a program for a terminal")]
-    pub fn train(
-        &self,
-        model: &Path,
-        examples: &Vec<TrainingExample>,
-        work: &Path,
-        progress: &mut dyn Progress,
-    ) -> Result<PathBuf> {
-        let config = &self.config;
-        let untrained = BiEncoder::open_with(model, &config.encoder)?;
-        // The name of the inner product that the folders of earlier versions have.
-        let configuration = format!("{config:?}").replace("InnerProduct", "Dot");
-        let key = format!(
-            "{configuration} {:?} {:?} {:x}",
-            untrained.fingerprint(Side::Query),
-            untrained.fingerprint(Side::Document),
-            examples.fingerprint()
-        );
-        let name = format!("bi-encoder-{:016x}", Fnv1a::hash(key.as_bytes()));
-        let folder = work.join(&name);
-        let checkpoints = work.join(name + ".checkpoints");
-        if !folder.exists() {
-            let steps = config.steps(examples.len());
-            eprintln!(
-                "training: {steps} steps, about {}; checkpoints in {}",
-                duration(steps as f64 * self.seconds_per_step(&untrained, examples)?),
-                checkpoints.display()
-            );
-            let trainer = Trainer::open(model, config)?
-                .with_checkpoints(&checkpoints)
-                .with_checkpoint_every(steps / 20);
-            trainer.train(examples, progress)?.encoder.save(&folder)?;
-        }
-        if checkpoints.exists() {
-            fs::remove_dir_all(&checkpoints)?;
-        }
-        Ok(folder)
-    }
-
-    /// Estimate: a step takes about four times as long as the encoding of its texts.
-    fn seconds_per_step(&self, encoder: &BiEncoder, examples: &[TrainingExample]) -> Result<f64> {
-        let batch = examples.iter().take(self.config.batch_size);
-        let queries: Vec<&str> = batch
-            .clone()
-            .map(|example| example.query.as_str())
-            .collect();
-        let documents = batch.flat_map(|example| {
-            let negatives = example.negatives.iter().take(self.config.hard_negatives);
-            example.positives.iter().take(1).chain(negatives)
-        });
-        let documents: Vec<&str> = documents.map(|document| document.text.as_str()).collect();
-        let begun = Instant::now();
-        encoder.encode(Side::Query, &queries)?;
-        encoder.encode(Side::Document, &documents)?;
-        Ok(4.0 * begun.elapsed().as_secs_f64())
+    /// Fine-tunes the model of a folder.
+    pub fn train(&self, model: &Path, examples: &Vec<TrainingExample>) -> Result<BiEncoder> {
+        let trainer = Trainer::open(model, &self.config)?;
+        Ok(trainer.train(examples, &mut NoProgress)?.encoder)
     }
 
     /// Data and hyperparameters, for the note below the table.

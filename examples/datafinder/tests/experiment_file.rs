@@ -5,28 +5,17 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use datafinder::encoders::{Encoders, Settings};
+use datafinder::encoders::Encoders;
 use datafinder::experiment;
 use datafinder::systems;
 use datafinder::table::{SystemRow, Table};
 use datafinder::task::{TimeFilter, in_keyphrases, recommend, training};
-use datafinder::training::Recipe;
 use ir_core::{NoProgress, Query, Run};
 use ir_data::Collection;
 use ir_data::catalog::Catalog;
 use ir_experiment::{Cache, Experiment, ExperimentResults, Registry, Runner, TaskResults};
 
 const FILTERS: [TimeFilter; 3] = [TimeFilter::None, TimeFilter::Published, TimeFilter::Exact];
-
-/// Settings of the program without environment variables.
-fn settings() -> Settings {
-    Settings {
-        model: None,
-        trained: None,
-        recipe: Recipe::small(),
-        work: "unused".into(),
-    }
-}
 
 fn results() -> ExperimentResults {
     let file = "../../experiments/datafinder-bundled.toml";
@@ -46,7 +35,7 @@ fn task<'r>(results: &'r ExperimentResults, form: &str, filter: TimeFilter) -> &
 /// Every run of the program equals that of the file.
 fn assert_same_runs(results: &ExperimentResults, collection: &Collection) {
     let index = systems::bm25_index(collection).unwrap();
-    let encoders = Encoders::open(collection, &index, settings(), &mut NoProgress).unwrap();
+    let encoders = Encoders::train(collection, &index).unwrap();
     let sentences = collection.queries("test").unwrap();
     let keyphrases: Vec<Query> = sentences.iter().map(in_keyphrases).collect();
     let [in_sentences, in_phrases] = training(collection).unwrap();
@@ -132,7 +121,7 @@ fn the_file_states_the_main_job() {
     let collection = Catalog::from_env().open("bundled").unwrap();
     let results = results();
     assert_same_runs(&results, &collection);
-    let printed = experiment::run(&collection, settings(), &mut NoProgress).unwrap();
+    let printed = experiment::run(&collection).unwrap();
     for table in tables(&results) {
         assert!(printed.contains(&table), "{table}\n{printed}");
     }

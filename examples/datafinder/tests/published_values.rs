@@ -320,15 +320,8 @@ fn off_the_shelf(
         );
         return;
     };
-    let (work, text) = (tempfile::tempdir().unwrap(), template.parse().unwrap());
-    let encoder = datafinder::encoder::EncoderSystems::open(
-        &folder,
-        &collection,
-        &text,
-        work.path(),
-        &mut NoProgress,
-    )
-    .unwrap();
+    let text = template.parse().unwrap();
+    let encoder = datafinder::encoder::EncoderSystems::open(&folder, &collection, &text).unwrap();
     let sentences = collection.queries("test").unwrap();
     let keyphrases: Vec<Query> = sentences.iter().map(in_keyphrases).collect();
     let qrels = collection.qrels("test").unwrap();

@@ -8,7 +8,7 @@ use std::path::Path;
 use datafinder::encoder::EncoderSystems;
 use datafinder::task::{MEASURES, TimeFilter, in_keyphrases, recommend};
 use datafinder::training::{Recipe, tiny_model};
-use ir_core::{NoProgress, Query};
+use ir_core::Query;
 use ir_data::Collection;
 use ir_data::catalog::Catalog;
 use ir_eval::{Evaluator, Measure};
@@ -16,8 +16,7 @@ use ir_eval::{Evaluator, Measure};
 /// P@5, R@5, MAP and MRR of five datasets per query, for sentences and keyphrases.
 fn scores(collection: &Collection, folder: &Path) -> [[f64; 4]; 2] {
     let text = "{text} [SEP] {title}".parse().unwrap();
-    let work = folder.parent().unwrap();
-    let encoder = EncoderSystems::open(folder, collection, &text, work, &mut NoProgress).unwrap();
+    let encoder = EncoderSystems::open(folder, collection, &text).unwrap();
     let sentences = collection.queries("test").unwrap();
     let keyphrases: Vec<Query> = sentences.iter().map(in_keyphrases).collect();
     let qrels = collection.qrels("test").unwrap();
@@ -42,8 +41,10 @@ fn training_improves_and_is_independent_of_threads() {
         let train = || {
             tiny_model(&collection, &text, &untrained).unwrap();
             let examples = recipe.examples(&collection, &index, &text).unwrap();
-            let trained = recipe.train(&untrained, &examples, work.path(), &mut NoProgress);
-            trained.unwrap()
+            let trained = work.path().join("trained");
+            let encoder = recipe.train(&untrained, &examples).unwrap();
+            encoder.save(&trained).unwrap();
+            trained
         };
         let pool = rayon::ThreadPoolBuilder::new().num_threads(threads);
         let trained = pool.build().unwrap().install(train);

@@ -1,4 +1,9 @@
 //! Style sheet, script and icon: embedded, and cached by browsers under a name with their hash.
+//!
+//! The script is written without htmx, which replaces parts of a page by fragments from the server.
+//! The combobox of auto-complete with its keys and ARIA states, the selection of a span and keys
+//! from answer to answer would still be needed, and the content security policy would need
+//! exceptions.
 
 use std::sync::LazyLock;
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use axum::extract::State;
 use axum::http::StatusCode;
 use axum::response::{Html, IntoResponse, Redirect, Response};
-use ir_eval::{MeasurementLevel, Ratings};
+use ir_eval::assess::{MeasurementLevel, Ratings};
 use maud::{Markup, html};
 
 use super::access::{Admin, Visitor, id_of, short_name};

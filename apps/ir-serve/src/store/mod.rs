@@ -2,6 +2,10 @@
 //!
 //! A write is durable when its method returns: every commit is synchronized to the disk
 //! (write-ahead log, `synchronous = FULL`).
+//!
+//! SQLite, although it is C: annotations and jobs need transactions, queries by column and
+//! migrations, and other programs can read the file. One transaction per change leaves the old or
+//! the new state after a crash.
 
 mod annotations;
 mod check;

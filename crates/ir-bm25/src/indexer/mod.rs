@@ -20,7 +20,7 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use ir_core::store::{AtomicFile, Verify};
-use ir_core::{Analyzer, Corpus, DocIds, Document, Flow, NoProgress, Progress};
+use ir_core::{Analyzer, Corpus, DocIds, Document, Flow, Progress};
 
 use crate::{BlankDocs, BuildError, DuplicateIds, Index, IndexConfig, IndexedFields};
 pub(crate) use index_merge::merge_indexes;
@@ -51,7 +51,7 @@ const CHUNK_BYTES: usize = 2 << 20;
 ///
 /// ```
 /// use ir_bm25::{Bm25, Index, IndexBuilder, IndexConfig};
-/// use ir_core::{DocNum, Document};
+/// use ir_core::{DocNum, Document, NoProgress};
 ///
 /// # let folder = std::env::temp_dir().join(format!("ir-bm25-doc-{}", std::process::id()));
 /// # std::fs::create_dir_all(&folder)?;
@@ -59,7 +59,7 @@ const CHUNK_BYTES: usize = 2 << 20;
 /// let mut builder = IndexBuilder::new(IndexConfig::default())?.with_memory(64 << 20);
 /// builder.push(&Document::new("d1").with_text("Green tea"))?;
 /// builder.push(&Document::new("d2").with_text("Black tea"))?;
-/// let index = builder.finish_to(&path)?;
+/// let index = builder.finish_to(&path, &mut NoProgress)?;
 /// assert_eq!(index.stats().fields[0].tokens, 4);
 /// assert_eq!(Index::open(&path)?.ids().id(DocNum::new(0)), "d1");
 /// # std::fs::remove_dir_all(&folder)?;
@@ -105,7 +105,7 @@ impl Index {
         config: &IndexConfig,
         progress: &mut dyn Progress,
     ) -> Result<Self, BuildError> {
-        IndexBuilder::with_corpus(corpus, config, progress)?.finish_with(progress)
+        IndexBuilder::with_corpus(corpus, config, progress)?.finish(progress)
     }
 
     /// Builds an index of a collection in a file and opens it. The write is atomic.
@@ -118,7 +118,7 @@ impl Index {
         config: &IndexConfig,
         progress: &mut dyn Progress,
     ) -> Result<Self, BuildError> {
-        IndexBuilder::with_corpus(corpus, config, progress)?.finish_to_with(path, progress)
+        IndexBuilder::with_corpus(corpus, config, progress)?.finish_to(path, progress)
     }
 }
 
@@ -252,16 +252,8 @@ impl IndexBuilder {
     /// Completes the index in memory.
     ///
     /// # Errors
-    /// When ids are repeated or a document cannot be indexed.
-    pub fn finish(self) -> Result<Index, BuildError> {
-        self.finish_with(&mut NoProgress)
-    }
-
-    /// [`IndexBuilder::finish`] with progress reports.
-    ///
-    /// # Errors
-    /// Returns the errors of [`IndexBuilder::finish`], and [`BuildError::Canceled`].
-    pub fn finish_with(mut self, progress: &mut dyn Progress) -> Result<Index, BuildError> {
+    /// Returns an error if ids are repeated, a document cannot be indexed, or `progress` cancels.
+    pub fn finish(mut self, progress: &mut dyn Progress) -> Result<Index, BuildError> {
         let path = Path::new("(memory)");
         let bytes = self.write_index(Vec::new(), path, progress)?;
         Ok(self.finished(Index::from_bytes(bytes, Verify::SmallSections)?))
@@ -272,15 +264,7 @@ impl IndexBuilder {
     /// # Errors
     /// Returns the errors of [`IndexBuilder::finish`], and an error if the file cannot be written. An
     /// existing file at `path` is unchanged then.
-    pub fn finish_to(self, path: impl AsRef<Path>) -> Result<Index, BuildError> {
-        self.finish_to_with(path, &mut NoProgress)
-    }
-
-    /// [`IndexBuilder::finish_to`] with progress reports.
-    ///
-    /// # Errors
-    /// Returns the errors of [`IndexBuilder::finish_to`], and [`BuildError::Canceled`].
-    pub fn finish_to_with(
+    pub fn finish_to(
         mut self,
         path: impl AsRef<Path>,
         progress: &mut dyn Progress,

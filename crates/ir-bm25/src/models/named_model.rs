@@ -12,7 +12,7 @@ use crate::{DocLengths, SearcherError};
 pub struct NamedModel {
     /// Name, in lower case.
     pub name: &'static str,
-    /// Other names, such as those of other programs.
+    /// Other names, such as the names in other programs.
     pub aliases: &'static [&'static str],
     /// The model in a few words.
     pub description: &'static str,

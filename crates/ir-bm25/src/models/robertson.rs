@@ -48,7 +48,7 @@ define_model! {
     }
     name: "robertson",
     aliases: ["okapi", "bm25-robertson"],
-    description: "BM25 of Okapi, whose idf can be negative",
+    description: "BM25 of Okapi, with an idf that can be negative",
 }
 
 const K3_OKAPI: Parameter = Parameter { default: 8.0, ..K3 };

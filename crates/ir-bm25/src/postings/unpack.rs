@@ -4,6 +4,9 @@
 //! # Layout
 //! A block of 128 gaps takes `bits` words of four 32-bit lanes. Gap `n` is the `n / 4`-th number of
 //! lane `n % 4`; the numbers of a lane follow each other, from the lowest bits of its first word.
+//!
+//! Only documents are unpacked with AVX-512, because unpacking gaps and summing them was a large
+//! part of long queries. A property test compares both implementations.
 
 use bitpacking::{BitPacker, BitPacker4x};
 

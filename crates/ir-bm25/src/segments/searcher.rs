@@ -272,46 +272,6 @@ impl Searcher {
         self.rank_terms(&positive_weights(terms)?, search)
     }
 
-    /// Returns the rankings of [`Searcher::search_terms`] for several queries, in their order.
-    /// Searches on the current rayon thread pool, with the feature `rayon`.
-    ///
-    /// ```
-    /// use ir_bm25::{Bm25, Index, IndexConfig};
-    /// use ir_core::{Document, NoProgress, Search};
-    ///
-    /// let documents = vec![
-    ///     Document::new("a").with_text("green tea"),
-    ///     Document::new("b").with_text("black tea"),
-    /// ];
-    /// let index = Index::build(&documents, &IndexConfig::default(), &mut NoProgress)?;
-    /// let searcher = index.searcher(Bm25::ANSERINI)?;
-    /// let queries = ["green", "black tea"].map(|query| searcher.query_terms(query));
-    /// let batch = queries.each_ref().map(|terms| (&**terms, Search::top(1)));
-    /// let rankings = searcher.search_terms_batch(&batch)?;
-    /// let best = rankings.iter().map(|ranking| index.ids().id(ranking.hits()[0].doc));
-    /// assert_eq!(best.collect::<Vec<_>>(), ["a", "b"]);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    ///
-    /// # Errors
-    /// Returns the error of [`Searcher::search_terms`] for the first query that fails.
-    pub fn search_terms_batch(
-        &self,
-        queries: &[(&[WeightedTerm], Search<'_>)],
-    ) -> Result<Vec<Ranking>, SearchError> {
-        let search =
-            |(terms, search): &(&[WeightedTerm], Search<'_>)| self.search_terms(terms, search);
-        #[cfg(feature = "rayon")]
-        let rankings: Vec<_> = {
-            use rayon::prelude::*;
-            queries.par_iter().map(search).collect()
-        };
-        #[cfg(not(feature = "rayon"))]
-        let rankings: Vec<_> = queries.iter().map(search).collect();
-        // The first error in the order of the queries, whichever thread fails first.
-        rankings.into_iter().collect()
-    }
-
     /// Explains a score of [`Searcher::search_terms`]. [`Retriever::explain`] does the same for a
     /// text query.
     ///

@@ -258,7 +258,7 @@ impl IndexWriter {
         let mut new = Vec::new();
         if let Some(builder) = self.builder.take() {
             let (number, path) = self.folder.next_file()?;
-            let index = builder.finish_to_with(&path, progress)?;
+            let index = builder.finish_to(&path, progress)?;
             new.push(Segment::new(number, index));
         }
         Ok(self.folder.commit(&pending, new)?)

@@ -1,6 +1,6 @@
 //! Evaluation of a query bound to the fields of an index.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use ir_core::store::OpenIndexError;
 use ir_core::{Analyzer, Explanation};
@@ -310,18 +310,12 @@ fn window(mut terms: Vec<(String, u32)>, ordered: bool, width: u32) -> Option<Le
 
 /// Distinct synonyms; one is itself.
 fn synonyms(leaves: Vec<Leaf>) -> Option<Leaf> {
-    let mut distinct: Vec<Leaf> = Vec::new();
-    for leaf in leaves {
-        let parts = match leaf {
-            Leaf::Synonyms(parts) => parts,
-            leaf => vec![leaf],
-        };
-        for part in parts {
-            if !distinct.contains(&part) {
-                distinct.push(part);
-            }
-        }
-    }
+    let parts = leaves.into_iter().flat_map(|leaf| match leaf {
+        Leaf::Synonyms(parts) => parts,
+        leaf => vec![leaf],
+    });
+    let mut known = HashSet::new();
+    let mut distinct: Vec<Leaf> = parts.filter(|part| known.insert(part.clone())).collect();
     match distinct.len() {
         0 | 1 => distinct.pop(),
         _ => Some(Leaf::Synonyms(distinct)),

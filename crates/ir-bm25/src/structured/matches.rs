@@ -8,7 +8,7 @@ use crate::Index;
 use crate::postings::{END, PostingsCursor};
 
 /// Word, window or synonyms in one field, after analysis.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) enum Leaf {
     Term(String),
     Window(Window),

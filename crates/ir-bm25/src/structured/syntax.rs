@@ -12,16 +12,16 @@ use super::{indri, lucene};
 #[non_exhaustive]
 pub enum QuerySyntax {
     /// Lucene's classic syntax: `+must -not "a phrase" "near words"~8 field:word word^2 (a b)`, and
-    /// `AND`, `OR`, `NOT`. A backslash escapes a character. `"..."~N` is an unordered window whose
-    /// width is N plus that of the phrase, which equals Lucene's slop for two words in order. There
-    /// are no wildcards, fuzzy words and ranges: `te*`, `te?m`, `team~` and `[a TO b]` are errors.
+    /// `AND`, `OR`, `NOT`. A backslash escapes a character. `"..."~N` is an unordered window that is
+    /// N wider than the phrase, which equals Lucene's slop for two words in order. There are no
+    /// wildcards, fuzzy words and ranges: `te*`, `te?m`, `team~` and `[a TO b]` are errors.
     Lucene,
     /// Indri's operators: `#combine(...)`, `#weight(w query ...)`, `#1(...)` and `#odN(...)`
     /// (ordered windows), `#uwN(...)` (unordered), `#syn(...)`, `#band(...)` (all words),
     /// `#or(...)` (any), `#not(...)` within `#band`. As in Indri, the weights of `#weight` and
     /// `#combine` are divided by their sum; parts of weight 0 are left out. `weight(` without `#`,
-    /// as in bioCADDIE's topics, is accepted. `word.field` and `#1(...).field` search one field,
-    /// whose name starts with a letter; `"example.com"` is a word with a dot.
+    /// as in bioCADDIE's topics, is accepted. `word.field` and `#1(...).field` search one field;
+    /// a field's name starts with a letter: `"example.com"` is a word with a dot.
     Indri,
 }
 

@@ -40,9 +40,9 @@ fn steps_of_long_queries() {
         let query = format!("#syn({})", windows.join(" "));
         steps_of(|| assert_eq!(hits(&query), 9))
     };
-    // The matches of every window, then the documents of all.
-    assert_eq!(steps(50), (50 + 1) * documents.len());
-    assert_eq!(steps(200), (200 + 1) * documents.len());
+    // The matches of every window, for statistics and for the query, then the documents of all.
+    assert_eq!(steps(50), (2 * 50 + 1) * documents.len());
+    assert_eq!(steps(200), (2 * 200 + 1) * documents.len());
     let repeated = format!("#uw{}({})", u32::MAX, "tea ".repeat(20_000));
     assert_eq!(steps_of(|| assert_eq!(hits(&repeated), 0)), 0);
     assert_eq!(hits(&format!("#od{}(green tea)", u32::MAX)), 9);

@@ -8,7 +8,7 @@ use crate::Index;
 use crate::postings::{END, Impact, PostingsCursor};
 
 /// Phrase, or ordered or unordered window, of at least two terms.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Window {
     /// Terms with their positions in the text of the query.
     pub(super) terms: Vec<(String, u32)>,

@@ -13,7 +13,9 @@ use ir_bm25::{
     Bm25, BooleanClause, Index, IndexConfig, IndexWriter, IndexedFields, Model, Occur, QuerySyntax,
     Searcher, SegmentedIndex, StructuredQuery, StructuredSearcher,
 };
-use ir_core::{Analyzer, DocNum, DocSet, Document, Ranking, Retriever, Search, SearchError, Token};
+use ir_core::{
+    Analyzer, DocNum, DocSet, Document, NoProgress, Ranking, Retriever, Search, SearchError, Token,
+};
 use proptest::prelude::*;
 
 const WORDS: [&str; 5] = ["tea", "milk", "leaf", "water", "the"];
@@ -523,7 +525,7 @@ proptest! {
             .with_memory(memory)
             .with_threads(threads);
         documents.iter().for_each(|document| builder.push(document).unwrap());
-        let spilled = builder.finish().unwrap();
+        let spilled = builder.finish(&mut NoProgress).unwrap();
         prop_assert_eq!(spilled.as_bytes(), with.as_bytes());
         let without = built(&documents, config().with_positions(false));
         let search = |index: &Index| {
@@ -723,7 +725,10 @@ fn positions_that_descend() {
     builder
         .push(&Document::new("a").with_text("green tea tea milk"))
         .unwrap();
-    let index = builder.finish().unwrap().with_analyzer(Arc::new(Backwards));
+    let index = builder
+        .finish(&mut NoProgress)
+        .unwrap()
+        .with_analyzer(Arc::new(Backwards));
     let searcher = structured(index.searcher(Bm25::ANSERINI).unwrap());
     // All terms have the position of the first one, in the index and in queries.
     for (query, expected) in [

@@ -34,6 +34,11 @@
 //! assert_eq!(found, ["b", "a"]); // 0.05 * 12 + 0.8, 0 + 0.9
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! A weighted sum is exact because cos + α·BM25 is defined for every document: candidates of the
+//! lists are scored by every component through a filter, and the lists are extended until no other
+//! document can have a higher score. Ranks and normalized scores are defined by lists of a given
+//! depth, a parameter of [`Fused`].
 
 mod error;
 mod fuse;
@@ -49,10 +54,7 @@ mod tests;
 mod weighted_sum;
 
 pub use error::FusionError;
-pub use fuse::{
-    Fusion, ScoreCombination, ScoreNormalization, fuse_runs, fuse_weighted_runs,
-    fuse_weighted_runs_with_progress,
-};
+pub use fuse::{Fusion, ScoreCombination, ScoreNormalization, fuse_runs, fuse_weighted_runs};
 pub use fused::Fused;
 pub use prior::DocumentPrior;
 pub use repository::{DocumentRepositories, RepositoryPriors};

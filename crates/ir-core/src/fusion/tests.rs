@@ -13,22 +13,9 @@ use crate::ids::{DocIds, DocNum, DocSet};
 use crate::ranking::{Hit, Ranking, TopK};
 use crate::retriever::Retriever;
 use crate::search::Search;
-
-/// Retriever with a constant score per record; a record without a score is not a hit.
-#[derive(Debug, Clone)]
-struct ConstantScores {
-    ids: DocIds,
-    scores: Vec<Option<f32>>,
-}
+use crate::tests::ConstantScores;
 
 impl ConstantScores {
-    fn new(records: &[(&str, Option<f32>)]) -> Self {
-        Self {
-            ids: records.iter().map(|(id, _)| *id).collect(),
-            scores: records.iter().map(|(_, score)| *score).collect(),
-        }
-    }
-
     /// Best score of every id with a score.
     fn best(&self) -> BTreeMap<String, f32> {
         let mut best = BTreeMap::new();
@@ -39,36 +26,6 @@ impl ConstantScores {
             }
         }
         best
-    }
-}
-
-impl Retriever for ConstantScores {
-    type Query = str;
-
-    fn ids(&self) -> &DocIds {
-        &self.ids
-    }
-
-    fn search(&self, _: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
-        let mut best = TopK::new(search.k());
-        for (doc, score) in (0..).map(DocNum::new).zip(&self.scores) {
-            if let Some(score) = *score
-                && search.allows(doc)
-            {
-                best.push(doc, score);
-            }
-        }
-        best.finish()
-    }
-
-    fn explain(
-        &self,
-        _: &str,
-        doc: DocNum,
-        search: &Search<'_>,
-    ) -> Result<Option<Explanation>, SearchError> {
-        let score = self.scores[doc.index()].filter(|_| search.allows(doc));
-        Ok(score.map(|score| Explanation::new(score, "constant")))
     }
 }
 

@@ -1,4 +1,10 @@
 //! Ids and document numbers of an index of several segments.
+//!
+//! Documents are numbered anew, not by segment: equal scores are ordered by id or by insertion, so
+//! that rankings would depend on the history of writes. The map is computed when a number is first
+//! used, by a search for the ids of the smaller segments in the largest segment: opening
+//! takes constant time, and the first search a time proportional to the documents outside the
+//! largest segment.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;

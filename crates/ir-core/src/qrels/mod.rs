@@ -1,4 +1,7 @@
 //! Relevance judgments (qrels), per query, stratum or subtopic.
+//!
+//! Strata and subtopics are not columns of [`Qrels`], because most judgments have none:
+//! [`Judgments`] has defaults, which [`StratifiedQrels`] and [`SubtopicQrels`] override.
 
 use std::collections::BTreeMap;
 

@@ -591,6 +591,8 @@ pub(crate) mod tests {
     #[cfg(unix)]
     #[test]
     fn devices_are_not_replaced() {
-        assert!(AtomicFile::create("/dev/null").is_err());
+        let error = AtomicFile::create("/dev/null").unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert_eq!(error.to_string(), "expected a file, found a device or pipe");
     }
 }

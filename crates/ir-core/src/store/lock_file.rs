@@ -1,4 +1,8 @@
 //! Identity of lock files.
+//!
+//! Temporary files and folders are locked because a killed process leaves one, and the next writer
+//! of the same destination removes it unless it is locked. Process ids are reused, and containers
+//! share folders but not ids; the operating system releases the lock of a killed process.
 
 use std::fs::File;
 use std::path::Path;

@@ -327,37 +327,14 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-
-    /// Retriever with a constant score per document.
-    struct ConstantScores {
-        ids: DocIds,
-        scores: Vec<f32>,
-    }
-
-    impl Retriever for ConstantScores {
-        type Query = str;
-
-        fn ids(&self) -> &DocIds {
-            &self.ids
-        }
-
-        fn search(&self, _: &str, search: &Search<'_>) -> Result<Ranking, SearchError> {
-            let mut best = crate::TopK::new(search.k());
-            for (doc, &score) in (0..).map(DocNum::new).zip(&self.scores) {
-                if search.allows(doc) {
-                    best.push(doc, score);
-                }
-            }
-            best.finish()
-        }
-    }
+    use crate::tests::ConstantScores;
 
     /// Ten documents with the scores 10 to 1; the last two share an id, and d3 has the text of d1.
     fn ten_documents() -> ConstantScores {
         let ids = ["d0", "d1", "d2", "d3", "d4", "d5", "d6", "d7", "d8", "d8"];
         ConstantScores {
             ids: ids.into_iter().collect(),
-            scores: (0..10).map(|n| (10 - n) as f32).collect(),
+            scores: (0..10).map(|n| Some((10 - n) as f32)).collect(),
         }
     }
 

@@ -1,4 +1,8 @@
 //! Writers of runs and qrels.
+//!
+//! There are three score formats because evaluators sort by score again: Anserini's format
+//! reproduces published scores of BM25, `Strict` preserves the ranking, `Exact` preserves the
+//! scores. A score that a format cannot represent is an error.
 
 use std::io::Write;
 

@@ -3,6 +3,9 @@
 //! The rules are the rules of SOCO's published converter. Tests compare both on invented papers.
 //! Sentences are exact substrings of the text, without surrounding white space, and everything
 //! outside of them is white space. The time is linear in the length of the text.
+//!
+//! The splitters are here because the collection `squad/sentences` needs them; `ir-qa` re-exports
+//! them.
 
 mod chinese;
 mod english;

@@ -10,13 +10,14 @@ use ndarray::Array2;
 use rayon::prelude::*;
 
 use super::tokenizer::TokenizedText;
-use super::{EncoderConfig, OutlierChannels, Tower, normalize_row};
+use super::{EncoderConfig, Tower, normalize_row};
+use crate::error::ModelError;
 use crate::kernels::low_precision::MAX_DEPTH;
 use crate::kernels::team::{CALLS, ParallelRegion, ThreadTeam};
+use crate::precision::{OutlierChannels, Precision};
 use crate::similarity;
-use crate::transformer::InferenceModel;
-use crate::transformer::cpu::{BLOCK_ROWS, CpuTransformer};
-use crate::{ModelError, Precision, TokenBatch};
+use crate::transformer::cpu::CpuTransformer;
+use crate::transformer::{BLOCK_ROWS, InferenceModel, TokenBatch};
 
 /// Bi-encoder: encodes queries and documents to vectors, with one transformer for both or one per
 /// side.
@@ -54,7 +55,8 @@ impl BiEncoder {
     /// and `document`, as [`BiEncoder::save`] writes it.
     ///
     /// # Errors
-    /// See [`ModelError`].
+    /// Returns [`ModelError`] if a file is missing, unreadable or invalid, or the model is not
+    /// supported.
     pub fn open(folder: impl AsRef<Path>) -> Result<Self, ModelError> {
         Self::open_with(folder, &EncoderConfig::default())
     }
@@ -62,7 +64,8 @@ impl BiEncoder {
     /// Opens a folder with a configuration that overrides values of the folder.
     ///
     /// # Errors
-    /// See [`ModelError`].
+    /// Returns [`ModelError`] if a file is missing, unreadable or invalid, the model is not
+    /// supported, or its backend is not available.
     pub fn open_with(folder: impl AsRef<Path>, config: &EncoderConfig) -> Result<Self, ModelError> {
         let folder = folder.as_ref();
         if let Some([query, document]) = side_folders(folder) {
@@ -75,7 +78,7 @@ impl BiEncoder {
     /// Opens two folders: query encoder and document encoder with separate weights, as in DPR.
     ///
     /// # Errors
-    /// See [`ModelError`].
+    /// Returns [`ModelError`] if one of them cannot be opened, or their dimensions differ.
     pub fn open_untied(
         query: impl AsRef<Path>,
         document: impl AsRef<Path>,
@@ -150,8 +153,8 @@ impl BiEncoder {
         })
     }
 
-    /// Similarity function: that of the folder (`config_sentence_transformers.json`) or of
-    /// training. `None` if the folder has none; sentence-transformers then uses the cosine.
+    /// Similarity function of the folder (`config_sentence_transformers.json`) or of training.
+    /// `None` if the folder has none; sentence-transformers then uses the cosine.
     pub fn similarity(&self) -> Option<VectorSimilarity> {
         self.similarity
     }
@@ -283,7 +286,7 @@ impl BiEncoder {
         batch.replace([&ids[..]]);
         if ids.len() > BLOCK_ROWS {
             drop(region);
-            // On a thread of the pool, whose tasks wait for each other without switching threads.
+            // On a thread of the pool: its tasks wait for each other without switching threads.
             return rayon::scope(|_| {
                 encoder.encode_batch(model, batch, &mut ParallelRegion::sequential(), out)
             });
@@ -504,9 +507,10 @@ mod tests {
             assert_eq!(all, (0..tokens.len()).collect::<Vec<_>>());
             for batch in &found {
                 let lengths = batch.iter().map(|&text| tokens[text].len());
-                let cost = match padded {
-                    true => batch.len() * lengths.max().unwrap_or(0),
-                    false => lengths.sum(),
+                let cost = if padded {
+                    batch.len() * lengths.max().unwrap_or(0)
+                } else {
+                    lengths.sum()
                 };
                 assert!(cost <= 16 || batch.len() == 1, "{padded}: {batch:?}");
             }

@@ -1,10 +1,15 @@
 //! Fingerprint of an encoder, to be stored with its vectors.
+//!
+//! Vectors of another model or pooling give plausible rankings, so that a vector file records its
+//! encoder. `ir encode` stores the fingerprint as user metadata of the index, and `ir search`
+//! compares it. Weights are hashed in memory: a converted file of the same model matches.
 
 use ir_core::Side;
 use serde::{Deserialize, Serialize};
 
-use super::{BiEncoder, Pooling, Precision, Tower};
+use super::{BiEncoder, Pooling, Tower};
 use crate::model_folder::safetensors::checksum;
+use crate::precision::Precision;
 use crate::transformer::InferenceModel;
 
 /// What determines the vectors of one side of a [`BiEncoder`], besides text and backend.
@@ -38,7 +43,7 @@ pub struct EncoderFingerprint {
     pub arithmetic: u32,
     /// Pooling of token vectors.
     pub pooling: Pooling,
-    /// Whether vectors are L2-normalized.
+    /// If `true`, vectors are L2-normalized.
     pub normalize: bool,
     /// Prefix of every text.
     pub prefix: String,

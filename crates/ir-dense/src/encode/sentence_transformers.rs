@@ -6,8 +6,9 @@ use ir_core::VectorSimilarity;
 use serde_json::{Map, Value, json};
 
 use super::Pooling;
+use crate::error::ModelError;
 use crate::model_folder::{create_folder, read_json, write_json};
-use crate::{ModelError, similarity};
+use crate::similarity;
 
 /// Values of `modules.json`, the pooling configuration, `sentence_bert_config.json` and
 /// `config_sentence_transformers.json`.

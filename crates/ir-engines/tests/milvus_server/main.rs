@@ -307,7 +307,7 @@ fn exact_search_hnsw_and_a_killed_server() {
     let config = HnswConfig::default()
         .with_m(m as usize)
         .with_ef_construction(ef_construction as usize);
-    let ours = HnswIndex::new(embedded, &config).unwrap();
+    let ours = HnswIndex::build(embedded, &config, &mut NoProgress).unwrap();
     eprintln!(
         "HNSW of {g} documents, m {m}, ef_construction {ef_construction}: Milvus loaded and indexed in {loaded:.1} s, ours built in {:.1} s",
         start.elapsed().as_secs_f64()

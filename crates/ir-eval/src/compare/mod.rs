@@ -1,5 +1,8 @@
 //! Comparing systems: significance tests, bootstrap, parameter sweeps, and tables in text,
 //! Markdown, LaTeX and CSV.
+//!
+//! A comparison is a value that carries rules and configuration: the table in the terminal, in the
+//! paper, the plot and the JSON cannot disagree, and every format prints both.
 
 mod alignment;
 mod bootstrap;

@@ -15,7 +15,8 @@ use crate::rules::{Rules, UnjudgedDocuments};
 ///
 /// ```
 /// use ir_core::{Qrels, Run};
-/// use ir_eval::{RankChanges, Rules};
+/// use ir_eval::runs::RankChanges;
+/// use ir_eval::Rules;
 /// let mut qrels = Qrels::new();
 /// qrels.insert("q1", "good", 1);
 /// let (mut old, mut new) = (Run::new("old"), Run::new("new"));

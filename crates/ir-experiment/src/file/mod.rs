@@ -13,7 +13,7 @@ pub use classification::ClassificationEntry;
 pub use comparison::{ComparisonEntry, TestName};
 pub use experiment::{
     DocumentOrder, ExpectedValues, Experiment, ExperimentInput, OutputEntry, OutputFormat,
-    PublishedValues, QuerySet, ReproductionEntry, SearchEntry, TaskEntry,
+    PublishedValues, QuerySet, ReproductionEntry, SearchEntry, TaskEntry, ValueOrigin,
 };
 pub use schema::{json_schema, json_schema_with};
 pub use selection::{SelectionEntry, SelectionMethod};

@@ -10,7 +10,7 @@ use ir_core::{Distinct, Encoded, Encoder, Flow, NoProgress, Progress, Run, Searc
 use ir_data::catalog;
 use ir_dense::{BiEncoder, RandomModel};
 use ir_experiment::{Cache, Experiment, Observer, Registry, Runner, SpecError, Stage, StageStatus};
-use ir_knn::{FlatIndex, VectorSimilarity};
+use ir_knn::FlatIndex;
 
 fn texts() -> Vec<(String, String)> {
     let collection = catalog::open("bundled").unwrap();

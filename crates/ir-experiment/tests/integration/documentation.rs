@@ -225,3 +225,26 @@ fn rules_and_conditions_are_documented() {
     }
     assert_eq!(rows("`where`").len(), 7);
 }
+
+/// Every expected value of the repository is published, of a peer, or of a first run.
+#[test]
+fn expected_values_state_their_origin() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../experiments");
+    let mut count = 0;
+    for entry in fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_none_or(|ending| ending != "toml") {
+            continue;
+        }
+        let experiment = ir_experiment::Experiment::open(&path).unwrap();
+        let Some(reproduction) = &experiment.reproduction else {
+            continue;
+        };
+        for expected in &experiment.expected {
+            let origin = expected.origin.or(reproduction.origin);
+            assert!(origin.is_some(), "{}: {expected:?}", path.display());
+            count += 1;
+        }
+    }
+    assert!(count > 100);
+}

@@ -1,4 +1,7 @@
 //! kNN classification and its accuracy over folds.
+//!
+//! Rows are f64, because scores must equal the scores of scikit-learn, which computes distances in
+//! f64: nearly equal distances decide votes.
 
 use ir_core::{NoProgress, Progress, VectorSimilarity};
 use rayon::prelude::*;
@@ -124,7 +127,8 @@ impl KnnClassifier {
     /// sparse rows, the pairs of blocks.
     ///
     /// # Errors
-    /// As [`KnnClassifier::cross_validate`]; [`KnnError::Canceled`] if `progress` cancels.
+    /// Returns the errors of [`KnnClassifier::cross_validate`], and [`KnnError::Canceled`] if
+    /// `progress` cancels.
     pub fn cross_validate_with_progress<'a>(
         &self,
         rows: impl Into<MatrixView<'a>>,

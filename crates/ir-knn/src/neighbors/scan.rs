@@ -27,7 +27,7 @@ impl SparseRow {
     }
 }
 
-/// Rows whose distances to a query are computed exhaustively.
+/// Exhaustive computation of the distances of all rows to a query.
 #[derive(Debug)]
 pub(crate) struct DistanceScan {
     dim: usize,

@@ -1,5 +1,5 @@
 //! Sparse matrices: upper bounds of all inner products in `f32`, then exact products of the few
-//! candidates whose bound may enter the k nearest.
+//! candidates that may be among the k nearest by their bounds.
 //!
 //! The part of a product over rare columns is summed by posting lists. The part over frequent
 //! columns is bounded as in the tiles of the flat index: for rows x = s c + r and y = t d + q with
@@ -224,8 +224,8 @@ impl SparseSearch<'_> {
         }
     }
 
-    /// Drops candidates whose upper bound is below the lower bounds of k others; computes the
-    /// remaining ones if they are still many.
+    /// Drops a candidate if the lower bounds of k others exceed its upper bound. Computes the
+    /// remaining candidates if they are still many.
     fn prune(&self, row: usize, state: &mut RowState, dense: &mut [f64]) {
         let candidates = &mut state.candidates;
         if let Some(last) = state.best.k.checked_sub(1)

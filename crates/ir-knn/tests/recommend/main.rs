@@ -318,16 +318,6 @@ fn missing_relevant_documents_are_rejected_or_skipped() {
 }
 
 #[test]
-fn configurations_are_serialized() {
-    let config = TrainingQueryKnnConfig::default()
-        .with_aggregation(NeighborAggregation::WeightedVote { neighbors: 10 })
-        .with_metric(VectorSimilarity::Euclidean);
-    let text = serde_json::to_string(&config).unwrap();
-    let read: TrainingQueryKnnConfig = serde_json::from_str(&text).unwrap();
-    assert_eq!(read, config);
-}
-
-#[test]
 fn contradictory_configurations_are_rejected() {
     let error = |config: TrainingQueryKnnConfig| {
         let queries = vec![TrainingQuery::new("p", "1", ["a"])];

@@ -1,4 +1,7 @@
 //! HTML pages, with the metadata that publishers and arXiv give.
+//!
+//! The text of a page needs the order of tags, not a DOM with the repairs of browsers. html5gum
+//! implements the tokenizer of the standard without dependencies, in linear time on any input.
 
 use std::collections::{BTreeMap, BTreeSet};
 

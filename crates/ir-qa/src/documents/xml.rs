@@ -1,4 +1,8 @@
 //! XML as a tree of elements.
+//!
+//! JATS and TEI have metadata that are found by path. quick-xml never expands entities of a
+//! document type, so a tree of its events, limited in depth, is safe. roxmltree rejects the
+//! document type of every JATS file, or expands it.
 
 use html5gum::{Token, Tokenizer};
 use quick_xml::Reader;

@@ -18,6 +18,10 @@
 //! assert!(filter.apply(&tagger, "Maps of towns").is_err());
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
+//!
+//! No tagger of the registry is used: `pos-tagger` 0.2 is licensed under the GPL,
+//! `wiktionary-part-of-speech-extract` lists the tags of a word without a choice among them, and
+//! `crftag` has no English model.
 
 mod conllu;
 

@@ -306,7 +306,7 @@ fn vectorize(texts: &[String], args: &Args, bar: &mut Bar) -> Result<Matrix> {
         return Ok(Matrix::Dense(rows));
     }
     let analyzer = WordAnalyzer::default();
-    let fitted = TfidfVectorizer::fit_transform_with_progress(analyzer, texts, &config, bar);
+    let fitted = TfidfVectorizer::fit_transform_with(analyzer, texts, &config, bar);
     let (_, rows) = fitted.with_context(name)?;
     Ok(match args.model {
         Vectorizer::Lsi => {

@@ -22,6 +22,10 @@
 //! # Source
 //! Lin and Trotman, "Anytime Ranking for Impact-Ordered Indexes", ICTIR 2015, quantizes scores to
 //! integers; Lù, "BM25S", 2024, stores scores and adds these up for all documents.
+//!
+//! A query as long as a document has a hundred frequent terms, which no bound prunes. A byte per
+//! document and term is added at a fraction of an instruction, a posting costs twenty. Beyond
+//! 65,536 documents, columns would not fit into CPU caches, and posting lists are faster.
 
 mod cache;
 mod candidates;

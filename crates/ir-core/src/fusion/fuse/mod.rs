@@ -256,45 +256,32 @@ fn normalize(normalization: ScoreNormalization, scores: Vec<f64>, union: f64) ->
 /// If a score is NaN, a fused score is NaN (infinity minus infinity) or infinite, or the k of
 /// [`ScoreCombination::Rrf`] is negative or not finite.
 pub fn fuse_runs(tag: &str, runs: &[Run], fusion: Fusion) -> Result<Run, FusionError> {
-    fuse_weighted_runs(tag, runs, &vec![1.0; runs.len()], fusion)
+    fuse_weighted_runs(tag, runs, &vec![1.0; runs.len()], fusion, &mut NoProgress)
 }
 
+/// Results fused between two progress reports.
+const REPORTED_RESULTS: u64 = 1 << 16;
+
 /// [`fuse_runs`] with a weight per run: the normalized scores of a run, or its reciprocal ranks,
-/// are multiplied by its weight before they are combined.
+/// are multiplied by its weight before they are combined. Reports the stage `fusing`, in results of
+/// the runs.
 ///
 /// ```
-/// use ir_core::Run;
 /// use ir_core::fusion::{Fusion, fuse_weighted_runs};
+/// use ir_core::{NoProgress, Run};
 /// let (mut a, mut b) = (Run::new("a"), Run::new("b"));
 /// a.push("q1", "x", 9.0);
 /// b.push("q1", "y", 0.8);
-/// let fused = fuse_weighted_runs("rrf", &[a, b], &[1.0, 2.0], Fusion::RRF)?;
+/// let fused = fuse_weighted_runs("rrf", &[a, b], &[1.0, 2.0], Fusion::RRF, &mut NoProgress)?;
 /// let best = fused.get("q1").and_then(|list| list.first()).map(|scored| scored.doc.as_str());
 /// assert_eq!(best, Some("y")); // 2/61, and 1/61 for x
 /// # Ok::<(), ir_core::fusion::FusionError>(())
 /// ```
 ///
 /// # Errors
-/// Returns the errors of [`fuse_runs`], and an error if the numbers of weights and runs differ, or a
-/// weight is negative or not finite.
+/// Returns the errors of [`fuse_runs`], and an error if the numbers of weights and runs differ, a
+/// weight is negative or not finite, or `progress` cancels.
 pub fn fuse_weighted_runs(
-    tag: &str,
-    runs: &[Run],
-    weights: &[f64],
-    fusion: Fusion,
-) -> Result<Run, FusionError> {
-    fuse_weighted_runs_with_progress(tag, runs, weights, fusion, &mut NoProgress)
-}
-
-/// Results fused between two progress reports.
-const REPORTED_RESULTS: u64 = 1 << 16;
-
-/// [`fuse_weighted_runs`] with progress: stage `fusing`, in results of the runs.
-///
-/// # Errors
-/// Returns the errors of [`fuse_weighted_runs`], and [`FusionError::Canceled`] if `progress`
-/// cancels.
-pub fn fuse_weighted_runs_with_progress(
     tag: &str,
     runs: &[Run],
     weights: &[f64],

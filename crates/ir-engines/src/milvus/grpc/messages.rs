@@ -1,6 +1,10 @@
 //! Messages of `milvus.proto.milvus.MilvusService`, as far as this crate uses them: names and
 //! numbers of fields of milvus-io/milvus-proto 9810b92. Alternatives (`oneof`) are optional fields,
 //! which have the same encoding.
+//!
+//! The crate milvus-sdk-rust works with milvus-lite, and its searches fail on Milvus 2.3.5. Of some
+//! 200 messages, 30 are needed; a test has the bytes of protobuf. Neither protoc nor generated code
+//! is needed.
 
 use prost::Message;
 

@@ -1,4 +1,9 @@
 //! Evaluation of run files while they are read.
+//!
+//! Blocks stay in the CPU cache; white space is found 64 bytes at a time; a decimal of few digits
+//! is one exact division; ids are hashed once; sorted rankings are not sorted again. Threads
+//! process parts of the file that start and end between queries. Anything unusual causes a second,
+//! sequential pass that produces the error. Memory maps would need `unsafe` and gain little.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -54,7 +59,8 @@ impl Evaluator<'_> {
     /// ```
     ///
     /// # Errors
-    /// If the file cannot be opened, at the first malformed line, and as [`Evaluator::evaluate`].
+    /// If the file cannot be opened, at the first malformed line, and if [`Evaluator::evaluate`]
+    /// returns an error.
     pub fn evaluate_file(
         &self,
         path: impl AsRef<Path>,
@@ -96,7 +102,8 @@ impl Evaluator<'_> {
     /// stream in errors.
     ///
     /// # Errors
-    /// If `open` fails, and as [`Evaluator::evaluate_file`].
+    /// If `open` fails, at the first malformed line, and if [`Evaluator::evaluate`] returns an
+    /// error.
     pub fn evaluate_stream<R: Read, E: From<RunFileError>>(
         &self,
         source: &str,
@@ -126,7 +133,7 @@ impl Evaluator<'_> {
     /// names the stream in errors.
     ///
     /// # Errors
-    /// At the first malformed line, and as [`Evaluator::evaluate`].
+    /// At the first malformed line, and if [`Evaluator::evaluate`] returns an error.
     pub fn evaluate_reader(
         &self,
         input: impl Read,

@@ -24,8 +24,8 @@ use crate::index::validate::check_query;
 /// documents for `Flat` and `IVF`, the connected part of the graph for `HNSW`. Equal scores are
 /// ordered by document number, among all vectors that the search has seen.
 ///
-/// FAISS computes in f32, so scores differ from those of [`FlatIndex`] in the last digits; under
-/// cosine similarity it stores normalized vectors. A batch is searched query by query, since FAISS
+/// FAISS computes in f32, so scores differ from [`FlatIndex`] in the last digits; under cosine
+/// similarity it stores normalized vectors. A batch is searched query by query, since FAISS
 /// sums in another order in batches. Indexes built on several threads (`HNSW`, with some versions
 /// of OpenBLAS also `IVF`) differ from build to build; `OMP_NUM_THREADS=1` makes them reproducible.
 ///

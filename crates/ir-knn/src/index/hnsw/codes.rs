@@ -10,7 +10,7 @@
 //! - inner product, centroid m: ⟨z, y⟩ + ⟨m, y⟩ for a node as query, from which m was subtracted,
 //!   and ⟨z, y⟩ for any other query.
 //!
-//! The order of proximities is that of similarities, except for quantization errors. All scales are
+//! Proximities and similarities have the same order, except for quantization errors. All scales are
 //! relative to the largest one, so that nothing overflows.
 //!
 //! A record contains the codes with 128 added, zeros, and in its last eight bytes scale and bias.

@@ -95,8 +95,8 @@ impl NodeVectors<'_> {
     }
 }
 
-/// Whether codes find enough of the exact nearest documents of sampled nodes. Documents that are as
-/// near as the last of them count as found.
+/// Returns `true` if codes find enough of the exact nearest documents of sampled nodes. Documents
+/// as near as the last of the nearest count as found.
 pub(super) fn codes_are_faithful(codes: NodeCodes<'_>, vectors: ExactVectors<'_>) -> bool {
     let ExactVectors { flat, documents } = vectors;
     let count = documents.nodes();

@@ -1,6 +1,6 @@
 //! Invariants of the graph.
 
-use ir_core::{SplitMix64, VectorSimilarity};
+use ir_core::{NoProgress, SplitMix64, VectorSimilarity};
 use ndarray::Array2;
 
 use super::config::HnswConfig;
@@ -29,7 +29,7 @@ fn graph_is_connected_and_has_valid_links() {
             let ids = (0..3000).map(|n| n.to_string()).collect();
             let flat = FlatIndex::new(ids, vectors(distribution), similarity).unwrap();
             let config = HnswConfig::default().with_ef_construction(50).with_m(6);
-            let index = HnswIndex::new(flat, &config).unwrap();
+            let index = HnswIndex::build(flat, &config, &mut NoProgress).unwrap();
             let graph = index.inner.graph_search().graph;
             assert!(graph.layout.sizes.len() > 3);
             for layer in 0..graph.layout.sizes.len() {

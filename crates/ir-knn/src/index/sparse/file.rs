@@ -37,8 +37,8 @@ impl SparseIndex {
     }
 
     /// Opens a saved index by mapping it into memory, without copying the vectors. Verifies all
-    /// checksums and values, so that the time grows with the size of the file, unlike that of the
-    /// other indexes. The file must not be modified in place while it is open.
+    /// checksums and values: unlike the other indexes, opening takes time proportional to the size
+    /// of the file. The file must not be modified in place while it is open.
     ///
     /// # Errors
     /// If the file cannot be read, is of another format or version, or is damaged.
@@ -66,7 +66,7 @@ fn read_index(file: &VectorFile) -> Result<SparseIndex, OpenIndexError> {
     ))
 }
 
-/// Reads `count` rows whose indices are below `limit`.
+/// Reads `count` rows. All indices must be below `limit`.
 fn read_matrix(
     file: &VectorFile,
     count: usize,
@@ -99,7 +99,7 @@ fn read_matrix(
     Ok(matrix)
 }
 
-/// Whether the indices of every row ascend and are below `limit`.
+/// Returns `true` if the indices of every row ascend and are below `limit`.
 fn is_ascending(matrix: CsrView<'_>, limit: usize) -> bool {
     (0..matrix.starts.len() - 1).all(|at| {
         let indices = matrix.row(at).columns;

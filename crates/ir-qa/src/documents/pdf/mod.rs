@@ -2,6 +2,12 @@
 //!
 //! Damaged and hostile files make parsers of PDF panic, exhaust memory or never end. A
 //! child process with limits ends alone.
+//!
+//! `catch_unwind` stops neither aborts nor endless loops, and a thread cannot be killed. The child
+//! is the same executable with a hidden subcommand; it limits its own address space and CPU time,
+//! and writes lines of text with positions. The parent computes the layout (title, headings,
+//! paragraphs). A panic is an error of its page. WebAssembly would add a runtime as large as the
+//! parser.
 
 mod extract;
 mod layout;

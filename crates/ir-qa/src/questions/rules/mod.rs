@@ -1,4 +1,9 @@
 //! Questions by templates on the structure of sentences.
+//!
+//! There is no part-of-speech tagger: closed-class words, suffixes and the forms of some hundred
+//! verbs find subject and finite verb of plain sentences. Other sentences have no questions,
+//! because a wrong question is a wrong vector. Questions contain words of their sentence only, so
+//! they do not help BM25; a language model behind an endpoint adds other words.
 
 mod authors;
 mod clause;

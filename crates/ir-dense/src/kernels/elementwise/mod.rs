@@ -9,7 +9,7 @@ mod tests;
 
 use pulp::{Arch, Simd, WithSimd};
 
-use crate::Activation;
+use crate::activation::Activation;
 
 /// Replaces every row by the softmax of `scale` times the row.
 ///
@@ -59,8 +59,8 @@ pub(super) fn activate_row<S: Simd>(activation: Activation, row: &mut [f32]) {
     }
 }
 
-/// [`activate_row`] for products whose factors were rounded to bf16 or 8 bits: GELU within 1e-6 of
-/// it, without an exponential function.
+/// [`activate_row`] for products with factors rounded to bf16 or 8 bits: GELU without an
+/// exponential function, within 1e-6.
 #[inline(always)]
 pub(super) fn activate_rounded_row<S: Simd>(activation: Activation, row: &mut [f32]) {
     match activation {
@@ -164,9 +164,9 @@ impl WithSimd for SoftmaxRows<'_> {
     }
 }
 
-/// Rows whose maxima are computed before their exponentials, and these before the sums of their
-/// lanes: those of a row are chains of dependent operations, which the CPU overlaps with those of
-/// the next row.
+/// Number of rows computed together: first their maxima, then their exponentials, then the sums of
+/// their lanes. Each step is a chain of dependent operations per row; the CPU overlaps the chains
+/// of several rows.
 const ROWS_AT_ONCE: usize = 4;
 
 /// Replaces every element x of a row by exp(scale·x), up to a factor of the row, and calls `f` with
@@ -343,8 +343,9 @@ pub(super) fn gelu_tanh_and_derivative<S: Simd>(x: f32) -> (f32, f32) {
     (x * logistic, logistic + x * (tail * (1.0 - tail)) * slope)
 }
 
-/// Backward pass of dropout and [`softmax`], in place: from the gradients of the probabilities
-/// after dropout to those of the scores before multiplication by `scale`. `mask` may be empty.
+/// Backward pass of dropout and [`softmax`], in place. Maps the gradients of the probabilities
+/// after dropout to the gradients of the scores before multiplication by `scale`. `mask` may be
+/// empty.
 pub(crate) fn softmax_backward(
     d: &mut [f32],
     stride: usize,

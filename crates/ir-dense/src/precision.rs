@@ -1,4 +1,9 @@
 //! Number format of the linear layers.
+//!
+//! In int8, the inputs of queries, keys and values have 12 bits. Rounding to 8 bits is the largest
+//! error of a vector, and the rounding of these inputs, the outputs of a normalization, is its
+//! largest part. 12 bits are two 8-bit products with the kernels and weights of the others.
+//! Channels with outliers are f32 for the same reason.
 
 use std::fmt;
 use std::str::FromStr;
@@ -30,10 +35,11 @@ pub enum Precision {
     /// than f32.
     Bf16,
     /// 8-bit integers with integer sums. Weights are quantized symmetrically per output channel
-    /// when the model is opened, inputs asymmetrically per token, those of the projections of
-    /// queries, keys and values to 12 bits (8 if there are more than 4,096); no calibration data is
-    /// needed.
-    /// Output channels whose weights do not fit 8 bits are f32
+    /// when the model is opened, inputs asymmetrically per token. Inputs of the query, key and
+    /// value projections have 12 bits (8 if there are more than 4,096 inputs). No calibration data
+    /// is needed.
+    ///
+    /// Output channels with weights that do not fit 8 bits are f32
     /// ([`BiEncoder::outlier_channels`](crate::BiEncoder::outlier_channels)). `vpdpbusd` computes
     /// it on CPUs that have it (`avx512_vnni`, `avx_vnni`); others compute the same sums without
     /// it.
@@ -63,7 +69,7 @@ impl Precision {
         }
     }
 
-    /// Whether this is [`Precision::F32`], which files do not record.
+    /// Returns `true` for [`Precision::F32`], which files do not record.
     pub(crate) fn is_f32(&self) -> bool {
         *self == Self::F32
     }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use ir_core::{Analyzer, EncodeError, Encoder, Side, SplitMix64};
+use ir_core::{Analyzer, EncodeError, Encoder, NoProgress, Side, SplitMix64};
 use ndarray::Array2;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
@@ -13,7 +13,7 @@ use super::tfidf::{
 };
 use crate::matrix::{CsrMatrix, MatrixError, normalize};
 
-/// Configuration of [`RandomIndexing`]. The defaults are those of the Semantic Vectors package.
+/// Configuration of [`RandomIndexing`], with the defaults of the Semantic Vectors package.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 #[non_exhaustive]
@@ -143,8 +143,8 @@ impl TermWeighting {
 /// # Source
 /// Kanerva, Kristoferson and Holst, "Random indexing of text samples for latent semantic analysis",
 /// CogSci 2000. Cohen, Schvaneveldt and Widdows, "Reflective random indexing and indirect
-/// inference", Journal of Biomedical Informatics 43(2), 2010. Weightings and defaults are those of
-/// the Semantic Vectors package. Its random numbers differ: compare rankings, not values.
+/// inference", Journal of Biomedical Informatics 43(2), 2010. Weightings and defaults follow the
+/// Semantic Vectors package. Its random numbers differ: compare rankings, not values.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(try_from = "SavedRandomIndexing<A>")]
 pub struct RandomIndexing<A = WordAnalyzer> {
@@ -189,7 +189,7 @@ impl RandomIndexing {
     /// Fits a model on texts analyzed by [`WordAnalyzer`] and returns their vectors.
     ///
     /// # Errors
-    /// When the vocabulary is empty or the configuration is invalid.
+    /// Returns [`RandomIndexingError`] if the vocabulary is empty or the configuration is invalid.
     pub fn fit_transform<T: AsRef<str> + Sync>(
         texts: &[T],
         config: &RandomIndexingConfig,
@@ -202,7 +202,7 @@ impl<A: Analyzer> RandomIndexing<A> {
     /// Fits a model on texts with any analyzer and returns their vectors.
     ///
     /// # Errors
-    /// As [`RandomIndexing::fit_transform`].
+    /// Returns [`RandomIndexingError`] if the vocabulary is empty or the configuration is invalid.
     pub fn fit_transform_with<T: AsRef<str> + Sync>(
         analyzer: A,
         texts: &[T],
@@ -221,7 +221,9 @@ impl<A: Analyzer> RandomIndexing<A> {
             .with_tf(TfWeighting::Count)
             .with_idf(IdfWeighting::None)
             .with_norm(RowNorm::None);
-        let (counts, rows) = TfidfVectorizer::fit_transform_with(analyzer, texts, &raw_counts)?;
+        let progress = &mut NoProgress;
+        let (counts, rows) =
+            TfidfVectorizer::fit_transform_with(analyzer, texts, &raw_counts, progress)?;
         let columns = rows.transpose();
         let weight = config.weight;
         let global: Vec<f64> = (0..columns.nrows())
