@@ -9,8 +9,8 @@ use ir_studies::datafinder::lexicographic_row_order;
 use ir_system::{ContentHash, Observer, SourceMap, SpecError};
 
 use crate::attributes::unknown_condition_attributes;
+use crate::data_error::data_error;
 use crate::file::{DocumentOrder, TaskEntry};
-use crate::task::data_error;
 
 /// Documents of a task. Consecutive tasks with the same documents share them.
 pub(crate) struct Documents {

@@ -7,7 +7,7 @@ use ir_system::{ScoreFormatName, SpecError};
 
 use crate::file::Experiment;
 use crate::overlap::overlaps;
-use crate::results::TaskResults;
+use crate::task_results::TaskResults;
 use crate::selection::SelectionResult;
 use crate::task::TaskData;
 

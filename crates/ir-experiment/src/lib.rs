@@ -4,9 +4,11 @@
 mod attributes;
 mod best_record;
 mod classification;
+mod data_error;
 mod documents;
 mod evaluation;
 mod file;
+mod file_name;
 mod overlap;
 mod queries;
 mod reproduction;
@@ -17,6 +19,7 @@ mod selection;
 pub mod suggest;
 mod tables;
 mod task;
+mod task_results;
 
 pub use classification::ClassificationResults;
 pub use file::{
@@ -25,6 +28,7 @@ pub use file::{
     SearchEntry, SelectionEntry, SelectionMethod, TaskEntry, TestName, ValueOrigin, json_schema,
     json_schema_with,
 };
+pub use file_name::portable_file_name;
 pub use ir_system::{
     Cache, FilterName, Location, Observer, OpenSystem, Registry, ScoreFormatName, SharedRetriever,
     SourceMap, SpecError, Stage, StageReport, StageStatus, System, SystemContext, SystemData,
@@ -32,7 +36,8 @@ pub use ir_system::{
 };
 pub use overlap::RankingOverlap;
 pub use reproduction::{ReproducedValue, Reproduction, WallTime};
-pub use results::{ExperimentResults, ResultFile, ResultsError, TaskResults, portable_file_name};
+pub use results::{ExperimentResults, ResultFile, ResultsError};
 pub use runner::{Plan, Runner, SearchableSystem};
 pub use selection::{SelectedPoint, SelectionResult};
 pub use task::TaskData;
+pub use task_results::TaskResults;

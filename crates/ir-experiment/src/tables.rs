@@ -3,7 +3,8 @@
 use ir_eval::{Report, escape_latex, escape_markdown};
 
 use crate::classification::ClassificationResults;
-use crate::results::{TaskResults, file_name, heading};
+use crate::file_name::file_name;
+use crate::task_results::{TaskResults, heading};
 
 /// Format of a table.
 #[derive(Clone, Copy)]

@@ -5,8 +5,7 @@ use std::sync::Arc;
 
 use ir_core::trec::read_qrels;
 use ir_core::{Corpus, DocIds, Document, Query, Years};
-use ir_data::catalog::Catalog;
-use ir_data::{Collection, DataError, InMemoryJudgedQueries};
+use ir_data::{Collection, InMemoryJudgedQueries};
 use ir_eval::Rules;
 use ir_knn::TrainingQuery;
 use ir_system::systems::RUN;
@@ -16,10 +15,10 @@ use ir_system::{
 };
 
 use crate::best_record::years_of_records;
+use crate::data_error::data_error;
 use crate::documents::Documents;
 use crate::file::{Experiment, QuerySet, TaskEntry};
 use crate::queries::{JudgedSet, QueryText, judged, set_form, warn_of_operators};
-use crate::suggest::did_you_mean;
 
 /// Data of a task.
 pub struct TaskData {
@@ -321,47 +320,6 @@ pub(crate) fn open_collection(
     let opened = open_named(name, || source.resolve(key, name));
     let opened = opened.map_err(|error| source.located(key, error))?;
     opened.map_err(|error| data_error(source, key, error))
-}
-
-/// Adds the position of a key to an error of its data.
-pub(crate) fn data_error(source: &SourceMap, key: &str, error: DataError) -> SpecError {
-    let message = match &error {
-        DataError::UnknownCollection { name, known } => {
-            // Entries of the catalog without documents and queries are only files.
-            let catalog = Catalog::from_env();
-            let has_data = |name: &&str| {
-                let entry = catalog.entry(name);
-                entry.is_ok_and(|entry| entry.documents + entry.queries > 0)
-            };
-            let names = known.iter().map(String::as_str).filter(has_data);
-            let names: Vec<&str> = names.collect();
-            format!(
-                "expected a collection ({}) or the path of a folder, found {name:?}{}",
-                names.join(", "),
-                did_you_mean(name, names)
-            )
-        }
-        DataError::UnknownSplit { split, known, .. } => {
-            let names = known.iter().map(String::as_str);
-            format!("{error}{}", did_you_mean(split, names))
-        }
-        error if error.is_missing() => {
-            return SpecError::Missing {
-                location: source.location(key),
-                key: key.to_owned(),
-                message: error.to_string(),
-            };
-        }
-        _ => {
-            return SpecError::Stage {
-                location: source.location(key),
-                key: key.to_owned(),
-                stage: "reading".to_owned(),
-                source: Box::new(error),
-            };
-        }
-    };
-    source.error(key, message)
 }
 
 #[cfg(test)]

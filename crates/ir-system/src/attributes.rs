@@ -21,9 +21,10 @@ pub fn unknown_query_attribute(queries: &[Query], name: &str) -> Option<String> 
     });
     let known: BTreeSet<&str> = attributes.collect();
     let hint = did_you_mean(name, known.iter().copied());
-    let known = match known.is_empty() {
-        true => "none".to_owned(),
-        false => known.into_iter().collect::<Vec<_>>().join(", "),
+    let known = if known.is_empty() {
+        "none".to_owned()
+    } else {
+        known.into_iter().collect::<Vec<_>>().join(", ")
     };
     Some(format!(
         "expected an attribute of the queries ({known}), found {name:?}{hint}"

@@ -18,7 +18,7 @@ use crate::error::SpecError;
 /// Version of the cache keys. Part of every key.
 pub const CACHE_VERSION: u32 = 3;
 
-/// Stage of an experiment whose result is cached.
+/// Stage of an experiment with a cached result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Stage {

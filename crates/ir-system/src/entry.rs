@@ -9,7 +9,7 @@ use toml::{Table, Value};
 use crate::suggest::closest;
 
 /// Named system: its type and the parameters of the type, with search parameters that differ from
-/// those of the experiment.
+/// the search parameters of the experiment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct SystemEntry {
     /// Unique name, in tables and as the tag of the run.
@@ -17,13 +17,13 @@ pub struct SystemEntry {
     /// Type, one of [`Registry::names`].
     #[serde(rename = "type")]
     pub kind: String,
-    /// Number of hits. Default: that of the experiment.
+    /// Number of hits. Default: the experiment's value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub hits: Option<usize>,
-    /// Time filter. Default: that of the experiment.
+    /// Time filter. Default: the experiment's value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub filter: Option<FilterName>,
-    /// Rounding of the scores before evaluation. Default: that of the experiment.
+    /// Rounding of the scores before evaluation. Default: the experiment's value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scores: Option<ScoreFormatName>,
     /// Leaves the system out of the tables: it is only a part of others. Default: false.
@@ -41,14 +41,14 @@ pub struct SystemEntry {
 pub const COMMON_KEYS: [(&str, &str); 7] = [
     ("name", "Unique name, in tables and as the tag of the run."),
     ("type", "Type of the system."),
-    ("hits", "Number of hits. Default: that of the experiment."),
+    ("hits", "Number of hits. Default: the experiment's value."),
     (
         "filter",
-        "Time filter: none, year, published-year or year-of-best-record. Default: that of the experiment.",
+        "Time filter: none, year, published-year or year-of-best-record. Default: the experiment's value.",
     ),
     (
         "scores",
-        "Rounding of the scores before evaluation: exact, strict or anserini. Default: that of the experiment.",
+        "Rounding of the scores before evaluation: exact, strict or anserini. Default: the experiment's value.",
     ),
     (
         "hidden",
@@ -174,7 +174,7 @@ pub enum FilterName {
     /// rule. Only for the system `bm25`.
     PublishedYear,
     /// As `year`, where several records of a collection may have the same id: the year of the
-    /// best-ranked record of an id decides whether the id passes, and not that of its first record.
+    /// best-ranked record of an id decides if the id passes, not the year of its first record.
     /// Only for the system `bm25`.
     YearOfBestRecord,
 }

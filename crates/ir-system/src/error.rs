@@ -159,8 +159,8 @@ impl SystemError {
         }
     }
 
-    /// Creates the error of a template: that of the key `template` for a field that no document
-    /// has, otherwise that of the stage.
+    /// Creates the error of a template: of the key `template` for a field that no document has,
+    /// otherwise of the stage.
     pub(crate) fn template(stage: &str, error: DataError) -> Self {
         match &error {
             DataError::TemplateField { field, known, .. } => {

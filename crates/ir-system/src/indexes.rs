@@ -86,9 +86,12 @@ impl SystemContext<'_> {
     fn collection(&self, key: &str, name: &str) -> Result<Collection, SystemError> {
         let resolve = || self.resolve(key, name);
         let opened = open_named(name, resolve)?;
-        opened.map_err(|error| match error.is_missing() {
-            true => SystemError::missing(key, error.to_string()),
-            false => SystemError::parameter(key, error.to_string()),
+        opened.map_err(|error| {
+            if error.is_missing() {
+                SystemError::missing(key, error.to_string())
+            } else {
+                SystemError::parameter(key, error.to_string())
+            }
         })
     }
 

@@ -21,7 +21,7 @@ pub enum Lookup<T> {
     Found(T),
     /// There is no valid entry, and no one else computes it until the lock is dropped.
     ToCompute {
-        /// Whether an invalid entry is replaced.
+        /// Status of the new entry: computed, or rebuilt in place of an invalid one.
         status: StageStatus,
         /// Lock of the entry until it is dropped.
         lock: EntryLock,

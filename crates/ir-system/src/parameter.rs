@@ -20,7 +20,7 @@ use crate::registry::SystemType;
 /// ```
 #[derive(Debug, Clone, PartialEq)]
 pub struct Parameter {
-    /// Key; that of a table within a table has dots: `expansion.words`.
+    /// Key. A key of a table has dots: `expansion.words`.
     pub key: String,
     /// Effect, range and default: the doc comment of the field.
     pub description: String,
@@ -112,7 +112,7 @@ fn number(text: &str) -> Option<toml::Value> {
 }
 
 impl SystemType {
-    /// Returns the parameters, those of tables with dots in their keys. Tables that refer to
+    /// Returns the parameters. Keys of tables have dots: `expansion.words`. Tables that refer to
     /// themselves or that hold a system of another type are single parameters of the values
     /// [`ParameterValues::Other`].
     #[must_use]
@@ -126,7 +126,7 @@ impl SystemType {
     }
 }
 
-/// Deepest table whose keys are parameters: `cleaning.tags` is, a key of `encoder.training` is not.
+/// Depth of tables with parameters: `cleaning.tags` is one, a key of `encoder.training` is not.
 const MAX_DEPTH: usize = 1;
 
 fn add(

@@ -118,9 +118,12 @@ impl SourceMap {
 
     /// Adds the location of a system to its error.
     pub fn system_error(&self, system: &str, error: SystemError) -> SpecError {
-        let join = |key: String| match key.is_empty() {
-            true => system.to_owned(),
-            false => format!("{system}.{key}"),
+        let join = |key: String| {
+            if key.is_empty() {
+                system.to_owned()
+            } else {
+                format!("{system}.{key}")
+            }
         };
         match error {
             SystemError::Parameter { key, message } => self.error(&join(key), message),

@@ -42,7 +42,7 @@ pub trait System: fmt::Debug + Send + Sync {
         Vec::new()
     }
 
-    /// Whether the system learns from the training queries of the task.
+    /// Returns `true` if the system learns from the training queries of the data.
     fn uses_training(&self) -> bool {
         false
     }
@@ -486,9 +486,10 @@ impl SystemContext<'_> {
 
     /// Report of a cached stage, without computing it.
     pub fn planned(&self, stage: Stage, key: &str, description: &str) -> StageReport {
-        let status = match self.cache.path(stage, key).exists() {
-            true => StageStatus::Cached,
-            false => StageStatus::ToDo,
+        let status = if self.cache.path(stage, key).exists() {
+            StageStatus::Cached
+        } else {
+            StageStatus::ToDo
         };
         self.report(stage, key, description, status)
     }

@@ -1,4 +1,4 @@
-//! TOML files whose errors name file, line and key.
+//! TOML files, with errors that name file, line and key.
 
 use std::fs;
 use std::path::Path;
@@ -59,7 +59,7 @@ fn key_error(
         message = rest.to_owned();
     }
     let mut location = source.location(&key);
-    // The span of an error inside of a system is that of the first system.
+    // The span of an error inside of a system is the span of the first system.
     if !key.starts_with(SYSTEM)
         && let Some(span) = inner.span()
     {
@@ -79,7 +79,7 @@ fn key_error(
 /// Start of the path of a system.
 const SYSTEM: &str = "systems[";
 
-/// Splits the error of a system, whose deserializer puts a key of the system before the message.
+/// Splits the error of a system. Its deserializer puts a key of the system before the message.
 fn key_of_system<'a>(
     path: &str,
     message: &'a str,

@@ -76,9 +76,10 @@ impl TrecFile {
     /// Returns the treatment of the first line.
     #[must_use]
     pub const fn header_line(&self) -> HeaderLine {
-        match self.header {
-            true => HeaderLine::Skip,
-            false => HeaderLine::AsData,
+        if self.header {
+            HeaderLine::Skip
+        } else {
+            HeaderLine::AsData
         }
     }
 }

@@ -14,7 +14,7 @@ pub(crate) use ir_experiment::model::{similarity, suggested_model};
 use ir_knn::SegmentedVectorIndex;
 use serde::{Deserialize, Serialize};
 
-use crate::shared::console::{Console, Usage};
+use crate::shared::console::{Console, Usage, bail_usage};
 use crate::shared::options::{choice, first_set, positive};
 use crate::shared::suggest::closest;
 use crate::shared::text_hashes::TextHashes;

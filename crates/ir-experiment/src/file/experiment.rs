@@ -14,8 +14,8 @@ use ir_system::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use super::measure::parse_measure;
 use super::{ClassificationEntry, ComparisonEntry, SelectionEntry};
-use crate::suggest::suggested_measure;
 
 /// Experiment: tasks, systems, measures and a comparison.
 ///
@@ -510,15 +510,4 @@ fn measures<'de, D: Deserializer<'de>>(input: D) -> Result<Vec<Measure>, D::Erro
     parsed
         .collect::<Result<_, _>>()
         .map_err(serde::de::Error::custom)
-}
-
-/// Parses a measure; the error of an unknown name suggests the closest one.
-pub(crate) fn parse_measure(name: &str) -> Result<Measure, String> {
-    name.parse().map_err(|error: ir_eval::ParseMeasureError| {
-        let hint = match &error {
-            ir_eval::ParseMeasureError::Unknown { text } => suggested_measure(text, &[]),
-            _ => String::new(),
-        };
-        format!("{error}{hint}")
-    })
 }

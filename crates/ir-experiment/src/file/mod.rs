@@ -3,6 +3,7 @@
 mod classification;
 mod comparison;
 mod experiment;
+mod measure;
 mod parse;
 mod schema;
 mod selection;

@@ -5,7 +5,7 @@ use ir_eval::Measure;
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::experiment::parse_measure;
+use super::measure::parse_measure;
 
 /// Selection of the best point of every grid, on queries other than those it is tested on.
 ///

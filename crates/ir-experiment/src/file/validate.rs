@@ -9,6 +9,7 @@ use super::{
     ClassificationEntry, DocumentOrder, ExpectedValues, Experiment, OutputFormat, SelectionMethod,
     TaskEntry,
 };
+use crate::file_name::file_name;
 use crate::suggest::did_you_mean;
 
 impl Experiment {
@@ -53,7 +54,7 @@ impl Experiment {
                 continue;
             }
             for name in expected.values.keys() {
-                let measure = super::experiment::parse_measure(name);
+                let measure = super::measure::parse_measure(name);
                 if !measure.is_ok_and(|measure| self.measures.contains(&measure)) {
                     let known = self.measures.iter().map(ToString::to_string);
                     let known = known.collect::<Vec<_>>().join(", ");
@@ -135,7 +136,7 @@ impl Experiment {
             if name.is_empty() {
                 return Err(self.error(&format!("tasks[{n}].name"), "expected a name, found none"));
             }
-            if let Some(first) = names.insert(crate::results::file_name(&name), n) {
+            if let Some(first) = names.insert(file_name(&name), n) {
                 let message =
                     format!("expected a name other than that of tasks[{first}], found {name:?}");
                 return Err(self.error(&format!("tasks[{n}].name"), message));
@@ -154,7 +155,7 @@ impl Experiment {
                 return Err(self.error(&format!("{key}.name"), message));
             }
             // Names are also names of run files.
-            if let Some(first) = names.insert(crate::results::file_name(name), n) {
+            if let Some(first) = names.insert(file_name(name), n) {
                 let message =
                     format!("expected a name other than that of systems[{first}], found {name:?}");
                 return Err(self.error(&format!("{key}.name"), message));
@@ -471,7 +472,7 @@ impl Experiment {
             }
             for name in expected.values.keys() {
                 let key = format!("{key}.values.{name}");
-                let measure = super::experiment::parse_measure(name);
+                let measure = super::measure::parse_measure(name);
                 measure.map_err(|message| self.error(&key, message))?;
             }
         }

@@ -2,24 +2,22 @@
 
 pub(crate) mod bm25;
 pub(crate) mod cleaning;
-mod conflicts;
-pub(crate) mod encoder;
-pub(crate) mod expansion;
 pub(crate) mod model_parameters;
-pub(crate) mod training;
 
+pub use bm25::expansion::ExpansionEntry;
+pub use bm25::expansion::encoder::training::{
+    DecayName, LossName, MiningEntry, RandomEntry, TrainingEntry, TrainingPrecisionName,
+    TrainingPreset,
+};
+pub use bm25::expansion::encoder::{
+    EncoderEntry, EncoderReference, PoolingName, PrecisionName, unknown_encoder,
+};
 pub use bm25::{
     AnalyzerName, BlankDocsName, Bm25Preset, Bm25System, DocOrderName, IndexedFieldsEntry,
     IndexedFieldsName, QuerySyntaxName,
 };
 pub use cleaning::{CleaningEntry, StopWordList};
-pub use encoder::{EncoderEntry, EncoderReference, PoolingName, PrecisionName, unknown_encoder};
-pub use expansion::ExpansionEntry;
 pub use model_parameters::ModelParameters;
-pub use training::{
-    DecayName, LossName, MiningEntry, RandomEntry, TrainingEntry, TrainingPrecisionName,
-    TrainingPreset,
-};
 
 use ir_bm25::feedback::FeedbackModel;
 use ir_bm25::models::NamedModel;

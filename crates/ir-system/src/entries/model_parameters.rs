@@ -1,4 +1,4 @@
-//! Parameters of scoring models as keys: names, ranges and descriptions are those of
+//! Parameters of scoring models as keys, with the names, ranges and descriptions of
 //! [`NAMED_MODELS`].
 
 use std::borrow::Cow;

@@ -26,7 +26,7 @@ pub(super) fn existing_file(
     }
 }
 
-/// Error of an index whose texts a key needs.
+/// Error of an index without the stored texts that a key needs.
 pub(super) fn without_texts(key: &str) -> SystemError {
     let message = "expected an index with stored texts, found none (`ir index --store all`)";
     SystemError::parameter(key, message)

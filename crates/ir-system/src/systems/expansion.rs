@@ -7,7 +7,7 @@ use ir_core::{Document, Encoder};
 use ir_knn::RandomIndexing;
 
 use super::existing_file::without_texts;
-use crate::entries::expansion::in_expansion;
+use crate::entries::bm25::expansion::in_expansion;
 use crate::entries::{AnalyzerName, EncoderReference, ExpansionEntry};
 use crate::error::SystemError;
 use crate::observer::StageReport;

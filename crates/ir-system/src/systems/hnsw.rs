@@ -23,7 +23,7 @@ use crate::system::{OpenSystem, System, SystemContext};
 pub struct HnswSystem {
     /// Encoder of documents and queries.
     pub encoder: EncoderReference,
-    /// Template of the document texts. Default: that of the encoder.
+    /// Template of the document texts. Default: the encoder's.
     #[serde(default)]
     pub template: Option<String>,
     /// Number of neighbors that a new node is linked to. Range: 2 to 1024. Default: 16.

@@ -38,7 +38,7 @@ pub struct PriorSystem {
     /// of a repository without relevant documents.
     #[serde(default)]
     pub unseen: Option<f64>,
-    /// Judgments of training queries, in TREC format or that of BEIR, or a collection `NAME:SPLIT`:
+    /// Judgments of training queries, in TREC or BEIR format, or a collection `NAME:SPLIT`:
     /// the priors are estimated from the repositories of their relevant documents. Default:
     /// estimated from the first hits.
     #[serde(default)]
@@ -49,8 +49,8 @@ pub struct PriorSystem {
     /// Smoothing of the estimate. Range: > 0. Default: 1.
     #[serde(default)]
     pub epsilon: Option<f64>,
-    /// Number of repositories in the estimate; at least those of its hits or relevant documents are
-    /// counted. 23 in bioCADDIE's plugin. Range: ≥ 1. Default: those of the collection.
+    /// Number of repositories in the estimate. Repositories of its hits or relevant documents always
+    /// count. 23 in bioCADDIE's plugin. Range: ≥ 1. Default: all of the collection.
     #[serde(default)]
     pub repositories: Option<usize>,
     /// Combination of score and prior. Default: `product`.

@@ -25,7 +25,7 @@ const MAX_REFLECTIONS: usize = 100;
 
 /// Random indexing and reflective random indexing of the documents, as in Semantic Vectors.
 ///
-/// Documents are ranked by the cosine of their vectors with that of the query. A query without
+/// Documents are ranked by the cosine of their vectors with the query vector. A query without
 /// terms of the documents has no hits.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]

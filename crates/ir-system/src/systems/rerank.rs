@@ -13,7 +13,7 @@ use crate::system::{OpenSystem, System, SystemContext};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct RerankSystem {
-    /// Name of the system whose hits are candidates.
+    /// Name of the system that finds the candidates.
     pub first: String,
     /// Name of the system that ranks the candidates. Candidates that it does not return are
     /// dropped.

@@ -13,7 +13,7 @@ use super::existing_file;
 use crate::error::SystemError;
 use crate::system::{OpenSystem, System, SystemContext};
 
-/// Sparse vectors of documents and queries, such as those of SPLADE, ranked by inner product.
+/// Sparse vectors of documents and queries, such as SPLADE's, ranked by inner product.
 ///
 /// Files have JSON lines with `id` and `vector`, a table of weights by token, as Pyserini writes
 /// them: `{"id": "7", "vector": {"tea": 1.5, "green": 0.25}}`. A query without a vector has no hits.
@@ -151,7 +151,7 @@ impl Retriever for PrecomputedQueries {
             None => Ok(None),
             Some(vector) => {
                 let explained = self.index.explain(vector, doc, search)?;
-                Ok(explained.filter(|explanation| explanation.value() != 0.0))
+                Ok(explained.filter(|explanation| explanation.value != 0.0))
             }
         }
     }

@@ -18,7 +18,7 @@ use crate::entries::AnalyzerName;
 use crate::error::SystemError;
 use crate::system::{OpenSystem, System, SystemContext};
 
-/// TF-IDF vectors of the documents, ranked by the cosine with that of the query.
+/// TF-IDF vectors of the documents, ranked by the cosine with the vector of the query.
 ///
 /// The scoring model `tfidf` of the type `bm25` is Lucene's `ClassicSimilarity`, which is not a
 /// cosine.
@@ -152,7 +152,7 @@ impl<E: Encoder + Send + Sync> Retriever for WithTerms<E> {
         search: &Search<'_>,
     ) -> Result<Option<Explanation>, SearchError> {
         let explained = self.0.explain(query, doc, search)?;
-        Ok(explained.filter(|explanation| explanation.value() > 0.0))
+        Ok(explained.filter(|explanation| explanation.value > 0.0))
     }
 }
 

@@ -26,22 +26,22 @@ pub struct DenseSystem {
     /// Encoder of documents and queries.
     #[serde(default)]
     pub encoder: Option<EncoderReference>,
-    /// Template of the document texts, for an encoder. Default: that of the encoder.
+    /// Template of the document texts, for an encoder. Default: the encoder's.
     #[serde(default)]
     pub template: Option<String>,
     /// Questions that are generated for the text of each document and encoded as queries. The score
-    /// of a document is the maximum over its vector and those of its questions. Default: none.
+    /// of a document is the maximum over its vector and its questions' vectors. Default: none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub questions: Option<QuestionsName>,
     /// Saved vectors of the documents, written by `ir encode`: a file, or a folder of `ir encode
-    /// --add`. The queries are encoded by `encoder`, or their vectors are those of `queries`.
+    /// --add`. The queries are encoded by `encoder`, or their vectors are read from `queries`.
     #[serde(default)]
     pub vectors: Option<String>,
     /// Saved vectors of the queries, written by `ir encode --queries`, for saved vectors of the
     /// documents.
     #[serde(default)]
     pub queries: Option<String>,
-    /// Accepts saved vectors of documents and queries whose files record different encoders, such
+    /// Accepts saved vectors of documents and queries by different recorded encoders, such
     /// as a query encoder with a model of its own. Default: false.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub any_encoder: bool,
@@ -287,9 +287,10 @@ impl System for DenseSystem {
             let message = format!("expected vectors of documents of the collection, found {id:?}");
             return Err(SystemError::parameter("vectors", message));
         }
-        let dim = |key: &str, found: usize| match found == documents.dim() {
-            true => Ok(()),
-            false => {
+        let dim = |key: &str, found: usize| {
+            if found == documents.dim() {
+                Ok(())
+            } else {
                 let expected = documents.dim();
                 let message = format!("expected vectors of {expected} dimensions, found {found}");
                 Err(SystemError::parameter(key, message))

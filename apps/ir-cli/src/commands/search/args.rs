@@ -121,7 +121,7 @@ pub(crate) struct Args {
 
     #[cfg(feature = "remote")]
     #[command(flatten)]
-    pub(crate) remote: super::remote::RemoteOptions,
+    pub(crate) remote: super::remote_options::RemoteOptions,
 
     #[command(flatten)]
     pub(crate) setup: IndexOptions,
@@ -248,9 +248,10 @@ impl Args {
             && !self.lexical.is_set("weights")
             && !self.lexical.is_set("sdm")
             && !self.lexical.prior_changes_scores();
-        self.scores.unwrap_or(match is_lucene {
-            true => ScoreFormat::Anserini,
-            false => ScoreFormat::Exact,
+        self.scores.unwrap_or(if is_lucene {
+            ScoreFormat::Anserini
+        } else {
+            ScoreFormat::Exact
         })
     }
 
@@ -367,9 +368,10 @@ impl Args {
             ("--scores", self.scores.is_some()),
         ]);
         if let Some(option) = of_a_run.filter(|_| !is_run) {
-            let found = match self.json {
-                true => "--json",
-                false => "a list of hits (--output FILE writes a run)",
+            let found = if self.json {
+                "--json"
+            } else {
+                "a list of hits (--output FILE writes a run)"
             };
             bail_usage!("{option}: expected a TREC run, found {found}");
         }

@@ -4,77 +4,66 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, bail};
-use ir_bm25::{Index, IndexConfig, SegmentedIndex, StoredFields};
+use ir_bm25::{Index, IndexConfig, StoredFields};
 use ir_data::{Collection, TextEncoding};
 
 use super::args::Args;
+use super::search_index::SearchIndex;
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::input::{CollectionSource, DocumentSource, fingerprint, open_collection};
 
-/// An index and, if it was built by this command, its collection.
-pub(crate) struct SearchIndex {
-    pub(crate) name: String,
-    pub(crate) index: SegmentedIndex,
-    pub(crate) collection: Option<Collection>,
-}
-
-impl SearchIndex {
-    /// Opens or builds the index. `store` is the stored fields that the search needs.
-    pub(crate) fn open(args: &Args, store: StoredFields, console: &Console) -> Result<Self> {
-        let name = args.collection.clone();
-        let (encoding, verify) = (args.text.encoding, args.verification());
-        let (index, collection) = match open_collection(&name, args.documents(), verify, console)? {
-            CollectionSource::Index(index) => {
-                let cached = args
-                    .cache
-                    .as_ref()
-                    .filter(|_| !args.lexical.is_set("nearest-encoder"));
-                let cached = cached.map(|_| "--cache");
-                let template = args.template.as_ref().map(|_| "--template");
-                if let Some(option) = args.setup.first_set().or(template).or(cached) {
-                    bail_usage!(
-                        "{option} applies only when an index is built, but {name} is a saved index"
-                    );
-                }
-                if args.queries.is_none() && args.text.encoding != TextEncoding::Utf8 {
-                    bail_usage!(
-                        "--encoding: expected text files, found {name}, which is a saved index"
-                    );
-                }
-                (index, None)
+/// Opens or builds the index. `store` is the stored fields that the search needs.
+pub(super) fn open_index(
+    args: &Args,
+    store: StoredFields,
+    console: &Console,
+) -> Result<SearchIndex> {
+    let name = args.collection.clone();
+    let (encoding, verify) = (args.text.encoding, args.verification());
+    let (index, collection) = match open_collection(&name, args.documents(), verify, console)? {
+        CollectionSource::Index(index) => {
+            let cached = args
+                .cache
+                .as_ref()
+                .filter(|_| !args.lexical.is_set("nearest-encoder"));
+            let cached = cached.map(|_| "--cache");
+            let template = args.template.as_ref().map(|_| "--template");
+            if let Some(option) = args.setup.first_set().or(template).or(cached) {
+                bail_usage!(
+                    "{option} applies only when an index is built, but {name} is a saved index"
+                );
             }
-            CollectionSource::Documents(documents) => {
-                if args.verify && args.cache.is_none() && !args.has_vectors() {
-                    bail_usage!("--verify: expected a saved index or --cache, found {name}");
-                }
-                if args.queries.is_none() {
-                    documents.check_encoding(encoding)?;
-                }
-                super::check_queries(&documents.collection, args)?;
-                let index = match &args.cache {
-                    None => {
-                        let template = args.template.as_ref();
-                        let config = args.index_config(&documents, template, store);
-                        (args.setup).build(
-                            &documents,
-                            template,
-                            config,
-                            args.threads,
-                            None,
-                            console,
-                        )?
-                    }
-                    Some(folder) => cached(&folder.folder(), args, &documents, console)?,
-                };
-                (index.into(), Some(documents.collection))
+            if args.queries.is_none() && args.text.encoding != TextEncoding::Utf8 {
+                bail_usage!(
+                    "--encoding: expected text files, found {name}, which is a saved index"
+                );
             }
-        };
-        Ok(Self {
-            name,
-            index,
-            collection,
-        })
-    }
+            (index, None)
+        }
+        CollectionSource::Documents(documents) => {
+            if args.verify && args.cache.is_none() && !args.has_vectors() {
+                bail_usage!("--verify: expected a saved index or --cache, found {name}");
+            }
+            if args.queries.is_none() {
+                documents.check_encoding(encoding)?;
+            }
+            check_queries(&documents.collection, args)?;
+            let index = match &args.cache {
+                None => {
+                    let template = args.template.as_ref();
+                    let config = args.index_config(&documents, template, store);
+                    (args.setup).build(&documents, template, config, args.threads, None, console)?
+                }
+                Some(folder) => cached(&folder.folder(), args, &documents, console)?,
+            };
+            (index.into(), Some(documents.collection))
+        }
+    };
+    Ok(SearchIndex {
+        name,
+        index,
+        collection,
+    })
 }
 
 /// Opens a cached index; builds it if it is missing or unreadable.
@@ -137,4 +126,30 @@ fn cache_path(
         .map(|c| if c.is_alphanumeric() { c } else { '-' })
         .collect();
     Ok(folder.join(format!("{name}-{}.ir", fingerprint([key]))))
+}
+
+/// Checks, before an index is built, that the collection has queries and the split.
+fn check_queries(collection: &Collection, args: &Args) -> Result<()> {
+    if args.typed().is_some() || args.queries.is_some() {
+        return Ok(());
+    }
+    let (splits, split) = (collection.splits(), args.split.as_deref());
+    if split.is_none() && splits.is_empty() {
+        return if collection.all_queries()?.is_empty() {
+            without_queries(&args.collection)
+        } else {
+            Ok(())
+        };
+    }
+    let split = split.unwrap_or("test");
+    if splits.iter().all(|known| known != split) {
+        collection.qrels(split)?;
+    }
+    Ok(())
+}
+
+pub(super) fn without_queries<T>(name: &str) -> Result<T> {
+    bail_usage!(
+        "{name}: expected a collection with queries, found none (give words, --query TEXT, or --queries with a file or collection)"
+    )
 }

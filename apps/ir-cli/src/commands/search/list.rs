@@ -48,9 +48,10 @@ pub(crate) fn write(
         writeln!(out, "{head}{}", style.paint(DIM, &year))?;
     } else {
         let is_below = style.wraps && room < MIN_TITLE.min(title.chars().count());
-        let room = match is_below {
-            true => style.width.saturating_sub(indent + year.chars().count()),
-            false => room.max(MIN_TITLE),
+        let room = if is_below {
+            style.width.saturating_sub(indent + year.chars().count())
+        } else {
+            room.max(MIN_TITLE)
         };
         let before = if is_below {
             format!("\n{:indent$}", "")
@@ -82,9 +83,10 @@ pub(crate) fn write(
     }
     if let Some(explanation) = &hit.explanation {
         for line in explanation.to_string().lines() {
-            let width = match style.wraps {
-                true => style.width.saturating_sub(indent),
-                false => usize::MAX,
+            let width = if style.wraps {
+                style.width.saturating_sub(indent)
+            } else {
+                usize::MAX
             };
             for line in wrapped(&without_controls(line), width) {
                 writeln!(out, "{:indent$}{}", "", style.paint(DIM, &line))?;

@@ -7,6 +7,9 @@ mod notes;
 mod rank;
 #[cfg(feature = "remote")]
 mod remote;
+#[cfg(feature = "remote")]
+mod remote_options;
+mod search_index;
 mod system_file;
 #[cfg(feature = "dense")]
 mod vector_texts;
@@ -20,14 +23,14 @@ use ir_bm25::StoredFields;
 use ir_bm25::analysis::Highlighter;
 use ir_core::trec::write_run;
 use ir_core::{Query, Ranking, Run};
-use ir_data::Collection;
 
 pub(crate) use args::Args;
-use engine::SearchIndex;
+use engine::{open_index, without_queries};
 use list::ShownHit;
 use rank::QueryRunner;
+use search_index::SearchIndex;
 
-use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
+use crate::shared::console::{Console, stop_on_interrupt};
 use crate::shared::format::grouped;
 use crate::shared::input::{self, TestQueries};
 use crate::shared::list_style::ListStyle;
@@ -85,7 +88,7 @@ pub(crate) fn run(args: &Args, console: &Console) -> Result<()> {
         StoredFields::Attributes
     };
     let began = Instant::now();
-    let engine = SearchIndex::open(args, store, console)?;
+    let engine = open_index(args, store, console)?;
     let building = began.elapsed();
     if let Some(path) = &args.save {
         let (tag, _, _) = outputs.first().context("expected a run")?;
@@ -185,31 +188,6 @@ fn collection_queries(engine: &SearchIndex, args: &Args, console: &Console) -> R
         }
     }
     without_queries(&args.collection)
-}
-
-/// Checks, before an index is built, that the collection has queries and the split.
-fn check_queries(collection: &Collection, args: &Args) -> Result<()> {
-    if args.typed().is_some() || args.queries.is_some() {
-        return Ok(());
-    }
-    let (splits, split) = (collection.splits(), args.split.as_deref());
-    if split.is_none() && splits.is_empty() {
-        return match collection.all_queries()?.is_empty() {
-            true => without_queries(&args.collection),
-            false => Ok(()),
-        };
-    }
-    let split = split.unwrap_or("test");
-    if splits.iter().all(|known| known != split) {
-        collection.qrels(split)?;
-    }
-    Ok(())
-}
-
-fn without_queries<T>(name: &str) -> Result<T> {
-    bail_usage!(
-        "{name}: expected a collection with queries, found none (give words, --query TEXT, or --queries with a file or collection)"
-    )
 }
 
 fn print_hits(

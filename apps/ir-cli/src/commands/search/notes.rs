@@ -9,7 +9,7 @@ use anyhow::Result;
 use ir_core::{Analyzer as _, Qrels, Query, Ranking};
 
 use super::args::Args;
-use super::engine::SearchIndex;
+use super::search_index::SearchIndex;
 use crate::shared::console::Console;
 use crate::shared::format::grouped;
 

@@ -8,7 +8,7 @@ use ir_studies::datafinder;
 use ir_system::SharedRetriever;
 
 use super::args::{Args, TimeFilter};
-use super::engine::SearchIndex;
+use super::search_index::SearchIndex;
 use crate::shared::console::{Console, check_stopped};
 use crate::shared::filter::QueryFilters;
 use crate::shared::search_data::{OtherCollections, SystemOpener};

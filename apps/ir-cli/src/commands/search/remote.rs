@@ -1,106 +1,22 @@
 //! Searches of a collection on a server.
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 use std::time::Instant;
 
 use anyhow::{Context, Result, bail};
-use clap::{Args as _, Command, Id, ValueHint};
 use ir_core::trec::{ScoreFormat, write_run};
 use ir_core::{Attributes, Predicate, Query, Ranking, Retriever, Run, Search};
-use ir_engines::{EngineAddress, MilvusApi, ResultCache};
+use ir_engines::{MilvusApi, ResultCache};
 
 use super::args::{Args, TimeFilter};
-use super::vectors::DenseOptions;
+use super::engine::without_queries;
 use super::{RUN_HITS, TYPED_QUERY_ID};
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::format::grouped;
-use crate::shared::indexing::IndexOptions;
 use crate::shared::input::{self, open_documents};
-use crate::shared::options::{first_set, positive};
 use crate::shared::output::OutputSink;
 use crate::shared::query_vectors::QueryVectors;
-use crate::shared::remote::{ClientOptions, RemoteCollection, RemoteSearch, recorded_origin};
-use crate::shared::shards::ShardOption;
-use crate::shared::system_options::SystemOptions;
-
-/// Options of a collection on a server.
-#[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Engine")]
-pub(crate) struct RemoteOptions {
-    /// Search a collection on a server, loaded by `ir load`, in place of an index:
-    /// `ENGINE://HOST[:PORT]/NAME`; `ir load --help` lists the engines. COLLECTION has the queries;
-    /// the output is a TREC run
-    #[arg(
-        long, value_name = "ADDRESS", value_hint = ValueHint::Other,
-        conflicts_with_all = embedded_options(),
-    )]
-    engine: Option<EngineAddress>,
-
-    /// Vectors of the queries, written by `ir encode MODEL COLLECTION --queries -o FILE`. Without,
-    /// texts are searched by BM25 (Elasticsearch, OpenSearch and milvus+grpc)
-    #[arg(long, value_name = "FILE", requires = "engine")]
-    engine_vectors: Option<PathBuf>,
-
-    /// Number of candidates of approximate search. Larger values find more of the nearest vectors
-    /// and take longer [default: 100]
-    #[arg(long, value_parser = positive, value_name = "N", requires = "engine_vectors")]
-    engine_ef: Option<usize>,
-
-    /// Search texts by BM25 and vectors, 100 hits of each, and fuse both lists by reciprocal rank
-    /// (k = 60) on the server (milvus+grpc)
-    #[arg(long, requires = "engine_vectors")]
-    engine_hybrid: bool,
-
-    /// Search with vectors of queries whose file records another encoder than that of the loaded
-    /// vectors, or other texts of the queries, with a warning
-    #[arg(long, requires = "engine_vectors")]
-    engine_any_encoder: bool,
-
-    /// Directory in which responses of the server are cached, by the content of the collection and
-    /// of the request. It is created
-    #[arg(long, value_name = "DIR", value_hint = ValueHint::DirPath, requires = "engine")]
-    engine_cache: Option<PathBuf>,
-
-    #[command(flatten)]
-    client: ClientOptions,
-}
-
-/// Options of the embedded search. clap has no group of a struct that contains another one.
-fn embedded_options() -> Vec<Id> {
-    let command = SystemOptions::augment_args(Command::new(""));
-    let command = DenseOptions::augment_args(command);
-    let command = IndexOptions::augment_args(command);
-    let command = ShardOption::augment_args(command);
-    let ids = command
-        .get_arguments()
-        .map(|option| option.get_id().clone());
-    let others = [
-        "template", "cache", "verify", "json", "explain", "save", "system",
-    ];
-    ids.chain(others.map(Id::from)).collect()
-}
-
-impl RemoteOptions {
-    pub(crate) const fn is_set(&self) -> bool {
-        self.engine.is_some()
-    }
-
-    /// Rejects options of the client without a server.
-    pub(crate) fn check(&self) -> Result<()> {
-        let given = first_set([
-            ("--engine-timeout", self.client.engine_timeout.is_some()),
-            ("--engine-attempts", self.client.engine_attempts.is_some()),
-            ("--engine-record", self.client.engine_record.is_some()),
-        ]);
-        match given {
-            Some(option) if !self.is_set() => {
-                bail_usage!("{option}: expected --engine, found none")
-            }
-            _ => Ok(()),
-        }
-    }
-}
+use crate::shared::remote::{RemoteCollection, RemoteSearch, recorded_origin};
 
 /// Queries whose years are equal, by number, and the condition that documents are not later.
 fn groups_by_year(queries: &[Query]) -> Vec<(Option<Predicate>, Vec<usize>)> {
@@ -134,7 +50,7 @@ pub(super) fn run(args: &Args, console: &Console) -> Result<()> {
             let documents = open_documents(&args.collection, args.documents(), console)?;
             match input::collection_queries(&documents.collection, split, console)? {
                 Some(found) => found.queries,
-                None => return super::without_queries(&args.collection),
+                None => return without_queries(&args.collection),
             }
         }
     };

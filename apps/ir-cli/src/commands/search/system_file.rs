@@ -14,6 +14,7 @@ use ir_system::{
 use toml::{Table, Value};
 
 use super::args::{Args, TimeFilter};
+use super::engine::without_queries;
 use super::{RUN_HITS, TYPED_QUERY_ID};
 use crate::shared::console::{Console, bail_usage, stop_on_interrupt};
 use crate::shared::experiment::{ConsoleObserver, failure, registry};
@@ -39,9 +40,10 @@ pub(super) fn save(args: &Args, path: &OutputPath, config: &IndexConfig, tag: &s
     ]) {
         bail_usage!("{option}: expected no --save; a system file has no such key");
     }
+    #[cfg_attr(feature = "dense", allow(unused_mut))]
     let mut systems = args.lexical.systems(&index_parameters(args, config)?)?;
     #[cfg(feature = "dense")]
-    systems.extend(args.vectors.systems(&mut systems)?);
+    let mut systems = args.vectors.systems(systems)?;
     let mut root = systems.pop().context("expected a system")?;
     debug_assert!(root.name == SYSTEM, "the system to search is last");
     tag.clone_into(&mut root.name);
@@ -194,7 +196,7 @@ pub(super) fn run(args: &Args, path: &Path, console: &Console) -> Result<()> {
     let (queries, retriever, years) = match opened {
         CollectionSource::Index(index) => {
             let Some(queries) = asked else {
-                return super::without_queries(&args.collection);
+                return without_queries(&args.collection);
             };
             let queries = args.query_form.apply(queries)?;
             let others = OtherCollections {
@@ -215,7 +217,7 @@ pub(super) fn run(args: &Args, path: &Path, console: &Console) -> Result<()> {
                     let split = args.split.as_deref();
                     match input::collection_queries(&documents.collection, split, console)? {
                         Some(found) => found.queries,
-                        None => return super::without_queries(&args.collection),
+                        None => return without_queries(&args.collection),
                     }
                 }
             };

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use ir_core::{Corpus, DocIds, DocNum, Document, Flow, Progress};
 use ir_data::DocTemplate;
 
-use super::engine::SearchIndex;
+use super::search_index::SearchIndex;
 use crate::shared::console::Interrupted;
 use crate::shared::input::for_each_document;
 use crate::shared::text_hashes::{TextHashes, text_hash};

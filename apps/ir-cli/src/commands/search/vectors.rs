@@ -16,7 +16,7 @@ use ir_knn::{EfSearch, SegmentedHnswSearcher, SegmentedVectorIndex};
 use ir_system::{SharedRetriever, SystemEntry};
 use toml::Value;
 
-use super::engine::SearchIndex;
+use super::search_index::SearchIndex;
 use super::vector_texts::TextComparison;
 use crate::shared::console::{Console, bail_usage};
 use crate::shared::encoder::{
@@ -90,9 +90,9 @@ impl DenseOptions {
 
     /// Systems of the options, for a system file: dense retrieval in place of the lexical systems, or
     /// a weighted sum of both.
-    pub(crate) fn systems(&self, lexical: &mut Vec<SystemEntry>) -> Result<Vec<SystemEntry>> {
+    pub(crate) fn systems(&self, mut lexical: Vec<SystemEntry>) -> Result<Vec<SystemEntry>> {
         let Some(vectors) = &self.vectors else {
-            return Ok(lexical.pop().into_iter().collect());
+            return Ok(lexical);
         };
         let mut dense = SystemEntry::new("vectors", "dense");
         let mut set = |key: &str, value: Value| dense.parameters.insert(key.to_owned(), value);
@@ -117,7 +117,6 @@ impl DenseOptions {
         }
         let alpha = match self.alpha[..] {
             [] => {
-                lexical.clear();
                 SYSTEM.clone_into(&mut dense.name);
                 return Ok(vec![dense]);
             }
@@ -226,9 +225,10 @@ impl DenseOptions {
             self.check_texts((path, &vectors), origin, engine, collection, console)?;
         }
         // A hybrid sends every query at least twice, and for each weight.
-        let encoder: Box<dyn Encoder> = match self.alpha.is_empty() {
-            true => encoder,
-            false => Box::new(CachedEncoder::new(encoder)),
+        let encoder: Box<dyn Encoder> = if self.alpha.is_empty() {
+            encoder
+        } else {
+            Box::new(CachedEncoder::new(encoder))
         };
         let dense: Arc<dyn Retriever<Query = str>> = match self.graphs(path, &vectors)? {
             Some(graphs) => {

@@ -33,7 +33,7 @@ impl EncoderEntry {
         Ok((key, description))
     }
 
-    /// Vectors of the documents, then those of their questions under the same ids.
+    /// Vectors of the documents, then vectors of their questions under the same ids.
     pub(super) fn with_questions(
         &self,
         context: &mut SystemContext<'_>,

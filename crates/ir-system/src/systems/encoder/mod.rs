@@ -11,7 +11,7 @@ mod retriever;
 #[cfg(not(feature = "dense"))]
 mod without_models;
 
-use crate::entries::encoder::in_table;
+use crate::entries::bm25::expansion::encoder::in_table;
 use crate::entries::{EncoderEntry, EncoderReference, unknown_encoder};
 use crate::error::SystemError;
 use crate::source::SourceMap;

@@ -14,7 +14,7 @@ use ir_dense::{EncoderConfig, ModelFolder, Precision, model_files};
 
 use super::examples::{SplitQueries, examples};
 use crate::cache::Stage;
-use crate::entries::training::training_error;
+use crate::entries::bm25::expansion::encoder::training::training_error;
 use crate::entries::{EncoderEntry, RandomEntry, TrainingEntry};
 use crate::error::{SpecError, SystemError};
 use crate::hash::ContentHash;
@@ -35,7 +35,7 @@ const MODEL_FORMAT: IndexFormat = IndexFormat {
 
 const FILES_SECTION: &str = "files";
 
-/// Stage whose result is a model folder.
+/// Stage with a model folder as its result.
 pub(super) struct ModelStage {
     key: String,
     description: String,
@@ -89,9 +89,10 @@ impl EncoderEntry {
     fn find_model(&self, source: &SourceMap) -> Result<ModelFolder, SystemError> {
         let model = self.model.as_deref().unwrap_or_default();
         let path = source.resolve(MODEL_KEY, model)?;
-        let found = match path.exists() {
-            true => ModelFolder::find(&path),
-            false => ModelFolder::find(model.as_ref()),
+        let found = if path.exists() {
+            ModelFolder::find(&path)
+        } else {
+            ModelFolder::find(model.as_ref())
         };
         found.map_err(|error| SystemError::missing(MODEL_KEY, error.to_string()))
     }
@@ -275,7 +276,7 @@ impl EncoderEntry {
     }
 }
 
-/// Queries whose texts the vocabulary is trained on, without validation queries.
+/// Queries for the training of the vocabulary, without validation queries.
 fn random_queries(
     context: &SystemContext<'_>,
     random: &RandomEntry,
@@ -300,7 +301,7 @@ fn labeled(
     Ok(queries)
 }
 
-/// Whether a checkpoint cannot be read.
+/// Returns `true` if a checkpoint cannot be read.
 const fn is_damaged(error: &TrainError) -> bool {
     matches!(
         error,
@@ -394,8 +395,9 @@ fn verify(record: &Path, folder: &Path) -> Result<(), OpenIndexError> {
             return Err(malformed());
         }
     }
-    match reader.is_empty() {
-        true => Ok(()),
-        false => Err(malformed()),
+    if reader.is_empty() {
+        Ok(())
+    } else {
+        Err(malformed())
     }
 }

@@ -75,7 +75,7 @@ impl EncoderReference {
         template: Option<&DocTemplate>,
         questions: Option<QuestionsName>,
     ) -> Result<OpenSystem, SystemError> {
-        // Outside of the encoder, whose key is not that of the template.
+        // Outside of the encoder: the template has a key of its own.
         if let Some(template) = template {
             context.check_template(template)?;
         }
@@ -155,7 +155,7 @@ impl EncoderReference {
 }
 
 impl EncoderEntry {
-    /// Template of a system, or that of the entry.
+    /// Template of a system, or else the entry's.
     fn template_or(&self, template: Option<&DocTemplate>) -> Result<DocTemplate, SystemError> {
         template.cloned().map_or_else(|| self.template(), Ok)
     }
@@ -316,9 +316,10 @@ pub(super) fn encode_to(
     let (done, total) = (writer.len(), Some(total as u64));
     let push = |id: &str, vector: &[f32]| {
         writer.push(id, vector).map_err(failed)?;
-        match writer.len().is_multiple_of(BLOCK) {
-            true => writer.flush().map_err(failed),
-            false => Ok(()),
+        if writer.len().is_multiple_of(BLOCK) {
+            writer.flush().map_err(failed)
+        } else {
+            Ok(())
         }
     };
     let mut progress = |stage: &str, new: u64, _: Option<u64>| {

@@ -2,11 +2,11 @@
 
 use ir_bm25::models::NamedModel;
 
-use super::bm25::{BM25, BM25F, Bm25System};
 use super::expansion::ExpansionEntry;
+use super::{BM25, BM25F, Bm25System};
 use crate::error::SystemError;
 
-/// Pairs of keys without a combination, and why. The second key is that of the error.
+/// Pairs of keys without a combination, and why. The error names the second key.
 const CONFLICTS: [(&str, &str, &str); 8] = [
     ("syntax", "cleaning", "cleaning removes operators"),
     ("syntax", "feedback", WORDS),

@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::bm25::Bm25System;
+use crate::entries::bm25::Bm25System;
 use crate::error::SystemError;
 
-/// Randomly initialized BERT, whose WordPiece vocabulary is trained on the documents.
+/// Randomly initialized BERT with a WordPiece vocabulary trained on the documents.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct RandomEntry {
@@ -21,9 +21,9 @@ pub struct RandomEntry {
     pub heads: Option<usize>,
     /// Seed of the weights. Default: 42.
     pub seed: Option<u64>,
-    /// Split whose queries the vocabulary is trained on, too. Default: documents alone.
+    /// Split with queries for the training of the vocabulary. Default: documents alone.
     pub split: Option<String>,
-    /// Query forms of the split, as in `training`. Default: that of the task.
+    /// Query forms of the split, as in `training`. Default: the task's.
     pub queries: Option<Vec<String>>,
 }
 
@@ -38,7 +38,7 @@ pub struct TrainingEntry {
     /// Split of the labeled queries, which must not be the test split. Default: `train`.
     pub split: String,
     /// Query forms: `text`, or query attributes such as `keyphrase_query`. Every query is an
-    /// example in each form. Default: that of the task.
+    /// example in each form. Default: the task's.
     pub queries: Option<Vec<String>>,
     /// Adds an example for every document with a title: the title as query, the text as positive.
     /// Default: false.
@@ -97,7 +97,7 @@ pub struct MiningEntry {
     pub last_rank: usize,
     /// Seed of the random negatives. Default: 0.
     pub seed: u64,
-    /// Parameters of BM25, those of the type `bm25`.
+    /// Parameters of BM25: the keys of the type `bm25`.
     pub bm25: Bm25System,
 }
 
@@ -189,7 +189,7 @@ impl Default for MiningEntry {
 }
 
 impl MiningEntry {
-    /// Whether any negatives are mined.
+    /// Returns `true` if negatives are mined.
     #[cfg(feature = "dense")]
     pub(crate) const fn is_needed(&self) -> bool {
         self.hard > 0 || self.random > 0

@@ -1,12 +1,14 @@
 //! Encoders by model, prefixes, pooling and training.
 
+pub(crate) mod training;
+
 use std::borrow::Cow;
 
 use ir_data::DocTemplate;
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Deserializer, Serialize};
 
-use super::training::{RandomEntry, TrainingEntry};
+use self::training::{RandomEntry, TrainingEntry};
 use crate::error::SystemError;
 use crate::string_or_table::string_or_table;
 use crate::suggest::did_you_mean;
@@ -24,15 +26,15 @@ pub struct EncoderEntry {
     pub training: Option<TrainingEntry>,
     /// Template of the document texts. Default: `{title} {text}`.
     pub template: Option<String>,
-    /// Maximum sequence length in tokens. Range: ≥ 1. Default: that of the model.
+    /// Maximum sequence length in tokens. Range: ≥ 1. Default: from the model.
     pub max_tokens: Option<usize>,
-    /// Prefix of every query. Default: that of the model.
+    /// Prefix of every query. Default: from the model.
     pub query_prefix: Option<String>,
-    /// Prefix of every document. Default: that of the model.
+    /// Prefix of every document. Default: from the model.
     pub document_prefix: Option<String>,
-    /// Pooling of token vectors. Default: that of the model.
+    /// Pooling of token vectors. Default: from the model.
     pub pooling: Option<PoolingName>,
-    /// Normalizes vectors to unit length. Default: that of the model.
+    /// Normalizes vectors to unit length. Default: from the model.
     pub normalize: Option<bool>,
     /// Number format of the linear layers when encoding; `training` has its own. Default: `f32`.
     pub precision: Option<PrecisionName>,
@@ -106,7 +108,7 @@ impl EncoderEntry {
 
     /// Template of the document texts.
     pub(crate) fn template(&self) -> Result<DocTemplate, SystemError> {
-        super::template(self.template.as_deref().unwrap_or("{title} {text}"))
+        crate::entries::template(self.template.as_deref().unwrap_or("{title} {text}"))
     }
 
     /// Returns key and path of the model, if the entry has one.
@@ -165,18 +167,22 @@ pub fn unknown_encoder<'a>(
 ) -> SystemError {
     let hint = did_you_mean(name, known.clone());
     let known = known.collect::<Vec<_>>().join(", ");
-    let message = match known.is_empty() {
-        true => format!("expected an entry of [encoders], which is empty, found {name:?}"),
-        false => format!("expected an entry of [encoders] ({known}), found {name:?}{hint}"),
+    let message = if known.is_empty() {
+        format!("expected an entry of [encoders], which is empty, found {name:?}")
+    } else {
+        format!("expected an entry of [encoders] ({known}), found {name:?}{hint}")
     };
     SystemError::parameter(key, message)
 }
 
 /// Error of the table of a system.
 pub(crate) fn in_table(error: SystemError) -> SystemError {
-    let join = |key: String| match key.is_empty() {
-        true => "encoder".to_owned(),
-        false => format!("encoder.{key}"),
+    let join = |key: String| {
+        if key.is_empty() {
+            "encoder".to_owned()
+        } else {
+            format!("encoder.{key}")
+        }
     };
     match error {
         SystemError::Parameter { key, message } => SystemError::Parameter {

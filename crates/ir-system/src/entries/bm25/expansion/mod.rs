@@ -1,14 +1,16 @@
 //! Expansion of queries by nearest words.
 
+pub(crate) mod encoder;
+
 use ir_knn::RandomIndexingConfig;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::encoder::EncoderReference;
+use self::encoder::EncoderReference;
 use crate::error::SystemError;
 
-/// Expansion of queries by the words whose vectors are nearest to that of the query: those of
-/// reflective random indexing of the documents, or of an encoder.
+/// Expansion of queries by the words with the nearest vectors to the query: vectors of reflective
+/// random indexing of the documents, or of an encoder.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default, deny_unknown_fields)]
 pub struct ExpansionEntry {

@@ -1,4 +1,10 @@
 //! Parameters of the type `bm25`: scoring model, fields, queries and their expansion.
+//!
+//! The tables below it contain one another: an expansion has an encoder, an encoder has a training,
+//! and a training mines its negatives by a system of this type.
+
+mod conflicts;
+pub(crate) mod expansion;
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,8 +20,8 @@ use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::de::Error as _;
 use serde::{Deserialize, Deserializer, Serialize};
 
+use self::expansion::ExpansionEntry;
 use super::cleaning::{self, CleaningEntry};
-use super::expansion::ExpansionEntry;
 use super::model_parameters::ModelParameters;
 use super::template;
 use crate::error::SystemError;
@@ -32,7 +38,7 @@ pub struct Bm25System {
     /// `bb2`, `dph`, `dlh13`, `dfree`, `tfidf`, `terrier-tfidf`, `indri-tfidf` or `pivoted`.
     /// Default: `bm25`.
     pub model: Option<String>,
-    /// Parameters of the scoring model, such as `k1`. Default: those of the preset, or of the model.
+    /// Parameters of the scoring model, such as `k1`. Default: from the preset or the model.
     #[serde(flatten)]
     pub parameters: ModelParameters,
     /// Exact document lengths instead of Lucene's one byte. Default: false; true for divergence
@@ -41,7 +47,7 @@ pub struct Bm25System {
     /// Text analysis. Default: `anserini`.
     pub analyzer: AnalyzerName,
     /// Indexed fields by name, or a list of fields with separate statistics: `id`, `title`, `text`
-    /// and attributes, such as `["title", "text", "keywords"]`. Default: that of the preset (`one`;
+    /// and attributes, such as `["title", "text", "keywords"]`. Default: from the preset (`one`;
     /// `datafinder`: `text`).
     pub fields: Option<IndexedFieldsEntry>,
     /// Weights of fields with separate statistics, such as `{ title = 2.0 }`. 0 excludes a field.
@@ -66,7 +72,7 @@ pub struct Bm25System {
     /// `rm3(docs=5,terms=20,weight=0.7)`. Missing parameters have Anserini's defaults. Default:
     /// none.
     pub feedback: Option<String>,
-    /// External collection of the feedback documents, by name or folder. Default: that of the task.
+    /// External collection of the feedback documents, by name or folder. Default: the task's collection.
     pub feedback_collection: Option<String>,
     /// Sequential dependence model: weights of words, of phrases of two words, and of unordered
     /// windows of two words, such as `[0.85, 0.1, 0.05]`. The index then has positions. Range: 0 to
@@ -81,11 +87,11 @@ pub struct Bm25System {
     pub expansion: Option<ExpansionEntry>,
     /// Weight of the title, for `fields = "separate"`. Range: ≥ 0. Default: 1.
     pub title_weight: Option<f32>,
-    /// Order of documents with equal scores. Default: that of the preset (`id`; `datafinder`:
+    /// Order of documents with equal scores. Default: from the preset (`id`; `datafinder`:
     /// `insertion`).
     pub order: Option<DocOrderName>,
     /// Documents without indexed text: `keep` counts them in the statistics, `drop` skips them as
-    /// Anserini does. Default: that of the preset (`keep`; `datafinder`: `drop`).
+    /// Anserini does. Default: from the preset (`keep`; `datafinder`: `drop`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub blank: Option<BlankDocsName>,
 }
@@ -413,9 +419,12 @@ impl Bm25System {
             bm25.validate().map_err(invalid(""))?;
             return Ok(bm25.into());
         }
-        let lengths = self.exact_lengths.map(|exact| match exact {
-            true => DocLengths::Exact,
-            false => DocLengths::OneByte,
+        let lengths = self.exact_lengths.map(|exact| {
+            if exact {
+                DocLengths::Exact
+            } else {
+                DocLengths::OneByte
+            }
         });
         let of_fields = self.field_b.iter();
         let of_fields: Vec<_> = of_fields
@@ -486,7 +495,7 @@ fn unknown_model(name: &str, error: SearcherError) -> SystemError {
     SystemError::parameter("model", message)
 }
 
-/// Converts the error of a key, which that of a parameter names itself.
+/// Converts the error of a key. The error of a parameter names the parameter.
 pub(crate) fn invalid(key: &'static str) -> impl Fn(SearcherError) -> SystemError {
     move |error| match error {
         SearcherError::Parameter {
