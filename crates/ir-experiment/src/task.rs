@@ -326,7 +326,7 @@ pub(crate) fn open_collection(
 #[allow(clippy::unwrap_used)]
 mod tests {
     use ir_core::{Flow, Progress, Qrels};
-    use ir_data::JudgedQueries;
+    use ir_data::{DataError, JudgedQueries};
 
     use super::*;
 

@@ -30,3 +30,28 @@ pub fn unknown_query_attribute(queries: &[Query], name: &str) -> Option<String> 
         "expected an attribute of the queries ({known}), found {name:?}{hint}"
     ))
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_attributes_are_named_with_the_known_ones() {
+        let queries = [
+            Query::new("1", "tea").with("task", "brewing"),
+            Query::new("2", "milk").with("year", 2010_i64),
+        ];
+        assert_eq!(unknown_query_attribute(&queries, "task"), None);
+        assert_eq!(unknown_query_attribute(&[], "tsak"), None);
+        let found = unknown_query_attribute(&queries, "tsak").unwrap();
+        assert_eq!(
+            found,
+            "expected an attribute of the queries (task), found \"tsak\" (did you mean task?)"
+        );
+        // A number is no text.
+        assert!(unknown_query_attribute(&queries, "year").is_some());
+        let found = unknown_query_attribute(&queries[1..], "task").unwrap();
+        assert!(found.contains("(none)"), "{found}");
+    }
+}

@@ -8,7 +8,7 @@ use ir_bm25::{Bm25, Index};
 use ir_core::fusion::{Fused, Fusion};
 use ir_core::{Distinct, DocIds, Document, Encoded, Encoder, Retriever, Side, Years};
 use ir_data::{Collection, DocTemplate};
-use ir_dense::{BiEncoder, EncoderConfig, SimilarityFunction};
+use ir_dense::{BiEncoder, EncoderConfig};
 use ir_knn::{
     FlatIndex, TrainingQuery, TrainingQueryKnn, TrainingQueryKnnConfig, VectorSimilarity,
 };
@@ -38,7 +38,7 @@ impl EncoderSystems {
         let texts: Vec<&str> = texts.iter().map(String::as_str).collect();
         let vectors = encoder.encode(Side::Document, &texts)?;
         let similarity = match encoder.similarity() {
-            Some(SimilarityFunction::Dot) => VectorSimilarity::InnerProduct,
+            Some(VectorSimilarity::InnerProduct) => VectorSimilarity::InnerProduct,
             _ => VectorSimilarity::Cosine,
         };
         let index = FlatIndex::from_row_major(ids, encoder.dim(), vectors, similarity)?;

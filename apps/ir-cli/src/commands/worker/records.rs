@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io::{self, BufReader, Stdin, Write as _};
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow};
 use ir_data::LineReader;
 use serde::de::Visitor;
 use serde::{Deserialize, Deserializer, Serialize};
